@@ -47,7 +47,7 @@ export interface JobHost {
   loadRequest(): VideoRequest | Promise<VideoRequest>;
   /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
-  recordTask(taskId: string): void;
+  recordTask(taskId: string, service: string | undefined): void;
   /** Lists show when a video expires. Of an item, only its result says so. */
   recordExpiry?(expiresAt: string): void;
 }
@@ -156,7 +156,7 @@ export class Job {
   recordTask(taskId: string): void {
     this.taskId = taskId;
     this.submittedAtMs = Date.now();
-    this.host.recordTask(taskId);
+    this.host.recordTask(taskId, this.service?.name);
     this.show();
   }
 
@@ -366,6 +366,7 @@ export class Job {
     return {
       phase: this.phase,
       taskId: this.taskId,
+      ...(this.service && { service: this.service.name }),
       task,
       polls,
       startedAt: isoTime(this.startedAtMs),

@@ -24,11 +24,12 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
-  const { download, webhook, cost } = progress;
+  const { download, webhook, cost, service } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
     taskId && `Task ${codeMarkdown(taskId)}`,
+    service && `Service ${codeMarkdown(service)}`,
     cost && `Cost: ${plainMarkdown(describeCost(cost))}`,
     task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
     nextPollAt && `Next poll at ${nextPollAt}`,

@@ -22,7 +22,7 @@ import { type ImageSource, withImageLink } from './image-link';
 import { refuseUntaken } from './refuse-untaken';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
+import { asTaken, recordedTask, type SubmittedTask, submittedTask, toolsOnRecord } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
@@ -59,13 +59,14 @@ export interface SubmitVideoDeps extends ImageSource, CapDeps {
 export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const startedAtMs = performance.now();
-    const { onLostSubmit = deps.onLostSubmit } = input;
+    const tools = deps.find(input.service, 'new task');
+    const ofWorker = ('problem' in tools ? undefined : tools.onLostSubmit) ?? deps.onLostSubmit;
+    const { onLostSubmit = ofWorker } = input;
     const attempts = await readEarlierAttempts();
     const refuse = (message: string) => {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
       return createCallFailure('InvalidRequest', 'submit', { message });
     };
-    const tools = deps.find(input.service);
     if ('problem' in tools) throw refuse(tools.problem);
     const parsed = parseRequest(input.request, tools.service.profile?.requestFields);
     if (!parsed.ok) throw refuse(parsed.problem);
@@ -140,7 +141,7 @@ class SubmitAttempt {
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
     const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLostSubmit } = this.input;
-    if (attempts.taskId !== undefined) return this.task(attempts.taskId);
+    if (attempts.taskId !== undefined) return this.taskOfAttempt(attempts.taskId);
 
     const found = await this.record.read();
     if (found?.state === 'forgotten') throw wasForgotten(this.job.record.job, found.at);
@@ -154,16 +155,23 @@ class SubmitAttempt {
     if (runs.taskId !== undefined) return this.task(runs.taskId);
 
     this.keyWasSent ||= mayKnowKey(found);
-    this.lostSubmit ??= lostSubmitIn(found, {
-      sendWithoutTask: attempts.sendWithoutTask,
-      isDecided: resubmits,
-    });
+    this.lostSubmit ??= this.atService(
+      lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }),
+    );
     failOnLostSubmit(this.lostSubmit, onLostSubmit);
     const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
     failOnLostSubmit(ofRuns, onLostSubmit);
     if (this.lostSubmit !== undefined || ofRuns !== undefined)
       this.lostSubmits = Math.max(this.lostSubmits, 1);
     return undefined;
+  }
+
+  /** Whoever looks for the task must know where, if it is not the service that the job names now. */
+  private atService(lostSubmit: string | undefined): string | undefined {
+    const { choice } = this.record.facts;
+    if (lostSubmit === undefined || choice === undefined || choice.name === this.tools.choice?.name)
+      return lostSubmit;
+    return `${lostSubmit} (it went to the service ${choice.name})`;
   }
 
   async submit(): Promise<SubmittedTask> {
@@ -173,9 +181,7 @@ class SubmitAttempt {
     refuseUntaken(this.tools.service, this.input.request);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps, this.input.image);
-    const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>
-      this.post(request),
-    );
+    const { taskId, doubts } = await callWithinLimits(this.tools, 'submit', () => this.post(request));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
     return { ...this.task(taskId), ...this.tools.learnedTimes.kindFor(this.input.request) };
@@ -250,6 +256,15 @@ class SubmitAttempt {
   private leave(note: SubmitNote): void {
     this.note = note;
     heartbeat(note);
+  }
+
+  /** The worker of that attempt may have had another default. */
+  private async taskOfAttempt(taskId: string): Promise<SubmittedTask> {
+    const isDefault = this.input.service === undefined && this.tools.choice !== undefined;
+    const tools = isDefault
+      ? await toolsOnRecord(this.record, { find: this.deps.find, tools: this.tools })
+      : this.tools;
+    return submittedTask(taskId, this.job, tools);
   }
 
   private task(taskId: string): SubmittedTask {

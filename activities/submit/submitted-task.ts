@@ -59,12 +59,28 @@ export function recordedTask(
   { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
 ): SubmittedTask | undefined {
   if (found === undefined || !('taskId' in found)) return undefined;
-  const { choice } = job.record.facts;
-  const known = find(choice);
-  // Without its service here, another worker polls the task.
-  const deps = 'problem' in known ? { ...tools, ...(choice && { choice }) } : known;
-  const task = submittedTask(found.taskId, job, deps);
+  const task = submittedTask(found.taskId, job, toolsAt(job.record.facts.choice, { find, tools }));
   return found.state === 'stored' ? { ...task, isStored: true } : task;
+}
+
+/** The tools for the service that got the last request of a job, whichever one the job names now. */
+export async function toolsOnRecord(
+  record: JobRecordFile,
+  { find, tools }: { find: FindTools; tools: ServiceTools },
+): Promise<TaskDescriptionDeps> {
+  const found = await record.read().catch(() => undefined);
+  return found === undefined ? tools : toolsAt(record.facts.choice, { find, tools });
+}
+
+function toolsAt(
+  choice: ServiceChoice | undefined,
+  { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
+): TaskDescriptionDeps {
+  const known = find(choice);
+  if (!('problem' in known)) return known;
+  const { choice: _, ...rest } = tools;
+  // Without its service here, another worker polls the task.
+  return { ...rest, ...(choice && { choice }) };
 }
 
 /** The task as the workflow can take it. */

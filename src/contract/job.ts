@@ -108,6 +108,8 @@ export type JobPhase = (typeof JOB_PHASES)[number];
 export interface JobProgress {
   phase: JobPhase;
   taskId?: string;
+  /** The service of the job, if it has a name on the worker. */
+  service?: string;
   /** The task at the last poll; `word` is the service's own word for the state. */
   task?: { state: TaskState; word: string; percent?: number };
   /** How many polls were made. */

@@ -26,6 +26,13 @@ export function choiceOf({
   return service == null ? undefined : { name: service, ...(serviceKey != null && { key: serviceKey }) };
 }
 
+export const SERVICE_KEY_RULE = 'serviceKey is the name of a key of a service: name the service too';
+
+/** Why these options name no service; undefined when they may. */
+export function choiceProblem({ service, serviceKey }: Parameters<typeof choiceOf>[0]): string | undefined {
+  return serviceKey != null && service == null ? SERVICE_KEY_RULE : undefined;
+}
+
 /** A choice that was stored or passed on by anybody; undefined when it is none. */
 export function readChoice(value: unknown): ServiceChoice | undefined {
   const { name, key }: { name?: unknown; key?: unknown } = Object(value);

@@ -118,7 +118,7 @@ describe('an option of a job that is wrong', () => {
     ],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, keepFor, extras, continueFrom, callbackUrl, cap, caller, queues',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, keepFor, extras, continueFrom, callbackUrl, cap, caller, service, serviceKey, queues',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
