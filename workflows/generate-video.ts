@@ -12,7 +12,14 @@ import type { VideoActivities } from '../activities';
 import type { CarriedJob } from '../src/contract/carried-over';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
-import { COST_MEMO, EXPIRES_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
+import {
+  COST_MEMO,
+  EXPIRES_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  SERVICE_MEMO,
+  TASK_ID_MEMO,
+} from '../src/contract/names';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
@@ -126,6 +133,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     warnings,
     ...(cost && { cost }),
     ...(job.service && { service: job.service.name }),
+    ...(job.turns && { attempts: job.turns.attempts }),
   };
 }
 
@@ -178,12 +186,18 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
-    recordTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
+    recordTask: (taskId, service) => upsertMemo({ [TASK_ID_MEMO]: taskId, ...serviceMemo(service) }),
     // Workers before this one store videos for good, but one of them may have run this job until now.
     recordExpiry: (expiresAt) => {
       if (patched('expiry-memo')) upsertMemo({ [EXPIRES_MEMO]: expiresAt });
     },
   };
+}
+
+/** Lists name the service of a job. Whoever started it may have noted it already. */
+function serviceMemo(service: string | undefined): Record<string, string> {
+  const isKnown = service === undefined || workflowInfo().memo?.[SERVICE_MEMO] === service;
+  return isKnown ? {} : { [SERVICE_MEMO]: service };
 }
 
 /** Jobs without the memo, and all those before it existed, write nothing. */

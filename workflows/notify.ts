@@ -38,7 +38,7 @@ export async function notifyReceiver(job: Job, event: WebhookEvent): Promise<voi
 }
 
 function deliveryOf(
-  { host, hold, taskId, failure, cost, options }: Job,
+  { host, hold, taskId, failure, cost, turns, options }: Job,
   event: WebhookEvent,
 ): WebhookDelivery {
   // Only a hold can begin more than once.
@@ -51,6 +51,7 @@ function deliveryOf(
     taskId,
     failure: failure?.type,
     ...(cost && { cost }),
+    ...(turns && { attempts: turns.attempts }),
     timestamp: new Date().toISOString(),
   };
 }
@@ -59,8 +60,7 @@ function deliveryOf(
 export function namesReceiver(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!(cause instanceof ApplicationFailure)) continue;
-    const { hasReceiver }: { hasReceiver?: unknown } = Object(cause.details?.[1]);
-    return hasReceiver === true;
+    return (cause.details ?? []).slice(1).some((detail) => Object(detail).hasReceiver === true);
   }
   return false;
 }

@@ -6,12 +6,13 @@ import type { JobCost } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
+import type { ServiceChoice } from '../../src/contract/service-choice';
 import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
 import { ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
-import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
+import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey, othersWithKey } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -21,7 +22,8 @@ import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
+import { asTaken, recordedTask, type SubmittedTask, submittedTask, taskAt } from './submitted-task';
+import { type FallbackInput, mayTryNext, withVerdict } from './verdict';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
@@ -36,6 +38,8 @@ export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
   resetRuns?: string[];
   /** The message of the lost submit that an operator decided about: it is not reported again. */
   decidedLostSubmit?: string;
+  /** Set for a job with `services`: what it needs to go on to the next one. */
+  fallback?: FallbackInput;
   /** The workflow records what its job costs. An earlier version would write no memo, and a replay would miss the update. */
   takesCost?: true;
 }
@@ -107,8 +111,13 @@ class SubmitAttempt {
   private beganSending = false;
   /** Whether the service may have received the idempotency key before. */
   private keyWasSent: boolean;
+  /** Other services of the job that may have received it. */
+  private keySentTo: string[] | undefined;
   /** Why an earlier submit is lost. */
   private lostSubmit: string | undefined;
+  /** The service that got the lost submit, and whether that is another one than that of this attempt. */
+  private lostAt: ServiceChoice | undefined;
+  private isLostElsewhere = false;
   /** How many are lost that `resubmit` repeats. */
   private lostSubmits: number;
   private readonly digest: string;
@@ -148,19 +157,36 @@ class SubmitAttempt {
     }
 
     const runs: EarlierRuns = resetRuns ? await readEarlierRuns({ job, resetRuns }) : {};
-    if (runs.taskId !== undefined) return this.task(runs.taskId);
+    if (runs.taskId !== undefined)
+      return taskAt(runs.service, runs.taskId, this.job, { find: this.deps.find, tools: this.tools });
 
-    this.keyWasSent ||= mayKnowKey(found);
+    const { facts } = this.record;
+    this.keyWasSent ||= mayKnowKey(found, facts, this.tools.choice);
+    this.keySentTo = othersWithKey(found, facts, this.tools.choice);
     this.lostSubmit ??= lostSubmitIn(found, {
       sendWithoutTask: attempts.sendWithoutTask,
       isDecided: resubmits,
     });
-    failOnLostSubmit(this.lostSubmit, onLostSubmit);
+    // One without a named service went to the default of that time.
+    if (this.lostSubmit !== attempts.lostSubmit)
+      this.noteLostAt(facts.choice, this.input.service !== undefined);
+    failOnLostSubmit(this.lostSubmit, this.policyHere(onLostSubmit));
     const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
-    failOnLostSubmit(ofRuns, onLostSubmit);
+    if (ofRuns !== undefined) this.noteLostAt(runs.service, this.input.fallback !== undefined);
+    failOnLostSubmit(ofRuns, this.policyHere(onLostSubmit));
     if (this.lostSubmit !== undefined || ofRuns !== undefined)
       this.lostSubmits = Math.max(this.lostSubmits, 1);
     return undefined;
+  }
+
+  private noteLostAt(service: ServiceChoice | undefined, elsewhereIfUnknown: boolean): void {
+    this.lostAt = service;
+    this.isLostElsewhere = service ? service.name !== this.tools.choice?.name : elsewhereIfUnknown;
+  }
+
+  /** Only the service that got the lost submit knows its idempotency key: at another one, a resubmit would be paid again. */
+  private policyHere(onLostSubmit: LostSubmitPolicy): LostSubmitPolicy {
+    return this.isLostElsewhere && onLostSubmit === 'resubmit' ? 'hold' : onLostSubmit;
   }
 
   async submit(): Promise<SubmittedTask> {
@@ -197,7 +223,12 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number, ...this.lostCount });
     this.beganSending = true;
-    this.record.facts = { cost: this.cost, service: serviceNameOf(tools), choice: tools.choice };
+    this.record.facts = {
+      cost: this.cost,
+      service: serviceNameOf(tools),
+      choice: tools.choice,
+      keySentTo: this.keySentTo,
+    };
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
     const answer = await tools.service.submit(request, { idempotencyKey: this.idempotencyKey });
@@ -233,7 +264,24 @@ class SubmitAttempt {
       if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
       await this.reservation?.release();
     }
-    return error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
+    const thrown = error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
+    const madeNoTask = (wasNotSent || certainlyMadeNone) && !this.knowsLostSubmit;
+    return this.judge(thrown, { error, madeNoTask });
+  }
+
+  /** Other jobs have nothing new in their failures. */
+  private judge(failure: unknown, { error, madeNoTask }: { error: unknown; madeNoTask: boolean }): unknown {
+    const { fallback, startedAtMs } = this.input;
+    if (fallback === undefined && !this.isLostElsewhere) return failure;
+    const triesNext = mayTryNext(fallback ?? {}, { error, failure, madeNoTask, startedAtMs });
+    const service = this.lostAt ?? this.tools.choice;
+    return withVerdict(failure, { ...(triesNext && { triesNext }), ...(service && { service }) });
+  }
+
+  private get knowsLostSubmit(): boolean {
+    return (
+      this.lostSubmit !== undefined || this.lostSubmits > 0 || this.input.attempts.lostSubmit !== undefined
+    );
   }
 
   private get lostCount(): Pick<SubmitNote, 'lostSubmits'> {

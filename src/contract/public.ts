@@ -75,6 +75,7 @@ export {
   readFailure,
   resultsKey,
   SEARCH_ATTRIBUTES,
+  type ServiceAttempt,
   type ServicePolling,
   type SignalledDecision,
   type StoredFile,

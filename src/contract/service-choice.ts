@@ -15,15 +15,43 @@ export function isServiceName(value: unknown): value is string {
   return typeof value === 'string' && NAME.test(value);
 }
 
-/** The choice in the options of a job; undefined when the worker's default is meant. */
-export function choiceOf({
-  service,
-  serviceKey,
-}: {
+/** The fields of a job that say which services it may use. */
+interface ChosenServices {
   service?: string | null | undefined;
   serviceKey?: string | null | undefined;
-}): ServiceChoice | undefined {
-  return service == null ? undefined : { name: service, ...(serviceKey != null && { key: serviceKey }) };
+  services?: readonly string[] | null | undefined;
+}
+
+/** The choice in the options of a job, the first of its `services`; undefined when the worker's default is meant. */
+export function choiceOf({ service, serviceKey, services }: ChosenServices): ServiceChoice | undefined {
+  const name = services?.[0] ?? service;
+  return name == null ? undefined : { name, ...(serviceKey != null && { key: serviceKey }) };
+}
+
+/** A job that nobody would take is better refused at once; and each refusal of a service is on record in its result. */
+const MOST_SERVICES = 5;
+
+export const SERVICES_RULE = `must be a list of 1 to ${MOST_SERVICES} different names of services`;
+
+export function isServiceList(value: unknown): value is string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_SERVICES) return false;
+  return value.every(isServiceName) && new Set(value).size === value.length;
+}
+
+const NOT_WITH_SERVICES = {
+  service: 'a job names either service or services, and not both',
+  serviceKey: 'serviceKey goes with service; each of several services uses its own key',
+  taskId: 'services is for requests: a task to adopt has one service',
+};
+
+/** Why these options name no services; undefined when they may. */
+export function choiceProblem(
+  options: ChosenServices & { taskId?: unknown; fallbackAfter?: unknown },
+): string | undefined {
+  if (options.services == null)
+    return options.fallbackAfter == null ? undefined : 'fallbackAfter goes with services';
+  const given = Object.entries(NOT_WITH_SERVICES).find(([name]) => Reflect.get(options, name) != null);
+  return given?.[1];
 }
 
 /** A choice that was stored or passed on by anybody; undefined when it is none. */

@@ -1,5 +1,6 @@
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
+import type { ServiceAttempt } from './service-attempts';
 import { sha256 } from './sha256';
 
 /** What a webhook reports. */
@@ -22,6 +23,8 @@ export interface WebhookPayload {
     failure?: FailureType;
     /** What the job costs, as far as it is known; without it the cost is unknown. */
     cost?: JobCost;
+    /** What became of the submits to the job's `services`, in order. */
+    attempts?: ServiceAttempt[];
   };
 }
 
@@ -38,6 +41,8 @@ export interface WebhookDelivery {
   failure?: FailureType;
   /** What is known about what the job costs. */
   cost?: JobCost;
+  /** What became of the submits to the job's `services`. */
+  attempts?: ServiceAttempt[];
   /** When it happened. */
   timestamp: string;
 }
@@ -58,8 +63,9 @@ export function webhookPayload({
   taskId,
   failure,
   cost,
+  attempts,
   timestamp,
 }: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
-  return { type: event, timestamp, data: { id, taskId, failure, cost } };
+  return { type: event, timestamp, data: { id, taskId, failure, cost, ...(attempts && { attempts }) } };
 }
