@@ -23,7 +23,7 @@ import { type ImageSource, withImageLink } from './image-link';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
 import { asTaken, recordedTask, type SubmittedTask, submittedTask, taskAt } from './submitted-task';
-import { type FallbackInput, mayTryNext, withVerdict } from './verdict';
+import { type FailedAttempt, type FallbackInput, mayTryNext, retryDelayMs, withVerdict } from './verdict';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
@@ -251,6 +251,7 @@ class SubmitAttempt {
     const failure = toFailure(sayNothingWasSent(error), call, { onLostSubmit });
     // An attempt that sent nothing may still report the lost submit of an earlier one.
     const certainlyMadeNone = this.beganSending ? isKnownWithoutTask(failure) : !isUnconfirmed(failure);
+    const triedForMs = this.triedForMs(failure);
     if (wasNotSent || certainlyMadeNone) {
       const keySent = this.keyWasSent || (this.beganSending && !wasNotSent);
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
@@ -260,20 +261,27 @@ class SubmitAttempt {
         ...(attempts.lostSubmit !== undefined && { lostSubmit: attempts.lostSubmit }),
         ...(keySent && { keySent }),
         ...this.lostCount,
+        ...(this.input.fallback?.afterMs !== undefined && { triedForMs }),
       });
       if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
       await this.reservation?.release();
     }
     const thrown = error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
     const madeNoTask = (wasNotSent || certainlyMadeNone) && !this.knowsLostSubmit;
-    return this.judge(thrown, { error, madeNoTask });
+    return this.judge(thrown, { error, madeNoTask, triedForMs });
+  }
+
+  /** Until the next attempt would come. Not by the clock: a server that skips time has another one. */
+  private triedForMs(failure: unknown): number {
+    const { attempts, startedAtMs } = this.input;
+    return attempts.triedForMs + (performance.now() - startedAtMs) + retryDelayMs(failure);
   }
 
   /** Other jobs have nothing new in their failures. */
-  private judge(failure: unknown, { error, madeNoTask }: { error: unknown; madeNoTask: boolean }): unknown {
-    const { fallback, startedAtMs } = this.input;
+  private judge(failure: unknown, attempt: Omit<FailedAttempt, 'failure'>): unknown {
+    const { fallback } = this.input;
     if (fallback === undefined && !this.isLostElsewhere) return failure;
-    const triesNext = mayTryNext(fallback ?? {}, { error, failure, madeNoTask, startedAtMs });
+    const triesNext = mayTryNext(fallback ?? {}, { ...attempt, failure });
     const service = this.lostAt ?? this.tools.choice;
     return withVerdict(failure, { ...(triesNext && { triesNext }), ...(service && { service }) });
   }

@@ -25,30 +25,26 @@ export interface FailedAttempt {
   failure: unknown;
   /** Neither this attempt nor one before it may have made a task. */
   madeNoTask: boolean;
-  startedAtMs: number;
+  /** How long the service was tried, until the next attempt would come. */
+  triedForMs: number;
 }
 
 /** Whether the next service may be tried now. While a retry here fits into the time of this service, it comes first. */
 export function mayTryNext(
   { afterMs }: FallbackInput,
-  { error, failure, madeNoTask, startedAtMs }: FailedAttempt,
+  { error, failure, madeNoTask, triedForMs }: FailedAttempt,
 ): boolean {
   if (afterMs === undefined || !madeNoTask || !(failure instanceof ApplicationFailure)) return false;
   const type = fromTemporalType(failure.type);
   const { fallsBack }: Partial<FailureRow> = type ? FAILURES[type] : {};
   if (fallsBack === undefined || (fallsBack === 'if-answered' && !(error instanceof ServiceFault)))
     return false;
-  return failure.nonRetryable === true || triedForMs(startedAtMs) + retryDelayMs(failure) >= afterMs;
+  return failure.nonRetryable === true || triedForMs >= afterMs;
 }
 
-/** By Temporal's clock, apart from this attempt. The time that the first attempt waited for a worker does not count for it. */
-function triedForMs(startedAtMs: number): number {
-  const { currentAttemptScheduledTimestampMs, scheduledTimestampMs } = activityInfo();
-  return currentAttemptScheduledTimestampMs - scheduledTimestampMs + (performance.now() - startedAtMs);
-}
-
-/** How long Temporal waits for the next attempt. */
-function retryDelayMs({ nextRetryDelay }: ApplicationFailure): number {
+/** How long Temporal waits for the next attempt after this failure. */
+export function retryDelayMs(failure: unknown): number {
+  const { nextRetryDelay } = failure instanceof ApplicationFailure ? failure : {};
   if (typeof nextRetryDelay === 'number') return nextRetryDelay;
   const { initialInterval, backoffCoefficient, maximumInterval } = SUBMIT_POLICY.retry;
   return Math.min(initialInterval * backoffCoefficient ** (activityInfo().attempt - 1), maximumInterval);

@@ -8,6 +8,7 @@ import {
   type JobResult,
   parseResults,
   resultsKey,
+  type VideoRequest,
 } from '../../src/contract';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type NamedServices, type VideoService } from '../../src/service';
@@ -124,7 +125,7 @@ const ROWS: Record<string, Row> = {
   'may not be paid for it': { faults: [], input: { cap: { seconds: 1 } }, posts: [0, 0], end: 'CapReached' },
   'would get a request that our own check refuses': {
     faults: [],
-    input: { request: { prompt: 'A red fox', duration: -5 } },
+    input: { request: { prompt: 'A red fox', aspectRatio: '16:9' } as object as VideoRequest },
     posts: [0, 0],
     end: 'InvalidRequest',
   },
@@ -268,7 +269,9 @@ test('each attempt is in the result, the progress, the Temporal UI and the log, 
   expect(details).toContain(`\`${second}\`: made the task`);
   const { memo } = await handle.describe();
   expect(memo).toMatchObject({ videoService: second, videoCost: { estimated: { amount: 1.5 } } });
-  const line = () => logs.find(({ meta }) => meta?.event === 'nextService' && meta.service === first);
+  const isOfA = { event: 'nextService', service: first };
+  const line = () =>
+    logs.find(({ meta }) => Object.entries(isOfA).every(([name, value]) => Object(meta)[name] === value));
   while (line() === undefined) await pause();
   expect(line()?.meta).toMatchObject({ next: second, failureType: 'Unauthorized', reason: message });
 });
