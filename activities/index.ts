@@ -13,7 +13,7 @@ import { createDownloadVideo, type DownloadOptions } from './download/download-v
 import { createPollVideo, createPollVideos } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
-import { createFindTools } from './service-tools';
+import { createFindService, createFindTools } from './service-tools';
 import { ledgersInTemporal } from './submit/ledger-line';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
@@ -61,7 +61,8 @@ export function createVideoActivities({
   services,
   defaultService,
   rateLimiter,
-  directory = new ServiceDirectory({ service, services, defaultService, rateLimiter }),
+  rateLimiters,
+  directory = new ServiceDirectory({ service, services, defaultService, rateLimiter, rateLimiters }),
   storage,
   onLostSubmit = 'hold',
   gatewayUrl,
@@ -83,6 +84,7 @@ export function createVideoActivities({
     pollVideos: createPollVideos(find),
     downloadVideo: createDownloadVideo({ ...download, find, storage }),
     cancelVideo: createCancelVideo(find),
+    findService: createFindService(find),
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
   };

@@ -4,6 +4,7 @@ import {
   condition,
   patched,
   proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   upsertMemo,
   workflowInfo,
@@ -20,7 +21,8 @@ import {
   SERVICE_MEMO,
   TASK_ID_MEMO,
 } from '../src/contract/names';
-import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
+import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY, FIND_SERVICE_POLICY } from '../src/contract/policies';
+import { choicesOf } from '../src/contract/service-choice';
 import { describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
 import { createFailure, readFailure } from '../src/contract/video-failure';
@@ -47,9 +49,12 @@ const PERCENT_STEP = 25;
  * ```
  */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
-  const job = startJob(input, ifContinued(carried));
+  const fromBefore = ifContinued(carried);
+  const vouchedFor = workflowInfo().memo?.[SERVICE_MEMO];
+  const job = startJob(input, fromBefore);
   answerMessages(job);
   try {
+    if (fromBefore === undefined && job.service?.name !== vouchedFor) await checkService(job);
     const result = await makeVideo(job, ownPoller(input));
     await notifyReceiver(job, 'video.completed');
     return result;
@@ -198,6 +203,18 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
 function serviceMemo(service: string | undefined): Record<string, string> {
   const isKnown = service === undefined || workflowInfo().memo?.[SERVICE_MEMO] === service;
   return isKnown ? {} : { [SERVICE_MEMO]: service };
+}
+
+/**
+ * Asks the worker for a service that nobody has vouched for: a submit to a service that no worker has would wait for one until
+ * the deadline. Clients of ours with the list of services have checked the name and note it in a memo.
+ */
+async function checkService({ options }: Job): Promise<void> {
+  for (const service of choicesOf(options)) {
+    const { findService } = proxyLocalActivities<VideoActivities>(FIND_SERVICE_POLICY);
+    const { problem } = await findService({ service });
+    if (problem !== undefined) throw refused(problem);
+  }
 }
 
 /** Jobs without the memo, and all those before it existed, write nothing. */

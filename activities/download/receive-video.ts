@@ -2,11 +2,10 @@ import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
 import {
-  type RateLimiter,
+  type FoundService,
   ServiceFault,
   type TaskReading,
   type VideoBody,
-  type VideoService,
 } from '../../src/service';
 import { logEvent } from '../log-event';
 import { measureReceived } from '../measure';
@@ -20,8 +19,7 @@ import { type DownloadPace, watchPace } from './watch-pace';
 const REFUSED_LINK: (number | undefined)[] = [401, 403, 404, 410];
 
 export interface ReceiveVideoOptions {
-  service: VideoService;
-  rateLimiter: RateLimiter;
+  at: FoundService;
   taskId: string;
   pace: DownloadPace;
   signal: AbortSignal;
@@ -51,15 +49,15 @@ export async function receiveVideo(download: VideoDownload, options: ReceiveVide
 /** One connection, from a fresh link to the end of its stream. */
 async function receiveOnce(
   download: VideoDownload,
-  { service, rateLimiter, taskId, pace, signal }: ReceiveVideoOptions,
+  { at, taskId, pace, signal }: ReceiveVideoOptions,
   endsAtMs: number,
 ): Promise<void> {
   const link = await freshLink(taskId, () =>
-    callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal })),
+    callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal })),
   );
   const from = download.resumePoint;
-  const body = await callWithinLimits(rateLimiter, 'download', () =>
-    service.openVideo(link, { signal, from }),
+  const body = await callWithinLimits(at, 'download', () =>
+    at.service.openVideo(link, { signal, from }),
   );
   const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
   let offset = download.bytes;

@@ -22,7 +22,14 @@ import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { type ImageSource, withImageLink } from './image-link';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { asTaken, recordedTask, type SubmittedTask, submittedTask, taskAt } from './submitted-task';
+import {
+  asTaken,
+  recordedTask,
+  type SubmittedTask,
+  submittedTask,
+  taskAt,
+  toolsOnRecord,
+} from './submitted-task';
 import { type FailedAttempt, type FallbackInput, mayTryNext, retryDelayMs, withVerdict } from './verdict';
 
 /** Input of the activity submitVideo. */
@@ -60,13 +67,14 @@ export interface SubmitVideoDeps extends ImageSource, CapDeps {
 export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const startedAtMs = performance.now();
-    const { onLostSubmit = deps.onLostSubmit } = input;
+    const tools = deps.find(input.service, 'new task');
+    const ofWorker = ('problem' in tools ? undefined : tools.onLostSubmit) ?? deps.onLostSubmit;
+    const { onLostSubmit = ofWorker } = input;
     const attempts = await readEarlierAttempts();
     const refuse = (message: string) => {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
       return createCallFailure('InvalidRequest', 'submit', { message });
     };
-    const tools = deps.find(input.service);
     if ('problem' in tools) throw refuse(tools.problem);
     const parsed = parseRequest(input.request, tools.service.profile?.requestFields);
     if (!parsed.ok) throw refuse(parsed.problem);
@@ -146,7 +154,7 @@ class SubmitAttempt {
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
     const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLostSubmit } = this.input;
-    if (attempts.taskId !== undefined) return this.task(attempts.taskId);
+    if (attempts.taskId !== undefined) return this.taskOfAttempt(attempts.taskId);
 
     const found = await this.record.read();
     if (found?.state === 'forgotten') throw wasForgotten(this.job.record.job, found.at);
@@ -163,10 +171,9 @@ class SubmitAttempt {
     const { facts } = this.record;
     this.keyWasSent ||= mayKnowKey(found, facts, this.tools.choice);
     this.keySentTo = othersWithKey(found, facts, this.tools.choice);
-    this.lostSubmit ??= lostSubmitIn(found, {
-      sendWithoutTask: attempts.sendWithoutTask,
-      isDecided: resubmits,
-    });
+    this.lostSubmit ??= this.atService(
+      lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }),
+    );
     // One without a named service went to the default of that time.
     if (this.lostSubmit !== attempts.lostSubmit)
       this.noteLostAt(facts.choice, this.input.service !== undefined);
@@ -189,13 +196,21 @@ class SubmitAttempt {
     return this.isLostElsewhere && onLostSubmit === 'resubmit' ? 'hold' : onLostSubmit;
   }
 
+  /** Whoever looks for the task must know where, if it is not the service that the job names now. */
+  private atService(lostSubmit: string | undefined): string | undefined {
+    const { choice } = this.record.facts;
+    if (lostSubmit === undefined || choice === undefined || choice.name === this.tools.choice?.name)
+      return lostSubmit;
+    return `${lostSubmit} (it went to the service ${choice.name})`;
+  }
+
   async submit(): Promise<SubmittedTask> {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.input.startedAtMs);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
-    const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>
+    const { taskId, doubts } = await callWithinLimits(this.tools, 'submit', () =>
       this.post(request),
     );
     measureSubmitWait();
@@ -299,6 +314,15 @@ class SubmitAttempt {
   private leave(note: SubmitNote): void {
     this.note = note;
     heartbeat(note);
+  }
+
+  /** The worker of that attempt may have had another default. */
+  private async taskOfAttempt(taskId: string): Promise<SubmittedTask> {
+    const isDefault = this.input.service === undefined && this.tools.choice !== undefined;
+    const tools = isDefault
+      ? await toolsOnRecord(this.record, { find: this.deps.find, tools: this.tools })
+      : this.tools;
+    return submittedTask(taskId, this.job, tools);
   }
 
   private task(taskId: string): SubmittedTask {

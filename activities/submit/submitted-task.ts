@@ -76,6 +76,15 @@ export function taskAt(
   return submittedTask(taskId, job, at);
 }
 
+/** The tools for the service that got the last request of a job, whichever one the job names now. */
+export async function toolsOnRecord(
+  record: JobRecordFile,
+  { find, tools }: { find: FindTools; tools: ServiceTools },
+): Promise<TaskDescriptionDeps> {
+  const found = await record.read().catch(() => undefined);
+  return found === undefined ? tools : toolsAt(record.facts.choice, { find, tools });
+}
+
 function toolsAt(
   choice: ServiceChoice | undefined,
   { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
+import { readableKeys } from '../config/services-config';
 import { printableJson } from '../contract';
 import { errorCode } from '../contract/error-code';
 import { TASK_ID_RULE } from '../contract/input-rules';
@@ -23,6 +24,7 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../service';
+import { chooseService } from './choose-service';
 import { EXIT, reportError } from './exit-codes';
 import type { ExplainOptions } from './options';
 import type { Terminal } from './terminal';
@@ -48,7 +50,7 @@ export async function explain(
         ? savedIn(await textOf(input ?? process.stdin), 'standard input', status)
         : savedAt(file, status);
     if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
-    const inUse = readProfile(terminal.env) ?? {};
+    const inUse = profileInUse(options, terminal.env) ?? {};
     // The output may be shared, and an answer that was saved by hand may contain the key.
     const secrets = secretsOf('', keysIn(terminal.env), inUse.headers);
     const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
@@ -64,13 +66,20 @@ export async function explain(
   }
 }
 
-/** The configured key, if any. */
+function profileInUse({ service }: ExplainOptions, env: Environment): ServiceProfile | undefined {
+  return service === undefined ? readProfile(env) : chooseService(service, env).known?.profile;
+}
+
+/** The configured keys, if any. */
 function keysIn(env: Environment): string[] {
-  try {
-    return [readApiKey(env)()];
-  } catch {
-    return [];
-  }
+  const read = (key: () => string) => {
+    try {
+      return [key()];
+    } catch {
+      return [];
+    }
+  };
+  return [...read(() => readApiKey(env)()), ...readableKeys(env)];
 }
 
 function readStatus(given: string): number {

@@ -20,6 +20,7 @@ export interface GenerateOptions {
   keepBad?: boolean;
   cap?: string[];
   keepFor?: string;
+  service?: string;
 }
 
 export interface BatchOptions {
@@ -35,6 +36,7 @@ export interface BatchOptions {
   keepBad?: boolean;
   cap?: string[];
   keepFor?: string;
+  service?: string;
 }
 
 export interface DecideOptions {
@@ -60,6 +62,7 @@ export interface WorkerCommandOptions {
 
 export interface ExplainOptions {
   status: string;
+  service?: string;
   json?: boolean;
 }
 
@@ -139,6 +142,7 @@ export interface PollOptions {
 
 export interface RetryCommandOptions {
   resubmit?: boolean;
+  service?: string;
   deadline?: string;
   json?: boolean;
 }

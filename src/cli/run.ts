@@ -169,6 +169,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
     .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
+    .option('--service <name>', 'which service makes it, of those in VIDEOGEN_SERVICES_FILE')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -186,6 +187,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
+    .option('--service <name>', 'which service makes them, of those in VIDEOGEN_SERVICES_FILE')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);
@@ -264,6 +266,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .description('show how saved answers of a service are read, and propose a profile for the rest')
     .argument('<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input')
     .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
+    .option('--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.explain);
   program

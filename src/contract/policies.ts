@@ -70,6 +70,11 @@ export const INSPECT_SUBMIT_POLICY = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
+/** For asking the worker whether it has a service. It looks it up in its memory. */
+export const FIND_SERVICE_POLICY = {
+  startToCloseTimeout: 10 * SECOND,
+} as const satisfies LocalActivityOptions;
+
 /**
  * A poll runs as a local activity while polls are quick, because that costs about half the events. Until it ends its workflow
  * task is open: queries, signals and cancellations wait. After a slower poll, the next one is a regular activity.

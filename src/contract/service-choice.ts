@@ -28,6 +28,12 @@ export function choiceOf({ service, serviceKey, services }: ChosenServices): Ser
   return name == null ? undefined : { name, ...(serviceKey != null && { key: serviceKey }) };
 }
 
+/** All that a job may use; none when the worker's default is meant. */
+export function choicesOf(options: ChosenServices): ServiceChoice[] {
+  const { services } = options;
+  return services == null ? [choiceOf(options) ?? []].flat() : services.map((name) => ({ name }));
+}
+
 /** A job that nobody would take is better refused at once; and each refusal of a service is on record in its result. */
 const MOST_SERVICES = 5;
 
@@ -44,14 +50,18 @@ const NOT_WITH_SERVICES = {
   taskId: 'services is for requests: a task to adopt has one service',
 };
 
-/** Why these options name no services; undefined when they may. */
+export const SERVICE_KEY_RULE = 'serviceKey is the name of a key of a service: name the service too';
+const FALLBACK_AFTER_RULE = 'fallbackAfter goes with services';
+
+/** Why these options name no service; undefined when they may. */
 export function choiceProblem(
   options: ChosenServices & { taskId?: unknown; fallbackAfter?: unknown },
 ): string | undefined {
-  if (options.services == null)
-    return options.fallbackAfter == null ? undefined : 'fallbackAfter goes with services';
-  const given = Object.entries(NOT_WITH_SERVICES).find(([name]) => Reflect.get(options, name) != null);
-  return given?.[1];
+  const { service, serviceKey, services, fallbackAfter } = options;
+  if (services != null)
+    return Object.entries(NOT_WITH_SERVICES).find(([name]) => Reflect.get(options, name) != null)?.[1];
+  if (fallbackAfter != null) return FALLBACK_AFTER_RULE;
+  return serviceKey != null && service == null ? SERVICE_KEY_RULE : undefined;
 }
 
 /** A choice that was stored or passed on by anybody; undefined when it is none. */

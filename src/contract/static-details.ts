@@ -54,6 +54,7 @@ function optionsOf({
   onLostSubmit,
   cap,
   caller,
+  service,
   queues,
 }: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'>): Field[] {
   return [
@@ -62,6 +63,7 @@ function optionsOf({
     ['onLostSubmit', onLostSubmit],
     ['cap', cap],
     ['caller', caller],
+    ['service', service],
     ['submit queue', queues?.submit],
     ['download queue', queues?.download],
   ];

@@ -27,6 +27,7 @@ import { refuseUnknownPaths } from './methods';
 import { describeInterface } from './openapi';
 import { PollHints, pollTaskNow } from './poll-hints';
 import { logRequests } from './request-log';
+import type { GatewayServices } from './choose-service';
 import { answerClientError, sendError } from './send-error';
 import { servePage } from './serve-page';
 import { traceRequests } from './trace-requests';
@@ -43,10 +44,11 @@ export interface GatewayTools {
   keys: KeyRing | undefined;
   limits: KeyLimits;
   requestFields: readonly string[];
+  services?: GatewayServices;
   /** Refuses what is beyond a cap by now. */
   guardCaps: CapGuard;
   /** What a request will cost; undefined when the gateway knows no prices. The worker has the last word. */
-  estimate(request: VideoRequest): JobCost | undefined;
+  estimate(request: VideoRequest, service: string | undefined): JobCost | undefined;
   /** How callers reach it; without it, by the Host header of each call. */
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */

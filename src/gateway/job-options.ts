@@ -6,12 +6,14 @@ import { Refusal } from './http-errors';
 const OPTIONS = [
   ['callback_url', 'callbackUrl'],
   ['keep_for', 'keepFor'],
+  ['service', 'service'],
 ] as const;
 
 /** The body without them, and the options. */
 export function takeJobOptions(body: unknown): { body: unknown; options: JobOptions } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return { body, options: {} };
-  const { callback_url: _, keep_for: __, ...rest }: { callback_url?: unknown; keep_for?: unknown } = body;
+  const taken: readonly string[] = OPTIONS.map(([param]) => param);
+  const rest = Object.fromEntries(Object.entries(body).filter(([name]) => !taken.includes(name)));
   const options = OPTIONS.flatMap(([param, name]) => {
     const value: unknown = Reflect.get(body, param);
     if (value === undefined || value === null) return [];

@@ -41,10 +41,12 @@ const KEEP_FOR = z
     'How long the video stays in the storage, such as "30d", or milliseconds. `expires_at` says when it ends.',
   );
 
+const SERVICE = 'Which of the services makes the video.';
+
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z.looseObject({
   prompt: z.string(),
-  model: z.string().optional().describe('Shown in answers. The gateway has one service.'),
+  model: z.string().optional().describe('Shown in answers. The name of a service chooses that one.'),
   seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
   size: z
     .string()
@@ -173,9 +175,17 @@ const prompt = z.string().regex(/\S/).describe('What the video shows.');
 const image = z.url().describe('The address of the image to start from.');
 
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
-export function documentedRequests(requestFields: readonly string[]) {
+export function documentedRequests(requestFields: readonly string[], services: readonly string[] = []) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const fields = { ...extra, ...requestSchema.shape, prompt, callback_url: CALLBACK_URL, keep_for: KEEP_FOR };
+  const service = (services.length > 0 ? z.enum(services) : z.string()).optional().describe(SERVICE);
+  const fields = {
+    ...extra,
+    ...requestSchema.shape,
+    prompt,
+    callback_url: CALLBACK_URL,
+    keep_for: KEEP_FOR,
+    service,
+  };
   const examples = [
     { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
   ];

@@ -25,9 +25,13 @@ export {
 export { secretsOf } from './secrets-of-call';
 export {
   type FoundService,
+  hasKeys,
   type NamedServices,
+  namedServicesProblem,
+  RateLimiters,
   ServiceDirectory,
   type ServiceDirectoryOptions,
+  servicesForClients,
   type ServiceWithKeys,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';

@@ -23,6 +23,7 @@ const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
   pollVideos: 'poll',
   downloadVideo: 'attempt',
   cancelVideo: 'attempt',
+  findService: 'attempt',
   sendWebhook: 'attempt',
   openBatch: 'attempt',
   readRequests: 'attempt',

@@ -1,5 +1,6 @@
 import { readEncryptionKeys } from '../../config/encryption-config';
 import { type Environment, readKeyIfSet } from '../../config/service-config';
+import { readableKeys } from '../../config/services-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
 import { secretFinder } from '../../contract/redact';
@@ -40,7 +41,7 @@ function checkReport(name: CheckName, finding: Finding): CheckReport {
 
 /** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
 export function findingRedactor(env: Environment): (finding: Finding) => Finding {
-  const keys = [readKeyIfSet, readTemporalKey, readS3Secret, readS3Token, readEncryptionSecrets].flatMap(
+  const keys = [readKeyIfSet, readableKeys, readTemporalKey, readS3Secret, readS3Token, readEncryptionSecrets].flatMap(
     (read) => {
       try {
         return read(env) ?? [];
