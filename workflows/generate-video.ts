@@ -192,6 +192,10 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
     recordTask: (taskId, service) => upsertMemo({ [TASK_ID_MEMO]: taskId, ...serviceMemo(service) }),
+    recordService: (service) => {
+      const memo = serviceMemo(service);
+      if (SERVICE_MEMO in memo) upsertMemo(memo);
+    },
     // Workers before this one store videos for good, but one of them may have run this job until now.
     recordExpiry: (expiresAt) => {
       if (patched('expiry-memo')) upsertMemo({ [EXPIRES_MEMO]: expiresAt });

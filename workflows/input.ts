@@ -15,8 +15,8 @@ import {
 } from '../src/contract/input-rules';
 import type { JobInput, JobOptions, ServicePolling } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
-import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
 import { choiceProblem } from '../src/contract/service-choice';
+import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
 import { createFailure } from '../src/contract/video-failure';
 import {
   DEFAULT_MAX_MS,

@@ -48,6 +48,8 @@ export interface JobHost {
   /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
   recordTask(taskId: string, service: string | undefined): void;
+  /** Lists show which service a job is at, and a retry asks that one. */
+  recordService?(service: string): void;
   /** Lists show when a video expires. Of an item, only its result says so. */
   recordExpiry?(expiresAt: string): void;
 }
@@ -168,12 +170,15 @@ export class Job {
   moveTo(service: ServiceChoice): void {
     this.service = service;
     if (this.cost) this.cost = { unknown: `the service ${service.name} has not said what it costs` };
+    this.host.recordService?.(service.name);
     this.show();
   }
 
   /** A lost submit may have gone to another service, in an earlier run or job of this name. */
   recordLostAt(service: ServiceChoice | undefined): void {
-    this.service = service ?? this.service;
+    if (service === undefined) return;
+    if (service.name !== this.service?.name) this.host.recordService?.(service.name);
+    this.service = service;
   }
 
   recordSubmitted(submitted: SubmittedTask): void {

@@ -33,11 +33,11 @@ export async function generate(
     const image = await readImageFile(options);
     const order: Order = {
       workflowId,
-      input: readJobInput(
-        prompt,
-        image ? { ...options, imageUrl: image.url } : options,
-        { onEmulator: usesEmulator(terminal.env), choice, requestFields },
-      ),
+      input: readJobInput(prompt, image ? { ...options, imageUrl: image.url } : options, {
+        onEmulator: usesEmulator(terminal.env),
+        choice,
+        requestFields,
+      }),
       options,
     };
     if (options.wait) await checkOut(options.out);

@@ -169,7 +169,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
     .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
-    .option('--service <name>', 'which service makes it, of those in VIDEOGEN_SERVICES_FILE')
+    .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes it; a,b: b if a refuses it')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -187,7 +187,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
-    .option('--service <name>', 'which service makes them, of those in VIDEOGEN_SERVICES_FILE')
+    .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes them; a,b: b if a refuses')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);

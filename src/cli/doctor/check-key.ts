@@ -65,7 +65,9 @@ export const checkKey: Check = {
     const tried = named.services.flatMap((service) =>
       service.apiKeys.map(async (key) => ({ ...service, finding: await tryKey(service, key, signal) })),
     );
-    return tried.length === 0 ? ok('not checked: packages of the AI SDK send it') : togetherOf(await Promise.all(tried));
+    return tried.length === 0
+      ? ok('not checked: packages of the AI SDK send it')
+      : togetherOf(await Promise.all(tried));
   },
 };
 
@@ -99,7 +101,6 @@ async function tryKey(
     await service.close();
   }
 }
-
 
 function judgeReading({ serviceMessage, taskId }: TaskReading): Finding {
   const message = serviceMessageOf(serviceMessage);

@@ -43,7 +43,8 @@ async function askService({ name, baseUrl }: NamedService, context: Context): Pr
   if (answer.kind === 'answered') return ok(`${baseUrl} answers`);
   const known = BY_CODE[answer.code];
   const problem = known?.problem ?? (answer.message || answer.code);
-  const fix = known?.fix ?? 'Correct VIDEO_API_BASE_URL, or fix what is between this machine and the service.';
+  const fix =
+    known?.fix ?? 'Correct VIDEO_API_BASE_URL, or fix what is between this machine and the service.';
   return failed(
     `${baseUrl} does not answer: ${problem}`,
     name === undefined ? fix : fix.replace('VIDEO_API_BASE_URL', 'its baseUrl in VIDEOGEN_SERVICES_FILE'),

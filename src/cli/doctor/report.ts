@@ -41,16 +41,21 @@ function checkReport(name: CheckName, finding: Finding): CheckReport {
 
 /** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
 export function findingRedactor(env: Environment): (finding: Finding) => Finding {
-  const keys = [readKeyIfSet, readableKeys, readTemporalKey, readS3Secret, readS3Token, readEncryptionSecrets].flatMap(
-    (read) => {
-      try {
-        return read(env) ?? [];
-      } catch {
-        // A key that cannot be read is never sent, so no server can quote it.
-        return [];
-      }
-    },
-  );
+  const keys = [
+    readKeyIfSet,
+    readableKeys,
+    readTemporalKey,
+    readS3Secret,
+    readS3Token,
+    readEncryptionSecrets,
+  ].flatMap((read) => {
+    try {
+      return read(env) ?? [];
+    } catch {
+      // A key that cannot be read is never sent, so no server can quote it.
+      return [];
+    }
+  });
   // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
   const find = secretFinder({ keys: [], wholeValues: keys });
   const redact = (text: string) => hideRanges(text, find(text));
