@@ -149,6 +149,8 @@ beforeAll(async () => {
   [a, b] = await Promise.all([startEmulator(options), startEmulator(options)]);
   worker = await env.createWorker({
     taskQueue: QUEUE,
+    // Otherwise each name would have a worker for its submits.
+    submitQueue: QUEUE,
     services: services(),
     worker: { workflowBundle: { codePath: bundlePath() } },
   });
