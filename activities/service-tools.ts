@@ -55,10 +55,7 @@ export function createFindService(find: FindTools) {
 }
 
 /** Two services at one address, such as two models, take different times. */
-function learnedAs({
-  choice,
-  service,
-}: FoundService): Pick<FoundService['service'], 'address' | 'profile'> {
+function learnedAs({ choice, service }: FoundService): Pick<FoundService['service'], 'address' | 'profile'> {
   if (choice === undefined) return service;
   return {
     get address() {

@@ -23,6 +23,7 @@ module.exports = {
     'CarriedBatch',
     'CarriedJob',
     'CarriedLedger',
+    'ForService',
     'LedgerAccount',
     'NAMED_FAULTS',
     'OpenVideoOptions',

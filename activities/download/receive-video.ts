@@ -1,12 +1,7 @@
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
-import {
-  type FoundService,
-  ServiceFault,
-  type TaskReading,
-  type VideoBody,
-} from '../../src/service';
+import { type FoundService, ServiceFault, type TaskReading, type VideoBody } from '../../src/service';
 import { logEvent } from '../log-event';
 import { measureReceived } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -56,9 +51,7 @@ async function receiveOnce(
     callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal })),
   );
   const from = download.resumePoint;
-  const body = await callWithinLimits(at, 'download', () =>
-    at.service.openVideo(link, { signal, from }),
-  );
+  const body = await callWithinLimits(at, 'download', () => at.service.openVideo(link, { signal, from }));
   const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
   let offset = download.bytes;
   try {

@@ -210,9 +210,7 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps);
-    const { taskId, doubts } = await callWithinLimits(this.tools, 'submit', () =>
-      this.post(request),
-    );
+    const { taskId, doubts } = await callWithinLimits(this.tools, 'submit', () => this.post(request));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
     return { ...this.task(taskId), ...this.tools.learnedTimes.kindFor(this.input.request) };

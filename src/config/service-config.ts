@@ -23,7 +23,10 @@ import { readYaml } from './read-yaml';
 export { ConfigError, type Environment } from './read-setting';
 
 /** Its value is never shown. */
-export const API_KEY = text.regex(/^[\x21-\x7e]*$/, 'holds a space, a line break or a character outside ASCII');
+export const API_KEY = text.regex(
+  /^[\x21-\x7e]*$/,
+  'holds a space, a line break or a character outside ASCII',
+);
 
 const profile = text.transform((name, { addIssue }): ServiceProfile => {
   const read = builtInProfile(name) ?? readProfileFile(name);

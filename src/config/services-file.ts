@@ -23,7 +23,8 @@ const NOT_THE_KEY =
   'must not be the key itself: put the key into an environment variable and write { env: NAME }, or into a file and write { file: PATH }';
 
 /** A name in capitals is shown in messages, so it must not be a key. Keys are long and have no words. */
-const looksLikeVariable = (given: string) => /^[A-Z][A-Z0-9_]{0,63}$/.test(given) && !/[A-Z0-9]{20}/.test(given);
+const looksLikeVariable = (given: string) =>
+  /^[A-Z][A-Z0-9_]{0,63}$/.test(given) && !/[A-Z0-9]{20}/.test(given);
 
 const keySource = z
   .strictObject({
@@ -51,10 +52,14 @@ const service = z
     profile: z
       .union([text, profileSchema])
       .optional()
-      .describe('How it differs from the interface: a built-in profile by name, a file relative to this one, or here.'),
+      .describe(
+        'How it differs from the interface: a built-in profile by name, a file relative to this one, or here.',
+      ),
     key: z
       .union([name, z.array(name).min(1).max(MOST_KEYS)])
-      .describe('The name of its key. Of several, the first is for new jobs; jobs that began with another keep it.'),
+      .describe(
+        'The name of its key. Of several, the first is for new jobs; jobs that began with another keep it.',
+      ),
     submitsPerSecond: z
       .number()
       .positive()
@@ -120,13 +125,15 @@ export function readServicesFile(path: string): ServicesFile | string {
   const given = readYaml(content);
   if (!given.ok) return `names a file that is not YAML (${given.problem})`;
   const parsed = parseServices(given.value, dirname(resolve(path)));
-  return typeof parsed === 'string' ? `names a file with a mistake (${cleanText(parsed, LONGEST_TEXT_CHARS)})` : parsed;
+  return typeof parsed === 'string'
+    ? `names a file with a mistake (${cleanText(parsed, LONGEST_TEXT_CHARS)})`
+    : parsed;
 }
 
 /** The services, or the first problem, which begins with the path of the mistake. */
 export function parseServices(given: unknown, folder: string): ServicesFile | string {
   const parsed = servicesFileSchema.safeParse(given);
-  if (!parsed.success) return problemOf(parsed.error);
+  if (!parsed.success) return problemOf(parsed.error, given);
   const { keys, services: entries, default: byDefault } = parsed.data;
   const services = new Map<string, ServiceInFile>();
   for (const [serviceName, entry] of Object.entries(entries)) {
@@ -156,12 +163,19 @@ export function parseServices(given: unknown, folder: string): ServicesFile | st
 const SECRET_FIELD = /key|token|secret|password/i;
 
 /** No value of the file is shown: somebody may have put a key in the wrong place. */
-function problemOf({ issues }: z.ZodError): string {
+function problemOf({ issues }: z.ZodError, given: unknown): string {
   // A misspelt name says more than the part that is missing because of it.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   if (issue === undefined) return 'it is wrong';
   const isKey = issue.path[0] === 'keys' && issue.path.length === 2 && issue.code === 'invalid_type';
   if (isKey) return `${issue.path.join('.')} ${NOT_THE_KEY}`;
+  const [part, , field] = issue.path;
+  if (part === 'services' && field === 'profile' && issue.code === 'invalid_union') {
+    const own = parseProfile(
+      issue.path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), given),
+    );
+    if (!own.ok) return `${issue.path.join('.')} has a mistake (${own.problem})`;
+  }
   const [first = ''] = describeIssue(issue, 'the file');
   const isSecret = issue.code === 'unrecognized_keys' && issue.keys.some((one) => SECRET_FIELD.test(one));
   return isSecret

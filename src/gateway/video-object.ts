@@ -2,13 +2,7 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
-import {
-  COST_MEMO,
-  LOST_SUBMIT_MEMO,
-  PERCENT_MEMO,
-  SERVICE_MEMO,
-  TASK_ID_MEMO,
-} from '../contract/names';
+import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 

@@ -31,8 +31,8 @@ export {
   RateLimiters,
   ServiceDirectory,
   type ServiceDirectoryOptions,
-  servicesForClients,
   type ServiceWithKeys,
+  servicesForClients,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';

@@ -91,9 +91,7 @@ export class ServiceDirectory {
 
   /** The service of a job that has no task yet. One that names none gets the default, if there is one. */
   findForNew(choice?: ServiceChoice): FoundService | { problem: string } {
-    return choice === undefined && this.defaultService === undefined
-      ? this.find()
-      : this.findNamed(choice);
+    return choice === undefined && this.defaultService === undefined ? this.find() : this.findNamed(choice);
   }
 
   /** Those whose submits have a queue of their own, each with the service of its key for new jobs. */
@@ -109,8 +107,7 @@ export class ServiceDirectory {
     if (name === undefined)
       return { problem: `the job names no service, and this worker has no default: ${this.advice}` };
     const entry = this.services.get(name);
-    if (entry === undefined)
-      return { problem: `this worker has no service ${shown(name)}: ${this.advice}` };
+    if (entry === undefined) return { problem: `this worker has no service ${shown(name)}: ${this.advice}` };
     const key = choice?.key ?? (hasKeys(entry) ? entry.key : undefined);
     const found = this.named.get(idOf({ name, key }));
     return (

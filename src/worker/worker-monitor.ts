@@ -86,6 +86,10 @@ async function core({ ping }: SdkExporter): Promise<HealthPart> {
 async function reachOf({ name, reach, address }: WatchedService): Promise<HealthPart> {
   const at = address() ?? '';
   const found = await reach.current(URL.canParse(at) ? at : undefined);
-  const part = { part: 'service', ...(name !== undefined && { service: name }), sinceMs: found.since } as const;
+  const part = {
+    part: 'service',
+    ...(name !== undefined && { service: name }),
+    sinceMs: found.since,
+  } as const;
   return found.reachable ? { ...part, status: 'ok' } : { ...part, status: 'unready', reason: found.reason };
 }

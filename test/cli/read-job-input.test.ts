@@ -98,7 +98,9 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
 test('further fields that the profile allows become part of the request, as JSON or as text', () => {
   const options = { wait: true, field: ['model=m1', 'size={"w":640}', 'note=a=b', 'n=5'] };
   const request = { prompt: 'A red fox', model: 'm1', size: { w: 640 }, note: 'a=b', n: 5 };
-  expect(readJobInput('A red fox', options, { onEmulator: false, requestFields: ['model', 'size', 'note', 'n'] })).toEqual({ request });
+  expect(
+    readJobInput('A red fox', options, { onEmulator: false, requestFields: ['model', 'size', 'note', 'n'] }),
+  ).toEqual({ request });
   expect(refusal('A red fox', options)).toContain('"model" is not a field of the request');
 });
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../src/cli/doctor/described-error';
@@ -10,6 +10,7 @@ import {
   readServices,
   usesEmulator,
 } from '../../src/config/services-config';
+import { servicesJsonSchema } from '../../src/config/services-file';
 
 const KEY = 'sk-1234567890-abcdefghij';
 
@@ -96,13 +97,31 @@ test.each([
   ['a misspelt part', 'service: {}', 'service is not known'],
   ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
   ['no service', 'keys: {}\nservices: {}', 'services must have at least one service'],
-  ['a key that is not listed', one('').replace('key: main', 'key: mian'), 'services.one.key must be one of', 'main'],
-  ['no address', one('').replace('baseUrl: "https://one.example.com", ', ''), 'services.one must have either'],
+  [
+    'a key that is not listed',
+    one('').replace('key: main', 'key: mian'),
+    'services.one.key must be one of',
+    'main',
+  ],
+  [
+    'no address',
+    one('').replace('baseUrl: "https://one.example.com", ', ''),
+    'services.one must have either',
+  ],
   ['two addresses', one('aiSdk: { package: x, model: y }'), 'services.one must have either baseUrl or aiSdk'],
   ['a wrong address', one('').replace('https:', 'ftp:'), 'services.one.baseUrl is not an http(s) URL'],
   ['an unknown profile', one('profile: fall'), 'services.one.profile is "fall", neither a built-in'],
-  ['a profile file with a mistake', one('profile: profiles/bad.yaml'), 'a profile with a mistake (naem is not known)'],
+  [
+    'a profile file with a mistake',
+    one('profile: profiles/bad.yaml'),
+    'a profile with a mistake (naem is not known)',
+  ],
   ['an inline profile with a mistake', one('profile: { naem: x }'), 'services.one.profile.naem is not known'],
+  [
+    'an inline profile with an impossible value',
+    one('profile: { cancel: { method: GET, path: "/x" } }'),
+    'services.one.profile has a mistake (cancel.method must be one of POST',
+  ],
   ['an impossible name', one('').replace('one:', '"o n e":'), 'services.o n e', 'must be a name of 1 to 64'],
   ['an impossible pace', one('submitsPerSecond: 0'), 'services.one.submitsPerSecond'],
   ['an impossible policy', one('onLostSubmit: retry'), 'services.one.onLostSubmit must be one of hold'],
@@ -116,19 +135,30 @@ test.each([
 
 test.each([
   ['instead of where it is', `keys: { main: ${KEY} }\nservices: {}`, 'keys.main must not be the key itself'],
-  ['as a variable', `keys: { main: { env: ${KEY} } }\nservices: {}`, 'keys.main.env must not be the key itself'],
+  [
+    'as a variable',
+    `keys: { main: { env: ${KEY} } }\nservices: {}`,
+    'keys.main.env must not be the key itself',
+  ],
   [
     'in capitals, as a variable',
     'keys: { main: { env: AKIA1234567890ABCDEFGHIJ } }\nservices: {}',
     'keys.main.env must not be the key itself',
   ],
-  ['beside the address', one(`apiKey: ${KEY}`), 'services.one.apiKey is not known: name a key of keys in key'],
+  [
+    'beside the address',
+    one(`apiKey: ${KEY}`),
+    'services.one.apiKey is not known: name a key of keys in key',
+  ],
   ['as the name of a key', one('').replace('key: main', `key: ${KEY}`), 'services.one.key must be one of'],
-])('a key written into the file %s is refused, with advice and without showing it', (_how, content, problem) => {
-  const message = problemOf(() => read(content));
-  expect(message).toContain(problem);
-  for (const secret of [KEY, 'AKIA1234567890']) expect(message).not.toContain(secret);
-});
+])(
+  'a key written into the file %s is refused, with advice and without showing it',
+  (_how, content, problem) => {
+    const message = problemOf(() => read(content));
+    expect(message).toContain(problem);
+    for (const secret of [KEY, 'AKIA1234567890']) expect(message).not.toContain(secret);
+  },
+);
 
 test('a file that does not exist is refused', () => {
   const message = problemOf(() => readServices({ VIDEOGEN_SERVICES_FILE: join(folder, 'nowhere.yaml') }));
@@ -177,6 +207,11 @@ test('on one machine, jobs for other services have another task queue; keys and 
     localTaskQueue({ VIDEOGEN_STORAGE: folder }),
   ];
   expect(new Set([queue, ...others]).size).toBe(6);
+});
+
+test('the shipped JSON Schema is that of the file', () => {
+  const shipped = JSON.parse(readFileSync(join(__dirname, '../../services.schema.json'), 'utf8'));
+  expect(shipped).toEqual(JSON.parse(JSON.stringify(servicesJsonSchema())));
 });
 
 test('with a file, no command on this machine falls back to the emulator', () => {

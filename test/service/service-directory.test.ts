@@ -1,5 +1,5 @@
-import { namedServicesProblem, RateLimiters, ServiceDirectory, servicesForClients } from '../../src/service';
 import type { VideoService } from '../../src/service';
+import { namedServicesProblem, RateLimiters, ServiceDirectory, servicesForClients } from '../../src/service';
 
 /** Only told apart. */
 const service = (address: string, requestFields: string[] = []): VideoService => ({
@@ -67,8 +67,8 @@ test('each service and key has a rate limiter of its own, which several workers 
       return found && 'rateLimiter' in found ? found.rateLimiter : undefined;
     });
   expect(new Set(limitersOf(first)).size).toBe(3);
-  expect(limitersOf(second)).toEqual(limitersOf(first));
-  limitersOf(second).forEach((limiter, index) => expect(limiter).toBe(limitersOf(first)[index]));
+  const [ofFirst, ofSecond] = [limitersOf(first), limitersOf(second)];
+  expect(ofSecond.every((limiter, index) => limiter === ofFirst[index])).toBe(true);
 });
 
 test('the queues of submits are those of each service, with the key for new jobs', () => {
