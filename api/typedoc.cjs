@@ -24,7 +24,7 @@ module.exports = {
     'CarriedJob',
     'CarriedLedger',
     'FallbackInput',
-  'ForService',
+    'ForService',
     'LedgerAccount',
     'NAMED_FAULTS',
     'OpenVideoOptions',
