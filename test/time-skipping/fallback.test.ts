@@ -158,6 +158,7 @@ beforeAll(async () => {
   videos = await createVideoClient({
     client: env.temporal.client,
     taskQueue: QUEUE,
+    submitQueue: QUEUE,
     searchAttributes: false,
   });
 });
