@@ -3,4 +3,7 @@ const { writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { servicesJsonSchema } = require('../dist/src/config/services-file');
 
-writeFileSync(join(__dirname, '../services.schema.json'), `${JSON.stringify(servicesJsonSchema(), null, 2)}\n`);
+writeFileSync(
+  join(__dirname, '../services.schema.json'),
+  `${JSON.stringify(servicesJsonSchema(), null, 2)}\n`,
+);

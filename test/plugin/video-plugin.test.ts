@@ -39,6 +39,7 @@ describe('a worker with the plugin', () => {
       'pollVideos',
       'downloadVideo',
       'cancelVideo',
+      'findService',
       'sendWebhook',
       'openBatch',
       'readRequests',
