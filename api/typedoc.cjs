@@ -23,6 +23,7 @@ module.exports = {
     'CarriedBatch',
     'CarriedJob',
     'CarriedLedger',
+    'FallbackInput',
     'ForService',
     'LedgerAccount',
     'NAMED_FAULTS',

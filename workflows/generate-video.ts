@@ -32,6 +32,7 @@ import {
   EXTRAS_POLICY,
   FIND_SERVICE_POLICY,
 } from '../src/contract/policies';
+import { choicesOf } from '../src/contract/service-choice';
 import { describeExtras, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
 import { createFailure, readFailure } from '../src/contract/video-failure';
@@ -150,6 +151,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     ...(extras && { extras }),
     ...(cost && { cost }),
     ...(job.service && { service: job.service.name }),
+    ...(job.turns && { attempts: job.turns.attempts }),
   };
 }
 
@@ -228,6 +230,10 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
     recordTask: (taskId, service) => upsertMemo({ [TASK_ID_MEMO]: taskId, ...serviceMemo(service) }),
+    recordService: (service) => {
+      const memo = serviceMemo(service);
+      if (SERVICE_MEMO in memo) upsertMemo(memo);
+    },
     // Workers before this one store videos for good, but one of them may have run this job until now.
     recordExpiry: (expiresAt) => {
       if (patched('expiry-memo')) upsertMemo({ [EXPIRES_MEMO]: expiresAt });
@@ -245,11 +251,12 @@ function serviceMemo(service: string | undefined): Record<string, string> {
  * Asks the worker for a service that nobody has vouched for: a submit to a service that no worker has would wait for one until
  * the deadline. Clients of ours with the list of services have checked the name and note it in a memo.
  */
-async function checkService({ service }: Job): Promise<void> {
-  if (service === undefined) return;
-  const { findService } = proxyLocalActivities<VideoActivities>(FIND_SERVICE_POLICY);
-  const { problem } = await findService({ service });
-  if (problem !== undefined) throw refused(problem);
+async function checkService({ options }: Job): Promise<void> {
+  for (const service of choicesOf(options)) {
+    const { findService } = proxyLocalActivities<VideoActivities>(FIND_SERVICE_POLICY);
+    const { problem } = await findService({ service });
+    if (problem !== undefined) throw refused(problem);
+  }
 }
 
 /** Jobs without the memo, and all those before it existed, write nothing. */

@@ -90,6 +90,6 @@ export function checkBatchInput(input: BatchInput | null | undefined): void {
     (requests == null ? undefined : requestsSizeProblem(requests)) ??
     batchOptionProblem(options);
   if (problem !== undefined) throw refused(problem);
-  checkInput({ ...options, taskId: 'any' });
+  checkInput({ ...options, request: { prompt: 'any' } });
   if (!isBatchStorage(options.storage)) throw refused(`storage ${BATCH_STORAGE_RULE}`);
 }

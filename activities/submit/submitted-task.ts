@@ -63,6 +63,19 @@ export function recordedTask(
   return found.state === 'stored' ? { ...task, isStored: true } : task;
 }
 
+/** A task at a service that is known from elsewhere; at the service of the submit without one. */
+export function taskAt(
+  choice: ServiceChoice | undefined,
+  taskId: string,
+  job: { record: JobRecordFile; request: VideoRequest },
+  known: { find: FindTools; tools: TaskDescriptionDeps },
+): SubmittedTask {
+  const at = choice === undefined ? known.tools : toolsAt(choice, known);
+  // The record may be about a request to another service, with another price.
+  if (job.record.facts.choice?.name !== at.choice?.name) job.record.facts = {};
+  return submittedTask(taskId, job, at);
+}
+
 /** The tools for the service that got the last request of a job, whichever one the job names now. */
 export async function toolsOnRecord(
   record: JobRecordFile,

@@ -3,7 +3,7 @@ import { type Environment, namesAService, readProfile } from '../config/service-
 import { readKnownServices, type ServiceOfFile } from '../config/services-config';
 import { readTemporalAddress } from '../config/temporal-config';
 import { shown, VideoFailure } from '../contract';
-import { type GivenChoice, pinChoice } from '../contract/known-services';
+import { type GivenChoice, pinChoice, pinServices } from '../contract/known-services';
 
 /** The service of a command, as far as it is known here. */
 export interface ChosenService {
@@ -23,10 +23,12 @@ export function chooseService(service: string | undefined, env: Environment): Ch
       `--service is ${shown(service)}, and there are no services with names here: list them in a file, and set VIDEOGEN_SERVICES_FILE to it.`,
     );
   }
-  const pinned = pinChoice({ service }, services);
+  const several = service?.split(',').map((name) => name.trim()) ?? [];
+  const pinned = several.length > 1 ? pinServices(several, services) : pinChoice({ service }, services);
   if (!pinned.ok) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
   const { choice, known } = pinned;
-  if (services !== undefined && choice.service === undefined && isHere && !namesAService(env)) {
+  const isChosen = choice.service !== undefined || choice.services !== undefined;
+  if (services !== undefined && !isChosen && isHere && !namesAService(env)) {
     throw new VideoFailure('InvalidRequest', {
       message: `there is no default service: give --service, one of ${Object.keys(services.services).join(', ')}, or set default in VIDEOGEN_SERVICES_FILE`,
     });

@@ -44,7 +44,7 @@ export async function reportJoined(
   const note = await noteOnQueue(description, session, { original, env: terminal.env });
   if (note !== undefined) printLine(terminal, `${shown(workflowId)} ${note}`);
   const kept = memo?.[SERVICE_MEMO];
-  if (service !== undefined && typeof kept === 'string' && kept !== service) {
+  if (service !== undefined && typeof kept === 'string' && !service.split(',').includes(kept)) {
     printLine(
       terminal,
       `${shown(workflowId)} was started for the service ${shown(kept)}; the --service of this command has no effect.`,

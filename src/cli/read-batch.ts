@@ -11,6 +11,7 @@ import {
   type VideoRequest,
 } from '../contract';
 import { errorCode } from '../contract/error-code';
+import type { GivenChoice } from '../contract/known-services';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';
@@ -63,7 +64,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   if (!parsed.ok) throw refused(parsed.problem);
   if (!isInline) await putRequests(requestsFrom, lines.requests, env);
   return {
-    workflowId: options.id ?? `batch-${digestOf(digest, choice.service ?? serviceOf(env)).slice(0, 12)}`,
+    workflowId: options.id ?? `batch-${digestOf(digest, choiceText(choice) ?? serviceOf(env)).slice(0, 12)}`,
     requests: lines.requests,
     input: parsed.input,
   };
@@ -93,6 +94,8 @@ async function readContent(file: string): Promise<string> {
     );
   }
 }
+
+const choiceText = ({ service, services }: GivenChoice) => services?.join(',') ?? service;
 
 /** Part of the batch's name, because the same requests to another service are another batch. */
 function serviceOf(env: Environment): string {

@@ -171,7 +171,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
     .option('--extras <names>', 'store pictures beside the video: poster, last-frame, or both with a comma')
     .option('--continue-from <name>', 'start from the last frame of this finished job')
-    .option('--service <name>', 'which service makes it, of those in VIDEOGEN_SERVICES_FILE')
+    .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes it; a,b: b if a refuses it')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -190,7 +190,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
     .option('--extras <names>', 'store pictures beside each video: poster, last-frame, or both with a comma')
-    .option('--service <name>', 'which service makes them, of those in VIDEOGEN_SERVICES_FILE')
+    .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes them; a,b: b if a refuses')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);

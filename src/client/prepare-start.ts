@@ -7,9 +7,10 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
-import { type GivenChoice, type KnownServices, pinChoice } from '../contract/known-services';
+import { type GivenChoice, type KnownServices, pinChoice, pinServices } from '../contract/known-services';
 import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, SERVICE_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
+import { isServiceList } from '../contract/service-choice';
 import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
@@ -92,21 +93,20 @@ interface PinnedService {
 
 /** The service and the name of its key, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
 function pinService(given: unknown, { services, requestFields }: StartSettings): PinnedService {
-  const { service, serviceKey }: { service?: unknown; serviceKey?: unknown } = Object(given);
+  const { service, serviceKey, services: several }: Record<string, unknown> = Object(given);
   const isText = (value: unknown): value is string | undefined =>
     value === undefined || typeof value === 'string';
   // Other values are refused with the other fields.
   const asGiven = { choice: {}, requestFields, memo: {} };
   if (services === undefined || !isText(service) || !isText(serviceKey)) return asGiven;
-  const pinned = pinChoice({ service, serviceKey }, services);
+  // A job that has both is refused with the other fields, and so is a list of other things.
+  if (several !== undefined && (service !== undefined || !isServiceList(several))) return asGiven;
+  const pinned = several ? pinServices(several, services) : pinChoice({ service, serviceKey }, services);
   if (!pinned.ok) throw refused(pinned.problem);
   const { choice, known } = pinned;
-  if (known === undefined || choice.service === undefined) return asGiven;
-  return {
-    choice,
-    requestFields: known.requestFields ?? requestFields,
-    memo: { [SERVICE_MEMO]: choice.service },
-  };
+  const name = choice.services?.[0] ?? choice.service;
+  if (known === undefined || name === undefined) return asGiven;
+  return { choice, requestFields: known.requestFields ?? requestFields, memo: { [SERVICE_MEMO]: name } };
 }
 
 const refused = (message: string) => new VideoFailure('InvalidRequest', { message });

@@ -130,15 +130,28 @@ function choiceFor(
   plan: RetryPlan,
   { input, service }: { input: StoredInput; service: string | undefined },
 ): StoredInput {
+  if (input.services !== undefined) return choiceOfSeveral(overview, plan, service);
   // The worker may have chosen its default.
   const before = input.service ?? overview.service;
   if (service === undefined || service === before)
     return before === undefined || input.service !== undefined ? {} : { service: before };
   if ('submit' in plan) return { service, serviceKey: undefined };
-  throw new RetryRefused(
-    `${shown(overview.workflowId)} goes on with its task, which is not at ${shown(service)}: leave the service out.`,
-  );
+  throw notAt(overview, service);
 }
+
+/** Only a request that is new to all of them may go to each of the `services` again; a task and a key belong to one. */
+function choiceOfSeveral(overview: JobOverview, plan: RetryPlan, service: string | undefined): StoredInput {
+  const isNew = 'submit' in plan && plan.submit !== 'again';
+  if (isNew && service === undefined) return {};
+  if ('adopt' in plan && service !== undefined && service !== overview.service)
+    throw notAt(overview, service);
+  return { service: service ?? overview.service, services: undefined, fallbackAfter: undefined };
+}
+
+const notAt = ({ workflowId }: JobOverview, service: string) =>
+  new RetryRefused(
+    `${shown(workflowId)} goes on with its task, which is not at ${shown(service)}: leave the service out.`,
+  );
 
 const restartIfUnpaid: PreparedStart<JobInput>['restartPolicy'] = async (handle, ended) =>
   (await hasSentNothing(handle, ended)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;

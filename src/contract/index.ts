@@ -75,6 +75,7 @@ export {
 } from './request';
 export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
+export type { ServiceAttempt } from './service-attempts';
 export type { ServiceChoice } from './service-choice';
 export { describeDownload, describeVideo } from './summaries';
 export type { EndedTask, ExpectedTimes, UsualTimes } from './usual-times';

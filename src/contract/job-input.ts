@@ -71,10 +71,8 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   const parsed = jobInputSchema.safeParse(given);
   if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
   const { request, taskId, ...options } = parsed.data;
-  const choice = choiceProblem(options);
-  if (choice !== undefined) return { ok: false, problem: choice };
   if ((request === undefined) === (taskId === undefined)) return { ok: false, problem: JOB_SOURCE_RULE };
-  const problem = continueFromProblem(parsed.data);
+  const problem = continueFromProblem(parsed.data) ?? choiceProblem({ taskId, ...options });
   if (problem !== undefined) return { ok: false, problem };
   if (taskId !== undefined) return { ok: true, input: { taskId, ...options } };
   const checked = parseRequest(request, requestFields);

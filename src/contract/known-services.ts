@@ -20,6 +20,7 @@ export interface KnownServices<Service extends KnownService = KnownService> {
 export interface GivenChoice {
   service?: string | undefined;
   serviceKey?: string | undefined;
+  services?: string[] | undefined;
 }
 
 export type PinnedChoice<Service extends KnownService = KnownService> =
@@ -56,6 +57,17 @@ export function pinChoice<Service extends KnownService>(
     };
   const key = serviceKey ?? keys[0];
   return { ok: true, choice: { service, ...(key !== undefined && { serviceKey: key }) }, known };
+}
+
+/** The same for the `services` of a job: none is pinned, because each uses its own key. `known` is the first of them. */
+export function pinServices<Service extends KnownService>(
+  services: string[],
+  list: KnownServices<Service> | undefined,
+): { ok: true; choice: GivenChoice; known?: Service } | { ok: false; field: 'services'; problem: string } {
+  const [first, ...others] = services.map((service) => pinChoice({ service }, list));
+  const refused = [first, ...others].find((pinned) => pinned?.ok === false);
+  if (refused?.ok === false) return { ok: false, field: 'services', problem: refused.problem };
+  return { ok: true, choice: { services }, ...(first?.ok && first.known && { known: first.known }) };
 }
 
 const namesOf = (services: object) =>

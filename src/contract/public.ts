@@ -81,6 +81,7 @@ export {
   resultsKey,
   SEARCH_ATTRIBUTES,
   SERVICE_MEMO,
+  type ServiceAttempt,
   type ServiceChoice,
   type ServicePolling,
   type SignalledDecision,

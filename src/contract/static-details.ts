@@ -55,6 +55,7 @@ function optionsOf({
   cap,
   caller,
   service,
+  services,
   queues,
 }: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'>): Field[] {
   return [
@@ -64,6 +65,7 @@ function optionsOf({
     ['cap', cap],
     ['caller', caller],
     ['service', service],
+    ['services', services?.join(', ')],
     ['submit queue', queues?.submit],
     ['download queue', queues?.download],
   ];
