@@ -253,7 +253,10 @@ function serviceMemo(service: string | undefined): Record<string, string> {
  */
 async function checkService({ options }: Job): Promise<void> {
   for (const service of choicesOf(options)) {
-    const { findService } = proxyLocalActivities<VideoActivities>(FIND_SERVICE_POLICY);
+    const { findService } = proxyLocalActivities<VideoActivities>({
+      ...FIND_SERVICE_POLICY,
+      summary: `service ${service.name}`,
+    });
     const { problem } = await findService({ service });
     if (problem !== undefined) throw refused(problem);
   }

@@ -38,6 +38,8 @@ describe('a worker with the plugin', () => {
       'pollVideo',
       'pollVideos',
       'downloadVideo',
+      'makeExtras',
+      'takeLastFrame',
       'cancelVideo',
       'findService',
       'sendWebhook',
