@@ -29,7 +29,7 @@ const HOUSE = [
     folder: 'src/worker/',
     mayImport: [
       ...rooms(
-        'contract encryption service storage retention temporal-server config client monitor logging tracing',
+        'contract encryption service ai-sdk storage retention temporal-server config client monitor logging tracing',
       ),
       'activities/',
       'workflows/',

@@ -15,7 +15,7 @@ import { createTakeLastFrame } from './extras/take-last-frame';
 import { createPollVideo, createPollVideos } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
-import { createFindTools } from './service-tools';
+import { createFindService, createFindTools } from './service-tools';
 import { ledgersInTemporal } from './submit/ledger-line';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
@@ -67,7 +67,8 @@ export function createVideoActivities({
   services,
   defaultService,
   rateLimiter,
-  directory = new ServiceDirectory({ service, services, defaultService, rateLimiter }),
+  rateLimiters,
+  directory = new ServiceDirectory({ service, services, defaultService, rateLimiter, rateLimiters }),
   storage,
   onLostSubmit = 'hold',
   gatewayUrl,
@@ -92,6 +93,7 @@ export function createVideoActivities({
     makeExtras: createMakeExtras({ storage, ffmpeg, sidecar: download.sidecar }),
     takeLastFrame: createTakeLastFrame({ find, storage, ffmpeg }),
     cancelVideo: createCancelVideo(find),
+    findService: createFindService(find),
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
   };

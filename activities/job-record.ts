@@ -2,6 +2,7 @@ import { activityInfo } from '@temporalio/activity';
 import type { StoredExtras } from '../src/contract/extras';
 import type { StoredVideo } from '../src/contract/job';
 import type { VideoRequest } from '../src/contract/request';
+import type { ServiceChoice } from '../src/contract/service-choice';
 import {
   digestOfJob,
   type JobRecord,
@@ -74,10 +75,11 @@ export class JobRecordFile {
       cost,
       choice,
       submitWarnings,
+      keySentTo,
       ...record
     } = found;
     this.requestOnRecord ??= request;
-    this.facts = { service, submittedAt, cost, choice, submitWarnings };
+    this.facts = { service, submittedAt, cost, choice, submitWarnings, keySentTo };
     return record;
   }
 
@@ -157,10 +159,34 @@ export function lostSubmitIn(
   return `a request was sent at ${record.at} and its answer is not on record`;
 }
 
-/** Whether the service may have received the idempotency key of this job. */
-export function mayKnowKey(record: JobRecord | undefined): boolean {
-  return record !== undefined && (record.state !== 'refused' || record.keySent);
+/** Whether the service may have received the idempotency key of this job. Each of several services has its own. */
+export function mayKnowKey(
+  record: JobRecord | undefined,
+  { choice, keySentTo = [] }: RecordedFacts,
+  asked: ServiceChoice | undefined,
+): boolean {
+  if (record === undefined) return false;
+  if (asked !== undefined && keySentTo.includes(asked.name)) return true;
+  return !isOther(choice, asked) && hasSentKey(record);
 }
+
+/** The other services that may have received it, for the next record; undefined when there are none. */
+export function othersWithKey(
+  record: JobRecord | undefined,
+  { choice, keySentTo = [] }: RecordedFacts,
+  asked: ServiceChoice | undefined,
+): string[] | undefined {
+  const last = record && choice && isOther(choice, asked) && hasSentKey(record) ? [choice.name] : [];
+  const all = new Set([...keySentTo, ...last]);
+  return all.size > 0 ? [...all] : undefined;
+}
+
+/** A record without a choice may be of any service. */
+function isOther(choice: ServiceChoice | undefined, asked: ServiceChoice | undefined): boolean {
+  return choice !== undefined && asked !== undefined && choice.name !== asked.name;
+}
+
+const hasSentKey = (record: JobRecord) => record.state !== 'refused' || record.keySent;
 
 /** Identifies a job by its namespace, name and request: the same in every attempt and every run. */
 export function jobDigest(job: string, request: VideoRequest): string {

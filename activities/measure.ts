@@ -6,9 +6,10 @@ import { ServiceFault } from '../src/service';
 import { logEvent } from './log-event';
 
 /** Counts one call, unless its error is not about the service: a cancellation, or a fault of the storage. */
-export function measureCall(call: Call, result: CallResult | undefined): void {
+export function measureCall(call: Call, result: CallResult | undefined, service?: string): void {
   if (result === undefined) return;
-  measured(() => count(metricMeter, 'videogen_service_calls_total', { call, result }));
+  const labels = { call, result, ...(service !== undefined && { service }) };
+  measured(() => count(metricMeter, 'videogen_service_calls_total', labels));
 }
 
 export function callResultOf(error: unknown): CallResult | undefined {

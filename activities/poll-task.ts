@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { TaskStatus } from '../src/contract/job';
-import type { RateLimiter, TaskReading, VideoService } from '../src/service';
+import type { FoundService, TaskReading } from '../src/service';
 import { tracePoll } from '../src/tracing/active-span';
 import { logEvent } from './log-event';
 import { callWithinLimits } from './rate-limited-call';
@@ -8,17 +8,14 @@ import { servicePollingOf } from './service-polling';
 import { toFailure } from './to-failure';
 
 /** One poll of a task. It reports that there is a video but not its link, because links are secrets and expire. */
-export function createPollTask(
-  service: VideoService,
-  rateLimiter: RateLimiter,
-  pollsPerSecondSaved?: number,
-) {
+export function createPollTask(found: FoundService, pollsPerSecondSaved?: number) {
+  const { service, rateLimiter } = found;
   const warnOnce = createDoubtWarner();
   const pollOnce = async (taskId: string, outOfTime?: AbortSignal): Promise<TaskStatus> => {
     const cancelled = cancellationSignal();
     const signal = outOfTime ? AbortSignal.any([cancelled, outOfTime]) : cancelled;
     try {
-      const reading = await callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal }));
+      const reading = await callWithinLimits(found, 'poll', () => service.poll(taskId, { signal }));
       const status = toStatus(reading);
       logEvent('polled', { taskId, ...shownOf(status) });
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);

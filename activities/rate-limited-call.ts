@@ -1,20 +1,28 @@
 import { Context } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
-import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../src/service';
+import type { CallResult } from '../src/contract/metrics';
+import {
+  type CallOutcome,
+  type FoundService,
+  type Permit,
+  type RateLimiter,
+  ServiceFault,
+} from '../src/service';
 import { logEvent } from './log-event';
 import { callResultOf, measureCall } from './measure';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
 export async function callWithinLimits<T>(
-  rateLimiter: RateLimiter,
+  { rateLimiter, choice }: Pick<FoundService, 'rateLimiter' | 'choice'>,
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
+  const measured = (result: CallResult | undefined) => measureCall(call, result, choice?.name);
   const permit = await acquire(rateLimiter, call);
   if (!permit.granted) {
-    measureCall(call, 'paused');
+    measured('paused');
     throw createCallFailure('RateLimited', call, {
       message: 'nothing was sent, because the service asked for fewer requests a moment ago',
       retryAfter: permit.waitMs / 1_000,
@@ -23,12 +31,12 @@ export async function callWithinLimits<T>(
   try {
     const answer = await work();
     permit.release({ kind: 'passed' });
-    measureCall(call, 'passed');
+    measured('passed');
     return answer;
   } catch (error) {
     const outcome = outcomeOf(error);
     permit.release(outcome);
-    measureCall(call, callResultOf(error));
+    measured(callResultOf(error));
     // The time that the server skips from here on is measured from its clock now.
     if (outcome.kind === 'limited') await followSkippedTime(rateLimiter);
     throw error;

@@ -19,8 +19,11 @@ export interface ServiceTools extends FoundService {
   pollsPerSecondSaved?: number;
 }
 
-/** The tools for a service, or why the worker has none. */
-export type FindTools = (choice: ServiceChoice | undefined) => ServiceTools | { problem: string };
+/** The tools for a service, or why the worker has none. A job that has no task yet may get another default. */
+export type FindTools = (
+  choice: ServiceChoice | undefined,
+  task?: 'new task',
+) => ServiceTools | { problem: string };
 
 export function createFindTools(
   directory: ServiceDirectory,
@@ -30,12 +33,12 @@ export function createFindTools(
   const tools = new Map<FoundService, ServiceTools>();
   const create = (found: FoundService): ServiceTools => ({
     ...found,
-    learnedTimes: new LearnedTimes(found.service, storage),
-    pollTask: createPollTask(found.service, found.rateLimiter, pollsPerSecondSaved),
+    learnedTimes: new LearnedTimes(learnedAs(found), storage),
+    pollTask: createPollTask(found, pollsPerSecondSaved),
     ...(pollsPerSecondSaved !== undefined && { pollsPerSecondSaved }),
   });
-  return (choice) => {
-    const found = directory.find(choice);
+  return (choice, task) => {
+    const found = task === 'new task' ? directory.findForNew(choice) : directory.find(choice);
     if ('problem' in found) return found;
     const known = tools.get(found) ?? create(found);
     tools.set(found, known);
@@ -43,9 +46,38 @@ export function createFindTools(
   };
 }
 
+/** Says why this worker has no such service: submits to one that no worker has would wait in a queue that nobody polls. */
+export function createFindService(find: FindTools) {
+  return async function findService({ service }: ForService): Promise<{ problem?: string }> {
+    const found = find(service, 'new task');
+    return 'problem' in found ? found : {};
+  };
+}
+
+/** Two services at one address, such as two models, take different times. */
+function learnedAs({ choice, service }: FoundService): Pick<FoundService['service'], 'address' | 'profile'> {
+  if (choice === undefined) return service;
+  return {
+    get address() {
+      return [choice.name, service.address].filter(Boolean).join(' at ');
+    },
+    get profile() {
+      return service.profile;
+    },
+  };
+}
+
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
 export function toolsFor(find: FindTools, { service }: ForService, call: Call): ServiceTools {
-  const found = find(service);
+  return orUnreachable(find(service), call);
+}
+
+/** The same for a job that may have no task yet. */
+export function toolsForNew(find: FindTools, { service }: ForService, call: Call): ServiceTools {
+  return orUnreachable(find(service, 'new task'), call);
+}
+
+function orUnreachable(found: ReturnType<FindTools>, call: Call): ServiceTools {
   if ('problem' in found) throw createCallFailure('ServiceUnreachable', call, { message: found.problem });
   return found;
 }

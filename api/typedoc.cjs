@@ -23,6 +23,8 @@ module.exports = {
     'CarriedBatch',
     'CarriedJob',
     'CarriedLedger',
+    'FallbackInput',
+    'ForService',
     'LedgerAccount',
     'NAMED_FAULTS',
     'OpenVideoOptions',

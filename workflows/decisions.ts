@@ -127,7 +127,7 @@ async function pollCandidate(job: Job, taskId: string): Promise<void> {
   });
   job.hold.isPollingCandidate = true;
   try {
-    await pollVideo({ taskId });
+    await pollVideo({ taskId, ...job.forService });
   } catch (error) {
     throw decisionRefused(whyNotAdopted(taskId, error));
   } finally {

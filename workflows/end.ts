@@ -46,11 +46,13 @@ function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, 
   else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
-function failureOf(error: unknown, { taskId }: Job): VideoFailure | undefined {
+function failureOf(error: unknown, { taskId, turns, service }: Job): VideoFailure | undefined {
   if (isCancellation(error) || wasNotRetriedBecauseCancelled(error))
     return new VideoFailure('Cancelled', { taskId });
   const failure = readFailure(error) ?? activityFailure(error);
-  return failure && new VideoFailure(failure.type, { ...failure.details, taskId });
+  if (failure === undefined) return undefined;
+  const details = { ...failure.details, taskId };
+  return new VideoFailure(failure.type, turns?.explain(details, service?.name) ?? details);
 }
 
 function activityFailure(error: unknown): VideoFailure | undefined {

@@ -6,6 +6,7 @@ import {
   isCancellation,
   patched,
   proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   upsertMemo,
   workflowInfo,
@@ -17,8 +18,21 @@ import { withLastFrame } from '../src/contract/continue-from';
 import type { StoredExtras } from '../src/contract/extras';
 import type { JobInput, JobProgress, JobResult, StoredVideo } from '../src/contract/job';
 import { type JobIdentity, shortIdentity } from '../src/contract/job-identity';
-import { COST_MEMO, EXPIRES_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../src/contract/names';
-import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY, EXTRAS_POLICY } from '../src/contract/policies';
+import {
+  COST_MEMO,
+  EXPIRES_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  SERVICE_MEMO,
+  TASK_ID_MEMO,
+} from '../src/contract/names';
+import {
+  DOWNLOAD_AT_LEAST_MS,
+  DOWNLOAD_POLICY,
+  EXTRAS_POLICY,
+  FIND_SERVICE_POLICY,
+} from '../src/contract/policies';
+import { choicesOf } from '../src/contract/service-choice';
 import { describeExtras, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
 import { createFailure, readFailure } from '../src/contract/video-failure';
@@ -45,9 +59,12 @@ const PERCENT_STEP = 25;
  * ```
  */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
-  const job = startJob(input, ifContinued(carried));
+  const fromBefore = ifContinued(carried);
+  const vouchedFor = workflowInfo().memo?.[SERVICE_MEMO];
+  const job = startJob(input, fromBefore);
   answerMessages(job);
   try {
+    if (fromBefore === undefined && job.service?.name !== vouchedFor) await checkService(job);
     const result = await makeVideo(job, ownPoller(input));
     await notifyReceiver(job, 'video.completed');
     return result;
@@ -134,6 +151,7 @@ async function download(job: Job, taskId: string): Promise<JobResult> {
     ...(extras && { extras }),
     ...(cost && { cost }),
     ...(job.service && { service: job.service.name }),
+    ...(job.turns && { attempts: job.turns.attempts }),
   };
 }
 
@@ -211,12 +229,37 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       setCurrentDetails(currentDetails(progress, job.ending, workflowId));
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
-    recordTask: (taskId) => upsertMemo({ [TASK_ID_MEMO]: taskId }),
+    recordTask: (taskId, service) => upsertMemo({ [TASK_ID_MEMO]: taskId, ...serviceMemo(service) }),
+    recordService: (service) => {
+      const memo = serviceMemo(service);
+      if (SERVICE_MEMO in memo) upsertMemo(memo);
+    },
     // Workers before this one store videos for good, but one of them may have run this job until now.
     recordExpiry: (expiresAt) => {
       if (patched('expiry-memo')) upsertMemo({ [EXPIRES_MEMO]: expiresAt });
     },
   };
+}
+
+/** Lists name the service of a job. Whoever started it may have noted it already. */
+function serviceMemo(service: string | undefined): Record<string, string> {
+  const isKnown = service === undefined || workflowInfo().memo?.[SERVICE_MEMO] === service;
+  return isKnown ? {} : { [SERVICE_MEMO]: service };
+}
+
+/**
+ * Asks the worker for a service that nobody has vouched for: a submit to a service that no worker has would wait for one until
+ * the deadline. Clients of ours with the list of services have checked the name and note it in a memo.
+ */
+async function checkService({ options }: Job): Promise<void> {
+  for (const service of choicesOf(options)) {
+    const { findService } = proxyLocalActivities<VideoActivities>({
+      ...FIND_SERVICE_POLICY,
+      summary: `service ${service.name}`,
+    });
+    const { problem } = await findService({ service });
+    if (problem !== undefined) throw refused(problem);
+  }
 }
 
 /** Jobs without the memo, and all those before it existed, write nothing. */

@@ -16,6 +16,7 @@ import {
 } from '../src/contract/input-rules';
 import type { JobInput, JobOptions, ServicePolling } from '../src/contract/job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
+import { choiceProblem } from '../src/contract/service-choice';
 import { requestSizeProblem, requestsSizeProblem } from '../src/contract/sizes';
 import { createFailure } from '../src/contract/video-failure';
 import {
@@ -43,6 +44,7 @@ export function checkInput(input: JobInput | null | undefined): asserts input is
   const problem =
     fieldProblem(input, JOB_FIELDS) ??
     continueFromProblem(input) ??
+    choiceProblem(input) ??
     (input.request == null ? undefined : requestSizeProblem(Object(input.request)));
   if (problem !== undefined) throw refused(problem);
 }
@@ -88,6 +90,6 @@ export function checkBatchInput(input: BatchInput | null | undefined): void {
     (requests == null ? undefined : requestsSizeProblem(requests)) ??
     batchOptionProblem(options);
   if (problem !== undefined) throw refused(problem);
-  checkInput({ ...options, taskId: 'any' });
+  checkInput({ ...options, request: { prompt: 'any' } });
   if (!isBatchStorage(options.storage)) throw refused(`storage ${BATCH_STORAGE_RULE}`);
 }

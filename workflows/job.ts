@@ -26,6 +26,7 @@ import type { VideoFailure } from '../src/contract/video-failure';
 import { SubmitHold } from './hold';
 import { pollingOf, timesOf } from './input';
 import { nextPollDelayMs, type PollRules } from './poll-schedule';
+import { ServiceTurns } from './service-turns';
 import { TaskObservations } from './task-observations';
 import { TaskTimer } from './task-timer';
 
@@ -47,7 +48,9 @@ export interface JobHost {
   loadRequest(): VideoRequest | Promise<VideoRequest>;
   /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
-  recordTask(taskId: string): void;
+  recordTask(taskId: string, service: string | undefined): void;
+  /** Lists show which service a job is at, and a retry asks that one. */
+  recordService?(service: string): void;
   /** Lists show when a video expires. Of an item, only its result says so. */
   recordExpiry?(expiresAt: string): void;
 }
@@ -81,6 +84,8 @@ export class Job {
   image: string | undefined;
   /** The pictures that are stored beside the video. */
   extras: StoredExtras | undefined;
+  /** Set for a job with `services`. */
+  readonly turns: ServiceTurns | undefined;
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
@@ -112,6 +117,7 @@ export class Job {
     this.service = carried ? carried.service : choiceOf(options);
     this.cost = carried?.cost;
     this.image = carried?.image;
+    this.turns = ServiceTurns.of(options, carried?.attempts);
     this.taskId = carried?.taskId;
   }
 
@@ -156,8 +162,29 @@ export class Job {
   recordTask(taskId: string): void {
     this.taskId = taskId;
     this.submittedAtMs = Date.now();
-    this.host.recordTask(taskId);
+    this.turns?.recordMade(this.service?.name);
+    this.host.recordTask(taskId, this.service?.name);
     this.show();
+  }
+
+  /** How long its service may be tried, if there is one after it. */
+  get turnMs(): number | undefined {
+    return this.turns?.turnMs(this.service?.name, this.remainingMs());
+  }
+
+  /** Goes on to the next service, which has other prices. */
+  moveTo(service: ServiceChoice): void {
+    this.service = service;
+    if (this.cost) this.cost = { unknown: `the service ${service.name} has not said what it costs` };
+    this.host.recordService?.(service.name);
+    this.show();
+  }
+
+  /** A lost submit may have gone to another service, in an earlier run or job of this name. */
+  recordLostAt(service: ServiceChoice | undefined): void {
+    if (service === undefined) return;
+    if (service.name !== this.service?.name) this.host.recordService?.(service.name);
+    this.service = service;
   }
 
   recordSubmitted(submitted: SubmittedTask): void {
@@ -342,6 +369,7 @@ export class Job {
       isAdopted: this.isAdopted || undefined,
       record: this.record,
       ...this.forService,
+      attempts: this.turns?.carry(longestTextBytes),
       cost: this.cost,
       image: this.image,
       startedAtMs: this.startedAtMs,
@@ -355,9 +383,10 @@ export class Job {
   }
 
   /** The part of the progress that is shown of an item: hundreds are shown at once. */
-  get shown(): Pick<JobProgress, 'phase' | 'taskId' | 'task' | 'problem' | 'signalled'> {
+  get shown(): Pick<JobProgress, 'phase' | 'taskId' | 'service' | 'task' | 'problem' | 'signalled'> {
     const { task, problem } = this.observed;
-    return { phase: this.phase, taskId: this.taskId, task, problem, signalled: this.hold.signalled };
+    const service = this.turns && this.service?.name;
+    return { phase: this.phase, taskId: this.taskId, service, task, problem, signalled: this.hold.signalled };
   }
 
   progress(): JobProgress {
@@ -366,6 +395,8 @@ export class Job {
     return {
       phase: this.phase,
       taskId: this.taskId,
+      ...(this.service && { service: this.service.name }),
+      ...(this.turns && { attempts: this.turns.attempts }),
       task,
       polls,
       startedAt: isoTime(this.startedAtMs),

@@ -39,7 +39,7 @@ export async function notifyReceiver(job: Job, event: WebhookEvent): Promise<voi
 }
 
 function deliveryOf(
-  { host, hold, taskId, failure, cost, options, extras }: Job,
+  { host, hold, taskId, failure, cost, turns, options, extras }: Job,
   event: WebhookEvent,
 ): WebhookDelivery {
   // Only a hold can begin more than once.
@@ -53,6 +53,7 @@ function deliveryOf(
     failure: failure?.type,
     ...(cost && { cost }),
     ...(extras && { extras: extraNamesIn(extras) }),
+    ...(turns && { attempts: turns.attempts }),
     timestamp: new Date().toISOString(),
   };
 }
@@ -61,8 +62,7 @@ function deliveryOf(
 export function namesReceiver(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!(cause instanceof ApplicationFailure)) continue;
-    const { hasReceiver }: { hasReceiver?: unknown } = Object(cause.details?.[1]);
-    return hasReceiver === true;
+    return (cause.details ?? []).slice(1).some((detail) => Object(detail).hasReceiver === true);
   }
   return false;
 }

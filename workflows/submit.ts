@@ -1,44 +1,43 @@
 import {
-  ActivityFailure,
   CancellationScope,
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
-  TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
-import type { InspectedSubmit, SubmitNote } from '../activities/submit/submit-note';
+import type { SubmittedTask, VideoActivities } from '../activities';
+import type { InspectedSubmit } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { parseLastFrameUrl } from '../src/contract/continue-from';
 import { mayHaveMadeTask } from '../src/contract/failure-table';
 import { serviceQueueOf } from '../src/contract/names';
-import {
-  INSPECT_SUBMIT_POLICY,
-  LAST_FRAME_POLICY,
-  RECALL_POLICY,
-  SUBMIT_POLICY,
-} from '../src/contract/policies';
+import { INSPECT_SUBMIT_POLICY, LAST_FRAME_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { describeLastFrame, describeRequest, describeTask } from '../src/contract/summaries';
+import { describeLastFrame, describeRequest } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
+import { readVerdict, type Submitted, submitInTurn } from './fallback';
 import type { Job } from './job';
+import { lastNote, recall, recordNotedTask, withImage, writeToRecord } from './known-submit';
 import { logJob } from './log-event';
 import { namesReceiver } from './notify';
-
-type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
 export async function submit(job: Job): Promise<string> {
   const { lostSubmit } = job.hold;
-  let submitted: Submitted = lostSubmit ? { lostSubmit } : await submitOrHold(job, false);
+  let submitted: Submitted = lostSubmit ? { lostSubmit } : await submitFirst(job);
   while ('lostSubmit' in submitted) {
     const found = await waitForDecision(job, submitted.lostSubmit);
     if (found !== undefined) return adopt(job, found);
     submitted = await submitOrHold(job, true);
   }
   return submitted.taskId;
+}
+
+/** Not a promise of its own: items of batches that were recorded without it must act in the same order. */
+function submitFirst(job: Job): Promise<Submitted> {
+  const submitted = () => submitOrHold(job, false);
+  return job.turns ? submitInTurn(job, job.turns, submitted) : submitted();
 }
 
 async function adopt(job: Job, taskId: string): Promise<string> {
@@ -59,6 +58,7 @@ async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
     job.recordReceiver(namesReceiver(error));
     const lostSubmit = readLostSubmit(error);
     if (lostSubmit === undefined) throw error;
+    job.recordLostAt(readVerdict(error).service);
     if (readTimeout(error)) return recallOrHold(job, lostSubmit, error);
     if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };
     throw error;
@@ -80,11 +80,14 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
   if (continuesFrom !== undefined)
     job.image ??= await takeLastFrameOf(continuesFrom, job, { request, resubmits });
   const { idempotencyKey, onLostSubmit, cap, caller } = job.options;
+  // A submit that repeats a lost one stays with its service until the deadline.
+  const turnMs = resubmits ? undefined : job.turnMs;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
     ...job.activityId('submit'),
     taskQueue: submitQueue(job),
     scheduleToCloseTimeout: job.remainingMs(),
+    ...(turnMs !== undefined && { scheduleToStartTimeout: turnMs }),
     summary: job.titled(describeRequest(request)),
   });
   const input = {
@@ -102,6 +105,7 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     ledgerQueue: workflowInfo().taskQueue,
     takesCost: true,
     ...withImage(job),
+    ...(job.turns && { fallback: turnMs === undefined ? {} : { afterMs: turnMs } }),
   } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
 }
@@ -139,9 +143,6 @@ async function takeLastFrameOf(
   }
 }
 
-/** Jobs that continue from no other one have none. */
-const withImage = ({ image }: Job) => (image === undefined ? {} : { image });
-
 /** The failure of a lost submit; undefined when the submit certainly made no task. */
 function readLostSubmit(error: unknown): VideoFailure | undefined {
   const timeout = readTimeout(error);
@@ -173,50 +174,6 @@ async function recallOrHold(job: Job, { type, details }: VideoFailure, error: un
   // The deadline is over, so nothing is submitted again. The timeout itself would become a DeadlineExceeded that does not
   // mention the task that may exist.
   throw createFailure(lostSubmit.type, lostSubmit.details);
-}
-
-/** What the last heartbeat of a submit that timed out says. */
-function lastNote(error: unknown): Partial<Record<keyof SubmitNote, unknown>> {
-  const { cause } = error instanceof ActivityFailure ? error : {};
-  return Object(cause instanceof TimeoutFailure ? cause.lastHeartbeatDetails : undefined);
-}
-
-/** Takes the task of an attempt that got its answer and could not return it. */
-async function recordNotedTask(job: Job, taskId: string): Promise<SubmittedTask> {
-  const { task = { taskId, ...job.forService } } = await writeToRecord(job, taskId);
-  job.recordSubmitted(task);
-  return task;
-}
-
-/** Reads the job record. */
-const recall = (job: Job) => useRecord(job);
-
-/** Writes the task to the job record, for a later job with the same name and request. */
-const writeToRecord = (job: Job, taskId: string) => useRecord(job, taskId);
-
-/** A storage that fails counts as one without a record. */
-async function useRecord(job: Job, adopts?: string): Promise<Partial<RecalledSubmit>> {
-  return CancellationScope.nonCancellable(async () => {
-    try {
-      const request = await job.loadRequest();
-      const { recallSubmit } = proxyActivities<VideoActivities>({
-        ...RECALL_POLICY,
-        ...job.activityId('recall'),
-        summary: job.titled(adopts === undefined ? 'read the job record' : describeTask(adopts)),
-      });
-      return await recallSubmit({
-        ...job.named,
-        ...job.forService,
-        request,
-        adopts,
-        takesCost: true,
-        ...withImage(job),
-      });
-    } catch (error) {
-      logJob(job, 'recordNotRead', { error: cleanText(String(error)) });
-      return {};
-    }
-  });
 }
 
 /**

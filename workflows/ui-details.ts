@@ -5,6 +5,7 @@ import type { JobPhase, JobProgress } from '../src/contract/job';
 import { describeCost } from '../src/contract/job-cost';
 import { decisionCommands } from '../src/contract/lost-submit';
 import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
+import type { ServiceAttempt } from '../src/contract/service-attempts';
 import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {
@@ -24,11 +25,13 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
-  const { download, webhook, cost } = progress;
+  const { download, webhook, cost, service, attempts } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
     taskId && `Task ${codeMarkdown(taskId)}`,
+    service && `Service ${codeMarkdown(service)}`,
+    attempts?.map(describeAttempt).join('\n'),
     cost && `Cost: ${plainMarkdown(describeCost(cost))}`,
     task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
     nextPollAt && `Next poll at ${nextPollAt}`,
@@ -43,6 +46,11 @@ export function currentDetails(
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', stopped while the job is held' : ''}`,
   ];
   return lines.filter(Boolean).join('\n\n');
+}
+
+function describeAttempt(attempt: ServiceAttempt): string {
+  const became = attempt.outcome === 'made' ? 'made the task' : `no task: ${plainMarkdown(attempt.message)}`;
+  return `- ${codeMarkdown(attempt.service)}: ${became}`;
 }
 
 function describeHold(

@@ -104,7 +104,7 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   };
 
   function profileFor(choice: ServiceChoice | undefined): ServiceProfile {
-    const found = find(choice);
+    const found = find(choice, 'new task');
     if ('problem' in found) throw refused(found.problem);
     return found.service.profile ?? {};
   }

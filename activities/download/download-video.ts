@@ -73,7 +73,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
   const { storage, pace = DOWNLOAD_PACE } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
     const { taskId, expected = {}, cost } = input;
-    const { service, rateLimiter, learnedTimes } = toolsFor(deps.find, input, 'download');
+    const at = toolsFor(deps.find, input, 'download');
     const named = { job: input.job, taskId };
     const signal = cancellationSignal();
     const startedAtMs = Date.now();
@@ -99,7 +99,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const connectedAtMs = performance.now();
       const earlierBytes = download.bytes;
       logEvent('downloading', { ...named, ...(download.bytes > 0 && { bytes: download.bytes }) });
-      const told = await receiveVideo(download, { service, rateLimiter, taskId, pace, signal });
+      const told = await receiveVideo(download, { at, taskId, pace, signal });
       measureSpeed(download.bytes - earlierBytes, performance.now() - connectedAtMs);
       const { key, video, doubts } = await keeping.publish(download);
       const ofService = new Set([...(record?.facts.submitWarnings ?? []), ...told]);
@@ -142,7 +142,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
     // Beside the download, which takes longer; and once, however many attempts that needs.
-    const learning = input.ended && activityInfo().attempt === 1 && learnedTimes.learn(input.ended);
+    const learning = input.ended && activityInfo().attempt === 1 && at.learnedTimes.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
       whileReportingProgress(
         () => ({ bytes: download.bytes, of: download.of, job: input.job }),

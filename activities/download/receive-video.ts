@@ -2,12 +2,11 @@ import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
 import {
+  type FoundService,
   openVideoBytes,
-  type RateLimiter,
   ServiceFault,
   type TaskReading,
   type VideoBody,
-  type VideoService,
 } from '../../src/service';
 import { logEvent } from '../log-event';
 import { measureReceived } from '../measure';
@@ -21,8 +20,7 @@ import { type DownloadPace, watchPace } from './watch-pace';
 const REFUSED_LINK: (number | undefined)[] = [401, 403, 404, 410];
 
 export interface ReceiveVideoOptions {
-  service: VideoService;
-  rateLimiter: RateLimiter;
+  at: FoundService;
   taskId: string;
   pace: DownloadPace;
   signal: AbortSignal;
@@ -52,16 +50,16 @@ export async function receiveVideo(download: VideoDownload, options: ReceiveVide
 /** One connection, from a fresh link to the end of its stream. A service may also send the video with its answer. */
 async function receiveOnce(
   download: VideoDownload,
-  { service, rateLimiter, taskId, pace, signal }: ReceiveVideoOptions,
+  { at, taskId, pace, signal }: ReceiveVideoOptions,
   endsAtMs: number,
 ): Promise<string[]> {
   const { video, warnings } = await freshVideo(taskId, () =>
-    callWithinLimits(rateLimiter, 'poll', () => service.poll(taskId, { signal })),
+    callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal })),
   );
   const from = download.resumePoint;
   const body =
     typeof video === 'string'
-      ? await callWithinLimits(rateLimiter, 'download', () => service.openVideo(video, { signal, from }))
+      ? await callWithinLimits(at, 'download', () => at.service.openVideo(video, { signal, from }))
       : openVideoBytes(video, { from });
   const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
   let offset = download.bytes;

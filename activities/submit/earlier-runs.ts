@@ -2,7 +2,8 @@ import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { decodeFirst } from '../../src/contract/decode-first';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
-import { TASK_ID_MEMO } from '../../src/contract/names';
+import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import { readChoice, type ServiceChoice } from '../../src/contract/service-choice';
 import type { NamedJob } from '../attempt';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
@@ -23,6 +24,8 @@ interface ReadEarlierRunsInput extends NamedJob {
 export interface EarlierRuns {
   taskId?: string;
   lostSubmit?: string;
+  /** The named service of the task or of the lost submit, if it is known. */
+  service?: ServiceChoice;
 }
 
 /** What Temporal has of the runs of a workflow; undefined for a run that it has deleted. */
@@ -54,27 +57,39 @@ export async function searchEarlierRuns(
   { activityId }: { activityId?: string } = {},
 ): Promise<EarlierRuns> {
   const runs = new Set(own);
-  let lostSubmit: string | undefined;
+  let lost: Pick<EarlierRuns, 'lostSubmit' | 'service'> = {};
   for (const run of runs) {
     const history = await kept.historyOf(run);
     if (history === undefined) {
-      lostSubmit = `Temporal no longer has run ${run}, so it is unknown whether a request was sent`;
+      lost = { lostSubmit: `Temporal no longer has run ${run}, so it is unknown whether a request was sent` };
       continue;
     }
     for (const before of runsBefore(history)) runs.add(before);
     if (own.includes(run)) continue;
     const submits = submitsIn(history, activityId);
-    const taskId =
-      activityId === undefined
-        ? (await kept.memoOf(run))?.[TASK_ID_MEMO]
-        : await resultOf(submits, history, kept);
-    if (typeof taskId === 'string') return { taskId };
-    if (mayHaveSubmitted(history, submits)) {
-      lostSubmit = `run ${run} ended while a request may have been in progress`;
+    const { taskId, service } =
+      activityId === undefined ? taskInMemo(await kept.memoOf(run)) : await resultOf(submits, history, kept);
+    if (typeof taskId === 'string') return { taskId, ...(service && { service }) };
+    const open = submitsWithoutEnd(history, submits);
+    if (open.length > 0) {
+      const at = await serviceOf(open.at(-1), history, kept);
+      lost = {
+        lostSubmit: `run ${run} ended while a request may have been in progress`,
+        ...(at && { service: at }),
+      };
     }
     for (const after of runsAfter(history)) runs.add(after);
   }
-  return { lostSubmit };
+  return lost;
+}
+
+interface FoundTask {
+  taskId: unknown;
+  service: ServiceChoice | undefined;
+}
+
+function taskInMemo(memo: Record<string, unknown> = {}): FoundTask {
+  return { taskId: memo[TASK_ID_MEMO], service: readChoice({ name: memo[SERVICE_MEMO] }) };
 }
 
 function runsOf(workflowId: string): KeptRuns {
@@ -133,21 +148,35 @@ function submitsIn({ events }: History, activityId: string | undefined): string[
 }
 
 /** The task that one of the submits returned. */
-async function resultOf(submits: string[], { events }: History, { decode }: KeptRuns): Promise<unknown> {
+async function resultOf(submits: string[], { events }: History, { decode }: KeptRuns): Promise<FoundTask> {
   const completed = (events ?? [])
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  return Object(completed && (await decode(completed.result))).taskId;
+  const { taskId, service }: Record<keyof FoundTask, unknown> = Object(
+    completed && (await decode(completed.result)),
+  );
+  return { taskId, service: readChoice(service) };
 }
 
-/** True unless every submit is known to have made no task. */
-function mayHaveSubmitted({ events }: History, submits: string[]): boolean {
+/** The named service that a submit went to. */
+async function serviceOf(
+  submit: string | undefined,
+  { events }: History,
+  { decode }: KeptRuns,
+): Promise<ServiceChoice | undefined> {
+  const scheduled = events?.find(({ eventId }) => String(eventId) === submit);
+  const input = scheduled?.activityTaskScheduledEventAttributes?.input;
+  return readChoice(Object(input && (await decode(input))).service);
+}
+
+/** The submits that are not known to have made no task. */
+function submitsWithoutEnd({ events }: History, submits: string[]): string[] {
   const refused = (events ?? []).flatMap(({ activityTaskFailedEventAttributes: failed }) => {
     const type = fromTemporalType(failed?.failure?.applicationFailureInfo?.type);
     const madeNoTask = type !== undefined && !mayHaveMadeTask(type);
     return madeNoTask ? [String(failed?.scheduledEventId)] : [];
   });
-  return submits.some((eventId) => !refused.includes(eventId));
+  return submits.filter((eventId) => !refused.includes(eventId));
 }
 
 /** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */

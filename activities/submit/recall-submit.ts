@@ -4,9 +4,9 @@ import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { estimatedCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
-import { type FindTools, type ForService, toolsFor } from '../service-tools';
+import { type FindTools, type ForService, toolsForNew } from '../service-tools';
 import { toFailure } from '../to-failure';
-import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
+import { asTaken, recordedTask, type SubmittedTask, submittedTask, toolsOnRecord } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput extends NamedJob, ForService {
@@ -36,18 +36,20 @@ export interface RecallSubmitDeps {
 }
 
 /** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
-export function createRecallSubmit({ find, storage, onLostSubmit }: RecallSubmitDeps) {
+export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const { request, adopts, image } = input;
-    const tools = toolsFor(find, input, 'submit');
+    const tools = toolsForNew(find, input, 'submit');
+    const onLostSubmit = tools.onLostSubmit ?? ofWorker;
     const job = jobId(input);
     const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request), image });
     void tools.learnedTimes.refresh();
     if (adopts !== undefined) {
-      const { choice } = tools;
-      record.facts = { cost: estimatedCost(tools, request), service: serviceNameOf(tools), choice };
+      // The lost request may have gone to another service than the one that the job names now.
+      const at = tools.choice ? await toolsOnRecord(record, { find, tools }) : tools;
+      record.facts = { cost: estimatedCost(at, request), service: serviceNameOf(at), choice: at.choice };
       await record.writeTask(adopts);
-      const adopted = submittedTask(adopts, { record, request }, tools);
+      const adopted = submittedTask(adopts, { record, request }, at);
       return { task: asTaken(adopted, input), madeNoTask: false, onLostSubmit };
     }
     try {

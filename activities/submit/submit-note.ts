@@ -19,6 +19,8 @@ export interface SubmitNote {
   keySent?: boolean;
   /** How many submits are lost that `resubmit` repeated. */
   lostSubmits?: number;
+  /** How long the service was tried: attempts and the waits between them. Only for a job that has another service left. */
+  triedForMs?: number;
 }
 
 /** What the earlier attempts of this activity left. */
@@ -30,6 +32,7 @@ export interface EarlierAttempts {
   sendWithoutTask?: string;
   /** How many of their submits are lost. */
   lostSubmits: number;
+  triedForMs: number;
 }
 
 export async function readEarlierAttempts(): Promise<EarlierAttempts> {
@@ -37,12 +40,13 @@ export async function readEarlierAttempts(): Promise<EarlierAttempts> {
   const lostSubmit =
     (await lostSubmitBefore(attempt, heartbeatDetails, readOwnLastFailure)) ?? lostSubmitBeforeReset();
   const note: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
-  const { keySent, sendWithoutTask, taskId } = note;
+  const { keySent, sendWithoutTask, taskId, triedForMs } = note;
   const before = typeof note.lostSubmits === 'number' ? note.lostSubmits : 0;
   // A note that repeats a lost submit has counted it.
   const isCounted = lostSubmit === undefined || (lostSubmit === note.lostSubmit && before > 0);
   return {
     lostSubmits: isCounted ? before : before + 1,
+    triedForMs: typeof triedForMs === 'number' ? triedForMs : 0,
     ...(typeof taskId === 'string' && { taskId }),
     lostSubmit,
     keySent: lostSubmit !== undefined || keySent === true,

@@ -6,12 +6,13 @@ import type { JobCost } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
+import type { ServiceChoice } from '../../src/contract/service-choice';
 import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
 import { ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
-import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey } from '../job-record';
+import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey, othersWithKey } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -22,7 +23,15 @@ import { type ImageSource, withImageLink } from './image-link';
 import { refuseUntaken } from './refuse-untaken';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
-import { asTaken, recordedTask, type SubmittedTask, submittedTask } from './submitted-task';
+import {
+  asTaken,
+  recordedTask,
+  type SubmittedTask,
+  submittedTask,
+  taskAt,
+  toolsOnRecord,
+} from './submitted-task';
+import { type FailedAttempt, type FallbackInput, mayTryNext, retryDelayMs, withVerdict } from './verdict';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
@@ -37,6 +46,8 @@ export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
   resetRuns?: string[];
   /** The message of the lost submit that an operator decided about: it is not reported again. */
   decidedLostSubmit?: string;
+  /** Set for a job with `services`: what it needs to go on to the next one. */
+  fallback?: FallbackInput;
   /** The workflow records what its job costs. An earlier version would write no memo, and a replay would miss the update. */
   takesCost?: true;
   /** The stored last frame that the request starts from, if its `image_url` names a job to continue from. */
@@ -59,13 +70,14 @@ export interface SubmitVideoDeps extends ImageSource, CapDeps {
 export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const startedAtMs = performance.now();
-    const { onLostSubmit = deps.onLostSubmit } = input;
+    const tools = deps.find(input.service, 'new task');
+    const ofWorker = ('problem' in tools ? undefined : tools.onLostSubmit) ?? deps.onLostSubmit;
+    const { onLostSubmit = ofWorker } = input;
     const attempts = await readEarlierAttempts();
     const refuse = (message: string) => {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
       return createCallFailure('InvalidRequest', 'submit', { message });
     };
-    const tools = deps.find(input.service);
     if ('problem' in tools) throw refuse(tools.problem);
     const parsed = parseRequest(input.request, tools.service.profile?.requestFields);
     if (!parsed.ok) throw refuse(parsed.problem);
@@ -110,8 +122,13 @@ class SubmitAttempt {
   private beganSending = false;
   /** Whether the service may have received the idempotency key before. */
   private keyWasSent: boolean;
+  /** Other services of the job that may have received it. */
+  private keySentTo: string[] | undefined;
   /** Why an earlier submit is lost. */
   private lostSubmit: string | undefined;
+  /** The service that got the lost submit, and whether that is another one than that of this attempt. */
+  private lostAt: ServiceChoice | undefined;
+  private isLostElsewhere = false;
   /** How many are lost that `resubmit` repeats. */
   private lostSubmits: number;
   private readonly digest: string;
@@ -140,7 +157,7 @@ class SubmitAttempt {
   /** The task of an earlier attempt or run. Throws when one may exist and may not be submitted again. */
   async findTask(): Promise<SubmittedTask | undefined> {
     const { job, attempts, resubmits = false, resetRuns, onLostSubmit, decidedLostSubmit } = this.input;
-    if (attempts.taskId !== undefined) return this.task(attempts.taskId);
+    if (attempts.taskId !== undefined) return this.taskOfAttempt(attempts.taskId);
 
     const found = await this.record.read();
     if (found?.state === 'forgotten') throw wasForgotten(this.job.record.job, found.at);
@@ -151,19 +168,43 @@ class SubmitAttempt {
     }
 
     const runs: EarlierRuns = resetRuns ? await readEarlierRuns({ job, resetRuns }) : {};
-    if (runs.taskId !== undefined) return this.task(runs.taskId);
+    if (runs.taskId !== undefined)
+      return taskAt(runs.service, runs.taskId, this.job, { find: this.deps.find, tools: this.tools });
 
-    this.keyWasSent ||= mayKnowKey(found);
-    this.lostSubmit ??= lostSubmitIn(found, {
-      sendWithoutTask: attempts.sendWithoutTask,
-      isDecided: resubmits,
-    });
-    failOnLostSubmit(this.lostSubmit, onLostSubmit);
+    const { facts } = this.record;
+    this.keyWasSent ||= mayKnowKey(found, facts, this.tools.choice);
+    this.keySentTo = othersWithKey(found, facts, this.tools.choice);
+    this.lostSubmit ??= this.atService(
+      lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }),
+    );
+    // One without a named service went to the default of that time.
+    if (this.lostSubmit !== attempts.lostSubmit)
+      this.noteLostAt(facts.choice, this.input.service !== undefined);
+    failOnLostSubmit(this.lostSubmit, this.policyHere(onLostSubmit));
     const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
-    failOnLostSubmit(ofRuns, onLostSubmit);
+    if (ofRuns !== undefined) this.noteLostAt(runs.service, this.input.fallback !== undefined);
+    failOnLostSubmit(ofRuns, this.policyHere(onLostSubmit));
     if (this.lostSubmit !== undefined || ofRuns !== undefined)
       this.lostSubmits = Math.max(this.lostSubmits, 1);
     return undefined;
+  }
+
+  private noteLostAt(service: ServiceChoice | undefined, elsewhereIfUnknown: boolean): void {
+    this.lostAt = service;
+    this.isLostElsewhere = service ? service.name !== this.tools.choice?.name : elsewhereIfUnknown;
+  }
+
+  /** Only the service that got the lost submit knows its idempotency key: at another one, a resubmit would be paid again. */
+  private policyHere(onLostSubmit: LostSubmitPolicy): LostSubmitPolicy {
+    return this.isLostElsewhere && onLostSubmit === 'resubmit' ? 'hold' : onLostSubmit;
+  }
+
+  /** Whoever looks for the task must know where, if it is not the service that the job names now. */
+  private atService(lostSubmit: string | undefined): string | undefined {
+    const { choice } = this.record.facts;
+    if (lostSubmit === undefined || choice === undefined || choice.name === this.tools.choice?.name)
+      return lostSubmit;
+    return `${lostSubmit} (it went to the service ${choice.name})`;
   }
 
   async submit(): Promise<SubmittedTask> {
@@ -173,9 +214,7 @@ class SubmitAttempt {
     refuseUntaken(this.tools.service, this.input.request);
     await this.sayCost();
     const request = await withImageLink(this.input.request, this.deps, this.input.image);
-    const { taskId, doubts } = await callWithinLimits(this.tools.rateLimiter, 'submit', () =>
-      this.post(request),
-    );
+    const { taskId, doubts } = await callWithinLimits(this.tools, 'submit', () => this.post(request));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
     return { ...this.task(taskId), ...this.tools.learnedTimes.kindFor(this.input.request) };
@@ -201,7 +240,12 @@ class SubmitAttempt {
     refuseIfLate(this.input.startedAtMs);
     this.leave({ sending: this.number, ...this.lostCount });
     this.beganSending = true;
-    this.record.facts = { cost: this.cost, service: serviceNameOf(tools), choice: tools.choice };
+    this.record.facts = {
+      cost: this.cost,
+      service: serviceNameOf(tools),
+      choice: tools.choice,
+      keySentTo: this.keySentTo,
+    };
     await this.record.writeSending(this.sendId);
     refuseIfLate(this.input.startedAtMs);
     const answer = await tools.service.submit(request, { idempotencyKey: this.idempotencyKey });
@@ -227,6 +271,7 @@ class SubmitAttempt {
     const failure = toFailure(sayNothingWasSent(error), call, { onLostSubmit });
     // An attempt that sent nothing may still report the lost submit of an earlier one.
     const certainlyMadeNone = this.beganSending ? isKnownWithoutTask(failure) : !isUnconfirmed(failure);
+    const triedForMs = this.triedForMs(failure);
     if (wasNotSent || certainlyMadeNone) {
       const keySent = this.keyWasSent || (this.beganSending && !wasNotSent);
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
@@ -236,11 +281,35 @@ class SubmitAttempt {
         ...(attempts.lostSubmit !== undefined && { lostSubmit: attempts.lostSubmit }),
         ...(keySent && { keySent }),
         ...this.lostCount,
+        ...(this.input.fallback?.afterMs !== undefined && { triedForMs }),
       });
       if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
       await this.reservation?.release();
     }
-    return error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
+    const thrown = error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
+    const madeNoTask = (wasNotSent || certainlyMadeNone) && !this.knowsLostSubmit;
+    return this.judge(thrown, { error, madeNoTask, triedForMs });
+  }
+
+  /** Until the next attempt would come. Not by the clock: a server that skips time has another one. */
+  private triedForMs(failure: unknown): number {
+    const { attempts, startedAtMs } = this.input;
+    return attempts.triedForMs + (performance.now() - startedAtMs) + retryDelayMs(failure);
+  }
+
+  /** Other jobs have nothing new in their failures. */
+  private judge(failure: unknown, attempt: Omit<FailedAttempt, 'failure'>): unknown {
+    const { fallback } = this.input;
+    if (fallback === undefined && !this.isLostElsewhere) return failure;
+    const triesNext = mayTryNext(fallback ?? {}, { ...attempt, failure });
+    const service = this.lostAt ?? this.tools.choice;
+    return withVerdict(failure, { ...(triesNext && { triesNext }), ...(service && { service }) });
+  }
+
+  private get knowsLostSubmit(): boolean {
+    return (
+      this.lostSubmit !== undefined || this.lostSubmits > 0 || this.input.attempts.lostSubmit !== undefined
+    );
   }
 
   private get lostCount(): Pick<SubmitNote, 'lostSubmits'> {
@@ -250,6 +319,15 @@ class SubmitAttempt {
   private leave(note: SubmitNote): void {
     this.note = note;
     heartbeat(note);
+  }
+
+  /** The worker of that attempt may have had another default. */
+  private async taskOfAttempt(taskId: string): Promise<SubmittedTask> {
+    const isDefault = this.input.service === undefined && this.tools.choice !== undefined;
+    const tools = isDefault
+      ? await toolsOnRecord(this.record, { find: this.deps.find, tools: this.tools })
+      : this.tools;
+    return submittedTask(taskId, this.job, tools);
   }
 
   private task(taskId: string): SubmittedTask {

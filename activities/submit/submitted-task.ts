@@ -59,12 +59,41 @@ export function recordedTask(
   { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
 ): SubmittedTask | undefined {
   if (found === undefined || !('taskId' in found)) return undefined;
-  const { choice } = job.record.facts;
-  const known = find(choice);
-  // Without its service here, another worker polls the task.
-  const deps = 'problem' in known ? { ...tools, ...(choice && { choice }) } : known;
-  const task = submittedTask(found.taskId, job, deps);
+  const task = submittedTask(found.taskId, job, toolsAt(job.record.facts.choice, { find, tools }));
   return found.state === 'stored' ? { ...task, isStored: true } : task;
+}
+
+/** A task at a service that is known from elsewhere; at the service of the submit without one. */
+export function taskAt(
+  choice: ServiceChoice | undefined,
+  taskId: string,
+  job: { record: JobRecordFile; request: VideoRequest },
+  known: { find: FindTools; tools: TaskDescriptionDeps },
+): SubmittedTask {
+  const at = choice === undefined ? known.tools : toolsAt(choice, known);
+  // The record may be about a request to another service, with another price.
+  if (job.record.facts.choice?.name !== at.choice?.name) job.record.facts = {};
+  return submittedTask(taskId, job, at);
+}
+
+/** The tools for the service that got the last request of a job, whichever one the job names now. */
+export async function toolsOnRecord(
+  record: JobRecordFile,
+  { find, tools }: { find: FindTools; tools: ServiceTools },
+): Promise<TaskDescriptionDeps> {
+  const found = await record.read().catch(() => undefined);
+  return found === undefined ? tools : toolsAt(record.facts.choice, { find, tools });
+}
+
+function toolsAt(
+  choice: ServiceChoice | undefined,
+  { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
+): TaskDescriptionDeps {
+  const known = find(choice);
+  if (!('problem' in known)) return known;
+  const { choice: _, ...rest } = tools;
+  // Without its service here, another worker polls the task.
+  return { ...rest, ...(choice && { choice }) };
 }
 
 /** The task as the workflow can take it. */

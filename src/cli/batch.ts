@@ -42,7 +42,7 @@ async function runBatch(
   if (handle === 'temporal-ended') return handle;
   const description = await orEnded(session, session.describe(workflowId));
   if (description === 'temporal-ended') return description;
-  await reportJoined(description, session, { terminal, requested });
+  await reportJoined(description, session, { terminal, requested, service: options.service });
   printLine(
     terminal,
     `Batch ${shown(workflowId)} of ${requests.length}${queueAndLink(description, session)}`,

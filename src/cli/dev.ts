@@ -1,5 +1,6 @@
 import { resolveQueues } from '../config/queues';
-import { ConfigError, namesAService } from '../config/service-config';
+import { ConfigError } from '../config/service-config';
+import { usesEmulator } from '../config/services-config';
 import { inShell } from '../contract';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
@@ -48,7 +49,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     );
     // One queue for each service and storage, so that no job reaches a worker with another service or storage.
     print(`               ${stack.taskQueue}, for videogen generate and batch`);
-    print(`Video service  ${stack.serviceUrl}${namesAService(terminal.env) ? '' : ' (the emulator)'}`);
+    print(`Video service  ${stack.serviceUrl}${usesEmulator(terminal.env) ? ' (the emulator)' : ''}`);
     print(`Storage        ${stack.storage}`);
     if (stack.emulatorKey !== undefined) {
       print(exportLine(stack.address, { url: stack.serviceUrl, key: stack.emulatorKey }));
@@ -75,9 +76,9 @@ function exportLine(address: string, { url, key }: { url: string; key: string })
 }
 
 function readFaultsOf({ fault = [] }: DevOptions, { env }: Terminal): ScriptedFault[] {
-  if (fault.length > 0 && namesAService(env)) {
+  if (fault.length > 0 && !usesEmulator(env)) {
     throw new ConfigError(
-      '--fault needs the emulated service: unset VIDEO_API_BASE_URL, VIDEO_API_KEY and VIDEO_API_KEY_FILE.',
+      '--fault needs the emulated service: unset VIDEO_API_BASE_URL, VIDEO_API_KEY, VIDEO_API_KEY_FILE and VIDEOGEN_SERVICES_FILE.',
     );
   }
   return readFaults(fault);

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
+import { readableKeys } from '../config/services-config';
 import { printableJson } from '../contract';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { describeMoney } from '../contract/money';
@@ -21,6 +22,7 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../service';
+import { chooseService } from './choose-service';
 import { EXIT, reportError } from './exit-codes';
 import {
   type ExplainedRequest,
@@ -56,7 +58,7 @@ export async function explain(
         'There is nothing to explain: give a file with an answer, or --request and a file.',
       );
     }
-    const inUse = readProfile(terminal.env) ?? {};
+    const inUse = profileInUse(options, terminal.env) ?? {};
     // The output may be shared, and what was saved by hand may contain the key.
     const secrets = secretsOf('', keysIn(terminal.env), inUse);
     const saved = await savedAnswers(file, status, input);
@@ -71,13 +73,20 @@ export async function explain(
   }
 }
 
-/** The configured key, if any. */
+function profileInUse({ service }: ExplainOptions, env: Environment): ServiceProfile | undefined {
+  return service === undefined ? readProfile(env) : chooseService(service, env).known?.profile;
+}
+
+/** The configured keys, if any. */
 function keysIn(env: Environment): string[] {
-  try {
-    return [readApiKey(env)()];
-  } catch {
-    return [];
-  }
+  const read = (key: () => string) => {
+    try {
+      return [key()];
+    } catch {
+      return [];
+    }
+  };
+  return [...read(() => readApiKey(env)()), ...readableKeys(env)];
 }
 
 function explanationOf(

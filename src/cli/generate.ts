@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoJob } from '../client/video-job';
-import { ConfigError, namesAService, readProfile } from '../config/service-config';
+import { ConfigError } from '../config/service-config';
+import { usesEmulator } from '../config/services-config';
 import { type JobInput, printableJson, shown, VideoFailure } from '../contract';
 import { describeOtherType } from '../contract/job-identity';
 import { WORKFLOW_TYPE } from '../contract/names';
+import { chooseService } from './choose-service';
 import { jobCommand } from './commands';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
@@ -27,15 +29,15 @@ export async function generate(
 ): Promise<number> {
   try {
     const workflowId = options.id ?? `video-${randomUUID()}`;
+    const { choice, requestFields } = chooseService(options.service, terminal.env);
     const image = await readImageFile(options);
     const order: Order = {
       workflowId,
-      input: readJobInput(
-        prompt,
-        image ? { ...options, imageUrl: image.url } : options,
-        !namesAService(terminal.env),
-        readProfile(terminal.env)?.requestFields,
-      ),
+      input: readJobInput(prompt, image ? { ...options, imageUrl: image.url } : options, {
+        onEmulator: usesEmulator(terminal.env),
+        choice,
+        requestFields,
+      }),
       options,
     };
     if (options.wait) await checkOut(options.out);
@@ -73,7 +75,8 @@ async function runJob(
   if (description === 'temporal-ended') return description;
   const otherType = describeOtherType(workflowId, description.type, WORKFLOW_TYPE);
   if (otherType !== undefined) throw new ConfigError(otherType);
-  if (options.id !== undefined) await reportJoined(description, session, { terminal, requested });
+  if (options.id !== undefined)
+    await reportJoined(description, session, { terminal, requested, service: options.service });
   printLine(terminal, `Job ${shown(workflowId)}${queueAndLink(description, session)}`);
   if (!options.wait) {
     printUiCommand(session, terminal);

@@ -78,6 +78,7 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .argument('<id>', JOB_OR_BATCH)
     .option('--resubmit', 'submit the request again, even if it is paid again')
     .option('--deadline <time>', 'how long the new job may take, such as 2h (default: as before)')
+    .option('--service <name>', 'submit the request to this service instead (default: the same)')
     .option('--json', AS_JSON)
     .action(actions.retry);
   program

@@ -44,6 +44,7 @@ export function jobColumns(nowMs: number): Column<JobRow>[] {
       rank: 3,
     },
     { title: 'COST', text: costText, leastWidth: 0, rank: 5 },
+    { title: 'SERVICE', text: ({ service = '' }) => shown(service), leastWidth: 8, canShrink: true, rank: 6 },
     { title: 'TASK', text: ({ taskId = '' }) => shown(taskId), leastWidth: 8, canShrink: true, rank: 4 },
   ];
 }

@@ -1,6 +1,7 @@
 import { isLocalQueue, localQueuePrefix, resolveQueues } from '../config/queues';
 import type { Environment } from '../config/service-config';
 import { shown } from '../contract';
+import { SERVICE_MEMO } from '../contract/names';
 import type { TemporalSession } from './open-temporal';
 import { printLine, type Terminal } from './terminal';
 
@@ -22,6 +23,13 @@ export function requestedStorage({ storage }: TemporalSession, key: string | und
 /** The queue that this command's worker serves, if it has one. */
 type ServedQueue = Pick<TemporalSession, 'taskQueue' | 'startWorkerFor'>;
 
+interface JoinedCommand {
+  terminal: Terminal;
+  requested?: RequestedStorage | undefined;
+  /** The service that the command names. */
+  service?: string | undefined;
+}
+
 /**
  * An existing job keeps the storage, key and service that it was started with. This reports if the command asks for
  * others, and starts a worker for the job's storage if this process can reach it.
@@ -29,12 +37,19 @@ type ServedQueue = Pick<TemporalSession, 'taskQueue' | 'startWorkerFor'>;
 export async function reportJoined(
   description: Awaited<ReturnType<TemporalSession['describe']>>,
   session: ServedQueue,
-  { terminal, requested }: { terminal: Terminal; requested?: RequestedStorage },
+  { terminal, requested, service }: JoinedCommand,
 ): Promise<void> {
   const { workflowId, memo } = description;
   const original = readMemo(memo?.[STORAGE_MEMO]);
   const note = await noteOnQueue(description, session, { original, env: terminal.env });
   if (note !== undefined) printLine(terminal, `${shown(workflowId)} ${note}`);
+  const kept = memo?.[SERVICE_MEMO];
+  if (service !== undefined && typeof kept === 'string' && !service.split(',').includes(kept)) {
+    printLine(
+      terminal,
+      `${shown(workflowId)} was started for the service ${shown(kept)}; the --service of this command has no effect.`,
+    );
+  }
   if (requested?.key !== undefined && memo?.[STORAGE_MEMO] !== undefined && requested.key !== original.key) {
     const key = original.key === undefined ? 'without a storage key' : `with the storage key ${original.key}`;
     printLine(
@@ -83,7 +98,7 @@ function ofOtherStorage(address: string | undefined, isServed: boolean): string 
 }
 
 const OF_OTHER_SERVICE =
-  'was started for another service: set VIDEO_API_BASE_URL and VIDEO_API_KEY as they were then; otherwise it may have no worker here.';
+  'was started for another service: set VIDEO_API_BASE_URL, VIDEO_API_KEY and VIDEOGEN_SERVICES_FILE as they were then; otherwise it may have no worker here.';
 
 /** Other programs may write memos too, so nothing is assumed about their shape. */
 function readMemo(memo: unknown): RequestedStorage {

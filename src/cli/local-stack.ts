@@ -6,6 +6,7 @@ import { readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
 import { localTaskQueue, resolveQueues } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import { keyReader, readServices, servicesInUse, usesEmulator } from '../config/services-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
@@ -82,6 +83,7 @@ export async function openLocalStack(options: LocalStackOptions): Promise<LocalS
   const folder = resolve(readDataFolder(options.env));
   // An invalid setting fails before anything is started.
   if (namesAService(options.env)) readServiceConfig(options.env);
+  checkServices(options.env);
   readDownloadOptions(options.env);
   readEncryptionKeys(options.env);
   // No video is paid for that could not be stored.
@@ -180,7 +182,7 @@ async function startStack(
     const pageUrl = options.forOtherPrograms
       ? await startGateway({ client, storage, uiUrl, searchable, codecPort }, options, closers)
       : undefined;
-    const isEmulated = !namesAService(env);
+    const isEmulated = usesEmulator(env);
     const stored = storageAddress(readStorageConfig(env));
     await writeStackNote(folder, {
       pid: process.pid,
@@ -190,9 +192,9 @@ async function startStack(
       uiUrl,
       pageUrl,
       storage: stored,
-      ...(isEmulated
+      ...(isEmulated && service
         ? { emulator: { url: service.baseUrl, key: service.apiKey() } }
-        : { serviceName: service.baseUrl }),
+        : { serviceName: servicesInUse(env) }),
     });
     closers.add(() => removeStackNote(folder));
     return {
@@ -203,8 +205,8 @@ async function startStack(
       pageUrl,
       searchable,
       storage: stored,
-      serviceUrl: service.baseUrl,
-      emulatorKey: isEmulated ? service.apiKey() : undefined,
+      serviceUrl: describeServices(service, env),
+      emulatorKey: isEmulated ? service?.apiKey() : undefined,
       startWorkerFor: (other, queue) =>
         startWorkerFor(
           { env, address, logLevel, terminal, openService: async () => service },
@@ -299,11 +301,11 @@ async function joinStack(
         startWorkerFor({ env, address, logLevel, terminal, openService: service }, other, queue, closers),
       close: () => closers.close(),
     };
-    const baseUrl = namesAService(env) ? readServiceConfig(env).baseUrl : undefined;
-    const isServed = baseUrl === note.serviceName && stack.storage === note.storage;
+    const isServed = servicesInUse(env) === note.serviceName && stack.storage === note.storage;
     // A second `dev` only says that the first one runs.
     if (isServed || forOtherPrograms) {
-      return { ...stack, serviceUrl: baseUrl ?? 'the emulator' };
+      const named = namesAService(env) ? readServiceConfig(env) : undefined;
+      return { ...stack, serviceUrl: usesEmulator(env) ? 'the emulator' : describeServices(named, env) };
     }
     // Its worker uses another service or storage.
     const own = await service();
@@ -311,7 +313,7 @@ async function joinStack(
     await load
       .workers()
       .startWorkers({ env, address, queues, service: own, storage, logLevel, terminal }, closers);
-    return { ...stack, serviceUrl: own.baseUrl };
+    return { ...stack, serviceUrl: describeServices(own, env) };
   } catch (error) {
     await closers.close();
     throw error;
@@ -323,7 +325,22 @@ interface WorkerOptions {
   address: string;
   logLevel: LocalStackOptions['logLevel'];
   terminal: LogTerminal;
-  openService(): Promise<VideoServiceOptions>;
+  openService(): Promise<VideoServiceOptions | undefined>;
+}
+
+/** `http://127.0.0.1:4000, fal-seedance, my-veo`: the one without a name by its address. */
+function describeServices(
+  service: Pick<VideoServiceOptions, 'baseUrl'> | undefined,
+  env: Environment,
+): string {
+  return [service?.baseUrl, ...(readServices(env)?.services.keys() ?? [])].filter(Boolean).join(', ');
+}
+
+/** Fails for a key that cannot be read before anything is started. */
+function checkServices(env: Environment): void {
+  const file = readServices(env);
+  if (file === undefined) return;
+  for (const { keys } of file.services.values()) for (const key of keys) keyReader(file, key, env);
 }
 
 /** A job keeps its storage. If the environment differs only in that, another worker can run the job here. */

@@ -3,9 +3,10 @@ import { NativeConnection } from '@temporalio/worker';
 import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import { readServices, usesEmulator } from '../config/services-config';
 import type { LogLevel } from '../contract/log-events';
 import { type Emulator, emulatedTimes, startEmulator } from '../emulator';
-import { createVideoService, RateLimiter, type VideoServiceOptions } from '../service';
+import { createVideoService, RateLimiter, RateLimiters, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
 import { createVideoWorker } from '../worker/video-worker';
 import { callDescriber } from './call-describer';
@@ -24,14 +25,18 @@ interface EmulatorOptions {
   printLine?: (line: string) => void;
 }
 
-/** The configured service, or an emulator: the one that already runs, or a new one. */
+/**
+ * The configured service without a name, or an emulator: the one that already runs, or a new one. Undefined where all services
+ * have names.
+ */
 export async function openService(
   env: Environment,
   folder: string,
   closers: Closers,
   { running, faults = [], printLine }: EmulatorOptions = {},
-): Promise<VideoServiceOptions> {
+): Promise<VideoServiceOptions | undefined> {
   if (namesAService(env)) return readServiceConfig(env);
+  if (!usesEmulator(env)) return undefined;
   if (running !== undefined) return emulatorAt({ url: running.url, apiKey: running.key });
   let isPainting = false;
   /** Paints a video while its job waits, one at a time. The others are painted when they are downloaded. */
@@ -72,7 +77,8 @@ export interface LocalWorkers {
   /** Address of the Temporal server. */
   address: string;
   queues: string[];
-  service: VideoServiceOptions;
+  /** The service of jobs that name none; undefined if there is none. */
+  service: VideoServiceOptions | undefined;
   /** Already probed. */
   storage: VideoStorage;
   /** Of the log, unless it is set. */
@@ -86,14 +92,20 @@ export async function startWorkers(
   closers: Closers,
 ): Promise<void> {
   openLog(terminal, logLevel ?? 'error');
-  const opened = createVideoService(serviceOptions);
-  closers.add(() => opened.close());
+  const opened = serviceOptions && createVideoService(serviceOptions);
+  closers.add(async () => opened?.close());
   // There is nothing to learn about an emulator, which has another address each time.
-  const service = namesAService(env) ? opened : { ...opened, address: undefined };
+  const service = opened && usesEmulator(env) ? { ...opened, address: undefined } : opened;
+  const file = readServices(env);
+  const addresses = [
+    serviceOptions?.baseUrl,
+    ...[...(file?.services.values() ?? [])].map(({ baseUrl }) => baseUrl),
+  ];
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();
-  const gatewayUrl = readGatewayUrl(env) ?? (await serveImagesHere(serviceOptions, storage, closers));
+  const rateLimiters = new RateLimiters();
+  const gatewayUrl = readGatewayUrl(env) ?? (await serveImagesHere(addresses, storage, closers));
   for (const taskQueue of queues) {
     // A shared download queue would give downloads to a worker with another service.
     const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;
@@ -103,8 +115,10 @@ export async function startWorkers(
       taskQueue,
       downloadQueue,
       service,
+      defaultService: file?.default,
       storage: { ...storage, probe: undefined },
       rateLimiter,
+      rateLimiters,
       gatewayUrl,
       monitor: false,
       // No version is ever made current on a local server, so no versioned worker would get a job.
@@ -121,11 +135,12 @@ export async function startWorkers(
 
 /** Links to images of a folder, for the emulator or another service on this machine. A service elsewhere cannot reach them. */
 async function serveImagesHere(
-  { baseUrl }: VideoServiceOptions,
+  addresses: readonly (string | undefined)[],
   storage: VideoStorage,
   closers: Closers,
 ): Promise<string | undefined> {
-  if (storage.link || !LOOPBACK.has(new URL(baseUrl).hostname)) return undefined;
+  const isHere = (address = '') => URL.canParse(address) && LOOPBACK.has(new URL(address).hostname);
+  if (storage.link || !addresses.some(isHere)) return undefined;
   const server = await startImageServer(storage);
   closers.add(() => server.close());
   return server.url;

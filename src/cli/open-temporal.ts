@@ -1,6 +1,7 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
-import { type Environment, namesAService } from '../config/service-config';
+import type { Environment } from '../config/service-config';
+import { usesEmulator } from '../config/services-config';
 import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
 import { describeDuration, shown } from '../contract';
 import { devCommand } from './commands';
@@ -52,7 +53,7 @@ export async function openTemporal(
     const videos = await load.client().createVideoClient({ env, client });
     return { videos, ...queriesOf(client, env), ended: NEVER, close: async () => undefined };
   }
-  if (forNewJob && !namesAService(env)) {
+  if (forNewJob && usesEmulator(env)) {
     printLine(
       terminal,
       `Using the emulated video service, whose videos take ${describeDuration(EMULATED_JOB_MS)}; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.`,

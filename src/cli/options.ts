@@ -22,6 +22,7 @@ export interface GenerateOptions {
   keepFor?: string;
   extras?: string;
   continueFrom?: string;
+  service?: string;
 }
 
 export interface BatchOptions {
@@ -38,6 +39,7 @@ export interface BatchOptions {
   cap?: string[];
   keepFor?: string;
   extras?: string;
+  service?: string;
 }
 
 export interface DecideOptions {
@@ -65,6 +67,7 @@ export interface ExplainOptions {
   status: string;
   /** A file with the body of a request. */
   request?: string;
+  service?: string;
   json?: boolean;
 }
 
@@ -144,6 +147,7 @@ export interface PollOptions {
 
 export interface RetryCommandOptions {
   resubmit?: boolean;
+  service?: string;
   deadline?: string;
   json?: boolean;
 }

@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import {
-  ConfigError,
-  type Environment,
-  namesAService,
-  readProfile,
-  readServiceConfig,
-} from '../config/service-config';
+import { ConfigError, type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import { usesEmulator } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import {
   type BatchInput,
@@ -16,9 +11,11 @@ import {
   type VideoRequest,
 } from '../contract';
 import { errorCode } from '../contract/error-code';
+import type { GivenChoice } from '../contract/known-services';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';
+import { chooseService } from './choose-service';
 import type { BatchOptions } from './options';
 import { readCap } from './read-cap';
 import { checkId, defined, EMULATOR_POLLING, names, number } from './read-job-input';
@@ -36,7 +33,7 @@ export interface BatchOrder {
 
 export async function readBatch(file: string, options: BatchOptions, env: Environment): Promise<BatchOrder> {
   checkId(options.id);
-  const extraFields = readProfile(env)?.requestFields;
+  const { choice, requestFields: extraFields } = chooseService(options.service, env);
   const content = await readContent(file);
   const tooLarge = requestsFileProblem(Buffer.byteLength(content));
   if (tooLarge !== undefined) throw refused(`${file}: ${tooLarge}`);
@@ -59,14 +56,15 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       cap: readCap(options.cap),
       keepFor,
       extras: names(options.extras),
-      polling: namesAService(env) ? undefined : EMULATOR_POLLING,
+      polling: usesEmulator(env) ? EMULATOR_POLLING : undefined,
+      ...choice,
     }),
     extraFields,
   );
   if (!parsed.ok) throw refused(parsed.problem);
   if (!isInline) await putRequests(requestsFrom, lines.requests, env);
   return {
-    workflowId: options.id ?? `batch-${digestOf(digest, serviceOf(env)).slice(0, 12)}`,
+    workflowId: options.id ?? `batch-${digestOf(digest, choiceText(choice) ?? serviceOf(env)).slice(0, 12)}`,
     requests: lines.requests,
     input: parsed.input,
   };
@@ -96,6 +94,8 @@ async function readContent(file: string): Promise<string> {
     );
   }
 }
+
+const choiceText = ({ service, services }: GivenChoice) => services?.join(',') ?? service;
 
 /** Part of the batch's name, because the same requests to another service are another batch. */
 function serviceOf(env: Environment): string {

@@ -1,17 +1,25 @@
 import { type JobInput, parseJobInput, VideoFailure } from '../contract';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import type { GivenChoice } from '../contract/known-services';
 import type { GenerateOptions } from './options';
 import { readCap } from './read-cap';
 
 /** The emulator's generations are short, and polls cost nothing. */
 export const EMULATOR_POLLING = { min: '1s', max: '1s' };
 
+/** What the settings say about a new job. */
+export interface JobSettings {
+  onEmulator: boolean;
+  choice?: GivenChoice;
+  /** Further fields that its request may have. */
+  requestFields?: readonly string[] | undefined;
+}
+
 /** The input of the job, or undefined if the command line only names a job to follow. */
 export function readJobInput(
   prompt: string | undefined,
   options: GenerateOptions,
-  onEmulator: boolean,
-  extraFields: readonly string[] = [],
+  { onEmulator, choice = {}, requestFields = [] }: JobSettings,
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
   const { deadline, onLostSubmit, holdFor, storage, keepBad, keepFor, continueFrom } = options;
@@ -46,8 +54,9 @@ export function readJobInput(
       extras: names(options.extras),
       continueFrom,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
+      ...choice,
     }),
-    extraFields,
+    requestFields,
   );
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;

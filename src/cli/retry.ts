@@ -1,23 +1,32 @@
 import { ConfigError } from '../config/service-config';
-import { durationMs, printableJson, shown } from '../contract';
+import { readKnownServices } from '../config/services-config';
+import { durationMs, printableJson, shown, VideoFailure } from '../contract';
 import { DURATION_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/job-commands';
+import { pinChoice } from '../contract/known-services';
 import { EXIT } from './exit-codes';
 import { findWhole } from './find-job';
 import { onJob } from './job-action';
 import type { RetryCommandOptions } from './options';
 import { printLine, type Terminal } from './terminal';
 
+/** A job keeps its service, so only a new one is looked up. */
+function checkService(service: string, env: Terminal['env']): void {
+  const pinned = pinChoice({ service }, readKnownServices(env));
+  if (!pinned.ok) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
+}
+
 /** `videogen retry`: tries a failed job again, without paying twice unless the user has decided to. */
 export function retry(workflowId: string, options: RetryCommandOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
-    const { resubmit, deadline } = options;
+    const { resubmit, deadline, service } = options;
     if (deadline !== undefined && durationMs(deadline) === undefined) {
       throw new ConfigError(`--deadline ${DURATION_RULE}.`);
     }
+    if (service !== undefined) checkService(service, terminal.env);
     // Before anything else: a mistyped name gets a proposal.
     await findWhole(session, workflowId);
-    const retried = await session.videos.retry(workflowId, { resubmit, deadline });
+    const retried = await session.videos.retry(workflowId, { resubmit, deadline, service });
     const { workflowId: name, kind, adopted, isJoined } = retried;
     const newName = name === workflowId ? '' : ` as ${shown(name)},`;
     const what =

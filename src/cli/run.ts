@@ -171,6 +171,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--keep-for <time>', 'remove the video from the storage after this time, such as 30d')
     .option('--extras <names>', 'store pictures beside the video: poster, last-frame, or both with a comma')
     .option('--continue-from <name>', 'start from the last frame of this finished job')
+    .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes it; a,b: b if a refuses it')
     .option('--no-wait', 'start the job and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.generate);
@@ -189,6 +190,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--keep-for <time>', 'remove each video from the storage after this time, such as 30d')
     .option('--extras <names>', 'store pictures beside each video: poster, last-frame, or both with a comma')
+    .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes them; a,b: b if a refuses')
     .option('--no-wait', 'start the batch and exit')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.batch);
@@ -268,6 +270,7 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .argument('[file]', 'a file with an answer, a folder that a worker recorded, or - for standard input')
     .option('--request <file>', 'a file with a request of the service, to propose how requests are worded')
     .option('--status <code>', 'HTTP status of an answer that was saved without it', '200')
+    .option('--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE')
     .option('--json', 'print one JSON object to standard output')
     .action(actions.explain);
   program

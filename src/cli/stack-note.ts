@@ -10,7 +10,7 @@ const noteSchema = z.object({
   uiUrl: z.string().optional(),
   /** Address of its gateway, which only `videogen dev` has. */
   pageUrl: z.string().optional(),
-  /** Base URL of its worker's service; unset for the emulator. */
+  /** The services of its worker, as `servicesInUse` names them; unset for the emulator. */
   serviceName: z.string().optional(),
   /** Its worker's emulator. Every process that can read this note may use it. */
   emulator: z.object({ url: z.string(), key: z.string() }).optional(),

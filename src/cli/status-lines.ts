@@ -44,6 +44,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['state', report.item === undefined && stateText(report)],
     ['phase', progressText(report)],
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
+    ['service', serviceOf(report)],
     ['video', videoOf(report)],
     ['extras', extraLines(storedOf(report)?.extras).join('; ')],
     ['cost', costOf(report)],
@@ -96,6 +97,13 @@ function progressText(report: StatusReport): string | undefined {
   if (progress) return plainLine(progress);
   if (report.counts) return batchLine({ ...report.counts, running: [] });
   return endedAt === undefined && kind === 'job' ? phase : undefined;
+}
+
+function serviceOf({ item, progress, result, service }: StatusReport): string | undefined {
+  const known = progress && 'service' in progress ? progress.service : undefined;
+  const made = result && 'video' in result ? result.service : undefined;
+  const name = item === undefined ? (known ?? made ?? service) : service;
+  return name === undefined ? undefined : shown(name);
 }
 
 function videoOf(report: StatusReport): string | undefined {

@@ -1,5 +1,6 @@
 import { resolveQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
+import { readServices } from '../config/services-config';
 import { createVideoService, recordAnswers } from '../service';
 import { loadMonitor } from '../worker/load-monitor';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
@@ -21,7 +22,8 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   openLog(terminal, 'info', monitor && { metrics: await loadMonitor().exporterForMonitor() });
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
-    const videoWorker = await createVideoWorker({ env, service, roles, monitor });
+    const defaultService = readServices(env)?.default;
+    const videoWorker = await createVideoWorker({ env, service, defaultService, roles, monitor });
     printLine(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
     if (monitor) printLine(terminal, describeMonitor(monitor));
     if (record !== undefined) printLine(terminal, `The answers of the service are recorded in ${record}.`);

@@ -16,6 +16,7 @@ import {
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
   RETRY_OF_MEMO,
+  SERVICE_MEMO,
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
@@ -124,6 +125,7 @@ async function overviewOf(
   const phase = kind === 'batch' ? undefined : (ended ?? running());
   const outcome = attribute('VideoOutcome');
   const percent = memo(PERCENT_MEMO);
+  const service = textIn(memo(SERVICE_MEMO));
   const cost = readCost(memo(COST_MEMO));
   const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
   return {
@@ -133,6 +135,7 @@ async function overviewOf(
     state: ended ?? (phase === 'needs-decision' ? phase : 'running'),
     ...(phase !== undefined && phase !== 'running' && { phase }),
     ...(taskId !== undefined && { taskId }),
+    ...(service !== undefined && { service }),
     ...(ended === undefined && typeof percent === 'number' && { percent }),
     ...(cost && { cost }),
     ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
@@ -180,6 +183,7 @@ const OWN_MEMOS = [
   IDENTITY_MEMO,
   RETRY_OF_MEMO,
   EXPIRES_MEMO,
+  SERVICE_MEMO,
 ];
 /** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
 async function messageOf(client: Client, failure: Failure): Promise<string> {

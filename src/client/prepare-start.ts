@@ -7,8 +7,10 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
-import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, WORKFLOW_TYPE } from '../contract/names';
+import { type GivenChoice, type KnownServices, pinChoice, pinServices } from '../contract/known-services';
+import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, SERVICE_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
+import { isServiceList } from '../contract/service-choice';
 import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
@@ -23,6 +25,8 @@ export interface StartSettings {
   temporal?: TemporalOptions;
   queues?: JobInput['queues'];
   requestFields?: readonly string[];
+  /** The services of the workers, if they are known. */
+  services?: KnownServices | undefined;
   /** Whether the job gets search attributes at its start. */
   searchAttributes?: boolean;
   /** Whether the task id stays out of them, because the job's payloads are encrypted and they are not. */
@@ -34,9 +38,10 @@ export function prepareJob(
   given: unknown,
   settings: StartSettings = {},
 ): PreparedStart<JobInput> & { identity: JobIdentity } {
-  const parsed = parseJobInput(given, settings.requestFields);
-  if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-  const input = withQueues(parsed.input, settings);
+  const pinned = pinService(given, settings);
+  const parsed = parseJobInput(given, pinned.requestFields);
+  if (!parsed.ok) throw refused(parsed.problem);
+  const input = withQueues({ ...parsed.input, ...pinned.choice }, settings);
   const identity = identityOf(input);
   const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes, hidesTaskId } = settings;
   return {
@@ -46,7 +51,7 @@ export function prepareJob(
     options: {
       staticSummary: describeJob(input),
       staticDetails: staticJobDetails(input),
-      ...commonOptions(workflowId, identity, temporal),
+      ...commonOptions(workflowId, { ...pinned.memo, [IDENTITY_MEMO]: identity }, temporal),
       ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, temporal, hidesTaskId) }),
       args: [input],
     },
@@ -56,27 +61,55 @@ export function prepareJob(
 
 /** The same for a batch, which has no search attributes. */
 export function prepareBatch(given: unknown, settings: StartSettings = {}): PreparedStart<BatchInput> {
-  const parsed = parseBatchInput(given, settings.requestFields);
-  if (!parsed.ok) throw new VideoFailure('InvalidRequest', { message: parsed.problem });
-  const input = withQueues(parsed.input, settings);
+  const pinned = pinService(given, settings);
+  const parsed = parseBatchInput(given, pinned.requestFields);
+  if (!parsed.ok) throw refused(parsed.problem);
+  const input = withQueues({ ...parsed.input, ...pinned.choice }, settings);
   const identity = batchIdentity(input);
   const { workflowId = `batch-${randomUUID()}`, temporal } = settings;
   return {
     type: BATCH_WORKFLOW_TYPE,
     identity,
     identityOf: (given) => {
-      const other = parseBatchInput(withoutNulls(given), settings.requestFields);
+      const other = parseBatchInput(withoutNulls(given), pinned.requestFields);
       return other.ok ? batchIdentity(other.input) : {};
     },
     options: {
       staticSummary: describeBatch(input),
       staticDetails: staticBatchDetails(input),
-      ...commonOptions(workflowId, identity, temporal),
+      ...commonOptions(workflowId, { ...pinned.memo, [IDENTITY_MEMO]: identity }, temporal),
       args: [input],
     },
     restartPolicy: batchRestartPolicy,
   };
 }
+
+interface PinnedService {
+  choice: GivenChoice;
+  requestFields: readonly string[] | undefined;
+  /** Says that workers have the service: see SERVICE_MEMO. */
+  memo: Record<string, string>;
+}
+
+/** The service and the name of its key, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
+function pinService(given: unknown, { services, requestFields }: StartSettings): PinnedService {
+  const { service, serviceKey, services: several }: Record<string, unknown> = Object(given);
+  const isText = (value: unknown): value is string | undefined =>
+    value === undefined || typeof value === 'string';
+  // Other values are refused with the other fields.
+  const asGiven = { choice: {}, requestFields, memo: {} };
+  if (services === undefined || !isText(service) || !isText(serviceKey)) return asGiven;
+  // A job that has both is refused with the other fields, and so is a list of other things.
+  if (several !== undefined && (service !== undefined || !isServiceList(several))) return asGiven;
+  const pinned = several ? pinServices(several, services) : pinChoice({ service, serviceKey }, services);
+  if (!pinned.ok) throw refused(pinned.problem);
+  const { choice, known } = pinned;
+  const name = choice.services?.[0] ?? choice.service;
+  if (known === undefined || name === undefined) return asGiven;
+  return { choice, requestFields: known.requestFields ?? requestFields, memo: { [SERVICE_MEMO]: name } };
+}
+
+const refused = (message: string) => new VideoFailure('InvalidRequest', { message });
 
 /** Throws InvalidRequest for a workflow id that Temporal or the storage could not take. */
 export function parseWorkflowId(given: unknown): string {
@@ -85,10 +118,10 @@ export function parseWorkflowId(given: unknown): string {
 }
 
 /** The memo holds the identity, so that a later start under the same workflow id can be compared with it. */
-function commonOptions(workflowId: string, identity: object, temporal: TemporalOptions = {}) {
+function commonOptions(workflowId: string, memo: Record<string, unknown>, temporal: TemporalOptions = {}) {
   return {
     ...temporal,
-    memo: { ...temporal.memo, [IDENTITY_MEMO]: identity },
+    memo: { ...temporal.memo, ...memo },
     workflowIdConflictPolicy: 'FAIL',
     workflowId: parseWorkflowId(workflowId),
   } satisfies TemporalOptions;

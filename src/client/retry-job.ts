@@ -14,6 +14,7 @@ import {
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
   RETRY_OF_MEMO,
+  SERVICE_MEMO,
   TASK_ID_MEMO,
 } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
@@ -33,6 +34,8 @@ export interface RetryOptions {
   resubmit?: boolean;
   /** How long the new job may take; as long as the old one by default. */
   deadline?: DurationText;
+  /** Another of the workers' services, for a job that submits its request again; the same one by default. */
+  service?: string;
 }
 
 /** A retry that was started, or was running already. */
@@ -69,7 +72,7 @@ async function existing(client: Client, workflowId: string): Promise<JobOverview
 async function retryOne(
   client: Client,
   overview: JobOverview,
-  { resubmit, deadline }: RetryOptions,
+  { resubmit, deadline, service }: RetryOptions,
 ): Promise<RetriedJob> {
   const { workflowId, state } = overview;
   // Refuses what has not ended.
@@ -90,8 +93,10 @@ async function retryOne(
   );
   const isAfresh = 'submit' in plan && plan.submit === 'afresh';
   const retryOf = isAfresh ? overview.retryOf : workflowId;
+  const input = await inputFor(client, overview, plan);
+  const chosen = choiceFor(overview, plan, { input, service });
   const prepared = prepareJob(
-    { ...(await inputFor(client, overview, plan)), ...(deadline !== undefined && { deadline }) },
+    { ...input, ...chosen, ...(deadline !== undefined && { deadline }) },
     {
       workflowId: isAfresh ? workflowId : retryName(workflowId),
       // What the service takes beyond the interface is in the request, which was accepted before.
@@ -101,7 +106,10 @@ async function retryOne(
         encrypts(client.options.loadedDataConverter) ||
         !Object.hasOwn(description.searchAttributes, 'VideoTaskId'),
       temporal: {
-        memo: { ...memoToKeep(description.memo), ...(retryOf !== undefined && { [RETRY_OF_MEMO]: retryOf }) },
+        memo: {
+          ...memoToKeep(description.memo, chosen.service),
+          ...(retryOf !== undefined && { [RETRY_OF_MEMO]: retryOf }),
+        },
       },
     },
   );
@@ -115,6 +123,35 @@ async function retryOne(
     isJoined,
   };
 }
+
+/** A task stays where it is. A request may go elsewhere, where the old key is not known. */
+function choiceFor(
+  overview: JobOverview,
+  plan: RetryPlan,
+  { input, service }: { input: StoredInput; service: string | undefined },
+): StoredInput {
+  if (input.services !== undefined) return choiceOfSeveral(overview, plan, service);
+  // The worker may have chosen its default.
+  const before = input.service ?? overview.service;
+  if (service === undefined || service === before)
+    return before === undefined || input.service !== undefined ? {} : { service: before };
+  if ('submit' in plan) return { service, serviceKey: undefined };
+  throw notAt(overview, service);
+}
+
+/** Only a request that is new to all of them may go to each of the `services` again; a task and a key belong to one. */
+function choiceOfSeveral(overview: JobOverview, plan: RetryPlan, service: string | undefined): StoredInput {
+  const isNew = 'submit' in plan && plan.submit !== 'again';
+  if (isNew && service === undefined) return {};
+  if ('adopt' in plan && service !== undefined && service !== overview.service)
+    throw notAt(overview, service);
+  return { service: service ?? overview.service, services: undefined, fallbackAfter: undefined };
+}
+
+const notAt = ({ workflowId }: JobOverview, service: string) =>
+  new RetryRefused(
+    `${shown(workflowId)} goes on with its task, which is not at ${shown(service)}: leave the service out.`,
+  );
 
 const restartIfUnpaid: PreparedStart<JobInput>['restartPolicy'] = async (handle, ended) =>
   (await hasSentNothing(handle, ended)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
@@ -171,7 +208,7 @@ const unreadable = (workflowId: string) =>
     `What ${shown(workflowId)} was started with cannot be read here: another codec has encoded it.`,
   );
 
-async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<object> {
+async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<StoredInput> {
   const { request: _, taskId: __, idempotencyKey, ...options } = await inputOf(client, overview);
   if ('adopt' in plan) return { ...options, taskId: plan.adopt };
   const request = await requestOf(client, overview);
@@ -218,7 +255,9 @@ const OWN_MEMOS: readonly string[] = [
 ];
 
 /** What other programs noted about the job is true for its retry too. */
-function memoToKeep(memo: Record<string, unknown> = {}): Record<string, unknown> {
-  const kept = Object.entries(memo).filter(([name]) => !OWN_MEMOS.includes(name));
+function memoToKeep(memo: Record<string, unknown> = {}, service?: unknown): Record<string, unknown> {
+  const isElsewhere = service !== undefined && service !== memo[SERVICE_MEMO];
+  const left = isElsewhere ? [...OWN_MEMOS, SERVICE_MEMO] : OWN_MEMOS;
+  const kept = Object.entries(memo).filter(([name]) => !left.includes(name));
   return { ...Object.fromEntries(kept), ...(PERCENT_MEMO in memo && { [PERCENT_MEMO]: 0 }) };
 }

@@ -5,10 +5,12 @@ import {
 } from '@temporalio/client';
 import { queuesInInput, resolveQueues } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
+import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { JobInput, JobResult } from '../contract/job';
+import type { KnownServices } from '../contract/known-services';
 import type { JobOverview } from '../contract/overview';
 import { encrypts } from '../encryption/data-converter';
 import { createStorage, type VideoStorage } from '../storage';
@@ -37,6 +39,11 @@ export interface VideoClientOptions {
   downloadQueue?: string;
   /** Request fields that the service takes beyond the interface. Default: those of the profile in `VIDEOGEN_PROFILE`. */
   requestFields?: readonly string[];
+  /**
+   * The services of the workers. Jobs get their service and the name of its key from it, and unknown names are refused. Default:
+   * those of the file in `VIDEOGEN_SERVICES_FILE`; without it, the workers know.
+   */
+  services?: KnownServices;
   /**
    * Whether jobs get the search attributes VideoTaskId, VideoPhase and VideoOutcome, which the namespace must have
    * registered. Batches get none. A client that encrypts leaves VideoTaskId out. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
@@ -147,7 +154,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const client = options.client ?? (await connectClient(env, options.tracing));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
-  const settings = { queues: queuesInInput(queues), requestFields, searchAttributes, hidesTaskId };
+  const services = options.services ?? readKnownServices(env);
+  const settings = { queues: queuesInInput(queues), requestFields, services, searchAttributes, hidesTaskId };
 
   const send =
     (type: string) =>

@@ -7,6 +7,7 @@ import { MONITOR_SETTINGS } from './monitor-config';
 import { QUEUE_SETTINGS } from './queues';
 import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
+import { SERVICES_SETTINGS } from './services-config';
 import { STORAGE_SETTINGS } from './storage-config';
 import {
   LOCAL_SETTINGS,
@@ -19,7 +20,7 @@ import { readWebhookConfig, WEBHOOK_SETTINGS } from './webhook-config';
 
 /** Every setting there is, in the order of the configuration page. */
 export const SETTINGS = {
-  'Video service': SERVICE_SETTINGS,
+  'Video service': { ...SERVICE_SETTINGS, ...SERVICES_SETTINGS },
   'Task queues': QUEUE_SETTINGS,
   Storage: STORAGE_SETTINGS,
   Extras: EXTRAS_SETTINGS,

@@ -3,7 +3,7 @@ import type { JobInput } from '../contract/job';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../contract/names';
 import { storageAddress } from '../storage';
 import { ConfigError, type Environment, quoted, readerOf, type SettingGroup, text } from './read-setting';
-import { namesAService, readBaseUrl } from './service-config';
+import { servicesInUse } from './services-config';
 import { readStorageConfig } from './storage-config';
 
 export const QUEUE_SETTINGS = {
@@ -96,9 +96,10 @@ export function localTaskQueue(env?: Environment): string {
   return `${localQueuePrefix(env)}${digestOf(storageAddress(readStorageConfig(env)))}`;
 }
 
-/** The start of the local queues of one service, whatever the storage is. */
+/** The start of the local queues of the services in use, whatever the storage is. */
 export function localQueuePrefix(env?: Environment): string {
-  const service = namesAService(env) ? digestOf(readBaseUrl(env)) : 'emulator';
+  const services = servicesInUse(env);
+  const service = services === undefined ? 'emulator' : digestOf(services);
   return `${read('VIDEOGEN_TASK_QUEUE', env)}-${service}-`;
 }
 

@@ -84,6 +84,15 @@ export const quoted = { error: ({ input }: { input?: unknown }) => `is ${JSON.st
 export const httpUrl = (problem: string) =>
   text.pipe(z.url({ protocol: /^https?$/, error: problem, abort: true }));
 
+/** The address of a video service. */
+export const serviceUrl = httpUrl('is not an http(s) URL')
+  .transform((address) => new URL(address))
+  .refine(
+    ({ username, password, search, hash }) => !(username || password || search || hash),
+    'has a user, a query or a fragment',
+  )
+  .transform(({ href }) => href);
+
 /** Names or addresses of hosts, separated by commas. */
 export const hosts = text
   .transform((list) =>

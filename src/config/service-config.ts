@@ -10,11 +10,11 @@ import {
   type Environment,
   HOSTS_FIX,
   hosts,
-  httpUrl,
   problemWith,
   quoted,
   readerOf,
   type SettingGroup,
+  serviceUrl,
   text,
   withoutBlanks,
 } from './read-setting';
@@ -23,15 +23,10 @@ import { readYaml } from './read-yaml';
 export { ConfigError, type Environment } from './read-setting';
 
 /** Its value is never shown. */
-const apiKey = text.regex(/^[\x21-\x7e]*$/, 'holds a space, a line break or a character outside ASCII');
-
-const serviceUrl = httpUrl('is not an http(s) URL')
-  .transform((address) => new URL(address))
-  .refine(
-    ({ username, password, search, hash }) => !(username || password || search || hash),
-    'has a user, a query or a fragment',
-  )
-  .transform(({ href }) => href);
+export const API_KEY = text.regex(
+  /^[\x21-\x7e]*$/,
+  'holds a space, a line break or a character outside ASCII',
+);
 
 const profile = text.transform((name, { addIssue }): ServiceProfile => {
   const read = builtInProfile(name) ?? readProfileFile(name);
@@ -48,7 +43,7 @@ export const SERVICE_SETTINGS = {
     fix: 'set it to the address of the video service, such as https://api.example.com',
   },
   VIDEO_API_KEY: {
-    type: apiKey.optional(),
+    type: API_KEY.optional(),
     meaning: "Its key, sent as Bearer to the service's own origin and nowhere else.",
     unset: 'required by a worker, or:',
     fix: 'set it to the key as the service gave it, on one line, or set VIDEO_API_KEY_FILE to a file with it',
@@ -117,7 +112,7 @@ export function readApiKey(env: Environment = process.env): () => string {
     throw problemWith('VIDEO_API_KEY', { fix: 'unset one of them' }, 'and VIDEO_API_KEY_FILE are both set');
   }
   if (file !== undefined)
-    return secretFile('VIDEO_API_KEY_FILE', SERVICE_SETTINGS.VIDEO_API_KEY_FILE, { file, type: apiKey });
+    return secretFile('VIDEO_API_KEY_FILE', SERVICE_SETTINGS.VIDEO_API_KEY_FILE, { file, type: API_KEY });
   if (key !== undefined) return () => key;
   const problem = env.VIDEO_API_KEY === undefined ? 'is not set' : 'is empty';
   throw problemWith('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, problem);

@@ -47,9 +47,9 @@ export function parseBatchInput(given: unknown, requestFields: readonly string[]
       `${describeNames(unknown)}: not a field of a batch; the fields are ${FIELD_NAMES.join(', ')}`,
     );
   }
-  const item = parseJobInput({ ...options, taskId: 'any' });
+  const item = parseJobInput({ ...options, request: { prompt: 'any' } });
   if (!item.ok) return item;
-  const { taskId: _, ...shared } = item.input;
+  const { request: _, taskId: __, ...shared } = item.input;
   if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
   const batch = { ...shared, window, onFailure };
   if (requestsFrom !== undefined) return { ok: true, input: { requestsFrom, ...batch } };

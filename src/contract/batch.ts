@@ -4,6 +4,7 @@ import type { JobOptions, JobProgress, JobResult, TaskStatus } from './job';
 import { type BatchCost, type JobCost, knownCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
+import type { ServiceAttempt } from './service-attempts';
 import type { FailureDetails } from './video-failure';
 
 /**
@@ -36,7 +37,15 @@ export interface BatchOptions
 /** The result of one item: one line of the results file. */
 export type ItemResult = { item: number; name: string } & (
   | ({ outcome: 'succeeded' } & JobResult)
-  | { outcome: 'failed'; failure: FailureType; message: string; details: FailureDetails; cost?: JobCost }
+  | {
+      outcome: 'failed';
+      failure: FailureType;
+      message: string;
+      details: FailureDetails;
+      cost?: JobCost;
+      /** What became of the submits to the batch's `services`, in order. */
+      attempts?: ServiceAttempt[];
+    }
 );
 
 /** The answer to the query `progress` of a batch. */

@@ -2,6 +2,7 @@ import type { FailedItem, OpenedBatch } from './batch';
 import type { JobProgress, ServicePolling } from './job';
 import type { JobCost } from './job-cost';
 import type { MoneySum } from './money';
+import type { ServiceAttempt } from './service-attempts';
 import type { ServiceChoice } from './service-choice';
 import type { UsualTimes } from './usual-times';
 import type { ExpectedVideo } from './video-facts';
@@ -69,6 +70,8 @@ export interface CarriedJob {
   record?: string;
   /** The named service that the task belongs to. */
   service?: ServiceChoice;
+  /** What became of the submits to its `services`. */
+  attempts?: ServiceAttempt[];
   startedAtMs: number;
   submittedAtMs: number;
   /** What is known about what the job costs; of an item only the estimate. */

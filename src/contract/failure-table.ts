@@ -26,6 +26,11 @@ export interface FailureRow {
   isFinal: boolean;
   /** True if the task of such a job may still bring a video, so that adopting it is worth a try. */
   worthAdopting: boolean;
+  /**
+   * Set if a submit that fails so certainly made no task because of this service, so that the next of a job's `services` may
+   * be tried: `always`, or `if-answered`, because our own checks refuse in the same way what no service should get.
+   */
+  fallsBack?: 'always' | 'if-answered';
   /** Ends the retries of a download that they rarely fix, such as a full disk. The deadline is the only limit by default. */
   mostDownloadAttempts?: number;
 }
@@ -41,6 +46,7 @@ export const FAILURES = {
     paidNothing: true,
     isFinal: true,
     worthAdopting: true,
+    fallsBack: 'if-answered',
   },
   Unauthorized: {
     meaning: 'The service refused the API key or its account',
@@ -52,6 +58,7 @@ export const FAILURES = {
     paidNothing: true,
     isFinal: false,
     worthAdopting: true,
+    fallsBack: 'always',
   },
   RateLimited: {
     meaning: 'The service accepts no more requests at the moment',
@@ -62,6 +69,7 @@ export const FAILURES = {
     paidNothing: true,
     isFinal: false,
     worthAdopting: true,
+    fallsBack: 'always',
   },
   ServiceFailed: {
     meaning: 'The service answered with a server error',
@@ -72,6 +80,7 @@ export const FAILURES = {
     paidNothing: true,
     isFinal: false,
     worthAdopting: true,
+    fallsBack: 'always',
   },
   ServiceUnreachable: {
     meaning: 'The service could not be reached',
@@ -82,6 +91,7 @@ export const FAILURES = {
     paidNothing: true,
     isFinal: false,
     worthAdopting: true,
+    fallsBack: 'always',
   },
   AnswerUnreadable: {
     meaning: 'The answer of the service could not be understood',
@@ -93,6 +103,7 @@ export const FAILURES = {
     paidNothing: true,
     isFinal: false,
     worthAdopting: true,
+    fallsBack: 'always',
   },
   SubmitUnconfirmed: {
     meaning: 'The request was sent but no task id came back, so a paid task may exist',

@@ -49,6 +49,7 @@ export {
 export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';
 export { type ParsedJobInput, parseJobInput } from './job-input';
+export type { KnownService, KnownServices } from './known-services';
 export type { LedgerCount, LedgerReport } from './ledger';
 export {
   adoptCommand,
@@ -74,6 +75,8 @@ export {
 } from './request';
 export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
+export type { ServiceAttempt } from './service-attempts';
+export type { ServiceChoice } from './service-choice';
 export { describeDownload, describeVideo } from './summaries';
 export type { EndedTask, ExpectedTimes, UsualTimes } from './usual-times';
 export {

@@ -5,7 +5,7 @@ import { type DurationText, durationMs } from './duration';
 import { EXTRAS_RULE, isExtras } from './extras';
 import type { JobInput, ReportedDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
-import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
+import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
 
 const LONGEST_KEY_CHARS = 500;
@@ -207,6 +207,8 @@ export const JOB_FIELDS = {
   caller: { accepts: isCaller, sentence: CALLER_RULE },
   service: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
   serviceKey: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
+  services: { accepts: isServiceList, sentence: SERVICES_RULE },
+  fallbackAfter: DURATION,
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
 

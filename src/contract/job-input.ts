@@ -5,6 +5,7 @@ import { durationMs } from './duration';
 import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
 import type { JobInput } from './job';
 import { parseRequest } from './request';
+import { choiceProblem } from './service-choice';
 
 type FieldSchemas<Rules> = {
   [Name in keyof Rules]: Rules[Name] extends FieldRule<infer Value>
@@ -71,7 +72,7 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
   const { request, taskId, ...options } = parsed.data;
   if ((request === undefined) === (taskId === undefined)) return { ok: false, problem: JOB_SOURCE_RULE };
-  const problem = continueFromProblem(parsed.data);
+  const problem = continueFromProblem(parsed.data) ?? choiceProblem({ taskId, ...options });
   if (problem !== undefined) return { ok: false, problem };
   if (taskId !== undefined) return { ok: true, input: { taskId, ...options } };
   const checked = parseRequest(request, requestFields);

@@ -7,6 +7,7 @@ import type { LostSubmitPolicy } from './lost-submit';
 import type { Money } from './money';
 import type { RefusedContent } from './refused-content';
 import type { VideoRequest } from './request';
+import type { ServiceAttempt } from './service-attempts';
 import type { ExpectedTimes } from './usual-times';
 import type { VideoFacts } from './video-facts';
 import type { WebhookEvent } from './webhook';
@@ -59,6 +60,13 @@ export interface JobOptions {
   service?: string;
   /** The name of the key for that service on the worker, never the key itself; the service's own by default. */
   serviceKey?: string;
+  /**
+   * Instead of `service`: the services to try, in this order. The next one is tried only when it is certain that the one before
+   * made no task because it refused the request or could not be reached; never after a lost submit.
+   */
+  services?: string[];
+  /** How long one of `services` is tried again after a 429, a server error or a failed connection; 1 minute by default. */
+  fallbackAfter?: DurationText;
   /** Task queues for submits and downloads; the job's own queue by default. */
   queues?: { submit?: string; download?: string };
 }
@@ -108,6 +116,10 @@ export type JobPhase = (typeof JOB_PHASES)[number];
 export interface JobProgress {
   phase: JobPhase;
   taskId?: string;
+  /** The service of the job, if it has a name on the worker. */
+  service?: string;
+  /** What became of the submits to the job's `services`, in order. */
+  attempts?: ServiceAttempt[];
   /** The task at the last poll; `word` is the service's own word for the state. */
   task?: { state: TaskState; word: string; percent?: number };
   /** How many polls were made. */
@@ -177,4 +189,6 @@ export interface JobResult {
   cost?: JobCost;
   /** The service that made the video, if it has a name on the worker. */
   service?: string;
+  /** What became of the submits to the job's `services`, in order; the last one made the task. */
+  attempts?: ServiceAttempt[];
 }

@@ -30,6 +30,11 @@ export const LOG_EVENTS = {
     'the submit is lost, waiting for a decision',
     'A submit is lost, and the job waits for a decision until `heldUntil`.',
   ),
+  nextService: row(
+    'warn',
+    'trying the next service',
+    'One of the `services` of a job has certainly made no task: `failureType` and `reason` say why, `next` where it goes on.',
+  ),
   decided: row('info', 'a decision was taken', 'Somebody has decided about a lost submit.'),
   waiting: row('info', 'waiting for the task', 'The job has its task and polls it from now on.'),
   polled: row('debug', 'polled', 'One poll of one task, with its `state`.'),

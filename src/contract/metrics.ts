@@ -13,6 +13,8 @@ export interface MetricRow {
   labels: Readonly<Record<string, readonly string[] | undefined>>;
   /** The upper bounds of a histogram. */
   buckets?: readonly number[];
+  /** Series about a named service have its name in the label `service` too; operators choose the names. */
+  byService?: true;
 }
 
 const OUTCOMES: readonly JobOutcome[] = ['succeeded', ...typesOf(FAILURES)];
@@ -88,6 +90,7 @@ export const METRICS = {
       call: ['submit', 'poll', 'download'],
       result: ['passed', 'limited', 'paused', 'refused', 'unanswered'] satisfies CallResult[],
     },
+    byService: true,
   },
   videogen_submit_wait_seconds: {
     kind: 'histogram',
@@ -138,6 +141,7 @@ export const METRICS = {
     from: 'process',
     help: '1 if /readyz finds this part ready, else 0.',
     labels: { part: PARTS },
+    byService: true,
   },
   videogen_gateway_requests_total: {
     kind: 'counter',
@@ -182,7 +186,7 @@ export type LabelsOf<Name extends MetricName> = {
   -readonly [Label in keyof (typeof METRICS)[Name]['labels']]: ValueOf<
     (typeof METRICS)[Name]['labels'][Label]
   >;
-};
+} & ((typeof METRICS)[Name] extends { byService: true } ? { service?: string } : unknown);
 
 type NameOf<Kind extends MetricRow['kind']> = {
   [Name in MetricName]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;

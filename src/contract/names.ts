@@ -81,5 +81,8 @@ export const COST_MEMO = 'videoCost';
 /** The memo with the time when the video of an ended job expires. Only jobs whose video expires have it. */
 export const EXPIRES_MEMO = 'videoExpiresAt';
 
+/** The memo with the name of a job's service, if it has one. A client that set it knows that workers have the service. */
+export const SERVICE_MEMO = 'videoService';
+
 /** The memo with the name of the job that a job is a retry of. */
 export const RETRY_OF_MEMO = 'retryOf';

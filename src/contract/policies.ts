@@ -10,6 +10,9 @@ export const DEFAULT_DEADLINE_MS = HOUR;
 /** Enough for an operator to see a lost submit, check at the service and decide, at any time of day. */
 export const DEFAULT_HOLD_MS = 24 * HOUR;
 
+/** Longer than a moment's fault, and well below what a video takes to make. */
+export const DEFAULT_FALLBACK_AFTER_MS = MINUTE;
+
 /** How many items of a batch run at the same time. */
 export const DEFAULT_WINDOW = 20;
 
@@ -65,6 +68,11 @@ export const RECALL_POLICY = {
 export const INSPECT_SUBMIT_POLICY = {
   startToCloseTimeout: 10 * SECOND,
   retry: { maximumAttempts: 1 },
+} as const satisfies LocalActivityOptions;
+
+/** For asking the worker whether it has a service. It looks it up in its memory. */
+export const FIND_SERVICE_POLICY = {
+  startToCloseTimeout: 10 * SECOND,
 } as const satisfies LocalActivityOptions;
 
 /**

@@ -54,6 +54,8 @@ function optionsOf({
   onLostSubmit,
   cap,
   caller,
+  service,
+  services,
   queues,
 }: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'>): Field[] {
   return [
@@ -62,6 +64,8 @@ function optionsOf({
     ['onLostSubmit', onLostSubmit],
     ['cap', cap],
     ['caller', caller],
+    ['service', service],
+    ['services', services?.join(', ')],
     ['submit queue', queues?.submit],
     ['download queue', queues?.download],
   ];

@@ -1,6 +1,7 @@
 import type { ExtraName } from './extras';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
+import type { ServiceAttempt } from './service-attempts';
 import { sha256 } from './sha256';
 
 /** What a webhook reports. */
@@ -25,6 +26,8 @@ export interface WebhookPayload {
     cost?: JobCost;
     /** The pictures that are stored beside the video. */
     extras?: ExtraName[];
+    /** What became of the submits to the job's `services`, in order. */
+    attempts?: ServiceAttempt[];
   };
 }
 
@@ -43,6 +46,8 @@ export interface WebhookDelivery {
   cost?: JobCost;
   /** The pictures that are stored beside the video. */
   extras?: ExtraName[];
+  /** What became of the submits to the job's `services`. */
+  attempts?: ServiceAttempt[];
   /** When it happened. */
   timestamp: string;
 }
@@ -64,8 +69,10 @@ export function webhookPayload({
   failure,
   cost,
   extras,
+  attempts,
   timestamp,
 }: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
-  return { type: event, timestamp, data: { id, taskId, failure, cost, extras } };
+  const data = { id, taskId, failure, cost, extras, ...(attempts && { attempts }) };
+  return { type: event, timestamp, data };
 }

@@ -14,6 +14,7 @@ import type { JobTracing } from '../tracing/job-tracing';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
 import type { CapGuard } from './cap-guard';
+import type { GatewayServices } from './choose-service';
 import { type CodecTools, serveCodec } from './codec';
 import { DeletedVideos } from './deleted-videos';
 import type { KeyRing } from './gateway-keys';
@@ -43,10 +44,11 @@ export interface GatewayTools {
   keys: KeyRing | undefined;
   limits: KeyLimits;
   requestFields: readonly string[];
+  services?: GatewayServices;
   /** Refuses what is beyond a cap by now. */
   guardCaps: CapGuard;
   /** What a request will cost; undefined when the gateway knows no prices. The worker has the last word. */
-  estimate(request: VideoRequest): JobCost | undefined;
+  estimate(request: VideoRequest, service: string | undefined): JobCost | undefined;
   /** How callers reach it; without it, by the Host header of each call. */
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */

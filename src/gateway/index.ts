@@ -9,6 +9,7 @@ import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { resolveQueues } from '../config/queues';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
+import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import { wantsTraces } from '../config/trace-config';
 import { errorCode } from '../contract/error-code';
@@ -116,6 +117,9 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   const caps = readCaps(env);
   const { taskQueue } = resolveQueues({ taskQueue: options.taskQueue }, env);
   const { requestFields = [], prices, name } = readProfile(env) ?? {};
+  const services = readKnownServices(env);
+  const pricesOf = (service: string | undefined) =>
+    service === undefined ? prices : services?.services[service]?.profile?.prices;
   const client = options.client ?? (await connectClient(env, isTraced));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitored = monitorAddress(options.monitor, env);
@@ -127,8 +131,12 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     keys,
     limits,
     requestFields,
-    guardCaps: guardCaps({ client, taskQueue, caps, prices }),
-    estimate: (request) => prices && costOfEstimate(estimateCost(prices, request), name),
+    services,
+    guardCaps: guardCaps({ client, taskQueue, caps, pricesOf }),
+    estimate: (request, service) => {
+      const known = pricesOf(service);
+      return known && costOfEstimate(estimateCost(known, request), service ?? name);
+    },
     publicUrl,
     hookSecret,
     codec,

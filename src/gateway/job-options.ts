@@ -9,6 +9,7 @@ const OPTIONS = [
   ['callback_url', 'callbackUrl'],
   ['keep_for', 'keepFor'],
   ['extras', 'extras'],
+  ['service', 'service'],
 ] as const;
 
 /** The field that becomes the image of the request. */

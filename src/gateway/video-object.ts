@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { EXTRA_NAMES } from '../contract/extras';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
-import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
@@ -78,6 +78,7 @@ export const videoObject = z
       .object({ since: z.string() })
       .nullable()
       .describe('Set while the answer to the submit is lost and somebody has to decide.'),
+    service: z.string().optional().describe('Which service makes it, if services have names.'),
     urls: z.object({ get: z.string(), content: z.string(), cancel: z.string(), events: z.string() }),
   })
   .meta({ id: 'Video' });
@@ -119,6 +120,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
   const asked = askedIn(description);
   const serviceTask = memo?.[TASK_ID_MEMO];
   const lostSince = memo?.[LOST_SUBMIT_MEMO];
+  const service = memo?.[SERVICE_MEMO];
   const path = `${baseUrl}/v1/videos/${taskId}`;
   const urls = { get: path, content: `${path}/content`, cancel: path, events: `${path}/events` };
   return {
@@ -146,6 +148,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
       ending === undefined && serviceTask === undefined && typeof lostSince === 'string'
         ? { since: lostSince }
         : null,
+    ...(typeof service === 'string' && { service }),
     urls,
   };
 }

@@ -53,11 +53,12 @@ const CONTINUE_FROM = z
   .string()
   .optional()
   .describe('The id of a finished video of the same key. Its last frame is the image to start from.');
+const SERVICE = 'Which of the services makes the video.';
 
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z.looseObject({
   prompt: z.string(),
-  model: z.string().optional().describe('Shown in answers. The gateway has one service.'),
+  model: z.string().optional().describe('Shown in answers. The name of a service chooses that one.'),
   seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
   size: z
     .string()
@@ -196,9 +197,10 @@ const image = z
   .describe('The address of the image to start from. Needed, unless there is a continue_from.');
 
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
-export function documentedRequests(requestFields: readonly string[]) {
+export function documentedRequests(requestFields: readonly string[], services: readonly string[] = []) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const fields = { ...extra, ...requestSchema.shape, ...OWN_FIELDS, prompt };
+  const service = (services.length > 0 ? z.enum(services) : z.string()).optional().describe(SERVICE);
+  const fields = { ...extra, ...requestSchema.shape, ...OWN_FIELDS, prompt, service };
   const examples = [
     { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
   ];

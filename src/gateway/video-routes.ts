@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { VideoStorage } from '../storage';
 import { LARGEST_BODY_BYTES } from './body-limits';
 import { readIdempotencyKey, readWaitMs } from './caller';
+import { chooseService, type GatewayServices } from './choose-service';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { errorBody, Refusal } from './http-errors';
@@ -82,6 +83,7 @@ export interface VideoRouteTools {
   storage: VideoStorage;
   content: 'stream' | 'redirect';
   requestFields: readonly string[];
+  services?: GatewayServices;
   /** The videos of the key that a call has. Throws a 401 or a 429. */
   videosOf(request: FastifyRequest): VideosOfCaller;
   /** When the gateway ends, or the client has left. */
@@ -90,20 +92,26 @@ export interface VideoRouteTools {
 
 /** Serves `/v1/videos` and what is below it, in the dialects of the service and of OpenAI. */
 export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void {
-  const { storage, content, requestFields, videosOf, over } = tools;
+  const { storage, content, requestFields, services, videosOf, over } = tools;
   const routes = app.withTypeProvider<ZodTypeProvider>();
 
   const create =
-    (read: (body: unknown, requestFields: readonly string[]) => Wanted, takesForms: boolean) =>
+    (read: (body: unknown, requestFields: readonly string[]) => Wanted, isOpenAi: boolean) =>
     async (request: FastifyRequest, reply: FastifyReply) => {
       const videos = videosOf(request);
       const isForm = request.isMultipart();
-      if (isForm && !takesForms) throw jsonOnly();
+      if (isForm && !isOpenAi) throw jsonOnly();
       if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      const { body, options } = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body, caller);
-      const wanted = { ...read(body, requestFields), options };
+      const asking = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body, caller);
+      const { body } = asking;
+      const { options, known } = chooseService(
+        asking.options,
+        isOpenAi ? Object(body).model : undefined,
+        services,
+      );
+      const wanted = { ...read(body, known?.requestFields ?? requestFields), options };
       await settleImage(storage, given, { imageUrl: wanted.request.image_url, caller });
       const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
       const waitMs = readWaitMs(request.headers.prefer);
@@ -111,7 +119,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
     };
 
-  const documented = documentedRequests(requestFields);
+  const documented = documentedRequests(requestFields, Object.keys(services?.services ?? {}));
   const posts = {
     '/v1/videos/text-to-video': {
       body: documented.service,

@@ -32,7 +32,7 @@ export interface Page {
 
 interface Tools {
   /** What a request will cost, if the gateway knows prices. */
-  estimate(request: VideoRequest): JobCost | undefined;
+  estimate(request: VideoRequest, service: string | undefined): JobCost | undefined;
   client: Client;
   videos: VideoClient;
   board: VideoBoard;
@@ -64,11 +64,11 @@ export class VideosOfCaller {
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
-    if (!isKnown) await guardCaps(this.caller, request);
+    if (!isKnown) await guardCaps(this.caller, request, options?.service);
     const count = () => limits.countStart(this.caller, workflowId);
     const start = isKnown ? undefined : await withDeadline(client, count);
     const callback = callbackDigest(options);
-    const cost = this.tools.estimate(request);
+    const cost = this.tools.estimate(request, options?.service);
     const memo = {
       [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) },
       [PERCENT_MEMO]: 0,

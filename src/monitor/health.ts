@@ -4,6 +4,8 @@ export type PartStatus = 'ok' | 'starting' | 'draining' | 'unready';
 /** One thing that has to be so for the process to be ready, or, for `sdk`, to be alive. */
 export interface HealthPart {
   part: 'polling' | 'temporal' | 'service' | 'gateway' | 'sdk';
+  /** Of several services: the name of this one. */
+  service?: string;
   status: PartStatus;
   /** Why it is not ok, without secrets. */
   reason?: string;
@@ -14,7 +16,7 @@ export interface HealthPart {
 /** What /readyz and /livez answer. */
 export interface HealthReport {
   status: PartStatus;
-  parts: { part: HealthPart['part']; status: PartStatus; since: string; reason?: string }[];
+  parts: { part: HealthPart['part']; service?: string; status: PartStatus; since: string; reason?: string }[];
 }
 
 /** The worst status says how the whole is. A process that drains is not starting any more. */
@@ -22,34 +24,42 @@ const WORST_FIRST: readonly PartStatus[] = ['unready', 'draining', 'starting', '
 
 /** Remembers since when each part is as it is. */
 export class HealthHistory {
-  private readonly seen = new Map<HealthPart['part'], { status: PartStatus; sinceMs: number }>();
+  private readonly seen = new Map<string, { status: PartStatus; sinceMs: number }>();
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** Of parts with the same name, such as two workers of a process, the worst counts. */
+  /**
+   * Of parts with the same name, such as two workers of a process, the worst counts. Of several services one is enough: the jobs
+   * of the others go on.
+   */
   report(parts: readonly HealthPart[]): HealthReport {
-    const worst = new Map<HealthPart['part'], HealthPart>();
+    const worst = new Map<string, HealthPart>();
     for (const one of parts) {
-      const known = worst.get(one.part);
-      if (known === undefined || rank(one) < rank(known)) worst.set(one.part, one);
+      const known = worst.get(idOf(one));
+      if (known === undefined || rank(one) < rank(known)) worst.set(idOf(one), one);
     }
-    const reported = [...worst.values()].map(({ part, status, reason, sinceMs }) => ({
-      part,
-      status,
-      since: new Date(sinceMs ?? this.since(part, status)).toISOString(),
-      ...(reason !== undefined && { reason }),
+    const reported = [...worst.values()].map((one) => ({
+      part: one.part,
+      ...(one.service !== undefined && { service: one.service }),
+      status: one.status,
+      since: new Date(one.sinceMs ?? this.since(one)).toISOString(),
+      ...(one.reason !== undefined && { reason: one.reason }),
     }));
-    const status = WORST_FIRST.find((one) => reported.some((part) => part.status === one)) ?? 'ok';
+    const isServed = reported.some(({ part, status }) => part === 'service' && status === 'ok');
+    const counted = reported.filter(({ part, status }) => part !== 'service' || status === 'ok' || !isServed);
+    const status = WORST_FIRST.find((one) => counted.some((part) => part.status === one)) ?? 'ok';
     return { status, parts: reported };
   }
 
-  private since(part: HealthPart['part'], status: PartStatus): number {
-    const before = this.seen.get(part);
-    if (before?.status === status) return before.sinceMs;
+  private since(one: HealthPart): number {
+    const before = this.seen.get(idOf(one));
+    if (before?.status === one.status) return before.sinceMs;
     const sinceMs = this.now();
-    this.seen.set(part, { status, sinceMs });
+    this.seen.set(idOf(one), { status: one.status, sinceMs });
     return sinceMs;
   }
 }
+
+const idOf = ({ part, service = '' }: HealthPart) => `${part}/${service}`;
 
 const rank = ({ status }: HealthPart) => WORST_FIRST.indexOf(status);

@@ -162,9 +162,9 @@ class SharedMonitor {
       ...[...texts].map((text) => text()),
     ]);
     const ready = report.parts.map(
-      ({ part, status }): Sample => ({
+      ({ part, service, status }): Sample => ({
         metric: 'videogen_ready',
-        labels: { part },
+        labels: { part, ...(service !== undefined && { service }) },
         value: status === 'ok' ? 1 : 0,
       }),
     );

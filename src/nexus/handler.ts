@@ -15,6 +15,7 @@ import { parseWorkflowId, prepareJob } from '../client/prepare-start';
 import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
 import { jobOf } from '../client/video-job';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
+import type { KnownServices } from '../contract/known-services';
 import { PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
 import { createFailure, type FailureDetails, isVideoFailure, readFailure } from '../contract/video-failure';
 import { checkSdkVersions } from '../worker/sdk-versions';
@@ -26,16 +27,18 @@ export interface VideoNexusOptions {
   queues?: JobInput['queues'];
   /** Request fields that the service takes beyond the interface. */
   requestFields?: readonly string[];
+  /** The services of the worker, for callers that name one. Without it, the worker knows. */
+  services?: KnownServices;
 }
 
-export function createHandler({ queues, requestFields }: VideoNexusOptions = {}): ServiceHandler {
+export function createHandler({ queues, requestFields, services }: VideoNexusOptions = {}): ServiceHandler {
   checkSdkVersions({ nexus });
   return serviceHandler(videoGeneration, {
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
         // The request id stays the same when Temporal sends the operation again.
         const { workflowId = `video-nexus-${context.requestId}`, ...input } = Object(given);
-        const job = orRefuse(() => prepareJob(input, { workflowId, queues, requestFields }));
+        const job = orRefuse(() => prepareJob(input, { workflowId, queues, requestFields, services }));
         const outcome = await startOrJoin(getClient(), job, (options) => jobs.start(context, options)).catch(
           (error: unknown) => {
             throw refusalOf('CONFLICT', error);

@@ -2,7 +2,13 @@ import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@tempora
 import type { MonitorAddress } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
-import { activityWorkers, runBeside, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
+import {
+  activityWorkers,
+  runBeside,
+  submitQueuesOf,
+  withOwnDefaults,
+  withoutOwnTasks,
+} from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
 import { loadMonitor } from '../worker/load-monitor';
 import type { VideoWork } from '../worker/video-work';
@@ -59,12 +65,14 @@ export async function runHosted(
   // Only logged: the host's worker runs already, and has other work.
   const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
   work.storage.probe?.().catch(logProblem);
-  const { taskQueue, submitQueue } = queues;
+  work.ready().catch(logProblem);
+  const { taskQueue } = queues;
+  const submitQueues = submitQueuesOf(work, queues);
   const workers = () => [worker, ...created];
   const opened =
     monitor &&
     loadMonitor()
-      .openWorkerMonitor(monitor, { workers, work, taskQueue, submitQueue, env })
+      .openWorkerMonitor(monitor, { workers, work, taskQueue, submitQueues, env })
       .catch(logProblem);
   try {
     await (others.length > 0 ? runBeside(worker, running, createOthers) : running);

@@ -12,10 +12,11 @@ import {
   type WorkerQueues,
 } from '../config/queues';
 import { ConfigError, readProfile } from '../config/service-config';
+import { readKnownServices } from '../config/services-config';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { createVideoNexusHandler } from '../nexus/load-handler';
-import { RateLimiter } from '../service';
+import { RateLimiter, RateLimiters, servicesForClients } from '../service';
 import { withOwnDefaults } from '../worker/activity-workers';
 import { encryptedWorker } from '../worker/encrypt-worker';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
@@ -90,14 +91,22 @@ export class VideoPlugin extends SimplePlugin {
 
   constructor(options: VideoPluginOptions = {}) {
     super({ name: PLUGIN_NAME });
-    // All workers with this plugin call the same service, so they share one rate limiter.
-    this.given = { rateLimiter: new RateLimiter(), ...options };
+    // All workers with this plugin call the same services, so they share their rate limiters.
+    this.given = { rateLimiter: new RateLimiter(), rateLimiters: new RateLimiters(), ...options };
   }
 
   /** Creates a client that starts jobs on the queues of the workers with this plugin. */
   createVideoClient({ taskQueue, env = this.given.env, ...rest }: HostClientOptions): Promise<VideoClient> {
     const { submitQueue, downloadQueue } = resolveQueues(this.queuesOf(taskQueue), this.given.env);
-    return createVideoClient({ ...rest, env, taskQueue, submitQueue, downloadQueue });
+    const services = servicesForClients(this.given);
+    return createVideoClient({
+      ...(services && { services }),
+      ...rest,
+      env,
+      taskQueue,
+      submitQueue,
+      downloadQueue,
+    });
   }
 
   override configureClient(options: Parameters<SimplePlugin['configureClient']>[0]) {
@@ -168,7 +177,12 @@ export class VideoPlugin extends SimplePlugin {
 
   private nexusService(queues: Queues): ServiceHandler {
     const { requestFields } = readProfile(this.given.env) ?? {};
-    return createVideoNexusHandler({ queues: queuesInInput(queues), requestFields });
+    const services = servicesForClients(this.given) ?? readKnownServices(this.given.env);
+    return createVideoNexusHandler({
+      queues: queuesInInput(queues),
+      requestFields,
+      ...(services && { services }),
+    });
   }
 
   /** Unlike our own worker, a host's worker does submits on its task queue unless they are given one. */

@@ -59,6 +59,7 @@ const fileSchema = z
     cost: z.unknown().transform(readCost).optional(),
     submitWarnings: z.array(z.string()).optional().catch(undefined),
     choice: z.unknown().transform(readChoice).optional(),
+    keySentTo: z.array(z.string()).optional().catch(undefined),
   })
   .and(recordSchema);
 
@@ -66,6 +67,8 @@ const fileSchema = z
 export interface RecordedFacts {
   /** The named service that got the last request, if it has a name on the worker. */
   choice?: ServiceChoice | undefined;
+  /** Other services that may have received the idempotency key, before the job went on to this one. */
+  keySentTo?: string[] | undefined;
   /** The name of the service that is paid. */
   service?: string | undefined;
   /** When the last request was sent: ISO 8601. */

@@ -29,10 +29,14 @@ export {
 export { secretsOf } from './secrets-of-call';
 export {
   type FoundService,
+  hasKeys,
   type NamedServices,
+  namedServicesProblem,
+  RateLimiters,
   ServiceDirectory,
   type ServiceDirectoryOptions,
   type ServiceWithKeys,
+  servicesForClients,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';

@@ -277,7 +277,7 @@ export function parseProfile(given: unknown): ParsedProfile {
     return { ok: false, problem: cleanText(`${hidden} is not known`, MAX_PROBLEM_LENGTH) };
   const parsed = profileSchema.safeParse(given);
   if (parsed.success) return { ok: true, profile: parsed.data };
-  const problems = parsed.error.issues.flatMap((issue) => describe(issue));
+  const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue));
   const more = problems.splice(MAX_PROBLEMS).length;
   const list = problems.map((problem) => cleanText(problem, MAX_PROBLEM_LENGTH)).join('; ');
   return { ok: false, problem: list + (more > 0 ? `; and ${more} more` : '') };
@@ -300,8 +300,9 @@ function pathOfProto(given: unknown): string | undefined {
   return find(given, []);
 }
 
-function describe(issue: z.core.$ZodIssue): string[] {
-  const at = issue.path.join('.') || 'the profile';
+/** Its problems, each after the path of its field; `whole` names what has no path. */
+export function describeIssue(issue: z.core.$ZodIssue, whole = 'the profile'): string[] {
+  const at = issue.path.join('.') || whole;
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => `${issue.path.concat(key).join('.')} is not known`);
@@ -313,7 +314,7 @@ function describe(issue: z.core.$ZodIssue): string[] {
       const [closest] = [...issue.errors].sort((a, b) => a.length - b.length || depth(b) - depth(a));
       const inner = (closest ?? []).map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
       return inner.length > 0
-        ? inner.flatMap((one) => describe(one as z.core.$ZodIssue))
+        ? inner.flatMap((one) => describeIssue(one as z.core.$ZodIssue, whole))
         : [`${at} is not valid`];
     }
     case 'invalid_key':

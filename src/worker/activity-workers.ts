@@ -1,9 +1,9 @@
 import type { Worker, WorkerOptions } from '@temporalio/worker';
 import { readShutdownGraceMs } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
-import type { Environment } from '../config/read-setting';
+import { ConfigError, type Environment } from '../config/read-setting';
 import { serviceQueueOf } from '../contract/names';
-import { RateLimiter } from '../service';
+import { type FoundService, RateLimiter } from '../service';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
 
@@ -50,21 +50,24 @@ export function activityWorkers(
   queues: WorkerQueues,
 ): ActivityWorker[] {
   const { taskQueue, submitQueue, downloadQueue, submitsPerSecond } = queues;
-  const submits = (queue: string, rateLimiter: RateLimiter): ActivityWorker => ({
+  const submits = (queue: string, found: Partial<FoundService>): ActivityWorker => ({
     role: 'submits',
     options: {
       taskQueue: queue,
       activities: { submitVideo: activities.submitVideo },
-      tuner: submitTuner(rateLimiter, MAX_CONCURRENT_SUBMITS),
-      maxTaskQueueActivitiesPerSecond: submitsPerSecond,
+      tuner: submitTuner(found.rateLimiter ?? new RateLimiter(), MAX_CONCURRENT_SUBMITS),
+      maxTaskQueueActivitiesPerSecond: found.submitsPerSecond ?? submitsPerSecond,
     },
   });
-  const ownDefault = directory.find();
-  const named = submitQueue === taskQueue ? [] : directory.current();
+  const ownDefault = directory.findForNew();
+  const named = directory.current();
+  if (submitQueue === taskQueue) refuseOwnPace(named);
   const workers: ActivityWorker[] = [
     // Without a default it tells jobs that name no service so.
-    submits(submitQueue, 'problem' in ownDefault ? new RateLimiter() : ownDefault.rateLimiter),
-    ...named.map(({ choice, rateLimiter }) => submits(serviceQueueOf(submitQueue, choice.name), rateLimiter)),
+    submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault),
+    ...(submitQueue === taskQueue ? [] : named).map((found) =>
+      submits(serviceQueueOf(submitQueue, found.choice.name), found),
+    ),
     {
       role: 'downloads',
       options: {
@@ -75,6 +78,24 @@ export function activityWorkers(
     },
   ];
   return workers.filter(({ options }) => options.taskQueue !== taskQueue);
+}
+
+/** The queues of submits: one for jobs that name no service, and one for each service. */
+export function submitQueuesOf(
+  { directory }: VideoWork,
+  { taskQueue, submitQueue }: Pick<WorkerQueues, 'taskQueue' | 'submitQueue'>,
+): string[] {
+  if (submitQueue === taskQueue) return [submitQueue];
+  return [submitQueue, ...directory.current().map(({ choice }) => serviceQueueOf(submitQueue, choice.name))];
+}
+
+/** Temporal keeps the pace of a whole queue, and without queues of their own the submits share that of the jobs. */
+function refuseOwnPace(named: readonly FoundService[]): void {
+  const paced = named.find(({ submitsPerSecond }) => submitsPerSecond !== undefined);
+  if (paced === undefined) return;
+  throw new ConfigError(
+    `submitsPerSecond of the service ${paced.choice?.name} limits a whole task queue: give submits a queue of their own.`,
+  );
 }
 
 /** Drops the options for workflows and other activities, which a worker that only submits or downloads does not run. */

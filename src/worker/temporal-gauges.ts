@@ -16,8 +16,8 @@ const HELD = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' 
 export interface TemporalGaugesOptions {
   connection(): NativeConnection | undefined;
   namespace: string;
-  /** Undefined if this process takes no submits. */
-  submitQueue: string | undefined;
+  /** None if this process takes no submits. */
+  submitQueues: readonly string[];
   /** Only where jobs have search attributes. */
   countsHeldJobs: boolean;
   log: Pick<Logger, 'debug'>;
@@ -42,7 +42,8 @@ export class TemporalGauges {
 
   /** Numbers that Temporal does not give are left out: a 0 would be a claim. */
   private async askSamples(): Promise<Sample[]> {
-    const asked = await Promise.allSettled([this.backlog(), this.held()]);
+    const backlogs = this.options.submitQueues.map((queue) => this.backlog(queue));
+    const asked = await Promise.allSettled([...backlogs, this.held()]);
     return asked.flatMap((one) => {
       if (one.status === 'fulfilled') return one.value;
       this.options.log.debug('Temporal did not say how many wait', { error: cleanText(String(one.reason)) });
@@ -50,9 +51,8 @@ export class TemporalGauges {
     });
   }
 
-  private async backlog(): Promise<Sample[]> {
-    const { namespace, submitQueue } = this.options;
-    if (submitQueue === undefined) return [];
+  private async backlog(submitQueue: string): Promise<Sample[]> {
+    const { namespace } = this.options;
     const { stats } = await this.ask((connection) =>
       connection.workflowService.describeTaskQueue({
         namespace,

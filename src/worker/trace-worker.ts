@@ -25,6 +25,7 @@ const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
   makeExtras: 'attempt',
   takeLastFrame: 'attempt',
   cancelVideo: 'attempt',
+  findService: 'attempt',
   sendWebhook: 'attempt',
   openBatch: 'attempt',
   readRequests: 'attempt',

@@ -6,24 +6,30 @@ import { readGatewayUrl } from '../config/gateway-config';
 import {
   ConfigError,
   type Environment,
+  namesAService,
   readLostSubmitPolicy,
   readPollsPerSecondSaved,
   readServiceConfig,
 } from '../config/service-config';
+import { readServices } from '../config/services-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import { readWebhookConfig } from '../config/webhook-config';
 import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import {
   createVideoService,
+  hasKeys,
   type NamedServices,
+  namedServicesProblem,
   type RateLimiter,
+  type RateLimiters,
   ServiceDirectory,
   ServiceReach,
   type VideoService,
   type WebhookOptions,
 } from '../service';
 import { createStorage, type VideoStorage } from '../storage';
+import { openServicesOfFile } from './services-of-file';
 
 /** What a worker's activities use; the environment says the rest. */
 export interface VideoWorkOptions extends DownloadOptions {
@@ -38,9 +44,9 @@ export interface VideoWorkOptions extends DownloadOptions {
   pollsPerSecondSaved?: number;
   /** The video service, which you close. Default: the one in `VIDEO_API_BASE_URL`. */
   service?: VideoService;
-  /** Further services, which you close, for jobs that name one. */
+  /** Further services, which you close, for jobs that name one. Default: those of the file in `VIDEOGEN_SERVICES_FILE`. */
   services?: NamedServices;
-  /** Instead of `service`: the name of the one for jobs that name none. */
+  /** The name of the one for new jobs that name none. Default: that of the file, unless there is `service`. */
   defaultService?: string;
   /** Where videos go. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
@@ -54,17 +60,27 @@ export interface VideoWorkOptions extends DownloadOptions {
   ffmpeg?: string;
   /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
+  /** Those of the named services. Give the same to all workers of a process that call the same services. */
+  rateLimiters?: RateLimiters;
+}
+
+/** A service of a worker that is watched: whether it answers, and where it can be probed, if that is known. */
+export interface WatchedService {
+  /** Its name, if it has one. */
+  name?: string;
+  reach: ServiceReach;
+  address: () => string | undefined;
 }
 
 export interface VideoWork {
   activities: VideoActivities;
   storage: VideoStorage;
   directory: ServiceDirectory;
-  /** Whether the service answers, as the activities find out. */
-  reach: ServiceReach;
-  /** Where it can be probed, if that is known. */
-  serviceAddress: string | undefined;
-  /** Closes the service, unless the caller gave it. */
+  /** Whether each service answers, as the activities find out. */
+  watched: readonly WatchedService[];
+  /** Rejects with a ConfigError if a package of a service cannot be loaded. */
+  ready(): Promise<void>;
+  /** Closes the services, unless the caller gave them. */
   close(): Promise<void>;
 }
 
@@ -92,17 +108,17 @@ export function refuseUnversionedCaps(
 }
 
 export function prepareWork(options: VideoWorkOptions): VideoWork {
-  const { env, services, defaultService, rateLimiter } = options;
+  const { env, rateLimiter, rateLimiters } = options;
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const isNamed = options.service === undefined && defaultService !== undefined;
-  const service = isNamed ? undefined : (options.service ?? createVideoService(readServiceConfig(env)));
-  const reach = new ServiceReach();
+  const { service, services, defaultService, ready, close } = openServices(options);
+  const watched: WatchedService[] = [];
   const directory = new ServiceDirectory({
-    service: service && reach.watch(service),
-    services,
+    service: service && watchOne(service, watched),
+    services: watchNamed(services, watched),
     defaultService,
     rateLimiter,
+    rateLimiters,
   });
   const activities = createVideoActivities({
     ...downloadOptions(options),
@@ -120,12 +136,63 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     activities,
     storage,
     directory,
-    reach,
-    serviceAddress: service?.address,
+    watched,
+    ready,
+    close,
+  };
+}
+
+interface OpenedServices {
+  service: VideoService | undefined;
+  services: NamedServices;
+  defaultService: string | undefined;
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * What is given comes before what the environment names. A service without a name is needed by tasks that were made before
+ * services had names, so it is there whenever its address is set.
+ */
+function openServices(options: VideoWorkOptions): OpenedServices {
+  const { env } = options;
+  const file = options.services ? undefined : readServices(env);
+  const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
+  const hasNamed = file !== undefined || options.services !== undefined;
+  const own = options.service === undefined && (!hasNamed || namesAService(env));
+  const service = own ? createVideoService(readServiceConfig(env)) : options.service;
+  const ofFile = file && openServicesOfFile(file, env);
+  const services = options.services ?? ofFile?.services ?? {};
+  const problem = namedServicesProblem({ services, defaultService });
+  if (problem !== undefined) throw new ConfigError(`The option services has a mistake: ${problem}.`);
+  return {
+    service,
+    services,
+    defaultService,
+    ready: async () => ofFile?.ready(),
     close: async () => {
-      if (!options.service) await service?.close();
+      if (own) await service?.close();
+      await ofFile?.close();
     },
   };
+}
+
+function watchOne(service: VideoService, watched: WatchedService[], name?: string): VideoService {
+  const reach = new ServiceReach();
+  watched.push({ reach, address: () => service.address, ...(name !== undefined && { name }) });
+  return reach.watch(service);
+}
+
+/** A service counts as one, whichever of its keys a call has. */
+function watchNamed(services: NamedServices, watched: WatchedService[]): NamedServices {
+  const entries = Object.entries(services).map(([name, entry]): [string, NamedServices[string]] => {
+    if (!hasKeys(entry)) return [name, watchOne(entry, watched, name)];
+    const reach = new ServiceReach();
+    watched.push({ name, reach, address: () => entry.keys[entry.key]?.address });
+    const keys = Object.entries(entry.keys).map(([key, one]) => [key, reach.watch(one)]);
+    return [name, { ...entry, keys: Object.fromEntries(keys) }];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** The given options, and those of the environment for the rest. */

@@ -5,7 +5,14 @@ import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import { wantsTraces } from '../config/trace-config';
 import type { Monitor } from '../monitor/monitor';
-import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
+import {
+  activityWorkers,
+  runTogether,
+  shutDown,
+  submitQueuesOf,
+  withOwnDefaults,
+  withoutOwnTasks,
+} from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { encryptedWorker } from './encrypt-worker';
@@ -113,14 +120,14 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
     const workers: Worker[] = [];
     // First: a worker that was created and never runs keeps the connection, and a taken port would be reported as that.
     if (monitored) {
-      const submitQueue = roles.includes('submits') ? queues.submitQueue : undefined;
+      const submitQueues = roles.includes('submits') ? submitQueuesOf(work, queues) : [];
       const { taskQueue } = queues;
       monitor = await loadMonitor().openWorkerMonitor(monitored, {
         workers: () => workers,
         work,
         namespace: options.worker?.namespace ?? shared.namespace,
         taskQueue,
-        submitQueue,
+        submitQueues,
         env,
       });
     }
@@ -165,7 +172,7 @@ type Connected = Awaited<ReturnType<typeof connectWorker>>;
  */
 async function connectAndProbe(
   { env, connection, namespace }: VideoWorkerOptions,
-  { storage, close }: VideoWork,
+  { storage, ready, close }: VideoWork,
 ): Promise<Connected> {
   const connecting: Promise<Connected> = connection
     ? Promise.resolve({ connection, namespace })
@@ -174,6 +181,7 @@ async function connectAndProbe(
   connecting.catch(() => undefined);
   try {
     await storage.probe?.();
+    await ready();
     return await connecting;
   } catch (error) {
     await close();

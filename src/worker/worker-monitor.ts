@@ -7,7 +7,7 @@ import { type Monitor, type MonitorSource, openMonitor } from '../monitor/monito
 import type { Sample } from '../monitor/registry';
 import { type SdkExporter, sdkExporter, startCounters } from './sdk-metrics';
 import { TemporalGauges } from './temporal-gauges';
-import type { VideoWork } from './video-work';
+import type { VideoWork, WatchedService } from './video-work';
 
 export { exporterForMonitor, installSdkMetrics } from './sdk-metrics';
 
@@ -17,9 +17,9 @@ export interface MonitoredWorkers {
   work: VideoWork;
   /** By default that of the first worker. */
   namespace?: string | undefined;
-  /** The queues of jobs and submits. */
+  /** The queues of jobs and submits; none if this process takes no submits. */
   taskQueue: string;
-  submitQueue: string | undefined;
+  submitQueues: readonly string[];
   env: Environment | undefined;
 }
 
@@ -28,13 +28,13 @@ export async function openWorkerMonitor(
   address: MonitorAddress,
   monitored: MonitoredWorkers,
 ): Promise<Monitor> {
-  const { work, taskQueue, submitQueue, env } = monitored;
+  const { work, taskQueue, submitQueues, env } = monitored;
   const namespace = monitored.namespace ?? monitored.workers()[0]?.options.namespace ?? 'default';
   startCounters(namespace, taskQueue);
   const gauges = new TemporalGauges({
     connection: () => monitored.workers()[0]?.connection,
     namespace,
-    submitQueue,
+    submitQueues,
     countsHeldJobs: readSearchAttributes(env) ?? false,
     log: Runtime.instance().logger,
   });
@@ -43,7 +43,7 @@ export async function openWorkerMonitor(
     text: exporter?.text,
     health: async () => [
       polling(monitored.workers()),
-      ...(await Promise.all([gauges.health(), reach(work)])),
+      ...(await Promise.all([gauges.health(), ...work.watched.map(reachOf)])),
     ],
     liveness: async () => [failed(monitored.workers()), ...(exporter ? [await core(exporter)] : [])],
     samples: (): Promise<Sample[]> => gauges.samples(),
@@ -83,9 +83,13 @@ async function core({ ping }: SdkExporter): Promise<HealthPart> {
   );
 }
 
-async function reach({ reach, serviceAddress }: VideoWork): Promise<HealthPart> {
-  const found = await reach.current(serviceAddress);
-  return found.reachable
-    ? { part: 'service', status: 'ok', sinceMs: found.since }
-    : { part: 'service', status: 'unready', sinceMs: found.since, reason: found.reason };
+async function reachOf({ name, reach, address }: WatchedService): Promise<HealthPart> {
+  const at = address() ?? '';
+  const found = await reach.current(URL.canParse(at) ? at : undefined);
+  const part = {
+    part: 'service',
+    ...(name !== undefined && { service: name }),
+    sinceMs: found.since,
+  } as const;
+  return found.reachable ? { ...part, status: 'ok' } : { ...part, status: 'unready', reason: found.reason };
 }

@@ -509,3 +509,39 @@ describe('Temporal', () => {
     expect(check('workers')).toMatchObject({ found: 'skipped: it needs namespace' });
   });
 });
+
+/** Two services of a file, one at the emulator and one at the given address. */
+function atTwo(
+  baseUrl: string,
+  keys: Record<string, string | undefined> = { GOOD_KEY: KEY, OTHER_KEY: KEY },
+) {
+  const file = join(folder, 'services.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      keys: { good: { env: 'GOOD_KEY' }, other: { env: 'OTHER_KEY' } },
+      services: { first: { baseUrl: emulator.url, key: 'good' }, second: { baseUrl, key: 'other' } },
+    }),
+  );
+  return { VIDEOGEN_SERVICES_FILE: file, ...keys };
+}
+
+test('each service of the file is asked, and each of its keys is tried', async () => {
+  const { check, code } = await examine(atTwo(emulator.url));
+  expect(code).toBe(0);
+  expect(check('service')?.found).toBe(`first: ${emulator.url}/ answers; second: ${emulator.url}/ answers`);
+  expect(check('key')?.found).toContain('first: accepted (answered 404');
+});
+
+test('a service of the file that does not answer, or refuses its key, is named with what to correct', async () => {
+  const silent = await examine(atTwo(NOWHERE));
+  expect(silent.check('service')).toMatchObject({ ok: false });
+  expect(silent.check('service')?.fix).toContain(
+    'second: Correct the port in its baseUrl in VIDEOGEN_SERVICES_FILE',
+  );
+  const refused = await examine(atTwo(emulator.url, { GOOD_KEY: KEY, OTHER_KEY: 'sk-wrong' }));
+  expect(refused.check('key')?.found).toMatch(/first: accepted .*; second: answered 401: the key is refused/);
+  const missing = await examine(atTwo(emulator.url, { GOOD_KEY: KEY }));
+  expect(missing.check('key')?.fix).toContain('names OTHER_KEY, which is not set');
+  expect(missing.out).not.toContain(KEY);
+});

@@ -3,7 +3,7 @@ import { readJobInput } from '../../src/cli/read-job-input';
 import { VideoFailure } from '../../src/contract';
 
 const read = (prompt: string | undefined, options: Partial<GenerateOptions>, onEmulator = false) =>
-  readJobInput(prompt, { wait: true, ...options }, onEmulator);
+  readJobInput(prompt, { wait: true, ...options }, { onEmulator });
 
 function refusal(prompt: string | undefined, options: Partial<GenerateOptions>): string {
   try {
@@ -98,7 +98,9 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
 test('further fields that the profile allows become part of the request, as JSON or as text', () => {
   const options = { wait: true, field: ['model=m1', 'size={"w":640}', 'note=a=b', 'n=5'] };
   const request = { prompt: 'A red fox', model: 'm1', size: { w: 640 }, note: 'a=b', n: 5 };
-  expect(readJobInput('A red fox', options, false, ['model', 'size', 'note', 'n'])).toEqual({ request });
+  expect(
+    readJobInput('A red fox', options, { onEmulator: false, requestFields: ['model', 'size', 'note', 'n'] }),
+  ).toEqual({ request });
   expect(refusal('A red fox', options)).toContain('"model" is not a field of the request');
 });
 

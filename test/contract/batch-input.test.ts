@@ -132,7 +132,7 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
   'a field that a batch does not have is refused, with the list of fields: %s',
   (name) => {
     expect(problemOf({ requests, [name]: 'x' })).toBe(
-      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, keepFor, extras, cap, caller, queues`,
+      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, keepFor, extras, cap, caller, service, serviceKey, services, fallbackAfter, queues`,
     );
   },
 );

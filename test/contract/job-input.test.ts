@@ -118,7 +118,7 @@ describe('an option of a job that is wrong', () => {
     ],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, keepFor, extras, continueFrom, callbackUrl, cap, caller, queues',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, keepFor, extras, continueFrom, callbackUrl, cap, caller, service, serviceKey, services, fallbackAfter, queues',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
@@ -201,3 +201,25 @@ it.each(['x'.repeat(240), `foxes/${'狐'.repeat(80)}`, 'foxes/jobs/red.mp4', 'jo
     expect(parseJobInput({ taskId: 'task-1', storage })).toMatchObject({ ok: true });
   },
 );
+
+describe('the services of a job', () => {
+  const withServices = (more: object) =>
+    parseJobInput({ request: { prompt: 'x' }, services: ['a', 'b'], ...more });
+
+  it('are one to five different names', () => {
+    expect(withServices({}).ok).toBe(true);
+    expect(withServices({ services: ['a'], fallbackAfter: '30s' }).ok).toBe(true);
+    const rule = 'services must be a list of 1 to 5 different names of services';
+    for (const services of [[], ['a', 'a'], ['a', ''], ['a', 5], 'a,b', ['a', 'b', 'c', 'd', 'e', 'f']])
+      expect(withServices({ services })).toEqual({ ok: false, problem: rule });
+  });
+
+  it.each([
+    [{ service: 'a' }, 'a job names either service or services, and not both'],
+    [{ serviceKey: 'k' }, 'serviceKey goes with service; each of several services uses its own key'],
+    [{ request: undefined, taskId: 'task-1' }, 'services is for requests: a task to adopt has one service'],
+    [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter goes with services'],
+  ])('do not go with %j', (more, problem) => {
+    expect(withServices(more)).toEqual({ ok: false, problem });
+  });
+});

@@ -76,6 +76,24 @@ describe('/readyz', () => {
     expect((await ask(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
+  test('names each of several services, and is ready while one of them answers', () => {
+    const history = new HealthHistory();
+    const service = (name: string, status: 'ok' | 'unready') =>
+      ({ part: 'service', service: name, status, sinceMs: 0 }) as const;
+    const oneOfTwo = history.report([service('fal', 'unready'), service('veo', 'ok')]);
+    expect(oneOfTwo).toMatchObject({
+      status: 'ok',
+      parts: [
+        { part: 'service', service: 'fal', status: 'unready' },
+        { part: 'service', service: 'veo', status: 'ok' },
+      ],
+    });
+    const none = [service('fal', 'unready'), service('veo', 'unready')];
+    expect(history.report(none).status).toBe('unready');
+    const drained = history.report([service('veo', 'ok'), { part: 'polling', status: 'draining' }]);
+    expect(drained.status).toBe('draining');
+  });
+
   test('remembers since when a part is as it is', () => {
     let now = 0;
     const history = new HealthHistory(() => now);

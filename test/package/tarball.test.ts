@@ -50,6 +50,7 @@ test('the package has the build files of the servers, the bundle and the page, a
       'src/temporal-server/dev-server/go.sum',
       'src/temporal-server/test-server/pom.xml',
       'profile.schema.json',
+      'services.schema.json',
       'dist/workflows/bundle.js',
       'dist/workflows/bundle.json',
       ...readdirSync(join(__dirname, '../../src/gateway/page')).map(
@@ -61,7 +62,15 @@ test('the package has the build files of the servers, the bundle and the page, a
   const topLevel = new Set(files.map((file) => file.split('/')[0]));
   expect([...topLevel].sort()).toEqual(
     ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'activities', 'dist', 'docs']
-      .concat('deploy', 'examples', 'package.json', 'profile.schema.json', 'src', 'workflows')
+      .concat(
+        'deploy',
+        'examples',
+        'package.json',
+        'profile.schema.json',
+        'services.schema.json',
+        'src',
+        'workflows',
+      )
       .sort(),
   );
   expect(files.filter((file) => /^(docs\/.*\.cjs|examples\/dist)/.test(file))).toEqual([]);

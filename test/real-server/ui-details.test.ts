@@ -135,6 +135,23 @@ test('every timer and every activity of jobs and batches has a summary', async (
       }
       lines.push(...delivery);
 
+      const pictured = await videos.start({ request, polling: EVERY_SECOND, extras: ['poster'] });
+      await pictured.result();
+      lines.push(...(await timelineOf(pictured.workflowId)));
+
+      const sequel = await videos.start({
+        request,
+        polling: EVERY_SECOND,
+        continueFrom: pictured.workflowId,
+      });
+      // Without ffmpeg on this machine it fails.
+      await sequel.result().catch(() => undefined);
+      lines.push(...(await timelineOf(sequel.workflowId)));
+
+      const elsewhere = await videos.start({ request, service: 'nowhere' });
+      await failureOf(elsewhere.result());
+      lines.push(...(await timelineOf(elsewhere.workflowId)));
+
       const resting = await videos.startBatch({ requests: requests(20), polling: EVERY_SECOND });
       let timeline = await timelineOf(resting.workflowId);
       while (!timeline.some(({ summary }) => summary === 'pause to continue as new')) {

@@ -20,8 +20,8 @@ export function metricsTable(): string {
 }
 
 /** The long lists are those of the failure table. */
-function labelsOf({ labels }: MetricRow): string {
-  return Object.entries(labels)
+function labelsOf({ labels, byService }: MetricRow): string {
+  return Object.entries({ ...labels, ...(byService && { service: undefined }) })
     .map(([label, values]) =>
       values === undefined || values.length > 6 ? `\`${label}\`` : `\`${label}\`: ${values.join(', ')}`,
     )

@@ -154,6 +154,12 @@ const STORIES = {
     },
   },
   // Held, so with a webhook in the middle and one at the end. The worker has no secret, so it sends neither.
+  // The first of its services refuses it, so the second makes the video.
+  'next-service': {
+    services: ['a', 'b'],
+    prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 401, message: 'no' }),
+    run: (start) => start({ request, services: ['a', 'b'] }),
+  },
   webhooks: {
     jobTimeMs: 0,
     prepare: loseSubmit,
@@ -316,7 +322,13 @@ async function record(name) {
     return (await answer.json()).task_id;
   };
   const service = isPriced ? pricedService(emulator) : undefined;
-  const worker = await env.createWorker({ ...STORIES[name].worker, ...(service && { service }) });
+  // All of them are the same emulator, which refuses the first submit.
+  const named = (STORIES[name].services ?? []).map((one) => [one, plainService(emulator)]);
+  const worker = await env.createWorker({
+    ...STORIES[name].worker,
+    ...(service && { service }),
+    ...(named.length > 0 && { services: Object.fromEntries(named) }),
+  });
   await worker.runUntil(async () => {
     const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, emulator, startAs);
     await handle.result().catch(() => undefined);
@@ -328,6 +340,8 @@ async function record(name) {
   await service?.close();
   await env.teardown();
 }
+
+const plainService = ({ url, apiKey }) => createVideoService({ baseUrl: url, apiKey: () => apiKey });
 
 const pricedService = ({ url, apiKey }) =>
   createVideoService({ baseUrl: url, apiKey: () => apiKey, profile: PRICED.profile });

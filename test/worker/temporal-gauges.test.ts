@@ -11,7 +11,7 @@ test('a Temporal that is gone is reported in time for probes and scrapers', asyn
   const gauges = new TemporalGauges({
     connection: () => deaf,
     namespace: 'default',
-    submitQueue: 'films-submit',
+    submitQueues: ['films-submit'],
     countsHeldJobs: true,
     log: { debug },
   });

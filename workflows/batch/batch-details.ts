@@ -7,7 +7,10 @@ import { describeBatchCost } from '../../src/contract/job-cost';
 const MOST_ITEMS_SHOWN = 20;
 
 /** What is shown of an item. */
-export type ShownItem = Pick<ItemProgress, 'item' | 'phase' | 'task' | 'taskId' | 'problem' | 'signalled'>;
+export type ShownItem = Pick<
+  ItemProgress,
+  'item' | 'phase' | 'task' | 'taskId' | 'service' | 'problem' | 'signalled'
+>;
 
 /** What the Temporal UI shows of a batch, as markdown. */
 export function batchDetails(
@@ -30,11 +33,12 @@ export function batchDetails(
   return lines.filter(Boolean).join('\n\n');
 }
 
-function describeItem({ item, phase, task, taskId, problem, signalled }: ShownItem): string {
+function describeItem({ item, phase, task, taskId, service, problem, signalled }: ShownItem): string {
   const percent = task?.percent === undefined ? '' : ` ${Math.round(task.percent)} %`;
   const parts = [
     `${phase}${percent}`,
     taskId && `task ${codeMarkdown(taskId)}`,
+    service && `service ${codeMarkdown(service)}`,
     problem && `last poll failed: ${plainMarkdown(problem.message)}`,
     signalled?.refused && `a decision by signal was refused: ${plainMarkdown(signalled.refused)}`,
   ];

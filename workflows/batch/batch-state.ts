@@ -163,7 +163,7 @@ export class BatchState {
   recordFailed(
     item: number,
     { type: failure, message, details }: VideoFailure,
-    cost: JobCost | undefined,
+    { cost, turns }: Pick<Job, 'cost' | 'turns'>,
   ): void {
     this.counts.failed++;
     const result = {
@@ -175,6 +175,7 @@ export class BatchState {
       details:
         details.message === undefined ? details : { ...details, message: cutForResult(details.message) },
       ...(cost && { cost }),
+      ...(turns && { attempts: turns.attempts }),
     } as const;
     this.noteFailed(result);
     this.recordResult(result);

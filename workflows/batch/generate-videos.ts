@@ -117,7 +117,7 @@ function start(batch: BatchState, poller: BatchPoller, { item, loadRequest, carr
     } catch (error) {
       const failure = await explainFailure(job, error);
       if (job.failure === undefined) throw failure;
-      batch.recordFailed(item, job.failure, job.cost);
+      batch.recordFailed(item, job.failure, job);
     }
   };
   run().catch((error: unknown) => batch.recordBug(error));

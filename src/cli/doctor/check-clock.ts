@@ -1,7 +1,7 @@
 import { describeDuration } from '../../contract';
 import type { ClockReading } from './ask-address';
 import { type Check, type Finding, failed, ok } from './check';
-import { namedService } from './named-service';
+import { namedServices } from './named-service';
 
 /** Signed links and certificates tolerate a minute. */
 const MAX_DIFFERENCE_MS = 60_000;
@@ -10,9 +10,10 @@ export const checkClock: Check = {
   name: 'clock',
   needs: ['service'],
   async run(context) {
-    const service = namedService(context);
+    const named = namedServices(context);
+    const [service] = named.kind === 'named' ? named.services : [];
     // Temporal's API does not report its time.
-    if (service.kind === 'none') return ok('not compared: no video service is configured');
+    if (service === undefined) return ok('not compared: no video service is configured');
     const answer = await context.addressAnswer(service.baseUrl);
     const clock = answer.kind === 'answered' ? answer.clock : undefined;
     return clock ? judgeClock(clock) : ok('not compared: the service sends no Date header');

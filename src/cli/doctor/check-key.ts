@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readApiKey, readProfile } from '../../config/service-config';
+import { ConfigError } from '../../config/service-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type TaskReading } from '../../service';
 import { type Check, type Finding, failed, ok, warning } from './check';
 import { CALL_LIMIT_MS } from './limits';
-import { namedService } from './named-service';
+import { type NamedService, namedServices, togetherOf } from './named-service';
 
 const SET_KEY = 'Set VIDEO_API_KEY (or the file of VIDEO_API_KEY_FILE) to a key of this service.';
 const SET_ADDRESS = 'Set VIDEO_API_BASE_URL to the address of the video service, without /v1.';
@@ -60,26 +60,47 @@ export const checkKey: Check = {
   name: 'key',
   needs: ['service'],
   async run(context, signal) {
-    const named = namedService(context);
+    const named = namedServices(context);
     if (named.kind === 'none') return ok(named.found);
-    const pollTimeouts = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
-    const service = createVideoService({
-      baseUrl: named.baseUrl,
-      apiKey: readApiKey(context.env),
-      profile: readProfile(context.env),
-      timeouts: { connect: CALL_LIMIT_MS, poll: pollTimeouts },
-    });
-    try {
-      // A poll costs nothing, and for a task that does not exist there is one right answer.
-      return judgeReading(await service.poll(`doctor-${randomUUID()}`, { signal }));
-    } catch (error) {
-      if (error instanceof ServiceFault) return judgeFault(error);
-      throw error;
-    } finally {
-      await service.close();
-    }
+    const tried = named.services.flatMap((service) =>
+      service.apiKeys.map(async (key) => ({ ...service, finding: await tryKey(service, key, signal) })),
+    );
+    return tried.length === 0
+      ? ok('not checked: packages of the AI SDK send it')
+      : togetherOf(await Promise.all(tried));
   },
 };
+
+async function tryKey(
+  { name, baseUrl, profile }: NamedService,
+  readKey: () => () => string,
+  signal: AbortSignal,
+): Promise<Finding> {
+  let apiKey: () => string;
+  try {
+    apiKey = readKey();
+  } catch (error) {
+    // The settings check does not read the keys of the file: clients have the file without them.
+    if (name === undefined || !(error instanceof ConfigError)) throw error;
+    return failed('it has no key here', error.message);
+  }
+  const pollTimeouts = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
+  const service = createVideoService({
+    baseUrl,
+    apiKey,
+    profile,
+    timeouts: { connect: CALL_LIMIT_MS, poll: pollTimeouts },
+  });
+  try {
+    // A poll costs nothing, and for a task that does not exist there is one right answer.
+    return judgeReading(await service.poll(`doctor-${randomUUID()}`, { signal }));
+  } catch (error) {
+    if (error instanceof ServiceFault) return judgeFault(error);
+    throw error;
+  } finally {
+    await service.close();
+  }
+}
 
 function judgeReading({ serviceMessage, taskId }: TaskReading): Finding {
   const message = serviceMessageOf(serviceMessage);

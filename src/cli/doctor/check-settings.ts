@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { settingProblems } from '../../config/all-settings';
 import { withoutBlanks } from '../../config/read-setting';
-import { ConfigError, type Environment, namesAService } from '../../config/service-config';
+import { ConfigError, type Environment } from '../../config/service-config';
+import { usesEmulator } from '../../config/services-config';
 import { readDataFolder, readTemporalAddress } from '../../config/temporal-config';
 import { shown } from '../../contract';
 import { checkDataFolder } from '../data-folder';
@@ -38,7 +39,7 @@ function warnOfUnused(names: string[]): Finding {
 /** A key without a service is a mistake: the videos would silently come from the emulator. */
 function keyWithoutService(env: Environment): string[] {
   const { VIDEO_API_KEY, VIDEO_API_KEY_FILE } = withoutBlanks(env);
-  if (namesAService(env) || (VIDEO_API_KEY ?? VIDEO_API_KEY_FILE) === undefined) return [];
+  if (!usesEmulator(env) || (VIDEO_API_KEY ?? VIDEO_API_KEY_FILE) === undefined) return [];
   const variable = VIDEO_API_KEY === undefined ? 'VIDEO_API_KEY_FILE' : 'VIDEO_API_KEY';
   return [
     `${variable} is set, but VIDEO_API_BASE_URL is not: set it to the address of the video service, such as https://api.example.com, or unset ${variable} to use the emulator.`,

@@ -1,6 +1,7 @@
 import { resolveQueues } from '../../config/queues';
+import { readKnownServices } from '../../config/services-config';
 import { describeDuration } from '../../contract';
-import { submitQueueOf } from '../../contract/names';
+import { serviceQueueOf, submitQueueOf } from '../../contract/names';
 import { type Poller, pollersOf } from '../pollers';
 import { type Check, type Finding, failed, ok, warning } from './check';
 
@@ -12,6 +13,8 @@ export interface Pollers {
   workflows: readonly Poller[];
   activities: readonly Poller[];
   submits: readonly Poller[];
+  /** Those of the submits to each service of the file. */
+  ofServices?: readonly { queue: string; pollers: readonly Poller[] }[];
   /** Set if downloads have a queue of their own. */
   downloads?: { queue: string; pollers: readonly Poller[] };
 }
@@ -23,6 +26,13 @@ export const checkWorkers: Check = {
     const server = await temporal();
     const { taskQueue: queue, submitQueue, downloadQueue } = resolveQueues({}, env);
     if (!('connection' in server)) return ok('generate starts its own');
+    const names = Object.keys(readKnownServices(env)?.services ?? {});
+    const ofServices = await Promise.all(
+      names.map(async (name) => {
+        const own = serviceQueueOf(submitQueue, name);
+        return { queue: own, pollers: await pollersOf(server, own, 'activities') };
+      }),
+    );
     const [workflows, activities, submits, downloaders] = await Promise.all([
       pollersOf(server, queue, 'workflows'),
       pollersOf(server, queue, 'activities'),
@@ -30,7 +40,10 @@ export const checkWorkers: Check = {
       pollersOf(server, downloadQueue, 'activities'),
     ]);
     const downloads = downloadQueue === queue ? undefined : { queue: downloadQueue, pollers: downloaders };
-    const finding = judgePollers({ queue, workflows, activities, submits, downloads }, Date.now());
+    const finding = judgePollers(
+      { queue, workflows, activities, submits, ofServices, downloads },
+      Date.now(),
+    );
     if (server.kind === 'local' && finding.state !== 'ok') {
       return ok('generate uses those of the local stack, or starts its own');
     }
@@ -39,7 +52,8 @@ export const checkWorkers: Check = {
 };
 
 export function judgePollers(pollers: Pollers, nowMs: number): Finding {
-  const { queue, workflows, activities, submits, downloads } = pollers;
+  const { queue, workflows, activities, submits, ofServices = [], downloads } = pollers;
+  const unserved = ofServices.filter(({ pollers: polled }) => polled.length === 0);
   const missing = [
     ...(workflows.length === 0 ? [`workflows of ${queue}`] : []),
     ...(activities.length === 0 ? [`activities of ${queue}`] : []),
@@ -60,6 +74,12 @@ export function judgePollers(pollers: Pollers, nowMs: number): Finding {
   }
   if (missing.length > 0) {
     return failed(`no worker polls for the ${missing.join(', the ')}`, 'Start one with: videogen worker');
+  }
+  if (unserved.length > 0) {
+    return warning(
+      `no worker polls for the submits of ${unserved.map(({ queue: own }) => own).join(', ')}`,
+      'Give the workers the same VIDEOGEN_SERVICES_FILE and start them again. Workers also pause this during a rate limit, and log it.',
+    );
   }
   const count = new Set(workflows.map(({ identity }) => identity)).size;
   const sincePollMs = Math.max(0, nowMs - Math.max(...workflows.map(({ lastPolledMs }) => lastPolledMs)));

@@ -15,7 +15,7 @@ export interface Context {
 export function createContext(env: Environment): Context {
   const closers = new Closers();
   let temporal: Promise<Temporal> | undefined;
-  let answer: Promise<HttpAnswer> | undefined;
+  const answers = new Map<string, Promise<HttpAnswer>>();
   return {
     env,
     temporal() {
@@ -23,7 +23,8 @@ export function createContext(env: Environment): Context {
       return temporal;
     },
     addressAnswer(baseUrl) {
-      answer ??= askAddress(baseUrl);
+      const answer = answers.get(baseUrl) ?? askAddress(baseUrl);
+      answers.set(baseUrl, answer);
       return answer;
     },
     close: () => closers.close(),

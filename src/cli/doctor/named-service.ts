@@ -1,15 +1,50 @@
-import { namesAService, readBaseUrl } from '../../config/service-config';
+import { namesAService, readApiKey, readBaseUrl, readProfile } from '../../config/service-config';
+import { keyReader, readServices, type ServiceInFile } from '../../config/services-config';
 import { readTemporalAddress } from '../../config/temporal-config';
+import type { ServiceProfile } from '../../service';
+import { type Finding, failed, ok, warning } from './check';
 import type { Context } from './context';
 
-type NamedService = { kind: 'named'; baseUrl: string } | { kind: 'none'; found: string };
+/** A service of the settings. One from the file has a name. */
+export interface NamedService {
+  name?: string;
+  baseUrl: string;
+  profile?: ServiceProfile | undefined;
+  apiKeys: readonly (() => () => string)[];
+}
 
-/** The configured service. Without one, jobs use the service of a remote worker, or the local emulator. */
-export function namedService({ env }: Context): NamedService {
-  if (namesAService(env)) return { kind: 'named', baseUrl: readBaseUrl(env) };
+export type NamedServices =
+  | { kind: 'named'; services: readonly NamedService[]; models: readonly ServiceInFile[] }
+  | { kind: 'none'; found: string };
+
+/** The configured services. Without one, jobs use the service of a remote worker, or the local emulator. */
+export function namedServices({ env }: Context): NamedServices {
+  const file = readServices(env);
+  const inFile = [...(file?.services.values() ?? [])];
+  const ofFile = inFile.flatMap(({ name, baseUrl, profile, keys }): NamedService[] => {
+    if (file === undefined || baseUrl === undefined) return [];
+    return [{ name, baseUrl, profile, apiKeys: keys.map((key) => () => keyReader(file, key, env)) }];
+  });
+  const unnamed = namesAService(env)
+    ? [{ baseUrl: readBaseUrl(env), profile: readProfile(env), apiKeys: [() => readApiKey(env)] }]
+    : [];
+  const services = [...unnamed, ...ofFile];
+  if (file !== undefined || services.length > 0)
+    return { kind: 'named', services, models: inFile.filter(({ aiSdk }) => aiSdk !== undefined) };
   const found =
     readTemporalAddress(env) === undefined
       ? 'VIDEO_API_BASE_URL is not set: the emulator is used'
       : 'VIDEO_API_BASE_URL is not set here: workers use their own; one that starts here needs it';
   return { kind: 'none', found };
+}
+
+/** One finding about several services: as bad as the worst, with what was found and how to fix it for each. */
+export function togetherOf(findings: readonly { name?: string; finding: Finding }[]): Finding {
+  const said = (text: string, name?: string) => (name === undefined ? text : `${name}: ${text}`);
+  const found = findings.map(({ name, finding }) => said(finding.found, name)).join('; ');
+  const fixes = findings.flatMap(({ name, finding }) => ('fix' in finding ? said(finding.fix, name) : []));
+  const fix = [...new Set(fixes)].join('\n');
+  const has = (state: Finding['state']) => findings.some(({ finding }) => finding.state === state);
+  if (has('failed')) return failed(found, fix);
+  return has('warning') ? warning(found, fix) : ok(found);
 }

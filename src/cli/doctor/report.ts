@@ -1,5 +1,6 @@
 import { readEncryptionKeys } from '../../config/encryption-config';
 import { type Environment, readKeyIfSet } from '../../config/service-config';
+import { readableKeys } from '../../config/services-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
 import { secretFinder } from '../../contract/redact';
@@ -40,16 +41,21 @@ function checkReport(name: CheckName, finding: Finding): CheckReport {
 
 /** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
 export function findingRedactor(env: Environment): (finding: Finding) => Finding {
-  const keys = [readKeyIfSet, readTemporalKey, readS3Secret, readS3Token, readEncryptionSecrets].flatMap(
-    (read) => {
-      try {
-        return read(env) ?? [];
-      } catch {
-        // A key that cannot be read is never sent, so no server can quote it.
-        return [];
-      }
-    },
-  );
+  const keys = [
+    readKeyIfSet,
+    readableKeys,
+    readTemporalKey,
+    readS3Secret,
+    readS3Token,
+    readEncryptionSecrets,
+  ].flatMap((read) => {
+    try {
+      return read(env) ?? [];
+    } catch {
+      // A key that cannot be read is never sent, so no server can quote it.
+      return [];
+    }
+  });
   // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
   const find = secretFinder({ keys: [], wholeValues: keys });
   const redact = (text: string) => hideRanges(text, find(text));

@@ -1,6 +1,6 @@
 import type { temporal } from '@temporalio/proto';
 import { type KeptRuns, searchEarlierRuns } from '../../../activities/submit/earlier-runs';
-import { TASK_ID_MEMO } from '../../../src/contract/names';
+import { SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 
@@ -49,7 +49,7 @@ const completed = (scheduledEventId: number, result: unknown): Event => ({
 });
 
 const IN_PROGRESS = { lostSubmit: 'run before ended while a request may have been in progress' };
-const NOTHING = { lostSubmit: undefined };
+const NOTHING = {};
 
 /** The own run, reset from one with these events. */
 const resetAfter = (...events: Event[]) =>
@@ -179,4 +179,34 @@ describe('an item of a batch that was reset', () => {
       expect(await searchEarlierRuns(['own'], runs, ofItem)).toEqual(IN_PROGRESS);
     },
   );
+});
+
+describe('a job with several services that was reset', () => {
+  const sentTo = (eventId: number, service: string): Event => {
+    const { activityTaskScheduledEventAttributes: attributes, ...event } = scheduled(eventId);
+    const data = Buffer.from(JSON.stringify({ service: { name: service } }));
+    return {
+      ...event,
+      activityTaskScheduledEventAttributes: { ...attributes, input: { payloads: [{ data }] } },
+    };
+  };
+
+  test('has its task at the service that the memo names', async () => {
+    const runs = kept({
+      own: { events: [resetFrom('before')] },
+      before: { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 'task-1', [SERVICE_MEMO]: 'b' } },
+    });
+    expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-1', service: { name: 'b' } });
+  });
+
+  test('has lost the submit that no refusal is known of, at its service', async () => {
+    const runs = resetAfter(sentTo(5, 'a'), failed(5, 'videogen.Unauthorized'), sentTo(9, 'b'));
+    expect(await searchEarlierRuns(['own'], runs)).toEqual({ ...IN_PROGRESS, service: { name: 'b' } });
+  });
+
+  test('as an item of a batch has the task that the submit returned, with its service', async () => {
+    const made = { taskId: 'task-2', service: { name: 'b', key: 'new' } };
+    const runs = resetAfter(scheduled(5, 'submit-1'), completed(5, made));
+    expect(await searchEarlierRuns(['own'], runs, { activityId: 'submit-1' })).toEqual(made);
+  });
 });

@@ -1,0 +1,65 @@
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { FAILURES, type FailureRow, fromTemporalType } from '../../src/contract/failure-table';
+import { SUBMIT_POLICY } from '../../src/contract/policies';
+import type { ServiceChoice } from '../../src/contract/service-choice';
+import { ServiceFault } from '../../src/service';
+
+/** Says that a submit is for a job with `services`. */
+export interface FallbackInput {
+  /** How long the service may be tried again, if another one is left after it. */
+  afterMs?: number;
+}
+
+/** What a failed submit tells its workflow beside the failure, as a further detail of it. */
+export interface SubmitVerdict {
+  /** No task was made, for certain and because of the service: the next one may be tried. */
+  triesNext?: true;
+  /** The service of the submit that failed, or of the one that is lost. */
+  service?: ServiceChoice;
+}
+
+/** How one attempt of a submit failed. */
+export interface FailedAttempt {
+  /** What the call threw: a ServiceFault is of the service, and others may be our own checks. */
+  error: unknown;
+  failure: unknown;
+  /** Neither this attempt nor one before it may have made a task. */
+  madeNoTask: boolean;
+  /** How long the service was tried, until the next attempt would come. */
+  triedForMs: number;
+}
+
+/** Whether the next service may be tried now. While a retry here fits into the time of this service, it comes first. */
+export function mayTryNext(
+  { afterMs }: FallbackInput,
+  { error, failure, madeNoTask, triedForMs }: FailedAttempt,
+): boolean {
+  if (afterMs === undefined || !madeNoTask || !(failure instanceof ApplicationFailure)) return false;
+  const type = fromTemporalType(failure.type);
+  const { fallsBack }: Partial<FailureRow> = type ? FAILURES[type] : {};
+  if (fallsBack === undefined || (fallsBack === 'if-answered' && !(error instanceof ServiceFault)))
+    return false;
+  return failure.nonRetryable === true || triedForMs >= afterMs;
+}
+
+/** How long Temporal waits for the next attempt after this failure. */
+export function retryDelayMs(failure: unknown): number {
+  const { nextRetryDelay } = failure instanceof ApplicationFailure ? failure : {};
+  if (typeof nextRetryDelay === 'number') return nextRetryDelay;
+  const { initialInterval, backoffCoefficient, maximumInterval } = SUBMIT_POLICY.retry;
+  return Math.min(initialInterval * backoffCoefficient ** (activityInfo().attempt - 1), maximumInterval);
+}
+
+/** The failure with its verdict. One that leads to the next service is not retried here. */
+export function withVerdict(failure: unknown, verdict: SubmitVerdict): unknown {
+  if (!(failure instanceof ApplicationFailure)) return failure;
+  const { message, type, details, nonRetryable, nextRetryDelay, cause } = failure;
+  return ApplicationFailure.create({
+    message,
+    type: type ?? undefined,
+    details: [...(details ?? []), verdict],
+    nonRetryable: verdict.triesNext === true || nonRetryable === true,
+    ...(verdict.triesNext === undefined && { nextRetryDelay: nextRetryDelay ?? undefined }),
+    cause,
+  });
+}

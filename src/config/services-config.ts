@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import type { KnownService, KnownServices } from '../contract/known-services';
+import { secretFile } from './read-files';
+import {
+  ConfigError,
+  type Environment,
+  readerOf,
+  type SettingGroup,
+  text,
+  withoutBlanks,
+} from './read-setting';
+import { API_KEY, namesAService, readBaseUrl } from './service-config';
+import { type KeySource, readServicesFile, type ServiceInFile, type ServicesFile } from './services-file';
+
+export type { ServiceInFile, ServicesFile } from './services-file';
+
+const servicesFile = text.transform((file, { addIssue }): ServicesFile => {
+  const read = readServicesFile(file);
+  if (typeof read !== 'string') return read;
+  addIssue(read);
+  return z.NEVER;
+});
+
+export const SERVICES_SETTINGS = {
+  VIDEOGEN_SERVICES_FILE: {
+    type: servicesFile.optional(),
+    meaning: 'Several services with names: a YAML or JSON file, for workers and those who start jobs.',
+    page: 'several-services.md',
+    unset: 'only the service in `VIDEO_API_BASE_URL`',
+    fix: 'correct the file as docs/several-services.md shows it, or unset it',
+  },
+} satisfies SettingGroup;
+
+const read = readerOf(SERVICES_SETTINGS);
+
+/** The services of the file in `VIDEOGEN_SERVICES_FILE`, without their keys; undefined without it. */
+export function readServices(env?: Environment): ServicesFile | undefined {
+  return read('VIDEOGEN_SERVICES_FILE', env);
+}
+
+/** Whether commands on this machine use the emulator, because the settings name no service. */
+export function usesEmulator(env: Environment = process.env): boolean {
+  return !namesAService(env) && withoutBlanks(env).VIDEOGEN_SERVICES_FILE === undefined;
+}
+
+/** The services of the settings, whatever their keys and limits are; undefined for the emulator. */
+export function servicesInUse(env?: Environment): string | undefined {
+  const file = readServices(env);
+  const unnamed = namesAService(env) ? readBaseUrl(env) : undefined;
+  if (file === undefined) return unnamed;
+  const named = [...file.services.values()].map(({ name, baseUrl, aiSdk }) => ({ name, baseUrl, aiSdk }));
+  return JSON.stringify({ unnamed, default: file.default, named });
+}
+
+/** What the file says about a service to those who start jobs. */
+export interface ServiceOfFile extends KnownService {
+  profile: ServiceInFile['profile'];
+}
+
+/** The same, for those who start jobs. */
+export function readKnownServices(env?: Environment): KnownServices<ServiceOfFile> | undefined {
+  const file = readServices(env);
+  return file && knownServicesOf(file);
+}
+
+export function knownServicesOf(file: ServicesFile): KnownServices<ServiceOfFile> {
+  const services = [...file.services].map(([name, { keys, profile }]): [string, ServiceOfFile] => [
+    name,
+    { keys, profile, requestFields: profile?.requestFields ?? [] },
+  ]);
+  return { services: Object.fromEntries(services), default: file.default };
+}
+
+/** The keys of the file that can be read here, to hide them in what is shown. */
+export function readableKeys(env?: Environment): string[] {
+  const all = (read: () => string[]) => {
+    try {
+      return read();
+    } catch {
+      // A key that cannot be read is never sent, so nobody can quote it.
+      return [];
+    }
+  };
+  return all(() => {
+    const file = readServices(env);
+    if (file === undefined) return [];
+    return [...file.keys.keys()].flatMap((key) => all(() => [keyReader(file, key, env)()]));
+  });
+}
+
+/** Reads one key of the file, at every call. Throws at once if it cannot be read. */
+export function keyReader(file: ServicesFile, key: string, env: Environment = process.env): () => string {
+  const source: KeySource | undefined = file.keys.get(key);
+  if (source === undefined) throw new ConfigError(`VIDEOGEN_SERVICES_FILE has no key ${key}.`);
+  const place = `keys.${key} of VIDEOGEN_SERVICES_FILE`;
+  if ('file' in source) {
+    const fix = 'name a file that can be read and has the key in it, on one line';
+    return secretFile(place, { fix }, { file: source.file, type: API_KEY });
+  }
+  const value = env[source.env]?.trim() ?? '';
+  const parsed = API_KEY.safeParse(value);
+  const problem = value === '' ? 'is not set' : parsed.success ? undefined : parsed.error.issues[0]?.message;
+  if (problem === undefined) return () => value;
+  throw new ConfigError(
+    `${place} names ${source.env}, which ${problem}: set it to the key as the service gave it, on one line.`,
+  );
+}

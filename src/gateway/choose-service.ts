@@ -1,0 +1,28 @@
+import type { ServiceOfFile } from '../config/services-config';
+import type { JobOptions } from '../contract/job';
+import { type KnownServices, pinChoice } from '../contract/known-services';
+import { Refusal } from './http-errors';
+
+/** The services that the gateway knows; undefined if the workers alone know theirs. */
+export type GatewayServices = KnownServices<ServiceOfFile> | undefined;
+
+/**
+ * The options with the service of a request and the name of its key. A `model` that is the name of a service means it, because
+ * OpenAI's clients have no other field.
+ */
+export function chooseService(
+  options: JobOptions,
+  model: unknown,
+  services: GatewayServices,
+): { options: JobOptions; known?: ServiceOfFile | undefined } {
+  if (services === undefined) return { options };
+  const isService = typeof model === 'string' && Object.hasOwn(services.services, model);
+  const pinned = pinChoice({ service: options.service ?? (isService ? model : undefined) }, services);
+  if (pinned.ok) return { options: { ...options, ...pinned.choice }, known: pinned.known };
+  throw new Refusal({
+    status: 400,
+    code: 'invalid_request',
+    message: `${pinned.problem}.`,
+    param: pinned.field,
+  });
+}

@@ -1,0 +1,219 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { messageOf } from '../../src/cli/doctor/described-error';
+import { localTaskQueue } from '../../src/config/queues';
+import {
+  keyReader,
+  readableKeys,
+  readKnownServices,
+  readServices,
+  usesEmulator,
+} from '../../src/config/services-config';
+import { servicesJsonSchema } from '../../src/config/services-file';
+
+const KEY = 'sk-1234567890-abcdefghij';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-services-config-'));
+  mkdirSync(join(folder, 'profiles'));
+  writeFileSync(join(folder, 'profiles/mine.yaml'), 'name: Mine\nrequestFields: [model]\n');
+  writeFileSync(join(folder, 'profiles/bad.yaml'), 'naem: Mine\n');
+  writeFileSync(join(folder, 'main.key'), `${KEY}\n`);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function envWith(content: string, more: Record<string, string> = {}) {
+  const file = join(folder, 'services.yaml');
+  writeFileSync(file, content);
+  return { VIDEOGEN_SERVICES_FILE: file, ...more };
+}
+
+const read = (content: string) => {
+  const file = readServices(envWith(content));
+  if (file === undefined) throw new Error('no file');
+  return file;
+};
+
+const problemOf = (work: () => unknown) => {
+  try {
+    return JSON.stringify(work());
+  } catch (error) {
+    return messageOf(error);
+  }
+};
+
+const TWO = `
+keys:
+  main: { file: main.key }
+  older: { env: OLDER_KEY }
+services:
+  fal-seedance:
+    baseUrl: https://fal.example.com/api
+    profile: fal
+    key: [main, older]
+    submitsPerSecond: 0.5
+    downloadAllow: [cdn.internal, 10.0.0.7]
+    onLostSubmit: fail
+  mine: { baseUrl: "http://127.0.0.1:4000", profile: profiles/mine.yaml, key: older }
+  inline: { baseUrl: "http://127.0.0.1:4001", profile: { name: Inline }, key: main }
+  my-veo: { aiSdk: { package: "@ai-sdk/google", model: veo-3.1-generate-preview }, key: main }
+default: fal-seedance
+`;
+
+test('the file names services with their addresses, profiles and keys, and has paths relative to itself', () => {
+  const { services, keys, default: byDefault } = read(TWO);
+  expect([...services.keys()]).toEqual(['fal-seedance', 'mine', 'inline', 'my-veo']);
+  expect(services.get('fal-seedance')).toEqual({
+    name: 'fal-seedance',
+    baseUrl: 'https://fal.example.com/api',
+    profile: expect.objectContaining({ name: 'fal' }),
+    keys: ['main', 'older'],
+    submitsPerSecond: 0.5,
+    downloadAllow: ['cdn.internal', '10.0.0.7'],
+    onLostSubmit: 'fail',
+  });
+  expect(services.get('mine')?.profile).toEqual({ name: 'Mine', requestFields: ['model'] });
+  expect(services.get('inline')?.profile).toEqual({ name: 'Inline' });
+  expect(services.get('my-veo')).toMatchObject({ aiSdk: { model: 'veo-3.1-generate-preview' } });
+  expect(keys.get('main')).toEqual({ file: join(folder, 'main.key') });
+  expect(byDefault).toBe('fal-seedance');
+});
+
+test('JSON will do, and so will no file at all', () => {
+  const json = JSON.stringify({
+    keys: { main: { env: 'MAIN_KEY' } },
+    services: { one: { baseUrl: 'https://one.example.com', key: 'main' } },
+  });
+  expect([...read(json).services.keys()]).toEqual(['one']);
+  expect(readServices({})).toBeUndefined();
+});
+
+const one = (fields: string) =>
+  `keys: { main: { env: MAIN_KEY } }\nservices: { one: { baseUrl: "https://one.example.com", key: main, ${fields} } }`;
+
+test.each([
+  ['a misspelt part', 'service: {}', 'service is not known'],
+  ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
+  ['no service', 'keys: {}\nservices: {}', 'services must have at least one service'],
+  [
+    'a key that is not listed',
+    one('').replace('key: main', 'key: mian'),
+    'services.one.key must be one of',
+    'main',
+  ],
+  [
+    'no address',
+    one('').replace('baseUrl: "https://one.example.com", ', ''),
+    'services.one must have either',
+  ],
+  ['two addresses', one('aiSdk: { package: x, model: y }'), 'services.one must have either baseUrl or aiSdk'],
+  ['a wrong address', one('').replace('https:', 'ftp:'), 'services.one.baseUrl is not an http(s) URL'],
+  ['an unknown profile', one('profile: fall'), 'services.one.profile is "fall", neither a built-in'],
+  [
+    'a profile file with a mistake',
+    one('profile: profiles/bad.yaml'),
+    'a profile with a mistake (naem is not known)',
+  ],
+  ['an inline profile with a mistake', one('profile: { naem: x }'), 'services.one.profile.naem is not known'],
+  [
+    'an inline profile with an impossible value',
+    one('profile: { cancel: { method: GET, path: "/x" } }'),
+    'services.one.profile has a mistake (cancel.method must be one of POST',
+  ],
+  ['an impossible name', one('').replace('one:', '"o n e":'), 'services.o n e', 'must be a name of 1 to 64'],
+  ['an impossible pace', one('submitsPerSecond: 0'), 'services.one.submitsPerSecond'],
+  ['an impossible policy', one('onLostSubmit: retry'), 'services.one.onLostSubmit must be one of hold'],
+  ['another default', `${one('')}\ndefault: two`, 'default must be one of the services: one'],
+  ['no YAML', 'keys: [', 'not YAML'],
+])('a file with %s is refused, with the path of the mistake', (_what, content, ...problems) => {
+  const message = problemOf(() => read(content));
+  expect(message).toMatch(/^VIDEOGEN_SERVICES_FILE names a file /);
+  for (const problem of problems) expect(message).toContain(problem);
+});
+
+test.each([
+  ['instead of where it is', `keys: { main: ${KEY} }\nservices: {}`, 'keys.main must not be the key itself'],
+  [
+    'as a variable',
+    `keys: { main: { env: ${KEY} } }\nservices: {}`,
+    'keys.main.env must not be the key itself',
+  ],
+  [
+    'in capitals, as a variable',
+    'keys: { main: { env: AKIA1234567890ABCDEFGHIJ } }\nservices: {}',
+    'keys.main.env must not be the key itself',
+  ],
+  [
+    'beside the address',
+    one(`apiKey: ${KEY}`),
+    'services.one.apiKey is not known: name a key of keys in key',
+  ],
+  ['as the name of a key', one('').replace('key: main', `key: ${KEY}`), 'services.one.key must be one of'],
+])(
+  'a key written into the file %s is refused, with advice and without showing it',
+  (_how, content, problem) => {
+    const message = problemOf(() => read(content));
+    expect(message).toContain(problem);
+    for (const secret of [KEY, 'AKIA1234567890']) expect(message).not.toContain(secret);
+  },
+);
+
+test('a file that does not exist is refused', () => {
+  const message = problemOf(() => readServices({ VIDEOGEN_SERVICES_FILE: join(folder, 'nowhere.yaml') }));
+  expect(message).toContain('not a file that can be read (ENOENT)');
+});
+
+test('the file of a key is read at every call, so that the key can be rotated', () => {
+  const file = read(TWO);
+  const key = keyReader(file, 'main', {});
+  expect(key()).toBe(KEY);
+  writeFileSync(join(folder, 'main.key'), 'sk-rotated');
+  expect(key()).toBe('sk-rotated');
+  writeFileSync(join(folder, 'main.key'), KEY);
+});
+
+test('a key that is missing is named by its place, and what else can be read is hidden', () => {
+  const file = read(TWO);
+  expect(problemOf(() => keyReader(file, 'older', {}))).toBe(
+    'keys.older of VIDEOGEN_SERVICES_FILE names OLDER_KEY, which is not set: set it to the key as the service gave it, on one line.',
+  );
+  const spaced = problemOf(() => keyReader(file, 'older', { OLDER_KEY: 'two words' }));
+  expect(spaced).toContain('which holds a space');
+  expect(spaced).not.toContain('two words');
+  expect(readableKeys(envWith(TWO))).toEqual([KEY]);
+});
+
+test('those who start jobs learn names, keys by name and request fields, and no key', () => {
+  const known = readKnownServices(envWith(TWO, { OLDER_KEY: KEY }));
+  expect(known).toMatchObject({
+    default: 'fal-seedance',
+    services: { 'fal-seedance': { keys: ['main', 'older'] }, mine: { requestFields: ['model'] } },
+  });
+  expect(JSON.stringify(known)).not.toContain(KEY);
+});
+
+test('on one machine, jobs for other services have another task queue; keys and limits make no difference', () => {
+  const queueOf = (content: string, more = {}) =>
+    localTaskQueue({ VIDEOGEN_STORAGE: folder, ...envWith(content, more) });
+  const queue = queueOf(one(''));
+  expect(queueOf(one('submitsPerSecond: 2').replaceAll('main', 'other'))).toBe(queue);
+  const others = [
+    queueOf(one('').replace('one.example', 'two.example')),
+    queueOf(one('').replace('one:', 'two:')),
+    queueOf(`${one('')}\ndefault: one`),
+    queueOf(one(''), { VIDEO_API_BASE_URL: 'https://x.example.com', VIDEO_API_KEY: 'k' }),
+    localTaskQueue({ VIDEOGEN_STORAGE: folder }),
+  ];
+  expect(new Set([queue, ...others]).size).toBe(6);
+});
+
+test('the shipped JSON Schema is that of the file', () => {
+  const shipped = JSON.parse(readFileSync(join(__dirname, '../../services.schema.json'), 'utf8'));
+  expect(shipped).toEqual(JSON.parse(JSON.stringify(servicesJsonSchema())));
+});
+
+test('with a file, no command on this machine falls back to the emulator', () => {
+  expect([usesEmulator({}), usesEmulator(envWith(one('')))]).toEqual([true, false]);
+});

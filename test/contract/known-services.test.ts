@@ -1,0 +1,39 @@
+import { parseJobInput } from '../../src/contract';
+import { pinChoice } from '../../src/contract/known-services';
+
+const list = { services: { fal: { keys: ['main', 'older'] }, veo: {} }, default: 'fal' };
+
+test('a job that names no service gets the default and the name of its key', () => {
+  expect(pinChoice({}, list)).toMatchObject({ ok: true, choice: { service: 'fal', serviceKey: 'main' } });
+});
+
+test('a job may name its service and one of its keys; a service without keys pins none', () => {
+  const older = { service: 'fal', serviceKey: 'older' };
+  expect(pinChoice(older, list)).toMatchObject({ choice: older });
+  expect(pinChoice({ service: 'veo' }, list)).toMatchObject({ choice: { service: 'veo' } });
+});
+
+test('without a list the choice is as it was given, and without a default the worker chooses', () => {
+  expect(pinChoice({ service: 'any' }, undefined)).toEqual({ ok: true, choice: { service: 'any' } });
+  expect(pinChoice({}, { services: list.services })).toEqual({ ok: true, choice: {} });
+});
+
+test.each([
+  [{ service: 'fall' }, 'service is fall, which is not known: name one of fal, veo'],
+  [{ service: 'constructor' }, 'service is constructor, which is not known'],
+  [{ service: 'fal', serviceKey: 'x' }, 'serviceKey is x, which is no key of fal: name one of main, older'],
+  [{ service: 'veo', serviceKey: 'x' }, 'which is no key of veo: leave it out'],
+  [{ serviceKey: 'main' }, 'name the service too'],
+])('%j is refused with what to do', (given, problem) => {
+  expect(pinChoice(given, list)).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
+});
+
+test('the key of a service that is not named is refused in the input of every job', () => {
+  const request = { prompt: 'A red fox' };
+  expect(parseJobInput({ request, serviceKey: 'main' })).toMatchObject({
+    ok: false,
+    problem: expect.stringContaining('name the service too'),
+  });
+  expect(parseJobInput({ request, service: 'fal', serviceKey: 'main' })).toMatchObject({ ok: true });
+  expect(parseJobInput({ request, service: 'two words' })).toMatchObject({ ok: false });
+});

@@ -1,0 +1,404 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
+import {
+  type FailureType,
+  type JobInput,
+  type JobResult,
+  parseResults,
+  resultsKey,
+  type VideoRequest,
+} from '../../src/contract';
+import { isVideoFailure } from '../../src/contract/video-failure';
+import { createVideoService, type NamedServices, type VideoService } from '../../src/service';
+import {
+  createVideoTestEnvironment,
+  type Emulator,
+  type Faults,
+  startEmulator,
+  type VideoTestEnvironment,
+} from '../../src/testing';
+import type { VideoWorker } from '../../src/worker/video-worker';
+import { captureLogs, type LogLine } from '../support/logs';
+import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+
+const request = { prompt: 'A red fox', duration: 5 };
+const QUEUE = 'fallback';
+const REFUSED = (status: number) =>
+  ({ kind: 'refused', status, code: 'foxes', message: 'no foxes' }) as const;
+const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
+
+/** How a job ends: with the task of one of the services, held for a decision, or failed. */
+type End = 'a' | 'b' | 'held' | FailureType;
+
+interface Row {
+  /** What service a does with the submits. */
+  faults: Faults['submit'][];
+  /** Where a is, if not at its emulator. */
+  at?: 'closed port' | 'impatient';
+  input?: Partial<JobInput>;
+  /** The POSTs that a and b get. */
+  posts: [a: number, b: number];
+  end: End;
+}
+
+/** Every way in which the submit to a can end. Only b is left after it. */
+const ROWS: Record<string, Row> = {
+  'makes the task': { faults: [], posts: [1, 0], end: 'a' },
+  'answers 400': { faults: [REFUSED(400)], posts: [1, 1], end: 'b' },
+  'answers 401': { faults: [REFUSED(401)], posts: [1, 1], end: 'b' },
+  'answers 402': { faults: [REFUSED(402)], posts: [1, 1], end: 'b' },
+  'answers 404, as a wrong address does': { faults: [REFUSED(404)], posts: [1, 1], end: 'b' },
+  'answers 422 to a new key': { faults: [REFUSED(422)], posts: [1, 1], end: 'b' },
+  'answers 422 to a key of the caller, which it may know': {
+    faults: [REFUSED(422)],
+    input: { idempotencyKey: 'order-4711' },
+    posts: [1, 0],
+    end: 'held',
+  },
+  'answers 409': { faults: [REFUSED(409)], posts: [1, 0], end: 'held' },
+  'answers 429 and asks for a short wait': {
+    faults: [{ kind: 'rate-limited', retryAfter: 5 }],
+    posts: [2, 0],
+    end: 'a',
+  },
+  'answers 429 and asks for a long wait': {
+    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
+    posts: [1, 1],
+    end: 'b',
+  },
+  'answers 429 and asks for a wait that the job gives it': {
+    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
+    input: { fallbackAfter: '10m' },
+    posts: [2, 0],
+    end: 'a',
+  },
+  'answers 503 once': { faults: [{ kind: 'server-error', status: 503 }], posts: [2, 0], end: 'a' },
+  // After 0, 2, 6, 14 and 30 seconds: the next retry would come after the minute.
+  'answers 500 for longer than a minute': {
+    faults: times(5, { kind: 'server-error' } as const),
+    posts: [5, 1],
+    end: 'b',
+  },
+  // Half of the minute that both have: after 0, 2, 6 and 14 seconds.
+  'answers 500, and the deadline is near': {
+    faults: times(4, { kind: 'server-error' } as const),
+    input: { deadline: '1m' },
+    posts: [4, 1],
+    end: 'b',
+  },
+  'answers 502, as a proxy does that lost the answer': {
+    faults: [{ kind: 'server-error', status: 502 }],
+    posts: [1, 0],
+    end: 'held',
+  },
+  'cannot be reached': { faults: [], at: 'closed port', posts: [0, 1], end: 'b' },
+  'cuts the connection after the request': { faults: [{ kind: 'reset' }], posts: [1, 0], end: 'held' },
+  'cuts its answer': { faults: [{ kind: 'cut-body' }], posts: [1, 0], end: 'held' },
+  'answers what nobody can read': { faults: [{ kind: 'bad-json' }], posts: [1, 0], end: 'held' },
+  'answers nothing': { faults: [{ kind: 'empty' }], posts: [1, 0], end: 'held' },
+  'does not answer in time': { faults: [{ kind: 'hang' }], at: 'impatient', posts: [1, 0], end: 'held' },
+  'loses the answer, and the job may not be held': {
+    faults: [{ kind: 'reset' }],
+    input: { onLostSubmit: 'fail' },
+    posts: [1, 0],
+    end: 'SubmitUnconfirmed',
+  },
+  'loses the answer, and refuses the resubmit of the policy': {
+    faults: [{ kind: 'reset' }, REFUSED(401)],
+    input: { onLostSubmit: 'resubmit' },
+    posts: [2, 0],
+    end: 'Unauthorized',
+  },
+  'loses the answer, and is busy when the policy resubmits': {
+    faults: [{ kind: 'reset' }, { kind: 'rate-limited', retryAfter: 300 }],
+    input: { onLostSubmit: 'resubmit' },
+    posts: [3, 0],
+    end: 'a',
+  },
+  'refuses the content': {
+    faults: [{ kind: 'refused-content', stage: 'prompt' }],
+    posts: [1, 0],
+    end: 'ContentRefused',
+  },
+  'may not be paid for it': { faults: [], input: { cap: { seconds: 1 } }, posts: [0, 0], end: 'CapReached' },
+  'would get a request that our own check refuses': {
+    faults: [],
+    input: { request: { prompt: 'A red fox', aspectRatio: '16:9' } as object as VideoRequest },
+    posts: [0, 0],
+    end: 'InvalidRequest',
+  },
+};
+
+const names = Object.keys(ROWS);
+
+let env: VideoTestEnvironment;
+let a: Emulator;
+let b: Emulator;
+let videos: VideoClient;
+let worker: VideoWorker;
+let running: Promise<void>;
+let logs: LogLine[];
+const open: VideoService[] = [];
+
+beforeAll(async () => {
+  logs = captureLogs();
+  env = await createVideoTestEnvironment();
+  const options = { jobTimeMs: 0, videoBytes: 64 * 1024, clock: () => env.temporal.currentTimeMs() };
+  [a, b] = await Promise.all([startEmulator(options), startEmulator(options)]);
+  worker = await env.createWorker({
+    taskQueue: QUEUE,
+    // Otherwise each name would have a worker for its submits.
+    submitQueue: QUEUE,
+    services: services(),
+    worker: { workflowBundle: { codePath: bundlePath() } },
+  });
+  running = worker.run();
+  videos = await createVideoClient({
+    client: env.temporal.client,
+    taskQueue: QUEUE,
+    submitQueue: QUEUE,
+    searchAttributes: false,
+  });
+});
+afterAll(async () => {
+  worker.shutdown();
+  await running;
+  await Promise.all(open.map((service) => service.close()));
+  await Promise.all([a.close(), b.close()]);
+  await env.teardown();
+});
+
+function serviceAt(
+  baseUrl: string,
+  more: Partial<Parameters<typeof createVideoService>[0]> = {},
+): VideoService {
+  const service = createVideoService({ baseUrl, apiKey: () => a.apiKey, ...more });
+  open.push(service);
+  return { ...service, address: undefined };
+}
+
+/** Each row and each test has its own pair of names: a 429 pauses a name for those after it. */
+function services(): NamedServices {
+  const priced = (perSecond: number) => ({
+    profile: { prices: { currency: 'USD', table: [{ perSecond }] } },
+  });
+  const ofA = {
+    'its emulator': serviceAt(a.url),
+    'closed port': serviceAt('http://127.0.0.1:9'),
+    impatient: serviceAt(a.url, { timeouts: { exchange: { submit: 300, poll: 5_000, video: 5_000 } } }),
+  };
+  const ofB = serviceAt(b.url);
+  return Object.fromEntries([
+    ...names.flatMap((name, index) => [
+      [`a${index}`, ofA[ROWS[name]?.at ?? 'its emulator']],
+      [`b${index}`, ofB],
+    ]),
+    ...times(9, undefined).flatMap((_, index) => [
+      [`a-${index}`, serviceAt(a.url, priced(0.1))],
+      [`b-${index}`, serviceAt(b.url, index === 1 ? {} : priced(0.3))],
+    ]),
+  ]);
+}
+
+const submitsOf = ({ calls }: Emulator) => calls.filter(({ call }) => call === 'submit').length;
+let before: number[];
+beforeEach(() => {
+  before = [a, b].map(submitsOf);
+});
+/** The POSTs of this test. */
+const posts = () => [a, b].map((emulator, index) => submitsOf(emulator) - (before[index] ?? 0));
+
+/** Without our client, which would join a job that has ended, and refuse what the worker is to refuse. */
+async function startAgain(workflowId: string, input: object): Promise<VideoJob> {
+  const { workflow } = env.temporal.client;
+  await workflow.start('generateVideo', { workflowId, taskQueue: QUEUE, args: [input] });
+  return videos.handle(workflowId);
+}
+
+async function endOf(job: VideoJob, expected: End): Promise<string> {
+  if (expected === 'held') {
+    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    await job.decideSubmit({ decision: 'abandon' });
+    return isVideoFailure(await failureOf(job.result()), 'SubmitUnconfirmed') ? 'held' : 'lost';
+  }
+  const end: unknown = await job.result().catch((error: unknown) => error);
+  if (isVideoFailure(end)) return end.type;
+  return (end as JobResult).service?.replace(/[-\d]+$/, '') ?? 'none';
+}
+
+test.each(names)('a job with the services a and b, when a %s', async (name) => {
+  const row = ROWS[name];
+  const index = names.indexOf(name);
+  if (row === undefined) throw new Error(name);
+  a.next('submit', ...row.faults);
+  const job = await startAgain(`row-${index}`, {
+    request,
+    services: [`a${index}`, `b${index}`],
+    ...row.input,
+  });
+  const end = await endOf(job, row.end);
+  expect({ posts: posts(), end }).toEqual({ posts: row.posts, end: row.end });
+  expect(a.scriptIsSpent()).toBe(true);
+});
+
+/** Names of a pair that no other test uses. */
+let pair = -1;
+const nextPair = (): [a: string, b: string] => {
+  pair++;
+  return [`a-${pair}`, `b-${pair}`];
+};
+
+test('each attempt is in the result, the progress, the Temporal UI and the log, with the price of the service that made the video', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', REFUSED(401));
+  const job = await videos.start({ request, services: [first, second] });
+  const result = await job.result();
+  const message = 'The service refused the API key or its account: HTTP 401 no foxes.';
+  const attempts = [
+    { service: first, outcome: 'refused', failure: 'Unauthorized', message },
+    { service: second, outcome: 'made' },
+  ];
+  expect(result).toMatchObject({
+    service: second,
+    attempts,
+    cost: { estimated: { amount: 1.5, currency: 'USD' }, service: second },
+  });
+  expect(await job.progress()).toMatchObject({ service: second, attempts });
+  const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+  const details = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+  expect(details).toContain(`\`${first}\`: no task: The service refused the API key`);
+  expect(details).toContain(`\`${second}\`: made the task`);
+  const { memo } = await handle.describe();
+  expect(memo).toMatchObject({ videoService: second, videoCost: { estimated: { amount: 1.5 } } });
+  const isOfA = { event: 'nextService', service: first };
+  const line = () =>
+    logs.find(({ meta }) => Object.entries(isOfA).every(([name, value]) => Object(meta)[name] === value));
+  while (line() === undefined) await pause();
+  expect(line()?.meta).toMatchObject({ next: second, failureType: 'Unauthorized', reason: message });
+});
+
+test('the estimate of a service that refused is not that of the next one, which has no prices', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', REFUSED(400));
+  const { cost } = await videos.execute({ request, services: [first, second] });
+  expect(cost).toEqual({ unknown: `the service ${second} has not said what it costs` });
+});
+
+test('a job that all services refuse fails as the last one says, and names each with its reason', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', REFUSED(401));
+  b.next('submit', REFUSED(400));
+  const failure = await failureOf(videos.execute({ request, services: [first, second] }));
+  expect(isVideoFailure(failure, 'InvalidRequest')).toBe(true);
+  expect(String(failure)).toContain(
+    `HTTP 400 no foxes; that was the service ${second}, after ${first} (The service refused the API key or its account: HTTP 401 no foxes).`,
+  );
+  expect(posts()).toEqual([1, 1]);
+});
+
+test('a submit that is lost at the second service is held there: its task is adopted there, and a resubmit goes there', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', REFUSED(401), REFUSED(401));
+  b.next('submit', { kind: 'reset' });
+  const held = async () => {
+    const job = await videos.start({ request, services: [first, second] });
+    const { service } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    expect(service).toBe(second);
+    return job;
+  };
+  const adopting = await held();
+  const lost = b.generations().at(-1)?.taskId ?? '';
+  await adopting.decideSubmit({ decision: 'adopt', taskId: lost });
+  expect(await adopting.result()).toMatchObject({ taskId: lost, service: second });
+
+  b.next('submit', { kind: 'reset' });
+  const resubmitting = await held();
+  await resubmitting.decideSubmit({ decision: 'resubmit' });
+  expect(await resubmitting.result()).toMatchObject({ service: second });
+  expect(posts()).toEqual([2, 3]);
+});
+
+test('a resubmit that somebody decided stays with its service, also when that refuses it: the lost one may exist', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', { kind: 'reset' }, REFUSED(401));
+  const job = await videos.start({ request, services: [first, second] });
+  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  await job.decideSubmit({ decision: 'resubmit' });
+  expect(isVideoFailure(await failureOf(job.result()), 'Unauthorized')).toBe(true);
+  expect(posts()).toEqual([2, 0]);
+});
+
+test('a later job of the same name and request finds the task at the service that made it', async () => {
+  const [first, second] = nextPair();
+  const input = { request: { prompt: 'A hare' }, services: [first, second] };
+  const workflowId = 'found-at-b';
+  a.next('submit', REFUSED(401));
+  const { taskId } = await videos.execute(input, { workflowId });
+  const again = await (await startAgain(workflowId, input)).result();
+  expect(again).toMatchObject({ taskId, service: second, attempts: [{ service: second, outcome: 'made' }] });
+  expect(posts()).toEqual([1, 1]);
+});
+
+test('a lost submit of an earlier job of the same name is held at its service, although the policy is to resubmit', async () => {
+  const [first, second] = nextPair();
+  const input = { request: { prompt: 'A lynx' }, services: [first, second] };
+  const workflowId = 'lost-at-b';
+  a.next('submit', REFUSED(401));
+  b.next('submit', { kind: 'reset' });
+  await failureOf(videos.execute({ ...input, onLostSubmit: 'fail' }, { workflowId }));
+  const job = await startAgain(workflowId, { ...input, onLostSubmit: 'resubmit' });
+  const { service } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  expect(service).toBe(second);
+  const lost = b.generations().at(-1)?.taskId ?? '';
+  await job.decideSubmit({ decision: 'adopt', taskId: lost });
+  expect(await job.result()).toMatchObject({ taskId: lost, service: second });
+  expect(posts()).toEqual([1, 1]);
+});
+
+test('a submit that no worker takes in time goes to the next service, if a worker is there at all', async () => {
+  const [first, second] = nextPair();
+  const others = await env.createWorker({
+    taskQueue: `nobody-${second}`,
+    services: { [second]: serviceAt(b.url) },
+    worker: { workflowBundle: { codePath: bundlePath() } },
+  });
+  // A server that skips time does not skip this wait.
+  const job = await videos.start({
+    request,
+    services: [first, second],
+    fallbackAfter: '1s',
+    queues: { submit: 'nobody' },
+  });
+  const result = await others.runUntil(job.result());
+  expect(result).toMatchObject({
+    service: second,
+    attempts: [{ service: first, failure: 'ServiceUnreachable' }, { outcome: 'made' }],
+  });
+  expect(posts()).toEqual([0, 1]);
+});
+
+test('each item of a batch goes on by itself, and its line in the results says so', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', REFUSED(400), REFUSED(400));
+  b.next('submit', REFUSED(400));
+  const batch = await videos.startBatch({
+    requests: [1, 2, 3].map((number) => ({ prompt: `Fox ${number}` })),
+    window: 1,
+    services: [first, second],
+  });
+  expect(await batch.result()).toMatchObject({ succeeded: 2, failed: 1 });
+  const results = parseResults(
+    await readFile(join(env.storageFolder, resultsKey(batch.workflowId)), 'utf8'),
+  ).sort((one, other) => one.item - other.item);
+  const outcomes = results.map(({ item, attempts }) => [
+    item,
+    ...(attempts ?? []).map(({ service, outcome }) => `${service} ${outcome}`),
+  ]);
+  expect(outcomes).toEqual([
+    [1, `${first} refused`],
+    [2, `${first} refused`, `${second} made`],
+    [3, `${first} made`],
+  ]);
+});

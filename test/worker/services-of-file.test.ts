@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readServices } from '../../src/config/services-config';
+import { hasKeys, ServiceDirectory } from '../../src/service';
+import { activityWorkers, submitQueuesOf } from '../../src/worker/activity-workers';
+import { openServicesOfFile } from '../../src/worker/services-of-file';
+import { prepareWork } from '../../src/worker/video-work';
+
+let folder: string;
+let server: Server;
+const seen: (string | undefined)[] = [];
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-services-of-file-'));
+  server = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"no task"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  writeFileSync(join(folder, 'new.key'), 'sk-new');
+  writeFileSync(
+    join(folder, 'services.json'),
+    JSON.stringify({
+      keys: { new: { file: 'new.key' }, old: { env: 'OLD_KEY' } },
+      services: {
+        one: { baseUrl, key: ['new', 'old'], submitsPerSecond: 2, onLostSubmit: 'fail' },
+        two: { baseUrl, key: 'old' },
+      },
+      default: 'two',
+    }),
+  );
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => void seen.splice(0));
+
+const env = () => ({
+  VIDEOGEN_SERVICES_FILE: join(folder, 'services.json'),
+  VIDEOGEN_STORAGE: join(folder, 'videos'),
+  OLD_KEY: 'sk-old',
+});
+
+test('a job is polled with the key that it began with, and a rotated file counts at the next call', async () => {
+  const file = readServices(env());
+  if (file === undefined) throw new Error('no file');
+  const { services, close } = openServicesOfFile(file, env());
+  const directory = new ServiceDirectory({ services });
+  const poll = async (choice: { name: string; key?: string }) => {
+    const found = directory.find(choice);
+    if ('problem' in found) throw new Error(found.problem);
+    await found.service.poll('task_1').catch(() => undefined);
+  };
+  await poll({ name: 'one', key: 'old' });
+  await poll({ name: 'one' });
+  writeFileSync(join(folder, 'new.key'), 'sk-rotated');
+  await poll({ name: 'one', key: 'new' });
+  await close();
+  writeFileSync(join(folder, 'new.key'), 'sk-new');
+  expect(seen).toEqual(['Bearer sk-old', 'Bearer sk-new', 'Bearer sk-rotated']);
+  expect(Object.values(services).every(hasKeys)).toBe(true);
+});
+
+const queues = {
+  taskQueue: 'films',
+  submitQueue: 'films-submit',
+  downloadQueue: 'films',
+  submitsPerSecond: 9,
+};
+
+test('each service has its own queue of submits, with its own pace, and jobs that name none have another', async () => {
+  const work = prepareWork({ env: env() });
+  const paces = activityWorkers(work, queues).map(({ options }) => [
+    options.taskQueue,
+    options.maxTaskQueueActivitiesPerSecond,
+  ]);
+  expect(paces).toEqual([
+    ['films-submit', 9],
+    ['films-submit-one', 2],
+    ['films-submit-two', 9],
+  ]);
+  expect(submitQueuesOf(work, queues)).toEqual(paces.map(([queue]) => queue));
+  expect(work.watched.map(({ name }) => name)).toEqual(['one', 'two']);
+  await work.close();
+});
+
+test('without a queue for submits, a pace of one service is refused', async () => {
+  const work = prepareWork({ env: env() });
+  expect(() => activityWorkers(work, { ...queues, submitQueue: 'films' })).toThrow(
+    'submitsPerSecond of the service one limits a whole task queue',
+  );
+  await work.close();
+});
+
+test('a base URL beside the file keeps its tasks, and the default of the file takes new jobs', async () => {
+  const both = { ...env(), VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-unnamed' };
+  const work = prepareWork({ env: both });
+  expect(work.directory.find()).not.toHaveProperty('choice');
+  expect(work.directory.findForNew()).toMatchObject({ choice: { name: 'two', key: 'old' } });
+  await work.close();
+});
+
+test('a key that cannot be read and a default that is not there stop a worker before it starts', () => {
+  expect(() => prepareWork({ env: { ...env(), OLD_KEY: '' } })).toThrow('names OLD_KEY, which is not set');
+  expect(() => prepareWork({ env: env(), services: {}, defaultService: 'one' })).toThrow(
+    'The option services has a mistake: the default one is not among them.',
+  );
+});
