@@ -70,15 +70,13 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
   const loaded = job.loadRequest();
   // Each promise of a workflow costs the worker a stack trace, and most requests are there already.
   const request = loaded instanceof Promise ? await loaded : loaded;
-  if (job.remainingMs() === 0) {
-    // The answer to the earlier request may have arrived since.
-    const { task } = resubmits ? await recall(job) : {};
-    if (task) return task;
-    throw createFailure('DeadlineExceeded');
-  }
+  if (job.remainingMs() === 0) return afterDeadline(job, resubmits);
   const continuesFrom = parseLastFrameUrl(request.image_url);
-  if (continuesFrom !== undefined)
+  if (continuesFrom !== undefined) {
     job.image ??= await takeLastFrameOf(continuesFrom, job, { request, resubmits });
+    // It took time, and Temporal takes a timeout of 0 for none.
+    if (job.remainingMs() === 0) return afterDeadline(job, resubmits);
+  }
   const { idempotencyKey, onLostSubmit, cap, caller } = job.options;
   // A submit that repeats a lost one stays with its service until the deadline.
   const turnMs = resubmits ? undefined : job.turnMs;
@@ -108,6 +106,13 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
     ...(job.turns && { fallback: turnMs === undefined ? {} : { afterMs: turnMs } }),
   } as const;
   return inspectBeforeCancelling(job, () => submitVideo(input));
+}
+
+/** Nothing is sent any more. The answer to an earlier request may have arrived since. */
+async function afterDeadline(job: Job, resubmits: boolean): Promise<SubmittedTask> {
+  const { task } = resubmits ? await recall(job) : {};
+  if (task) return task;
+  throw createFailure('DeadlineExceeded');
 }
 
 /** Where submits have a queue of their own, each named service has one. */

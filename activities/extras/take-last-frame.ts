@@ -97,11 +97,11 @@ async function readEarlierSubmit(
   input: TakeLastFrameInput,
   { find, storage }: TakeLastFrameDeps,
 ): Promise<EarlierSubmit> {
-  const tools = find(input.service);
+  const tools = find(input.service, 'new task');
   const { requestFields } = ('problem' in tools ? undefined : tools.service.profile) ?? {};
   const parsed = parseRequest(input.request, requestFields);
-  // The submit says what is wrong with it.
-  if (!parsed.ok) return { image: undefined, mayHavePaid: false };
+  // The submit says what is wrong with it, or finds what was paid for before.
+  if (!parsed.ok) return { image: undefined, mayHavePaid: true };
   const job = jobId(input);
   const found = await readRecord(storage, recordKey(job, recordId(jobDigest(job, parsed.request))));
   if (found === undefined) return { image: undefined, mayHavePaid: false };

@@ -178,7 +178,8 @@ class SubmitAttempt {
       lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }),
     );
     // One without a named service went to the default of that time.
-    if (this.lostSubmit !== attempts.lostSubmit)
+    const isOfDefault = this.lostSubmit !== undefined && this.input.service === undefined;
+    if (isOfDefault || this.lostSubmit !== attempts.lostSubmit)
       this.noteLostAt(facts.choice, this.input.service !== undefined);
     failOnLostSubmit(this.lostSubmit, this.policyHere(onLostSubmit));
     const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
@@ -300,7 +301,9 @@ class SubmitAttempt {
   /** Other jobs have nothing new in their failures. */
   private judge(failure: unknown, attempt: Omit<FailedAttempt, 'failure'>): unknown {
     const { fallback } = this.input;
-    if (fallback === undefined && !this.isLostElsewhere) return failure;
+    // The default may be another one when somebody decides.
+    const isOfDefault = isUnconfirmed(failure) && this.input.service === undefined && this.tools.choice;
+    if (fallback === undefined && !this.isLostElsewhere && !isOfDefault) return failure;
     const triesNext = mayTryNext(fallback ?? {}, { ...attempt, failure });
     const service = this.lostAt ?? this.tools.choice;
     return withVerdict(failure, { ...(triesNext && { triesNext }), ...(service && { service }) });

@@ -91,9 +91,10 @@ export class ModelCall {
     const headers = { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' };
     const secrets = known.ofRequest(url, headers);
     const body = new Uint8Array(await request.arrayBuffer());
-    const exchange: Exchange = { method, isSent: false };
+    // Whoever stops waiting for it before it ends must not take it for unsent.
+    const exchange: Exchange = { method, isSent: true };
     this.own.push(exchange);
-    const signal = init?.signal ?? undefined;
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     try {
       const answer = await callService(dispatcher, {
         ...timeouts,
@@ -106,7 +107,6 @@ export class ModelCall {
         secrets,
       });
       const { statusCode: status } = answer;
-      exchange.isSent = true;
       exchange.status = status;
       exchange.headers = headersOf(answer.headers);
       const whole =
@@ -119,7 +119,7 @@ export class ModelCall {
     } catch (error) {
       if (error instanceof ServiceFault) exchange.fault = error;
       // An abort may come at any time, so the request may have left.
-      exchange.isSent ||= !(error instanceof ServiceFault && error.kind === 'not-sent');
+      exchange.isSent = !(error instanceof ServiceFault && error.kind === 'not-sent');
       throw error;
     }
   };

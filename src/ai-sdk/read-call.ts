@@ -14,6 +14,7 @@ import {
   REFUSED_TASK_STATUSES,
   redactReading,
   refusedContentOf,
+  statusOfCode,
   wordsOf,
 } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
@@ -108,7 +109,7 @@ function withoutTask(error: unknown, answer: ServiceAnswer, facts: CallFacts): S
   if (reading.taskId !== undefined) {
     return new ServiceFault('unreadable', { status, code, message: redact(messageOf(error), secrets) });
   }
-  const inBody = profile.refusals?.codes?.[code ?? ''] ?? reading.refusal?.status;
+  const inBody = statusOfCode(profile, code) ?? reading.refusal?.status;
   if (inBody !== undefined) return refusal('submit', { ...answer, status: inBody }, facts);
   return missingTaskFault({ status, rawBody: body, reading, secrets });
 }
@@ -118,7 +119,7 @@ function refusal(call: 'submit' | 'poll', answer: ServiceAnswer, facts: CallFact
   const { profile, secrets, request } = facts;
   const { body } = answer;
   const reading = wordsOf(trace(answer, facts, request));
-  const status = profile.refusals?.codes?.[reading.serviceMessage.code ?? ''] ?? answer.status;
+  const status = statusOfCode(profile, reading.serviceMessage.code) ?? answer.status;
   const isSubmit = call === 'submit';
   return refusalFault({ status, body }, reading, secrets, {
     limited: isLimit(profile, status, body),

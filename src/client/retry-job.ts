@@ -18,6 +18,7 @@ import {
   TASK_ID_MEMO,
 } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
+import { isServiceName } from '../contract/service-choice';
 import { encrypts } from '../encryption/data-converter';
 import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import { prepareBatch, prepareJob } from './prepare-start';
@@ -130,7 +131,7 @@ function choiceFor(
   plan: RetryPlan,
   { input, service }: { input: StoredInput; service: string | undefined },
 ): StoredInput {
-  if (input.services !== undefined) return choiceOfSeveral(overview, plan, service);
+  if (input.services !== undefined) return choiceOfSeveral(input.services, overview, plan, service);
   // The worker may have chosen its default.
   const before = input.service ?? overview.service;
   if (service === undefined || service === before)
@@ -140,12 +141,20 @@ function choiceFor(
 }
 
 /** Only a request that is new to all of them may go to each of the `services` again; a task and a key belong to one. */
-function choiceOfSeveral(overview: JobOverview, plan: RetryPlan, service: string | undefined): StoredInput {
+function choiceOfSeveral(
+  services: unknown,
+  overview: JobOverview,
+  plan: RetryPlan,
+  service: string | undefined,
+): StoredInput {
   const isNew = 'submit' in plan && plan.submit !== 'again';
   if (isNew && service === undefined) return {};
   if ('adopt' in plan && service !== undefined && service !== overview.service)
     throw notAt(overview, service);
-  return { service: service ?? overview.service, services: undefined, fallbackAfter: undefined };
+  // A job that says nothing about where it went on to is still at its first.
+  const [first]: unknown[] = Array.isArray(services) ? services : [];
+  const before = overview.service ?? (isServiceName(first) ? first : undefined);
+  return { service: service ?? before, services: undefined, fallbackAfter: undefined };
 }
 
 const notAt = ({ workflowId }: JobOverview, service: string) =>

@@ -32,6 +32,12 @@ const MAX_HOST_LENGTH = 200;
 /** What differs between the calls to the service. */
 export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
 
+/** The status that the profile gives a code of the service, which may be any word. */
+export function statusOfCode({ refusals }: ServiceProfile, code = ''): number | undefined {
+  const { codes = {} } = refusals ?? {};
+  return Object.hasOwn(codes, code) ? codes[code] : undefined;
+}
+
 /** Answers to a poll, or for its link, that are about the task when they say that its content was refused. */
 export const REFUSED_TASK_STATUSES = [400, 422, 451];
 
@@ -180,7 +186,7 @@ export class ServiceConnection {
 
   /** Some services answer everything with 200 and refuse by a code in the body. */
   private statusOf(kind: ServiceAnswer['call'], httpStatus: number, reading: TracedReading): number {
-    const byCode = this.profile.refusals?.codes?.[reading.serviceMessage.code ?? ''];
+    const byCode = statusOfCode(this.profile, reading.serviceMessage.code);
     const inBody = kind === 'submit' && reading.taskId === undefined ? reading.refusal?.status : undefined;
     return byCode ?? inBody ?? httpStatus;
   }
