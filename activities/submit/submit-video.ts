@@ -302,11 +302,16 @@ class SubmitAttempt {
   private judge(failure: unknown, attempt: Omit<FailedAttempt, 'failure'>): unknown {
     const { fallback } = this.input;
     // The default may be another one when somebody decides.
-    const isOfDefault = isUnconfirmed(failure) && this.input.service === undefined && this.tools.choice;
-    if (fallback === undefined && !this.isLostElsewhere && !isOfDefault) return failure;
+    const isLostAtDefault = isUnconfirmed(failure) && this.isAtNamedDefault;
+    if (fallback === undefined && !this.isLostElsewhere && !isLostAtDefault) return failure;
     const triesNext = mayTryNext(fallback ?? {}, { ...attempt, failure });
     const service = this.lostAt ?? this.tools.choice;
     return withVerdict(failure, { ...(triesNext && { triesNext }), ...(service && { service }) });
+  }
+
+  /** The worker chose the service, and may choose another one later. */
+  private get isAtNamedDefault(): boolean {
+    return this.input.service === undefined && this.tools.choice !== undefined;
   }
 
   private get knowsLostSubmit(): boolean {
@@ -326,8 +331,7 @@ class SubmitAttempt {
 
   /** The worker of that attempt may have had another default. */
   private async taskOfAttempt(taskId: string): Promise<SubmittedTask> {
-    const isDefault = this.input.service === undefined && this.tools.choice !== undefined;
-    const tools = isDefault
+    const tools = this.isAtNamedDefault
       ? await toolsOnRecord(this.record, { find: this.deps.find, tools: this.tools })
       : this.tools;
     return submittedTask(taskId, this.job, tools);

@@ -1,39 +1,10 @@
 import type { VideoRequest } from '../contract/request';
+import { sizeText, type VideoSize } from '../contract/video-size';
 import { isObject } from '../service/answer-paths';
 import type { AiSdkCallOptions, AiSdkFile, AiSdkProviderOptions, JsonValue } from './video-model-types';
 
 type Resolution = NonNullable<VideoRequest['resolution']>;
 type AspectRatio = NonNullable<VideoRequest['aspect_ratio']>;
-/** The size of a video as models take it. */
-export type VideoSize = `${number}x${number}`;
-
-/** The shorter side has the pixels that the resolution names. A request without an aspect ratio gets 16:9. */
-const SIZES: Record<Resolution, Record<AspectRatio, VideoSize>> = {
-  '480p': {
-    '16:9': '854x480',
-    '9:16': '480x854',
-    '4:3': '640x480',
-    '3:4': '480x640',
-    '21:9': '1120x480',
-    '1:1': '480x480',
-  },
-  '720p': {
-    '16:9': '1280x720',
-    '9:16': '720x1280',
-    '4:3': '960x720',
-    '3:4': '720x960',
-    '21:9': '1680x720',
-    '1:1': '720x720',
-  },
-  '1080p': {
-    '16:9': '1920x1080',
-    '9:16': '1080x1920',
-    '4:3': '1440x1080',
-    '3:4': '1080x1440',
-    '21:9': '2520x1080',
-    '1:1': '1080x1080',
-  },
-};
 
 /** The sizes that Alibaba's models know. Of 21:9 they know none. */
 const WAN_SIZES: Record<Resolution, Partial<Record<AspectRatio, VideoSize>>> = {
@@ -100,7 +71,7 @@ export function callOptionsOf(
     prompt,
     n: 1,
     aspectRatio,
-    resolution: takesName ? undefined : (own ?? sizeOf(request, sizes)),
+    resolution: takesName ? undefined : (own ?? sizeFor(request, sizes)),
     duration,
     fps: undefined,
     seed,
@@ -127,11 +98,12 @@ export function withOptions(
 /** The name of a provider's options. */
 export const optionsKeyOf = (provider: string): string => ruleOf(provider).optionsKey;
 
-function sizeOf(
-  { resolution, aspect_ratio: ratio = '16:9' }: VideoRequest,
+/** A request without an aspect ratio gets 16:9. */
+function sizeFor(
+  { resolution, aspect_ratio = '16:9' }: VideoRequest,
   sizes: ProviderRule['sizes'],
 ): VideoSize | undefined {
-  return resolution && (sizes?.[resolution][ratio] ?? SIZES[resolution][ratio]);
+  return resolution && (sizes?.[resolution][aspect_ratio] ?? sizeText({ resolution, aspect_ratio }));
 }
 
 const DATA_URL = /^data:([^;,]*)(;[^,]*)?,(.*)$/is;

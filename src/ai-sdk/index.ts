@@ -1,5 +1,5 @@
+export type { VideoSize } from '../contract/video-size';
 export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
-export type { VideoSize } from './call-options';
 export type { Delivery } from './deliver-video';
 export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';
 export type { ModelJobOptions } from './model-options';

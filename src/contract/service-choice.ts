@@ -64,6 +64,9 @@ export function choiceProblem(
   return serviceKey != null && service == null ? SERVICE_KEY_RULE : undefined;
 }
 
+/** Tells services with different keys apart. */
+export const choiceId = ({ name, key = '' }: { name: string; key?: string | undefined }) => `${name}/${key}`;
+
 /** A choice that was stored or passed on by anybody; undefined when it is none. */
 export function readChoice(value: unknown): ServiceChoice | undefined {
   const { name, key }: { name?: unknown; key?: unknown } = Object(value);

@@ -1,7 +1,7 @@
 import { shown } from '../contract/clean-text';
 import type { KnownService, KnownServices } from '../contract/known-services';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
-import { isServiceName, SERVICE_NAME_RULE, type ServiceChoice } from '../contract/service-choice';
+import { choiceId, isServiceName, SERVICE_NAME_RULE, type ServiceChoice } from '../contract/service-choice';
 import type { VideoService } from './http-video-service';
 import { RateLimiter } from './rate-limiter';
 
@@ -48,7 +48,7 @@ export class RateLimiters {
   private readonly limiters = new Map<string, RateLimiter>();
 
   of(choice: ServiceChoice): RateLimiter {
-    const id = idOf(choice);
+    const id = choiceId(choice);
     const known = this.limiters.get(id) ?? new RateLimiter();
     this.limiters.set(id, known);
     return known;
@@ -69,7 +69,7 @@ export class ServiceDirectory {
     this.services = new Map(Object.entries(services));
     this.defaultService = defaultService;
     const add = (choice: ServiceChoice, found: Omit<FoundService, 'choice' | 'rateLimiter'>) =>
-      this.named.set(idOf(choice), { choice, rateLimiter: rateLimiters.of(choice), ...found });
+      this.named.set(choiceId(choice), { choice, rateLimiter: rateLimiters.of(choice), ...found });
     for (const [name, entry] of this.services) {
       if (!hasKeys(entry)) {
         add({ name }, { service: entry });
@@ -109,7 +109,7 @@ export class ServiceDirectory {
     const entry = this.services.get(name);
     if (entry === undefined) return { problem: `this worker has no service ${shown(name)}: ${this.advice}` };
     const key = choice?.key ?? (hasKeys(entry) ? entry.key : undefined);
-    const found = this.named.get(idOf({ name, key }));
+    const found = this.named.get(choiceId({ name, key }));
     return (
       found ?? {
         problem: `this worker has no key ${shown(key ?? '')} for the service ${shown(name)}: give it that key again, beside the one for new jobs`,
@@ -157,5 +157,3 @@ export function servicesForClients({
 export function hasKeys(entry: VideoService | ServiceWithKeys): entry is ServiceWithKeys {
   return 'keys' in entry;
 }
-
-const idOf = ({ name, key = '' }: { name: string; key?: string | undefined }) => `${name}/${key}`;

@@ -10,7 +10,7 @@ import {
   SHARED_POLL_POLICY,
   TASKS_PER_POLL,
 } from '../../src/contract/policies';
-import type { ServiceChoice } from '../../src/contract/service-choice';
+import { choiceId, type ServiceChoice } from '../../src/contract/service-choice';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import type { Job } from '../job';
 import { isBug, type Poller, PollPace, recordPoll, undefinedIfUnanswered } from '../poll';
@@ -189,7 +189,7 @@ function statusIn(answer: SharedPoll | undefined): TaskStatus {
 function chunks(items: WaitingItem[]): WaitingItem[][] {
   const byService = new Map<string, WaitingItem[]>();
   for (const item of items) {
-    const id = item.service ? `${item.service.name}/${item.service.key ?? ''}` : '';
+    const id = item.service ? choiceId(item.service) : '';
     const same = byService.get(id);
     if (same) same.push(item);
     else byService.set(id, [item]);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
 import type { TaskFailure } from '../../../../src/emulator';
 import {
+  type DescribedTask,
   type Imitation,
   ids,
   type Refusal,
@@ -104,6 +105,35 @@ export const filtered = ({ message }: TaskFailure) => ({
   ],
 });
 
+type Succeeded = Extract<DescribedTask, { state: 'succeeded' }>;
+
+/** Where Google's two APIs word the end of an operation differently. */
+interface VeoResponses {
+  refused(error: TaskFailure): object;
+  succeeded(task: Succeeded): object;
+}
+
+export const veoStatus =
+  ({ refused, succeeded }: VeoResponses): Imitation['status'] =>
+  (task) => {
+    const { id: name } = task;
+    switch (task.state) {
+      case 'queued':
+      case 'running':
+        return { status: 200, body: { name } };
+      case 'failed':
+        return {
+          status: 200,
+          body:
+            task.error.refuses === 'output'
+              ? { name, done: true, response: refused(task.error) }
+              : { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
+        };
+      case 'succeeded':
+        return { status: 200, body: { name, done: true, response: succeeded(task) } };
+    }
+  };
+
 /** The Gemini API: a long-running operation, whose video is a file that only the key opens. */
 export const google: Imitation = {
   basePath: '/v1beta',
@@ -117,34 +147,13 @@ export const google: Imitation = {
   understand: understandVeo,
   idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${ids.hexOf(taskId).slice(0, 12)}`,
   accepted: ({ id }) => ({ status: 200, body: { name: id } }),
-  status: (task) => {
-    const { id: name } = task;
-    switch (task.state) {
-      case 'queued':
-      case 'running':
-        return { status: 200, body: { name } };
-      case 'failed':
-        return {
-          status: 200,
-          body:
-            task.error.refuses === 'output'
-              ? { name, done: true, response: { generateVideoResponse: filtered(task.error) } }
-              : { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
-        };
-      case 'succeeded':
-        return {
-          status: 200,
-          body: {
-            name,
-            done: true,
-            response: {
-              '@type': 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse',
-              generateVideoResponse: { generatedSamples: [{ video: { uri: task.videoUrl } }] },
-            },
-          },
-        };
-    }
-  },
+  status: veoStatus({
+    refused: (error) => ({ generateVideoResponse: filtered(error) }),
+    succeeded: ({ videoUrl }) => ({
+      '@type': 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse',
+      generateVideoResponse: { generatedSamples: [{ video: { uri: videoUrl } }] },
+    }),
+  }),
   refused: googleError,
   policy: VEO_POLICY,
   expiredLink: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { filtered, googleError, googleKey, understandVeo, VEO_POLICY } from './google';
+import { filtered, googleError, googleKey, understandVeo, VEO_POLICY, veoStatus } from './google';
 import { EXPIRED_SIGNATURE, type Imitation, ids } from './imitation';
 
 const poll = z.strictObject({ operationName: z.string() });
@@ -21,35 +21,14 @@ export const vertex: Imitation = {
   idOf: (taskId) =>
     `projects/1234/locations/us-central1/publishers/google/models/veo-3.1-generate-001/operations/${ids.uuidOf(taskId)}`,
   accepted: ({ id }) => ({ status: 200, body: { name: id } }),
-  status: (task) => {
-    const { id: name } = task;
-    switch (task.state) {
-      case 'queued':
-      case 'running':
-        return { status: 200, body: { name } };
-      case 'failed':
-        return {
-          status: 200,
-          body:
-            task.error.refuses === 'output'
-              ? { name, done: true, response: filtered(task.error) }
-              : { name, done: true, error: { code: Number(task.error.code), message: task.error.message } },
-        };
-      case 'succeeded':
-        return {
-          status: 200,
-          body: {
-            name,
-            done: true,
-            response: {
-              '@type': 'type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse',
-              raiMediaFilteredCount: 0,
-              videos: [{ bytesBase64Encoded: task.video.toString('base64'), mimeType: 'video/mp4' }],
-            },
-          },
-        };
-    }
-  },
+  status: veoStatus({
+    refused: filtered,
+    succeeded: ({ video }) => ({
+      '@type': 'type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse',
+      raiMediaFilteredCount: 0,
+      videos: [{ bytesBase64Encoded: video.toString('base64'), mimeType: 'video/mp4' }],
+    }),
+  }),
   refused: googleError,
   policy: VEO_POLICY,
   expiredLink: EXPIRED_SIGNATURE,
