@@ -96,12 +96,15 @@ const madeSince = (count: number) =>
 const pageUrl = () => /^Open the page: (http:\S+)$/m.exec(dev.err())?.[1] ?? '';
 const uiUrl = () => /^Temporal UI {4}(http:\S+)$/m.exec(dev.err())?.[1] ?? '';
 const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const modeFrom = ({ mode }: { mode: number }) => (mode & 0o777).toString(8);
+const modeOf = (path: string) => modeFrom(statSync(path));
 
-/** Each file in a data folder with its mode. */
+/** Each file in a data folder with its mode. SQLite's journals come and go, so one may be gone before it is asked. */
 function modesIn(folder: string): [name: string, mode: string][] {
-  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.map(({ name }) => [name, modeOf(join(folder, name))]);
+  return readdirSync(folder).flatMap((name) => {
+    const found = statSync(join(folder, name), { throwIfNoEntry: false });
+    return found?.isFile() ? [[name, modeFrom(found)]] : [];
+  });
 }
 
 test('dev ends the orphaned server of a killed start, makes the data private and retains jobs for 90 days', async () => {
