@@ -126,8 +126,10 @@ class AiSdkService implements VideoService {
     // Which of the two a model needs is known once it is made.
     let guard: RequestGuard = guardOnce;
     const call = this.begin('submit', (sent) => guard(sent));
-    const model = await this.modelOf(call);
-    const callOptions = await this.callOptions(request, model, idempotencyKey);
+    const { model, callOptions } = await call.prepare(async () => {
+      const made = await this.modelOf(call);
+      return { model: made, callOptions: await this.callOptions(request, made, idempotencyKey) };
+    });
     const facts = () => this.factsOf(call, request);
     const limitMs = this.timeouts.exchange.submit;
     if (model.doStart) {
@@ -198,7 +200,7 @@ class AiSdkService implements VideoService {
     const operation = await this.operations.ofTask(taskId);
     let guard: RequestGuard = guardNothing;
     const call = this.begin('poll', (sent) => guard(sent));
-    const model = await this.modelOf(call);
+    const model = await call.prepare(() => this.modelOf(call));
     const generate = new GeneratePoll(operation);
     if (model.doStatus === undefined) guard = generate.guard;
     try {
@@ -260,10 +262,10 @@ class AiSdkService implements VideoService {
 
   private async modelOf(call: ModelCall): Promise<AiSdkVideoModel> {
     const model = await call.model();
-    this.named = addressOf(model);
     const problem =
       whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
     if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });
+    this.named = addressOf(model);
     return model;
   }
 
@@ -323,13 +325,17 @@ const GIVE_FETCH =
 
 /** Why a model cannot be used; undefined when it can. */
 function whyUnusable(model: AiSdkVideoModel): string | undefined {
-  const { provider = '', modelId = '', doStart, doStatus, doGenerate } = Object(model);
+  const { provider, modelId, doStart, doStatus, doGenerate } = Object(model);
+  if (!isName(provider) || !isName(modelId))
+    return 'what was made is no video model of the AI SDK: it has no provider or no modelId';
   const named = `the model ${provider}/${modelId}`;
   if (/^prodia\b/.test(provider))
     return `${named} answers its one request with the video itself, so a lost answer loses the video`;
   if ((doStart && doStatus) || (!doStart && doGenerate)) return undefined;
   return `${named} is no video model of the AI SDK: it has neither doStart and doStatus nor doGenerate`;
 }
+
+const isName = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 const needsFetch = ({ doStart }: AiSdkVideoModel): boolean => doStart === undefined;
 

@@ -66,6 +66,17 @@ export class ModelCall {
     }
   }
 
+  /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so it is no lost submit. */
+  async prepare<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ServiceFault) throw error;
+      const message = `the call of the model could not be prepared: ${messageOf(error)}`;
+      throw new ServiceFault('not-sent', { message: redact(message, this.options.secrets.all) });
+    }
+  }
+
   /** Runs the model within a time, and watches what it sends. */
   async run<T>(
     limitMs: number,
