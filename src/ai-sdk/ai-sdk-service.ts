@@ -4,6 +4,7 @@ import { isTainted, redact } from '../contract/redact';
 import { HIDDEN } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import type { VideoSize } from '../contract/video-size';
+import { MAX_ANSWER_BYTES } from '../service/call-service';
 import { createDownloadRules, createVideoConnector } from '../service/download-rules';
 import type { TaskReading, VideoService } from '../service/http-video-service';
 import { openVideo, type VideoSource } from '../service/open-video';
@@ -14,6 +15,7 @@ import { DEFAULT_TIMEOUTS, type ServiceTimeouts } from '../service/service-optio
 import { callOptionsOf, needsImageBytes, optionsKeyOf, withOptions } from './call-options';
 import { fetchImage } from './fetch-image';
 import { KnownSecrets } from './known-secrets';
+import { LARGEST_ANSWER_BYTES } from './large-answers';
 import { ModelCall, type RequestGuard, usesFetch } from './model-call';
 import { type OperationStorage, Operations } from './operations';
 import {
@@ -72,10 +74,6 @@ export function aiSdkService(
   if (typeof model !== 'function') checkModel(model);
   return new AiSdkService(model, options);
 }
-
-/** An answer to a poll may have the video in it. */
-const LARGEST_POLL_BYTES = 512 * 1024 * 1024;
-const LARGEST_START_BYTES = 1024 * 1024;
 
 /** A model that only generates has this long to say that it does not like the answer to its POST. */
 const REJECT_WITHIN_MS = 5_000;
@@ -254,7 +252,7 @@ class AiSdkService implements VideoService {
       source: this.source,
       dispatcher: isSubmit ? this.freshConnections : this.keepAlive,
       timeouts: this.timeouts[kind],
-      mostBytes: isSubmit ? LARGEST_START_BYTES : LARGEST_POLL_BYTES,
+      mostBytes: isSubmit ? MAX_ANSWER_BYTES : LARGEST_ANSWER_BYTES,
       secrets: this.secrets,
       guard,
     });

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { type AiSdkCallOptions, type AiSdkFetch, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
 import { ApiCallError, callApi, sdkError } from '../activities/emulator-model';
-import { type RawRequest, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import { closed, type RawRequest, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
 import { closeServices, FOX, faultOf, KEY, keepOpen, modelOf, serviceOf } from './models';
 
 afterEach(closeServices);
@@ -278,42 +277,32 @@ describe('a model whose request is not answered', () => {
     );
   };
 
-  /** A server that reads the first request and never answers. */
-  async function atSilentServer(
-    work: (server: RawServer, read: Promise<RawRequest>) => Promise<void>,
-  ): Promise<void> {
-    let onRead: (request: RawRequest) => void = () => undefined;
-    const read = new Promise<RawRequest>((resolve) => {
-      onRead = resolve;
-    });
-    await atServer(onRead, (server) => work(server, read));
-  }
+  const atSilentServer = (work: (server: RawServer) => Promise<void>) => atServer(() => undefined, work);
 
   test('and that gives up by itself is a lost submit of one POST', async () => {
-    await atSilentServer(async ({ url, requests }, read) => {
-      const service = sendingService((fetch) =>
-        Promise.race([fetch(url, { method: 'POST' }), read.then(() => Promise.reject(new Error('enough')))]),
-      );
+    await atSilentServer(async ({ url, requests, nextRequest }) => {
+      const giveUp = nextRequest().then(() => Promise.reject(new Error('enough')));
+      const service = sendingService((fetch) => Promise.race([fetch(url, { method: 'POST' }), giveUp]));
       expect(await faultOf(service.submit(FOX, KEY))).toEqual({ kind: 'cut', message: 'enough' });
       expect(requests).toHaveLength(1);
     });
   });
 
   test('and that does not stop at the end of its time is a lost submit of one POST', async () => {
-    await atSilentServer(async ({ url, requests }, read) => {
+    await atSilentServer(async ({ url, requests, nextRequest }) => {
       const service = sendingService((fetch) => fetch(url, { method: 'POST' }));
       expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'cut' });
-      await read;
+      await nextRequest();
       expect(requests).toHaveLength(1);
     });
   });
 
   test('ends its request with the signal in it', async () => {
-    await atSilentServer(async ({ url }, read) => {
+    await atSilentServer(async ({ url, nextRequest }) => {
       const service = sendingService((fetch, signal) => fetch(new Request(url, { method: 'POST', signal })));
-      const closed = read.then(({ socket }) => once(socket, 'close'));
+      const end = nextRequest().then(({ socket }) => closed(socket));
       expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'cut' });
-      await closed;
+      await end;
     });
   });
 
