@@ -1,12 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { redact } from '../contract/redact';
-import {
-  type AnswerTimeouts,
-  callService,
-  refusalText,
-  startDeadline,
-} from '../service/call-service';
+import { type AnswerTimeouts, callService, refusalText, startDeadline } from '../service/call-service';
 import { ServiceFault } from '../service/service-fault';
 import { type Exchange, mayChange, watchExchanges } from './exchanges';
 import type { KnownSecrets } from './known-secrets';

@@ -1,6 +1,13 @@
 import { type AiSdkCallOptions, type AiSdkFetch, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
 import { ApiCallError, callApi, sdkError } from '../activities/emulator-model';
-import { closed, type RawRequest, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import {
+  closed,
+  type RawRequest,
+  type RawServer,
+  reply,
+  replyJson,
+  startRawServer,
+} from '../service/raw-server';
 import { closeServices, FOX, faultOf, KEY, keepOpen, modelOf, serviceOf } from './models';
 
 afterEach(closeServices);
