@@ -19,8 +19,8 @@ interface ReadingLimits extends Pick<ServiceCall, 'signal' | 'secrets'> {
 }
 
 /**
- * Reads an answer, and lets one large one at a time into the process. An encoded one has to be small when it is decoded: nobody
- * was asked for an encoding, and videos hardly get smaller by one.
+ * Reads an answer, and lets one large one at a time into the process. An encoded one has to be small when it is decoded: no
+ * encoding was asked for, and videos hardly get smaller by one.
  */
 export async function readAnswer(
   answer: Dispatcher.ResponseData,
