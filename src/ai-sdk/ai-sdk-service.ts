@@ -4,6 +4,7 @@ import { isTainted, redact } from '../contract/redact';
 import { HIDDEN } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import type { VideoSize } from '../contract/video-size';
+import { MAX_ANSWER_BYTES } from '../service/call-service';
 import { createDownloadRules, createVideoConnector } from '../service/download-rules';
 import type { TaskReading, VideoService } from '../service/http-video-service';
 import { openVideo, type VideoSource } from '../service/open-video';
@@ -14,6 +15,7 @@ import { DEFAULT_TIMEOUTS, type ServiceTimeouts } from '../service/service-optio
 import { callOptionsOf, needsImageBytes, optionsKeyOf, withOptions } from './call-options';
 import { fetchImage } from './fetch-image';
 import { KnownSecrets } from './known-secrets';
+import { LARGEST_ANSWER_BYTES } from './large-answers';
 import { ModelCall, type RequestGuard, usesFetch } from './model-call';
 import { type OperationStorage, Operations } from './operations';
 import {
@@ -73,10 +75,6 @@ export function aiSdkService(
   return new AiSdkService(model, options);
 }
 
-/** An answer to a poll may have the video in it. */
-const LARGEST_POLL_BYTES = 512 * 1024 * 1024;
-const LARGEST_START_BYTES = 1024 * 1024;
-
 /** A model that only generates has this long to say that it does not like the answer to its POST. */
 const REJECT_WITHIN_MS = 5_000;
 
@@ -126,8 +124,10 @@ class AiSdkService implements VideoService {
     // Which of the two a model needs is known once it is made.
     let guard: RequestGuard = guardOnce;
     const call = this.begin('submit', (sent) => guard(sent));
-    const model = await this.modelOf(call);
-    const callOptions = await this.callOptions(request, model, idempotencyKey);
+    const { model, callOptions } = await call.prepare(async () => {
+      const made = await this.modelOf(call);
+      return { model: made, callOptions: await this.callOptions(request, made, idempotencyKey) };
+    });
     const facts = () => this.factsOf(call, request);
     const limitMs = this.timeouts.exchange.submit;
     if (model.doStart) {
@@ -198,7 +198,7 @@ class AiSdkService implements VideoService {
     const operation = await this.operations.ofTask(taskId);
     let guard: RequestGuard = guardNothing;
     const call = this.begin('poll', (sent) => guard(sent));
-    const model = await this.modelOf(call);
+    const model = await call.prepare(() => this.modelOf(call));
     const generate = new GeneratePoll(operation);
     if (model.doStatus === undefined) guard = generate.guard;
     try {
@@ -252,7 +252,7 @@ class AiSdkService implements VideoService {
       source: this.source,
       dispatcher: isSubmit ? this.freshConnections : this.keepAlive,
       timeouts: this.timeouts[kind],
-      mostBytes: isSubmit ? LARGEST_START_BYTES : LARGEST_POLL_BYTES,
+      mostBytes: isSubmit ? MAX_ANSWER_BYTES : LARGEST_ANSWER_BYTES,
       secrets: this.secrets,
       guard,
     });
@@ -260,10 +260,10 @@ class AiSdkService implements VideoService {
 
   private async modelOf(call: ModelCall): Promise<AiSdkVideoModel> {
     const model = await call.model();
-    this.named = addressOf(model);
     const problem =
       whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
     if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });
+    this.named = addressOf(model);
     return model;
   }
 
@@ -323,13 +323,17 @@ const GIVE_FETCH =
 
 /** Why a model cannot be used; undefined when it can. */
 function whyUnusable(model: AiSdkVideoModel): string | undefined {
-  const { provider = '', modelId = '', doStart, doStatus, doGenerate } = Object(model);
+  const { provider, modelId, doStart, doStatus, doGenerate } = Object(model);
+  if (!isName(provider) || !isName(modelId))
+    return 'what was made is no video model of the AI SDK: it has no provider or no modelId';
   const named = `the model ${provider}/${modelId}`;
   if (/^prodia\b/.test(provider))
     return `${named} answers its one request with the video itself, so a lost answer loses the video`;
   if ((doStart && doStatus) || (!doStart && doGenerate)) return undefined;
   return `${named} is no video model of the AI SDK: it has neither doStart and doStatus nor doGenerate`;
 }
+
+const isName = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 const needsFetch = ({ doStart }: AiSdkVideoModel): boolean => doStart === undefined;
 

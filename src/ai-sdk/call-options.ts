@@ -1,6 +1,9 @@
 import type { VideoRequest } from '../contract/request';
 import { sizeText, type VideoSize } from '../contract/video-size';
 import { isObject } from '../service/answer-paths';
+import { ServiceFault } from '../service/service-fault';
+import { messageOf } from './sdk-errors';
+import { unescapeBytes } from './unescape-bytes';
 import type { AiSdkCallOptions, AiSdkFile, AiSdkProviderOptions, JsonValue } from './video-model-types';
 
 type Resolution = NonNullable<VideoRequest['resolution']>;
@@ -64,7 +67,7 @@ export function callOptionsOf(
 ): AiSdkCallOptions {
   const { prompt, resolution, aspect_ratio: aspectRatio, duration, seed, image_url: image } = request;
   const { optionsKey, takesResolutionName, sizes } = ruleOf(provider);
-  const own = size?.(request);
+  const own = sizeBy(size, request);
   const takesName = takesResolutionName && own === undefined && resolution !== undefined;
   const fields = Object.entries(request).filter(([name]) => requestFields.includes(name));
   return {
@@ -84,6 +87,14 @@ export function callOptionsOf(
       ...Object.fromEntries(fields.map(([name, value]) => [name, asJson(value)])),
     }),
   };
+}
+
+function sizeBy(size: CallOptionRules['size'], request: VideoRequest): VideoSize | undefined {
+  try {
+    return size?.(request);
+  } catch (error) {
+    throw new Error(`the option size of aiSdkService failed: ${messageOf(error)}`);
+  }
 }
 
 /** Adds options of one provider to those of all. */
@@ -112,11 +123,19 @@ function imageOf(url: string): AiSdkFile {
   const [, mediaType = '', parameters = '', data = ''] = DATA_URL.exec(url) ?? [];
   if (mediaType === '') return { type: 'url', url };
   const isBase64 = /;base64$/i.test(parameters);
-  return {
-    type: 'file',
-    mediaType,
-    data: isBase64 ? data : Buffer.from(decodeURIComponent(data)).toString('base64'),
-  };
+  return { type: 'file', mediaType, data: isBase64 ? data : base64Of(data) };
+}
+
+const STRAY_PERCENT = /%(?![0-9a-f]{2})/i;
+
+/** A request with a damaged image stays what it is, so no attempt could send it. */
+function base64Of(escaped: string): string {
+  if (STRAY_PERCENT.test(escaped)) {
+    throw new ServiceFault('refused', {
+      message: 'image_url is a data URL with a % that two hexadecimal digits do not follow',
+    });
+  }
+  return unescapeBytes(escaped).toString('base64');
 }
 
 /** What came from JSON is JSON; anything else is left out. */

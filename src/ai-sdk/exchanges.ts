@@ -51,7 +51,18 @@ function watchUndici(): void {
     exchange.isSent = true;
   });
   onRequest('undici:request:headers', (exchange, message) => {
-    const status: unknown = Reflect.get(Object(Reflect.get(message, 'response')), 'statusCode');
-    if (typeof status === 'number') exchange.status = status;
+    const { statusCode, headers }: Record<string, unknown> = Object(Reflect.get(message, 'response'));
+    if (typeof statusCode !== 'number') return;
+    exchange.status = statusCode;
+    exchange.headers = headersIn(headers);
   });
+}
+
+/** undici reports names and values in turn, as the bytes that came. */
+function headersIn(raw: unknown): RetryHeaders {
+  const texts = Array.isArray(raw) ? raw.map(String) : [];
+  const pairs = texts.flatMap((name, index) =>
+    index % 2 === 0 ? [[name.toLowerCase(), texts[index + 1] ?? '']] : [],
+  );
+  return Object.fromEntries(pairs);
 }

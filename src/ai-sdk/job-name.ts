@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { JobInput } from '../contract/job';
+import { DEFAULT_SCOPE, type JobScope } from './job-scope';
 import type { ModelJobOptions } from './model-options';
 import type { ModelCall } from './video-model-v4';
 
@@ -14,7 +15,9 @@ export function jobNameOf(
   call: Pick<ModelCall, 'headers'>,
   { name, fresh }: Pick<ModelJobOptions, 'name' | 'fresh'>,
   input: JobInput,
+  { prefix }: JobScope = DEFAULT_SCOPE,
 ): string {
+  const idOf = (parts: readonly unknown[]) => prefix + digestOf(parts);
   if (name !== undefined) return name;
   const key = idempotencyKeyIn(call.headers);
   if (key !== undefined && !KEY_OF_AI.test(key)) return idOf(['key', key]);
@@ -36,9 +39,9 @@ function freshIdOf(call: object): string {
   return id;
 }
 
-/** Another form of this id would have every call pay again that is repeated after an update of this package. */
-function idOf(parts: readonly unknown[]): string {
-  return `ai-sdk-${createHash('sha256').update(sorted(parts)).digest('hex').slice(0, 32)}`;
+/** Another form of it would have every call pay again that is repeated after an update of this package. */
+function digestOf(parts: readonly unknown[]): string {
+  return createHash('sha256').update(sorted(parts)).digest('hex').slice(0, 32);
 }
 
 /** JSON with the names in order: how a program writes its options down makes no difference. */

@@ -1,17 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { redact } from '../contract/redact';
-import {
-  type AnswerTimeouts,
-  bodyBytes,
-  callService,
-  MAX_ANSWER_BYTES,
-  refusalText,
-  startDeadline,
-} from '../service/call-service';
+import { type AnswerTimeouts, callService, refusalText, startDeadline } from '../service/call-service';
 import { ServiceFault } from '../service/service-fault';
 import { type Exchange, mayChange, watchExchanges } from './exchanges';
 import type { KnownSecrets } from './known-secrets';
+import { type AnswerBody, readAnswer } from './large-answers';
 import { headersOf, messageOf } from './sdk-errors';
 import type { AiSdkFetch, AiSdkModelSource, AiSdkVideoModel } from './video-model-types';
 
@@ -38,6 +32,7 @@ export class ModelCall {
   /** What undici reported: all of it, without the bodies. */
   private readonly seen: Exchange[] = [];
   private made: AiSdkVideoModel | undefined;
+  private readonly ended = new AbortController();
   private onAnswered: () => void = () => undefined;
   /** Resolves when a request that may change something got a good answer. */
   readonly answered = new Promise<void>((resolve) => {
@@ -66,6 +61,17 @@ export class ModelCall {
     }
   }
 
+  /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so it is no lost submit. */
+  async prepare<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ServiceFault) throw error;
+      const message = `the call of the model could not be prepared: ${messageOf(error)}`;
+      throw new ServiceFault('not-sent', { message: redact(message, this.options.secrets.all) });
+    }
+  }
+
   /** Runs the model within a time, and watches what it sends. */
   async run<T>(
     limitMs: number,
@@ -77,6 +83,7 @@ export class ModelCall {
       return await watchExchanges(this.seen, () => settleWith(signal, work));
     } finally {
       lift();
+      this.ended.abort();
     }
   }
 
@@ -90,7 +97,9 @@ export class ModelCall {
     const url = new URL(request.url);
     const headers = { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' };
     const secrets = known.ofRequest(url, headers);
-    const body = new Uint8Array(await request.arrayBuffer());
+    const sentBody = new Uint8Array(await request.arrayBuffer());
+    // A call without a request counts as unsent, and is repeated: none may follow after its end.
+    if (this.ended.signal.aborted) throw new ServiceFault('not-sent', { message: 'the call has ended' });
     // Whoever stops waiting for it before it ends must not take it for unsent.
     const exchange: Exchange = { method, isSent: true };
     this.own.push(exchange);
@@ -102,20 +111,21 @@ export class ModelCall {
         origin: url.origin,
         path: url.pathname + url.search,
         headers,
-        ...(body.length > 0 && { body }),
+        ...(sentBody.length > 0 && { body: sentBody }),
         signal,
         secrets,
       });
       const { statusCode: status } = answer;
       exchange.status = status;
       exchange.headers = headersOf(answer.headers);
-      const whole =
+      const callEnded = this.ended.signal;
+      const body: AnswerBody =
         status > 299
-          ? Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets }))
-          : await bodyBytes(answer, { signal, secrets }, mostBytes);
-      if (whole.length <= MAX_ANSWER_BYTES) exchange.body = whole.toString('utf8');
+          ? { whole: Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets })) }
+          : await readAnswer(answer, { signal, secrets, mostBytes, callEnded });
+      if ('whole' in body) exchange.body = body.whole.toString('utf8');
       if (mayChange(exchange) && status <= 299) this.onAnswered();
-      return asResponse(answer, whole);
+      return asResponse(answer, 'whole' in body ? body.whole : notingFault(body.chunks, exchange));
     } catch (error) {
       if (error instanceof ServiceFault) exchange.fault = error;
       // An abort may come at any time, so the request may have left.
@@ -123,6 +133,16 @@ export class ModelCall {
       throw error;
     }
   };
+}
+
+/** What a model makes of an answer that breaks off is its own matter. What it was is read from the exchange. */
+async function* notingFault(chunks: AsyncGenerator<Buffer>, exchange: Exchange): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    if (error instanceof ServiceFault) exchange.fault = error;
+    throw error;
+  }
 }
 
 /** Whether a model was given this `fetch`: models of the AI SDK keep it in their `config`. */
@@ -171,12 +191,15 @@ const WITHOUT_BODY = [204, 205, 304];
 /** These describe the bytes as they came, which are decoded by now. */
 const OF_CONNECTION = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
 
-function asResponse({ statusCode, headers }: Dispatcher.ResponseData, body: Buffer): Response {
+function asResponse(
+  { statusCode, headers }: Dispatcher.ResponseData,
+  body: Buffer | AsyncGenerator<Buffer>,
+): Response {
   const kept = Object.entries(headers).filter(([name]) => !OF_CONNECTION.includes(name.toLowerCase()));
   const answer = new Headers();
   for (const [name, value] of kept) for (const one of [value ?? []].flat()) answer.append(name, one);
   try {
-    const content = WITHOUT_BODY.includes(statusCode) ? null : new Uint8Array(body);
+    const content = WITHOUT_BODY.includes(statusCode) ? null : body;
     return new Response(content, { status: statusCode, headers: answer });
   } catch {
     // A status such as 799 is none that a Response can have. What it means is read from the exchange.

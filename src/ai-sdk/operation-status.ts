@@ -4,16 +4,21 @@ import { isWorkflowId } from '../contract/input-rules';
 import { describeDecisionCommands } from '../contract/lost-submit';
 import type { JobOverview } from '../contract/overview';
 import { isVideoFailure } from '../contract/video-failure';
+import { isInScope, type JobScope } from './job-scope';
 import type { EndedJob, FailedJob } from './model-metadata';
 import { refused } from './model-options';
 import { MOST_VIDEOS_PER_CALL } from './prepare-call';
 import type { ModelMetadata, ModelWarning } from './video-model-v4';
 
-/** Programs keep operations for days, in places where anybody may write. */
-export function readOperation(operation: unknown): string[] {
-  const names = Array.isArray(operation) ? operation : [operation];
-  const isOurs = names.length > 0 && names.length <= MOST_VIDEOS_PER_CALL && names.every(isWorkflowId);
-  if (isOurs) return names;
+/**
+ * Programs keep operations for days, in places where anybody may write. A job outside the scope is refused without a look: it
+ * may be somebody else's.
+ */
+export function readOperation(operation: unknown, scope: JobScope): string[] {
+  const names: unknown[] = Array.isArray(operation) ? operation : [operation];
+  const ours = names.filter(isWorkflowId).filter((name) => isInScope(scope, name));
+  const areAllOurs = ours.length > 0 && ours.length === names.length && ours.length <= MOST_VIDEOS_PER_CALL;
+  if (areAllOurs) return ours;
   throw refused('the operation is not one of this model: pass on what experimental_startVideo returned');
 }
 

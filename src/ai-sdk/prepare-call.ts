@@ -3,6 +3,7 @@ import type { JobInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
 import type { CheckedImage } from '../storage';
 import { jobNameOf } from './job-name';
+import { checkName, DEFAULT_SCOPE, type JobScope } from './job-scope';
 import { type ModelJobOptions, PROVIDER, readOptions, refused } from './model-options';
 import { requestOfCall } from './request-of-call';
 import type { ModelCall, ModelWarning } from './video-model-v4';
@@ -24,6 +25,7 @@ export interface PreparedCall {
 export function prepareCall(
   call: ModelCall & { webhookUrl?: string | undefined },
   defaults: Omit<ModelJobOptions, 'name'> | undefined,
+  { scope = DEFAULT_SCOPE, isAskedLater = false }: { scope?: JobScope; isAskedLater?: boolean } = {},
 ): PreparedCall {
   const {
     name,
@@ -32,6 +34,7 @@ export function prepareCall(
     cancelOnAbort = false,
     ...options
   } = readOptions(defaults, call.providerOptions?.[PROVIDER]);
+  checkName(scope, name, { isAskedLater });
   const { request, image, warnings } = requestOfCall(call);
   const { webhookUrl } = call;
   const job = { ...(webhookUrl !== undefined && { callbackUrl: webhookUrl }), ...options };
@@ -41,7 +44,7 @@ export function prepareCall(
   const { input } = parsed;
   return {
     input,
-    names: namesOf(jobNameOf(call, { name, fresh }, input), countOf(call.n, input)),
+    names: namesOf(jobNameOf(call, { name, fresh }, input, scope), countOf(call.n, input)),
     ...(image && { image }),
     warnings,
     cancelOnAbort,

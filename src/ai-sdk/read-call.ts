@@ -19,6 +19,7 @@ import {
 } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
 import { type Exchange, mayChange } from './exchanges';
+import { isOutcomeOfFal, refusesSubmit } from './outcome-signs';
 import { answerOf, beforeRequest, hadNoConnection, isSdkError, messageOf, networkCode } from './sdk-errors';
 
 /** What is needed to understand how a call of a model ended. */
@@ -137,19 +138,16 @@ function trace(
   return traceAnswer({ status, headers, receivedAtMs: Date.now(), body, request }, rules);
 }
 
-/** Statuses of a poll that are about the call and not about the task, whatever a model makes of them. */
-function isAboutCall(status: number, { profile }: CallFacts): boolean {
-  if (isGood(status) || profile.refusals?.failed?.includes(status)) return false;
-  return !REFUSED_TASK_STATUSES.includes(status);
-}
-
-/** fal sends one of these with the outcome of a task, whatever the status is: a task that took too long is a 504. */
-const OUTCOME_HEADERS = ['x-fal-error-type', 'x-fal-retryable'];
-/** Nobody but the gateway before the queue answers with these. */
-const NO_OUTCOME = [401, 403, 404, 429];
-
-function isOutcome({ status = 0, headers = {} }: Partial<Exchange> = {}): boolean {
-  return !NO_OUTCOME.includes(status) && OUTCOME_HEADERS.some((name) => Object.hasOwn(headers, name));
+/**
+ * Whether an answer other than 2xx to a poll is the end of its task, as for a service that is called directly, or by what fal
+ * says. In doubt it is a fault of the poll: the task is paid for.
+ */
+function endsTask(answer: ServiceAnswer, exchange: Exchange | undefined, facts: CallFacts): boolean {
+  const { status } = answer;
+  if (facts.profile.refusals?.failed?.includes(status)) return true;
+  if (exchange && isOutcomeOfFal(exchange)) return true;
+  if (!REFUSED_TASK_STATUSES.includes(status)) return false;
+  return trace(answer, facts).refusedContent?.isCertain === true || refusesSubmit(exchange);
 }
 
 /** HTTP's own words for a status: models repeat them when the answer has none. */
@@ -173,8 +171,9 @@ export function failedTask(text: string, facts: CallFacts): TaskReading {
   const last = facts.exchanges.at(-1);
   if (last?.fault && last.fault.kind !== 'answered') throw last.fault;
   const status = last?.status ?? PHRASES.get(text.trim().toLowerCase());
-  if (status !== undefined && isAboutCall(status, facts) && !isOutcome(last)) {
-    throw refusal('poll', { status, headers: last?.headers ?? {}, body: last?.body ?? text }, facts);
+  if (status !== undefined && !isGood(status)) {
+    const answer = { status, headers: last?.headers ?? {}, body: last?.body ?? text };
+    if (!endsTask(answer, last, facts)) throw refusal('poll', answer, facts);
   }
   if (status === undefined && /^Cannot connect to API\b/.test(text)) {
     throw new ServiceFault('cut', { message: redact(text, facts.secrets) });
@@ -191,7 +190,7 @@ const UNREAD_ANSWER = /^(Invalid JSON response|Failed to process (successful|err
 /** What a poll means whose model threw an error: some do so for a task that failed. */
 export function pollThatThrew(error: unknown, facts: CallFacts): TaskReading {
   if (error instanceof ServiceFault) throw error;
-  const { secrets, profile } = facts;
+  const { secrets } = facts;
   const last = facts.exchanges.at(-1);
   if (last?.fault && last.fault.kind !== 'answered') throw last.fault;
   const told = answerOf(error);
@@ -204,9 +203,7 @@ export function pollThatThrew(error: unknown, facts: CallFacts): TaskReading {
   const answer = answerIn({ method: 'GET', isSent: true, ...last, status }, error);
   if (!isGood(status)) {
     const shown = answer ?? { status, headers: {}, body: text };
-    const { refusedContent } = trace(shown, facts);
-    const isRefusedTask = refusedContent?.isCertain && REFUSED_TASK_STATUSES.includes(status);
-    if (isRefusedTask || profile.refusals?.failed?.includes(status)) return failedReading(text, facts);
+    if (endsTask(shown, last, facts)) return failedReading(text, facts);
     throw refusal('poll', shown, facts);
   }
   if (isSdkError(error) && told === undefined) return readWords(error, facts);

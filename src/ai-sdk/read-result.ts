@@ -3,6 +3,7 @@ import { redact, type Secrets } from '../contract/redact';
 import { isObject } from '../service/answer-paths';
 import type { RetryHeaders } from '../service/read-values';
 import { headersOf } from './sdk-errors';
+import { unescapeBytes } from './unescape-bytes';
 
 /** More would fill the result of a job. */
 const MOST_WARNINGS = 20;
@@ -96,9 +97,7 @@ function readLink(url: string): ReadVideo {
   const [start] = DATA_URL_START.exec(url) ?? [];
   if (start !== undefined) {
     const data = url.slice(start.length);
-    return asBytes(
-      /;base64,$/i.test(start) ? Buffer.from(data, 'base64') : Buffer.from(unescapeBytes(data), 'latin1'),
-    );
+    return asBytes(/;base64,$/i.test(start) ? Buffer.from(data, 'base64') : unescapeBytes(data));
   }
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { kind: 'link', url };
   const [scheme = ''] = url.split(':');
@@ -109,9 +108,6 @@ function readLink(url: string): ReadVideo {
         why: `the link to the video begins with ${cleanText(scheme, 20)}:, from which nothing can be downloaded`,
       };
 }
-
-const unescapeBytes = (data: string): string =>
-  data.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 
 function asBytes(bytes: Uint8Array): ReadVideo {
   return bytes.length === 0 ? { kind: 'none' } : { kind: 'bytes', bytes };

@@ -7,6 +7,7 @@ import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { createStorage, storeImage, type VideoStorage } from '../storage';
 import { toCallError } from './call-error';
 import { DEFAULT_MAX_VIDEO_BYTES, DELIVERIES, type Delivery, deliver } from './deliver-video';
+import { readScope } from './job-scope';
 import { type EndedJob, type FailedJob, metadataOf, warningsOf } from './model-metadata';
 import { type ModelJobOptions, PROVIDER } from './model-options';
 import { pendingStatus, readOperation, statusOfJobs } from './operation-status';
@@ -32,6 +33,12 @@ export interface VideoModelOptions {
   env?: Environment;
   /** Options for each job. `providerOptions.videogen` of a call goes before them. */
   job?: Omit<ModelJobOptions, 'name'>;
+  /**
+   * How the workflow ids of this model begin, such as `shop-`: names of calls have to begin so, and only such jobs are handed
+   * over by their operation. Models whose scopes differ never see each other's jobs. Default: `ai-sdk-`, and any name for calls
+   * that wait for their video.
+   */
+  scope?: string;
   /** Where the workers store videos. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
   /** How videos are handed over. Default: `bytes`. */
@@ -74,6 +81,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
   if (!DELIVERIES.includes(delivery)) {
     throw new ConfigError(`The option delivery must be one of ${DELIVERIES.join(', ')}.`);
   }
+  const scope = readScope(options.scope);
   const connection = connectOnce(options);
   const storage = () => options.storage ?? createStorage(readStorageConfig(env));
   const response = (): ModelResponse => ({ timestamp: new Date(), modelId, headers: undefined });
@@ -103,7 +111,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doGenerate: (call) =>
       asCall(call.abortSignal, async () => {
-        const prepared = prepareCall(call, defaults);
+        const prepared = prepareCall(call, defaults, { scope });
         const starting = start(prepared);
         const waiting = starting.then(endsOf);
         try {
@@ -117,7 +125,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doStart: (call) =>
       asCall(call.abortSignal, async () => {
-        const prepared = prepareCall(call, defaults);
+        const prepared = prepareCall(call, defaults, { scope, isAskedLater: true });
         const starting = start(prepared);
         if (prepared.cancelOnAbort) {
           // The call goes on in `ai`, which asks for the status: its signal is what tells that nobody wants the video.
@@ -137,7 +145,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doStatus: ({ operation, abortSignal }) =>
       asCall(abortSignal, async () => {
-        const names = readOperation(operation);
+        const names = readOperation(operation, scope);
         const looking = connection.client().then((client) => statusOfJobs(client, names));
         const status = await unlessAborted(looking, abortSignal);
         switch (status.state) {

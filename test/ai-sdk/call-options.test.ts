@@ -95,6 +95,8 @@ test('a link to an image stays a link, and a data URL becomes its bytes', async 
   expect(link.image).toEqual({ type: 'url', url: 'https://example.com/fox.png' });
   const data = await askedFor({ ...FOX, image_url: 'data:image/png;base64,iVBORw0K' });
   expect(data.image).toEqual({ type: 'file', mediaType: 'image/png', data: 'iVBORw0K' });
+  const escaped = await askedFor({ ...FOX, image_url: 'data:image/png,%89PNG%0d%0A' });
+  expect(escaped.image).toEqual(data.image);
 });
 
 describe('models of Google, which leave links to images out,', () => {

@@ -1,3 +1,4 @@
+import { readScope } from '../../src/ai-sdk/job-scope';
 import { prepareCall } from '../../src/ai-sdk/prepare-call';
 import type { ModelCall } from '../../src/ai-sdk/video-model-v4';
 import { callOf } from './model-call';
@@ -54,6 +55,22 @@ describe('the name of a call', () => {
     );
     expect(keyed('order-17')).not.toEqual(keyed('order-18'));
     expect(keyed('')).toEqual(prepared().names);
+  });
+
+  test('begins with the scope of the model, and so must a name of the caller', () => {
+    const scope = readScope('shop-');
+    const named = (name?: string) =>
+      prepareCall(callOf({ providerOptions: { videogen: { ...(name && { name }) } } }), {}, { scope }).names;
+    expect(named()).toEqual(prepared().names.map((name) => name.replace(/^ai-sdk-/, 'shop-')));
+    expect(named('shop-order-17')).toEqual(['shop-order-17']);
+    expect(() => named('blog-order-17')).toThrow(/must begin with the scope of videoModel, shop-/);
+    expect(() => readScope('')).toThrow(/scope must be text of 1 to 100 characters/);
+  });
+
+  test('without a scope may be any, unless the job is asked about later', () => {
+    const call = callOf({ providerOptions: { videogen: { name: 'order-17' } } });
+    expect(prepareCall(call, {}).names).toEqual(['order-17']);
+    expect(() => prepareCall(call, {}, { isAskedLater: true })).toThrow(/give videoModel a scope/);
   });
 
   test('is new with fresh for each call, and the same when ai repeats one', () => {

@@ -1,6 +1,9 @@
+import { type AiSdkFetch, type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
 import { readingRules } from '../../src/service';
-import { ApiCallError, sdkError } from '../activities/emulator-model';
-import { closeServices, faultOf, serviceOf } from './models';
+import type { TaskReading } from '../../src/service/http-video-service';
+import { ApiCallError, callApi, sdkError } from '../activities/emulator-model';
+import { replyJson, startRawServer } from '../service/raw-server';
+import { closeServices, faultOf, keepOpen, modelOf, serviceOf } from './models';
 
 afterEach(closeServices);
 
@@ -79,6 +82,78 @@ describe('an error that is about the poll and not about the task', () => {
     ['Cannot connect to API: other side closed', { kind: 'cut' }],
   ])('does not fail the task, although the model says status error: %s', async (error, fault) => {
     expect(await faultOf(poll(() => ({ status: 'error', error })))).toMatchObject(fault);
+  });
+});
+
+describe('an answer with 400, 422 or 451 that a model calls a failed task', () => {
+  interface Answer {
+    status: number;
+    headers?: Record<string, string>;
+    body: unknown;
+  }
+  const REFUSED_FIELD = { loc: ['body', 'duration'], msg: 'Input should be 4s', type: 'literal_error' };
+
+  async function pollAnswered(
+    { status, headers, body }: Answer,
+    {
+      byItself = false,
+      method = 'GET',
+      ...options
+    }: AiSdkServiceOptions & { byItself?: boolean; method?: string } = {},
+  ): Promise<TaskReading> {
+    const server = await startRawServer((request) => replyJson(request, body, { status, headers }));
+    const modelWith = (fetch?: AiSdkFetch) => ({
+      ...modelOf({
+        status: () =>
+          callApi(server.url, { method, fetch }).catch((error: Error) => ({
+            status: 'error',
+            error: error.message,
+          })),
+      }),
+      ...{ config: { fetch } },
+    });
+    const service = keepOpen(aiSdkService(byItself ? modelWith() : ({ fetch }) => modelWith(fetch), options));
+    try {
+      return await service.poll('task-1');
+    } finally {
+      await closeServices();
+      await server.close();
+    }
+  }
+
+  test.each([400, 422, 451])(
+    'is about the poll if %d says nothing more, as without a model',
+    async (status) => {
+      const answer = { status, body: { detail: 'Unprocessable Entity' } };
+      const fault = { kind: 'answered', status };
+      expect(await faultOf(pollAnswered(answer))).toMatchObject(fault);
+      expect(await faultOf(pollAnswered(answer, { byItself: true }))).toMatchObject(fault);
+    },
+  );
+
+  test.each([false, true])(
+    'is the end of the task by a header of fal; a model by itself: %s',
+    async (byItself) => {
+      const answer = { status: 422, headers: { 'X-Fal-Retryable': 'false' }, body: { detail: 'no foxes' } };
+      expect((await pollAnswered(answer, { byItself })).task.state).toBe('failed');
+    },
+  );
+
+  test('is the end of the task if it complains of the body of a request, which only the submit has', async () => {
+    const answer = { status: 422, body: { detail: [REFUSED_FIELD] } };
+    expect((await pollAnswered(answer)).task.state).toBe('failed');
+    expect(await faultOf(pollAnswered(answer, { method: 'POST' }))).toMatchObject({ kind: 'answered' });
+  });
+
+  test('is the end of the task if it certainly refuses the content', async () => {
+    const answer = { status: 400, body: { error: { code: 'content_policy_violation', message: 'no' } } };
+    expect(await pollAnswered(answer)).toMatchObject({ task: { state: 'failed' }, refusedContent: {} });
+  });
+
+  test('is the end of the task if the profile says so', async () => {
+    const answer = { status: 422, body: { detail: 'no' } };
+    const profile = { refusals: { failed: [422] } };
+    expect((await pollAnswered(answer, { profile })).task.state).toBe('failed');
   });
 });
 

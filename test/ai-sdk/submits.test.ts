@@ -1,6 +1,13 @@
 import { type AiSdkCallOptions, type AiSdkFetch, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
 import { ApiCallError, callApi, sdkError } from '../activities/emulator-model';
-import { type RawRequest, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
+import {
+  closed,
+  type RawRequest,
+  type RawServer,
+  reply,
+  replyJson,
+  startRawServer,
+} from '../service/raw-server';
 import { closeServices, FOX, faultOf, KEY, keepOpen, modelOf, serviceOf } from './models';
 
 afterEach(closeServices);
@@ -92,6 +99,56 @@ test('an error before the first request has sent nothing, if the model has our f
       });
     },
   );
+});
+
+describe('what fails before the model is asked has sent nothing', () => {
+  const asked = () => {
+    throw new Error('the model was asked');
+  };
+
+  test('an image that cannot be decoded is refused, because it stays what it is', async () => {
+    const request = { ...FOX, image_url: 'data:image/png,%' };
+    expect(await faultOf(serviceOf({ start: asked }).submit(request, KEY))).toEqual({
+      kind: 'refused',
+      message: 'image_url is a data URL with a % that two hexadecimal digits do not follow',
+    });
+  });
+
+  test('a hook of the host that fails is named, and its keys are hidden', async () => {
+    const size = () => {
+      throw new Error(`no size for ${SECRET}`);
+    };
+    const service = serviceOf({ start: asked }, { size, secrets: () => [SECRET] });
+    expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+      kind: 'not-sent',
+      message: expect.stringMatching(/: the option size of aiSdkService failed: no size for …$/),
+    });
+  });
+
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['a model without a name', { doStart: asked, doStatus: asked }],
+  ])('a function that makes %s is told so, with submits and polls', async (_, made) => {
+    // A host without types may return anything.
+    const service = keepOpen(aiSdkService(() => made as AiSdkVideoModel));
+    const fault = { kind: 'not-sent', message: expect.stringContaining('is no video model of the AI SDK') };
+    expect(await faultOf(service.submit(FOX, KEY))).toEqual(fault);
+    expect(await faultOf(service.poll('task-1'))).toEqual(fault);
+  });
+
+  test('anything else that goes wrong while the call is prepared', async () => {
+    const service = serviceOf({ start: asked }, { requestFields: ['style'] });
+    const request = Object.defineProperty({ ...FOX }, 'style', {
+      enumerable: true,
+      get: () => {
+        throw new RangeError('odd');
+      },
+    });
+    expect(await faultOf(service.submit(request, KEY))).toEqual({
+      kind: 'not-sent',
+      message: 'the call of the model could not be prepared: odd',
+    });
+  });
 });
 
 test('an error after the answer is a lost submit, whatever it says', async () => {
@@ -207,6 +264,71 @@ test('a model that does not stop at the end of its time is a lost submit', async
   expect(await faultOf(service.submit(FOX, KEY))).toEqual({
     kind: 'cut',
     message: expect.stringMatching(/^no complete answer within/),
+  });
+});
+
+describe('a model whose request is not answered', () => {
+  /** The fetch of a call and its signal, which a model may pass on or forget. */
+  type Send = (fetch: AiSdkFetch, signal: AbortSignal | undefined) => Promise<unknown>;
+
+  const sendingService = (send: Send) => {
+    const exchange = { submit: 200, poll: 200, video: 200 };
+    return keepOpen(
+      aiSdkService(
+        ({ fetch }) => ({
+          ...modelOf({ start: ({ abortSignal }) => send(fetch, abortSignal) }),
+          ...{ config: { fetch } },
+        }),
+        { timeouts: { exchange } },
+      ),
+    );
+  };
+
+  const atSilentServer = (work: (server: RawServer) => Promise<void>) => atServer(() => undefined, work);
+
+  test('and that gives up by itself is a lost submit of one POST', async () => {
+    await atSilentServer(async ({ url, requests, nextRequest }) => {
+      const giveUp = nextRequest().then(() => Promise.reject(new Error('enough')));
+      const service = sendingService((fetch) => Promise.race([fetch(url, { method: 'POST' }), giveUp]));
+      expect(await faultOf(service.submit(FOX, KEY))).toEqual({ kind: 'cut', message: 'enough' });
+      expect(requests).toHaveLength(1);
+    });
+  });
+
+  test('and that does not stop at the end of its time is a lost submit of one POST', async () => {
+    await atSilentServer(async ({ url, requests, nextRequest }) => {
+      const service = sendingService((fetch) => fetch(url, { method: 'POST' }));
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'cut' });
+      await nextRequest();
+      expect(requests).toHaveLength(1);
+    });
+  });
+
+  test('ends its request with the signal in it', async () => {
+    await atSilentServer(async ({ url, nextRequest }) => {
+      const service = sendingService((fetch, signal) => fetch(new Request(url, { method: 'POST', signal })));
+      const end = nextRequest().then(({ socket }) => closed(socket));
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'cut' });
+      await end;
+    });
+  });
+
+  test('because it comes after the end of its time sends nothing: that submit counts as unsent', async () => {
+    await atSilentServer(async ({ url, requests }) => {
+      let goOn: () => void = () => undefined;
+      const end = new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+      let late: Promise<unknown> = Promise.resolve();
+      const service = sendingService((fetch) => {
+        late = end.then(() => fetch(url, { method: 'POST' })).catch((error: unknown) => error);
+        return late;
+      });
+      expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'not-sent' });
+      goOn();
+      expect(await late).toMatchObject({ message: expect.stringContaining('the call has ended') });
+      expect(requests).toEqual([]);
+    });
   });
 });
 

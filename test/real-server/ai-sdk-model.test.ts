@@ -199,7 +199,7 @@ describe('a call', () => {
 
   test('under a name of another request is refused with the differences', async () => {
     await withModel({}, async ({ model }) => {
-      const providerOptions = { videogen: { name: `fox-${randomUUID()}` } };
+      const providerOptions = { videogen: { name: `ai-sdk-fox-${randomUUID()}` } };
       await model.doGenerate(callOf({ providerOptions }));
       const error = await failureOf(model.doStart(callOf({ providerOptions, duration: 5 })));
       expect(error).toMatchObject({ isRetryable: false, data: { type: 'InvalidRequest' } });
@@ -289,8 +289,8 @@ describe('a call', () => {
 });
 
 test.each<[unknown, string]>([
-  ['no-such-job', 'Temporal has no video job no-such-job'],
-  [['no-such-job', 'nor-this'], 'Temporal has no video job no-such-job'],
+  ['ai-sdk-no-such-job', 'Temporal has no video job ai-sdk-no-such-job'],
+  [['ai-sdk-no-such-job', 'ai-sdk-nor-this'], 'Temporal has no video job ai-sdk-no-such-job'],
 ])('the status of %j, which Temporal does not have, is an error', async (operation, sentence) => {
   const model = videoModel({ client: env.videos });
   expect(await model.doStatus({ operation })).toMatchObject({
@@ -299,7 +299,7 @@ test.each<[unknown, string]>([
   });
 });
 
-test.each([[{ jobId: 7 }], [[]], [''], [null]])(
+test.each([[{ jobId: 7 }], [[]], [''], [null], ['order-17'], [['ai-sdk-1', 'order-17']]])(
   'the operation %j is refused as not ours',
   async (operation) => {
     const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
@@ -309,6 +309,25 @@ test.each([[{ jobId: 7 }], [[]], [''], [null]])(
     });
   },
 );
+
+test('a job is handed over by the models of its scope alone, under the id of the call or a name', async () => {
+  await inWorld(env, SOON, async ({ videos: client, storageFolder }) => {
+    const storage = createFileStorage(storageFolder);
+    const shop = videoModel({ client, storage, scope: 'shop-' });
+    const others = [videoModel({ client, storage, scope: 'blog-' }), videoModel({ client, storage })];
+    const call = callOf({ prompt: newPrompt() });
+    const name = `shop-${randomUUID()}`;
+    const named = callOf({ prompt: newPrompt(), providerOptions: { videogen: { name } } });
+    const operations = [(await shop.doStart(call)).operation, (await shop.doStart(named)).operation];
+    expect(operations).toEqual([expect.stringMatching(/^shop-[0-9a-f]{32}$/), name]);
+    for (const operation of operations) {
+      await client.handle(String(operation)).result();
+      expect(await shop.doStatus({ operation })).toMatchObject({ status: 'completed' });
+      for (const other of others)
+        expect(String(await failureOf(other.doStatus({ operation })))).toContain('not one of this model');
+    }
+  });
+});
 
 test("the model takes a client of Temporal's with a task queue, and no queue beside a client of ours", async () => {
   await inWorld(env, SOON, async ({ taskQueue, storageFolder }) => {
@@ -330,6 +349,6 @@ test('a server that cannot be reached is an error that ai repeats, and the next 
     message: expect.stringContaining('Temporal cannot be reached at 127.0.0.1:1'),
   });
   elsewhere.TEMPORAL_ADDRESS = env.temporal.address;
-  expect(await lonelyModel.doStatus({ operation: 'no-such-job' })).toMatchObject({ status: 'error' });
+  expect(await lonelyModel.doStatus({ operation: 'ai-sdk-no-such-job' })).toMatchObject({ status: 'error' });
   await lonelyModel.close();
 });

@@ -91,12 +91,8 @@ test.each(WITHOUT_OUR_FETCH)(
   },
 );
 
-/**
- * fal answers with a 4xx when a task has failed, so there such an answer is the end of the task. The operation of Replicate is a
- * link to the service, and the package follows it nowhere else.
- */
+/** The operation of Replicate is a link to the service, and the package follows it nowhere else. */
 const LEFT_OUT: Partial<Record<ProviderName, Fault[]>> = {
-  fal: [422],
   replicate: ['refused', 'reset before bytes', 'reset unread'],
 };
 

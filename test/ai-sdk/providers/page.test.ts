@@ -1,22 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ChildProcesses } from '../../support/child-processes';
 import { blocksOf, readPage } from '../../support/docs-page';
+import { asCommonJs, createProviderProject } from './provider-project';
 import { IMITATIONS, type ImitatedService, startImitatedService } from './servers';
 import { PROVIDER_NAMES, PROVIDERS, type ProviderName, packageOf } from './what-runs';
 
-const ROOT = join(__dirname, '../../..');
 const processes = new ChildProcesses();
 const services: ImitatedService[] = [];
 let folder: string;
 beforeAll(() => {
-  // A project in which this package and those of the providers are installed.
-  folder = mkdtempSync(join(tmpdir(), 'videogen-ai-sdk-page-'));
-  mkdirSync(join(folder, 'node_modules'));
-  symlinkSync(ROOT, join(folder, 'node_modules/temporal-videogen'));
-  symlinkSync(join(ROOT, 'node_modules/@temporalio'), join(folder, 'node_modules/@temporalio'));
-  symlinkSync(join(ROOT, 'test/ai-sdk/node_modules/@ai-sdk'), join(folder, 'node_modules/@ai-sdk'));
+  folder = createProviderProject();
 });
 afterEach(async () => {
   await processes.killAll();
@@ -48,10 +42,8 @@ test('the service in the program of the page submits and polls with the package 
   const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
   const [service = '', worker] = program.split(/^ {2}const \{ connectionOptions/m);
   expect(worker).toContain('Worker.create');
-  // It has no types to take out. The address is all that is changed.
-  const code = service
-    .replace(/^import (.*) from ('.*');$/gm, 'const $1 = require($2);')
-    .replace("model: 'veo3',", `model: 'veo3', baseUrl: '${origin}',`);
+  // The address is all that is changed.
+  const code = asCommonJs(service).replace("model: 'veo3',", `model: 'veo3', baseUrl: '${origin}',`);
   const { taskId } = await printed(
     `${code} ${ASK} console.log(JSON.stringify({ taskId, state: task.state })); } main();`,
     { FAL_API_KEY: apiKey },
