@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent } from 'undici';
-import { isTainted, redact } from '../contract/redact';
-import { HIDDEN } from '../contract/redact-links';
+import { redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import type { VideoSize } from '../contract/video-size';
-import { createDownloadRules, createVideoConnector } from '../service/download-rules';
 import type { TaskReading, VideoService } from '../service/http-video-service';
-import { openVideo, type VideoSource } from '../service/open-video';
+import { openVideo } from '../service/open-video';
 import { readingRules, type ServiceProfile } from '../service/profile';
 import { refusedContentOf } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
@@ -15,7 +12,9 @@ import { callOptionsOf, needsImageBytes, optionsKeyOf, withOptions } from './cal
 import { fetchImage } from './fetch-image';
 import { KnownSecrets } from './known-secrets';
 import { ModelCall, type RequestGuard, usesFetch } from './model-call';
+import { ModelConnections } from './model-connections';
 import { type OperationStorage, Operations } from './operations';
+import { OwnOrigins } from './own-origins';
 import {
   bodyReading,
   type CallFacts,
@@ -50,8 +49,13 @@ export interface AiSdkServiceOptions {
   timeouts?: Partial<ServiceTimeouts>;
   /** The keys of the provider, to hide them. Only for a model by itself: those of a function are seen. */
   secrets?: () => readonly string[];
-  /** Where operations are kept that are too large for a task id. No provider of today needs it. */
+  /** Where operations are kept that are too large for a task id, or have a signed link in them. */
   storage?: OperationStorage;
+  /**
+   * The addresses of the service, such as `https://api.example.com`: its key goes nowhere else. Only for a model that does not
+   * say it itself, as most do, or whose `fetch` leads it elsewhere.
+   */
+  origins?: readonly string[];
 }
 
 /**
@@ -89,26 +93,27 @@ class AiSdkService implements VideoService {
   private readonly rules;
   private readonly secrets: KnownSecrets;
   private readonly operations: Operations;
-  private readonly videos: VideoSource & { dispatcher: Agent };
-  /** A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot. */
-  private readonly freshConnections: Agent;
-  private readonly keepAlive: Agent;
+  private readonly origins: OwnOrigins;
+  private readonly connections: ModelConnections;
   private named: string | undefined;
 
   constructor(
     private readonly source: AiSdkVideoModel | AiSdkModelSource,
     private readonly options: AiSdkServiceOptions,
   ) {
-    const { profile = {}, requestFields = [], timeouts, secrets = () => [], downloadAllow = [] } = options;
+    const { profile = {}, requestFields = [], timeouts, secrets = () => [] } = options;
     this.profile = { ...profile, requestFields: [...(profile.requestFields ?? []), ...requestFields] };
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...timeouts };
     this.rules = readingRules(profile);
     this.secrets = new KnownSecrets(secrets);
     this.operations = new Operations(options.storage);
-    const connect = { timeout: this.timeouts.connect };
-    this.freshConnections = new Agent({ connect, pipelining: 0 });
-    this.keepAlive = new Agent({ connect });
-    this.videos = this.createVideoSource(downloadAllow);
+    this.origins = new OwnOrigins(options.origins ?? []);
+    this.connections = new ModelConnections({
+      timeouts: this.timeouts,
+      downloadAllow: options.downloadAllow ?? [],
+      secrets: this.secrets,
+      origins: this.origins,
+    });
     if (typeof source !== 'function') this.named = addressOf(source);
   }
 
@@ -137,7 +142,10 @@ class AiSdkService implements VideoService {
         .catch((error: unknown) => {
           throw submitFault(error, facts());
         });
-      return this.started(Reflect.get(Object(started), 'operation'), started, call);
+      const operation: unknown = Reflect.get(Object(started), 'operation');
+      const { doubts, ...task } = await this.started(operation, started, call);
+      const whyForeign = this.connections.whyForeign(operation);
+      return { ...task, doubts: whyForeign === undefined ? doubts : [...doubts, whyForeign] };
     }
     guard = generate.guard;
     return this.startGenerating(model, callOptions, { call, generate, facts, limitMs });
@@ -181,15 +189,13 @@ class AiSdkService implements VideoService {
   }
 
   private async started(operation: unknown, result: unknown, call: ModelCall) {
-    const taskId = await this.operations.toTaskId(operation);
     const secrets = this.secrets.all;
-    if (isTainted(taskId, secrets)) {
-      throw new ServiceFault('unreadable', { message: 'the operation of the model contains a key' });
-    }
+    const { taskId, doubts } = await this.operations.toTaskId(operation, secrets);
     const ignoresFetch = typeof this.source === 'function' && call.own.length === 0;
+    if (ignoresFetch) doubts.push('the function of aiSdkService did not give its fetch to the provider');
     return {
       taskId,
-      doubts: ignoresFetch ? ['the function of aiSdkService did not give its fetch to the provider'] : [],
+      doubts,
       warnings: readWarnings(result, secrets),
     };
   }
@@ -199,8 +205,9 @@ class AiSdkService implements VideoService {
     let guard: RequestGuard = guardNothing;
     const call = this.begin('poll', (sent) => guard(sent));
     const model = await this.modelOf(call);
-    const generate = new GeneratePoll(operation);
+    const generate = new GeneratePoll(operation, (url) => this.origins.add(url));
     if (model.doStatus === undefined) guard = generate.guard;
+    else this.connections.checkOperation(operation);
     try {
       const result = await call.run(this.timeouts.exchange.poll, signal, (abortSignal) =>
         model.doStatus
@@ -233,16 +240,15 @@ class AiSdkService implements VideoService {
     }
   }
 
-  openVideo: VideoService['openVideo'] = (link, opening) => openVideo(link, this.videos, opening);
+  openVideo: VideoService['openVideo'] = (link, opening) => openVideo(link, this.connections.videos, opening);
 
   /** Models of the AI SDK cannot cancel. */
   async cancel(): ReturnType<VideoService['cancel']> {
     return 'not-offered';
   }
 
-  async close(): Promise<void> {
-    const agents = [this.freshConnections, this.keepAlive, this.videos.dispatcher];
-    await Promise.all(agents.map((agent) => agent.destroy()));
+  close(): Promise<void> {
+    return this.connections.close();
   }
 
   private begin(kind: 'submit' | 'poll', guard: RequestGuard): ModelCall {
@@ -250,7 +256,7 @@ class AiSdkService implements VideoService {
     const isSubmit = kind === 'submit';
     return new ModelCall({
       source: this.source,
-      dispatcher: isSubmit ? this.freshConnections : this.keepAlive,
+      route: isSubmit ? this.connections.forSubmit : this.connections.forPoll,
       timeouts: this.timeouts[kind],
       mostBytes: isSubmit ? LARGEST_START_BYTES : LARGEST_POLL_BYTES,
       secrets: this.secrets,
@@ -264,6 +270,7 @@ class AiSdkService implements VideoService {
     const problem =
       whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
     if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });
+    this.origins.learnFrom(model);
     return model;
   }
 
@@ -279,7 +286,7 @@ class AiSdkService implements VideoService {
     const isLink = image?.type === 'url' && needsImageBytes(provider);
     return {
       ...options,
-      ...(isLink && { image: await fetchImage(image.url, this.videos) }),
+      ...(isLink && { image: await fetchImage(image.url, this.connections.videos) }),
       ...(idempotencyHeader !== null && { headers: { [idempotencyHeader]: idempotencyKey } }),
     };
   }
@@ -294,29 +301,7 @@ class AiSdkService implements VideoService {
       ...(request && { request }),
     };
   }
-
-  /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
-  private createVideoSource(downloadAllow: readonly string[]) {
-    const { connect: timeout, video, exchange } = this.timeouts;
-    const redactHost = (hostname: string) => redact(hostname, this.secrets.all, LONGEST_HOST_CHARS) || HIDDEN;
-    const rules = createDownloadRules(NO_HOST, downloadAllow, redactHost);
-    const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
-    return {
-      dispatcher: new Agent({ connect }),
-      base: NO_HOST,
-      rules,
-      serviceHeaders: () => ({}),
-      secrets: () => this.secrets.all,
-      timeouts: video,
-      openWithinMs: exchange.video,
-    };
-  }
 }
-
-const LONGEST_HOST_CHARS = 200;
-
-/** A provider's own address is not known, so no host is trusted like the service itself. RFC 2606 reserves this one. */
-const NO_HOST = new URL('https://model.invalid/');
 
 const GIVE_FETCH =
   'the model has no doStart, so the function of aiSdkService must give its fetch to the provider: ({ fetch }) => createProvider({ fetch }).video(…)';

@@ -23,7 +23,8 @@ export type RequestGuard = (request: { method: string; url: string }) => Respons
 
 export interface ModelCallOptions {
   source: AiSdkVideoModel | AiSdkModelSource;
-  dispatcher: Dispatcher;
+  /** What sends a request. Throws a ServiceFault for one that may not be sent. */
+  route: (url: URL, headers: Record<string, string>) => Dispatcher;
   timeouts: AnswerTimeouts;
   /** Of an answer. */
   mostBytes: number;
@@ -82,7 +83,7 @@ export class ModelCall {
 
   /** For the provider. Sends each request once, with our limits, and notes whether it has left. */
   readonly fetch: AiSdkFetch = async (input, init) => {
-    const { dispatcher, timeouts, mostBytes, secrets: known, guard } = this.options;
+    const { route, timeouts, mostBytes, secrets: known, guard } = this.options;
     const request = new Request(input, init);
     const { method } = request;
     const answered = guard({ method, url: request.url });
@@ -96,7 +97,7 @@ export class ModelCall {
     this.own.push(exchange);
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     try {
-      const answer = await callService(dispatcher, {
+      const answer = await callService(route(url, headers), {
         ...timeouts,
         method: readMethod(method),
         origin: url.origin,
@@ -119,11 +120,13 @@ export class ModelCall {
     } catch (error) {
       if (error instanceof ServiceFault) exchange.fault = error;
       // An abort may come at any time, so the request may have left.
-      exchange.isSent = !(error instanceof ServiceFault && error.kind === 'not-sent');
+      exchange.isSent = !(error instanceof ServiceFault && UNSENT.includes(error.kind));
       throw error;
     }
   };
 }
+
+const UNSENT: readonly ServiceFault['kind'][] = ['not-sent', 'not-allowed'];
 
 /** Whether a model was given this `fetch`: models of the AI SDK keep it in their `config`. */
 export function usesFetch(model: AiSdkVideoModel, fetch: AiSdkFetch): boolean {
