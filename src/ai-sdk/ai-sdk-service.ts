@@ -1,36 +1,27 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import type { VideoSize } from '../contract/video-size';
 import type { TaskReading, VideoService } from '../service/http-video-service';
 import { openVideo } from '../service/open-video';
 import { readingRules, type ServiceProfile } from '../service/profile';
-import { refusedContentOf } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
 import { DEFAULT_TIMEOUTS, type ServiceTimeouts } from '../service/service-options';
-import { callOptionsOf, needsImageBytes, optionsKeyOf, withOptions } from './call-options';
+import { callOptionsOf, needsImageBytes } from './call-options';
 import { fetchImage } from './fetch-image';
+import { pollGenerating, startGenerating } from './generating-model';
 import { KnownSecrets } from './known-secrets';
 import { ModelCall, type RequestGuard, usesFetch } from './model-call';
 import { ModelConnections } from './model-connections';
 import { type OperationStorage, Operations } from './operations';
 import { OwnOrigins } from './own-origins';
-import {
-  bodyReading,
-  type CallFacts,
-  failedTask,
-  pendingReading,
-  pollThatThrew,
-  submitFault,
-} from './read-call';
-import { type ReadStatus, readCompleted, readStatus, readWarnings } from './read-result';
+import { type CallFacts, pollThatThrew, submitFault } from './read-call';
+import { readCompleted, readStatus, readWarnings } from './read-result';
 import { GeneratePoll, GenerateStart, guardNothing, guardStart } from './request-guards';
+import { readingOf, stillGenerating } from './task-of-result';
 import type {
   AiSdkCallOptions,
   AiSdkModelSource,
   AiSdkProviderOptions,
   AiSdkVideoModel,
-  JsonValue,
 } from './video-model-types';
 
 /** Options of aiSdkService. */
@@ -80,12 +71,6 @@ export function aiSdkService(
 /** An answer to a poll may have the video in it. */
 const LARGEST_POLL_BYTES = 512 * 1024 * 1024;
 const LARGEST_START_BYTES = 1024 * 1024;
-
-/** A model that only generates has this long to say that it does not like the answer to its POST. */
-const REJECT_WITHIN_MS = 5_000;
-
-/** Models that only generate wait between their polls. There is one poll a call, so nothing is waited for. */
-const NO_WAIT = { pollIntervalMs: 1, pollTimeoutMs: 600_000 };
 
 class AiSdkService implements VideoService {
   readonly profile: ServiceProfile;
@@ -148,43 +133,7 @@ class AiSdkService implements VideoService {
       return { ...task, doubts: whyForeign === undefined ? doubts : [...doubts, whyForeign] };
     }
     guard = generate.guard;
-    return this.startGenerating(model, callOptions, { call, generate, facts, limitMs });
-  }
-
-  /** The first POST of `doGenerate` is the start, and its answer the operation. */
-  private async startGenerating(
-    model: AiSdkVideoModel,
-    callOptions: AiSdkCallOptions,
-    {
-      call,
-      generate,
-      facts,
-      limitMs,
-    }: { call: ModelCall; generate: GenerateStart; facts: () => CallFacts; limitMs: number },
-  ): ReturnType<VideoService['submit']> {
-    const ended = await call
-      .run(limitMs, undefined, (abortSignal) =>
-        Promise.race([
-          generateOf(model)({ ...withoutWaits(callOptions, model), abortSignal }),
-          call.answered.then(() => sleep(REJECT_WITHIN_MS, undefined, { ref: false })),
-        ]),
-      )
-      .then(
-        () => ({ isTask: true, error: undefined }),
-        (error: unknown) => ({ isTask: generate.hasStopped, error }),
-      );
-    const post = call.own.find(({ method }) => method !== 'GET');
-    const isGood = post?.status !== undefined && post.status >= 200 && post.status <= 299;
-    if (!ended.isTask || !isGood)
-      throw submitFault(ended.error ?? new Error('the model sent no request'), facts());
-    const operation = readJson(post.body);
-    if (operation === undefined) {
-      throw new ServiceFault('unreadable', {
-        status: post.status,
-        message:
-          'the answer to the request of the model is no JSON object, so its task cannot be asked for later',
-      });
-    }
+    const operation = await startGenerating(model, callOptions, { call, generate, facts, limitMs });
     return this.started(operation, {}, call);
   }
 
@@ -210,33 +159,15 @@ class AiSdkService implements VideoService {
     else this.connections.checkOperation(operation);
     try {
       const result = await call.run(this.timeouts.exchange.poll, signal, (abortSignal) =>
-        model.doStatus
-          ? model.doStatus({ operation, abortSignal })
-          : generateOf(model)({ ...withoutWaits(NO_REQUEST, model), abortSignal }),
+        model.doStatus ? model.doStatus({ operation, abortSignal }) : pollGenerating(model, abortSignal),
       );
       const status = model.doStatus ? readStatus(result) : readCompleted(result);
-      return this.readingOf(status, result, this.factsOf(call));
+      return readingOf(status, result, this.factsOf(call));
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof ServiceFault) throw error;
       const facts = this.factsOf(call);
       return generate.hasStopped ? stillGenerating(facts) : pollThatThrew(error, facts);
-    }
-  }
-
-  private readingOf(status: ReadStatus, result: unknown, facts: CallFacts): TaskReading {
-    const { secrets } = facts;
-    switch (status.status) {
-      case 'pending':
-        return pendingReading(facts, status.headers);
-      case 'error':
-        return failedTask(status.error, facts);
-      case 'completed':
-        return finishedTask(status, facts, readWarnings(result, secrets));
-      case 'unreadable': {
-        const message = `the model answers with the status ${redact(status.word, secrets)}`;
-        throw new ServiceFault('unreadable', { message });
-      }
     }
   }
 
@@ -331,78 +262,4 @@ function checkModel(model: AiSdkVideoModel): void {
 /** Names the service in the file of learned times and in bills. */
 function addressOf({ provider, modelId }: AiSdkVideoModel): string {
   return `ai-sdk://${encodeURIComponent(provider)}/${modelId.split('/').map(encodeURIComponent).join('/')}`;
-}
-
-function generateOf(model: AiSdkVideoModel) {
-  const { doGenerate } = model;
-  if (doGenerate === undefined) throw new TypeError('the model has no doGenerate');
-  return (options: AiSdkCallOptions) => doGenerate.call(model, options);
-}
-
-function withoutWaits(options: AiSdkCallOptions, { provider }: AiSdkVideoModel): AiSdkCallOptions {
-  return {
-    ...options,
-    providerOptions: withOptions(options.providerOptions, optionsKeyOf(provider), NO_WAIT),
-  };
-}
-
-/** A poll has no request: what the model would send is answered from the record. */
-const NO_REQUEST: AiSdkCallOptions = {
-  prompt: 'poll',
-  n: 1,
-  aspectRatio: undefined,
-  resolution: undefined,
-  duration: undefined,
-  fps: undefined,
-  seed: undefined,
-  image: undefined,
-  frameImages: undefined,
-  inputReferences: undefined,
-  generateAudio: undefined,
-  providerOptions: {},
-};
-
-function readJson(text: string | undefined): JsonValue | undefined {
-  try {
-    const value: JsonValue = JSON.parse(text ?? '');
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A model that polls again has not understood its answer as an end. Some know only two words for one: ours are more. */
-function stillGenerating(facts: CallFacts): TaskReading {
-  const state = bodyReading(facts)?.task.state;
-  return state === 'failed' || state === 'cancelled'
-    ? failedTask('the task has ended', facts)
-    : pendingReading(facts);
-}
-
-function finishedTask(
-  { video, count }: Extract<ReadStatus, { status: 'completed' }>,
-  facts: CallFacts,
-  warnings: string[],
-): TaskReading {
-  const seen = bodyReading(facts);
-  const refused = seen && refusedContentOf(seen);
-  const word = seen?.task.word || 'completed';
-  const several = count > 1 ? [`the model made ${count} videos, of which the first is kept`] : [];
-  const read = {
-    json: true,
-    serviceMessage: {},
-    doubts: refused ? ['the video is marked as refused, and there is a link to it'] : [],
-    warnings: [...warnings, ...several],
-    ...(seen?.charged && { charged: seen.charged }),
-  };
-  switch (video.kind) {
-    case 'link':
-      return { ...read, task: { state: 'succeeded', word, videoUrl: video.url } };
-    case 'bytes':
-      return { ...read, task: { state: 'succeeded', word, videoBytes: video.bytes } };
-    case 'none':
-      return { ...read, task: { state: 'succeeded', word } };
-    case 'elsewhere':
-      return { ...read, task: { state: 'failed', word }, serviceMessage: { message: video.why } };
-  }
 }
