@@ -1,39 +1,29 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent } from 'undici';
-import { isTainted, redact } from '../contract/redact';
-import { HIDDEN } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import type { VideoSize } from '../contract/video-size';
 import { MAX_ANSWER_BYTES } from '../service/call-service';
-import { createDownloadRules, createVideoConnector } from '../service/download-rules';
 import type { TaskReading, VideoService } from '../service/http-video-service';
-import { openVideo, type VideoSource } from '../service/open-video';
+import { openVideo } from '../service/open-video';
 import { readingRules, type ServiceProfile } from '../service/profile';
-import { refusedContentOf } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
 import { DEFAULT_TIMEOUTS, type ServiceTimeouts } from '../service/service-options';
-import { callOptionsOf, needsImageBytes, optionsKeyOf, withOptions } from './call-options';
+import { callOptionsOf, needsImageBytes } from './call-options';
 import { fetchImage } from './fetch-image';
+import { pollGenerating, startGenerating } from './generating-model';
 import { KnownSecrets } from './known-secrets';
 import { LARGEST_ANSWER_BYTES } from './large-answers';
 import { ModelCall, type RequestGuard, usesFetch } from './model-call';
+import { ModelConnections } from './model-connections';
 import { type OperationStorage, Operations } from './operations';
-import {
-  bodyReading,
-  type CallFacts,
-  failedTask,
-  pendingReading,
-  pollThatThrew,
-  submitFault,
-} from './read-call';
-import { type ReadStatus, readCompleted, readStatus, readWarnings } from './read-result';
+import { OwnOrigins } from './own-origins';
+import { type CallFacts, pollThatThrew, submitFault } from './read-call';
+import { readCompleted, readStatus, readWarnings } from './read-result';
 import { GeneratePoll, GenerateStart, guardNothing, guardStart } from './request-guards';
+import { readingOf, stillGenerating } from './task-of-result';
 import type {
   AiSdkCallOptions,
   AiSdkModelSource,
   AiSdkProviderOptions,
   AiSdkVideoModel,
-  JsonValue,
 } from './video-model-types';
 
 /** Options of aiSdkService. */
@@ -52,8 +42,13 @@ export interface AiSdkServiceOptions {
   timeouts?: Partial<ServiceTimeouts>;
   /** The keys of the provider, to hide them. Only for a model by itself: those of a function are seen. */
   secrets?: () => readonly string[];
-  /** Where operations are kept that are too large for a task id. No provider of today needs it. */
+  /** Where operations are kept that are too large for a task id, or have a signed link in them. */
   storage?: OperationStorage;
+  /**
+   * The addresses of the service, such as `https://api.example.com`: its key goes nowhere else. Only for a model that does not
+   * say it itself, as most do, or whose `fetch` leads it elsewhere.
+   */
+  origins?: readonly string[];
 }
 
 /**
@@ -75,38 +70,33 @@ export function aiSdkService(
   return new AiSdkService(model, options);
 }
 
-/** A model that only generates has this long to say that it does not like the answer to its POST. */
-const REJECT_WITHIN_MS = 5_000;
-
-/** Models that only generate wait between their polls. There is one poll a call, so nothing is waited for. */
-const NO_WAIT = { pollIntervalMs: 1, pollTimeoutMs: 600_000 };
-
 class AiSdkService implements VideoService {
   readonly profile: ServiceProfile;
   private readonly timeouts: ServiceTimeouts;
   private readonly rules;
   private readonly secrets: KnownSecrets;
   private readonly operations: Operations;
-  private readonly videos: VideoSource & { dispatcher: Agent };
-  /** A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot. */
-  private readonly freshConnections: Agent;
-  private readonly keepAlive: Agent;
+  private readonly origins: OwnOrigins;
+  private readonly connections: ModelConnections;
   private named: string | undefined;
 
   constructor(
     private readonly source: AiSdkVideoModel | AiSdkModelSource,
     private readonly options: AiSdkServiceOptions,
   ) {
-    const { profile = {}, requestFields = [], timeouts, secrets = () => [], downloadAllow = [] } = options;
+    const { profile = {}, requestFields = [], timeouts, secrets = () => [] } = options;
     this.profile = { ...profile, requestFields: [...(profile.requestFields ?? []), ...requestFields] };
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...timeouts };
     this.rules = readingRules(profile);
     this.secrets = new KnownSecrets(secrets);
     this.operations = new Operations(options.storage);
-    const connect = { timeout: this.timeouts.connect };
-    this.freshConnections = new Agent({ connect, pipelining: 0 });
-    this.keepAlive = new Agent({ connect });
-    this.videos = this.createVideoSource(downloadAllow);
+    this.origins = new OwnOrigins(options.origins ?? []);
+    this.connections = new ModelConnections({
+      timeouts: this.timeouts,
+      downloadAllow: options.downloadAllow ?? [],
+      secrets: this.secrets,
+      origins: this.origins,
+    });
     if (typeof source !== 'function') this.named = addressOf(source);
   }
 
@@ -137,59 +127,24 @@ class AiSdkService implements VideoService {
         .catch((error: unknown) => {
           throw submitFault(error, facts());
         });
-      return this.started(Reflect.get(Object(started), 'operation'), started, call);
+      const operation: unknown = Reflect.get(Object(started), 'operation');
+      const { doubts, ...task } = await this.started(operation, started, call);
+      const whyForeign = this.connections.whyForeign(operation);
+      return { ...task, doubts: whyForeign === undefined ? doubts : [...doubts, whyForeign] };
     }
     guard = generate.guard;
-    return this.startGenerating(model, callOptions, { call, generate, facts, limitMs });
-  }
-
-  /** The first POST of `doGenerate` is the start, and its answer the operation. */
-  private async startGenerating(
-    model: AiSdkVideoModel,
-    callOptions: AiSdkCallOptions,
-    {
-      call,
-      generate,
-      facts,
-      limitMs,
-    }: { call: ModelCall; generate: GenerateStart; facts: () => CallFacts; limitMs: number },
-  ): ReturnType<VideoService['submit']> {
-    const ended = await call
-      .run(limitMs, undefined, (abortSignal) =>
-        Promise.race([
-          generateOf(model)({ ...withoutWaits(callOptions, model), abortSignal }),
-          call.answered.then(() => sleep(REJECT_WITHIN_MS, undefined, { ref: false })),
-        ]),
-      )
-      .then(
-        () => ({ isTask: true, error: undefined }),
-        (error: unknown) => ({ isTask: generate.hasStopped, error }),
-      );
-    const post = call.own.find(({ method }) => method !== 'GET');
-    const isGood = post?.status !== undefined && post.status >= 200 && post.status <= 299;
-    if (!ended.isTask || !isGood)
-      throw submitFault(ended.error ?? new Error('the model sent no request'), facts());
-    const operation = readJson(post.body);
-    if (operation === undefined) {
-      throw new ServiceFault('unreadable', {
-        status: post.status,
-        message:
-          'the answer to the request of the model is no JSON object, so its task cannot be asked for later',
-      });
-    }
+    const operation = await startGenerating(model, callOptions, { call, generate, facts, limitMs });
     return this.started(operation, {}, call);
   }
 
   private async started(operation: unknown, result: unknown, call: ModelCall) {
-    const taskId = await this.operations.toTaskId(operation);
     const secrets = this.secrets.all;
-    if (isTainted(taskId, secrets)) {
-      throw new ServiceFault('unreadable', { message: 'the operation of the model contains a key' });
-    }
+    const { taskId, doubts } = await this.operations.toTaskId(operation, secrets);
     const ignoresFetch = typeof this.source === 'function' && call.own.length === 0;
+    if (ignoresFetch) doubts.push('the function of aiSdkService did not give its fetch to the provider');
     return {
       taskId,
-      doubts: ignoresFetch ? ['the function of aiSdkService did not give its fetch to the provider'] : [],
+      doubts,
       warnings: readWarnings(result, secrets),
     };
   }
@@ -199,16 +154,15 @@ class AiSdkService implements VideoService {
     let guard: RequestGuard = guardNothing;
     const call = this.begin('poll', (sent) => guard(sent));
     const model = await call.prepare(() => this.modelOf(call));
-    const generate = new GeneratePoll(operation);
+    const generate = new GeneratePoll(operation, (url) => this.origins.add(url));
     if (model.doStatus === undefined) guard = generate.guard;
+    else this.connections.checkOperation(operation);
     try {
       const result = await call.run(this.timeouts.exchange.poll, signal, (abortSignal) =>
-        model.doStatus
-          ? model.doStatus({ operation, abortSignal })
-          : generateOf(model)({ ...withoutWaits(NO_REQUEST, model), abortSignal }),
+        model.doStatus ? model.doStatus({ operation, abortSignal }) : pollGenerating(model, abortSignal),
       );
       const status = model.doStatus ? readStatus(result) : readCompleted(result);
-      return this.readingOf(status, result, this.factsOf(call));
+      return readingOf(status, result, this.factsOf(call));
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof ServiceFault) throw error;
@@ -217,32 +171,15 @@ class AiSdkService implements VideoService {
     }
   }
 
-  private readingOf(status: ReadStatus, result: unknown, facts: CallFacts): TaskReading {
-    const { secrets } = facts;
-    switch (status.status) {
-      case 'pending':
-        return pendingReading(facts, status.headers);
-      case 'error':
-        return failedTask(status.error, facts);
-      case 'completed':
-        return finishedTask(status, facts, readWarnings(result, secrets));
-      case 'unreadable': {
-        const message = `the model answers with the status ${redact(status.word, secrets)}`;
-        throw new ServiceFault('unreadable', { message });
-      }
-    }
-  }
-
-  openVideo: VideoService['openVideo'] = (link, opening) => openVideo(link, this.videos, opening);
+  openVideo: VideoService['openVideo'] = (link, opening) => openVideo(link, this.connections.videos, opening);
 
   /** Models of the AI SDK cannot cancel. */
   async cancel(): ReturnType<VideoService['cancel']> {
     return 'not-offered';
   }
 
-  async close(): Promise<void> {
-    const agents = [this.freshConnections, this.keepAlive, this.videos.dispatcher];
-    await Promise.all(agents.map((agent) => agent.destroy()));
+  close(): Promise<void> {
+    return this.connections.close();
   }
 
   private begin(kind: 'submit' | 'poll', guard: RequestGuard): ModelCall {
@@ -250,7 +187,7 @@ class AiSdkService implements VideoService {
     const isSubmit = kind === 'submit';
     return new ModelCall({
       source: this.source,
-      dispatcher: isSubmit ? this.freshConnections : this.keepAlive,
+      route: isSubmit ? this.connections.forSubmit : this.connections.forPoll,
       timeouts: this.timeouts[kind],
       mostBytes: isSubmit ? MAX_ANSWER_BYTES : LARGEST_ANSWER_BYTES,
       secrets: this.secrets,
@@ -264,6 +201,7 @@ class AiSdkService implements VideoService {
       whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
     if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });
     this.named = addressOf(model);
+    this.origins.learnFrom(model);
     return model;
   }
 
@@ -279,7 +217,7 @@ class AiSdkService implements VideoService {
     const isLink = image?.type === 'url' && needsImageBytes(provider);
     return {
       ...options,
-      ...(isLink && { image: await fetchImage(image.url, this.videos) }),
+      ...(isLink && { image: await fetchImage(image.url, this.connections.videos) }),
       ...(idempotencyHeader !== null && { headers: { [idempotencyHeader]: idempotencyKey } }),
     };
   }
@@ -294,29 +232,7 @@ class AiSdkService implements VideoService {
       ...(request && { request }),
     };
   }
-
-  /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
-  private createVideoSource(downloadAllow: readonly string[]) {
-    const { connect: timeout, video, exchange } = this.timeouts;
-    const redactHost = (hostname: string) => redact(hostname, this.secrets.all, LONGEST_HOST_CHARS) || HIDDEN;
-    const rules = createDownloadRules(NO_HOST, downloadAllow, redactHost);
-    const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
-    return {
-      dispatcher: new Agent({ connect }),
-      base: NO_HOST,
-      rules,
-      serviceHeaders: () => ({}),
-      secrets: () => this.secrets.all,
-      timeouts: video,
-      openWithinMs: exchange.video,
-    };
-  }
 }
-
-const LONGEST_HOST_CHARS = 200;
-
-/** A provider's own address is not known, so no host is trusted like the service itself. RFC 2606 reserves this one. */
-const NO_HOST = new URL('https://model.invalid/');
 
 const GIVE_FETCH =
   'the model has no doStart, so the function of aiSdkService must give its fetch to the provider: ({ fetch }) => createProvider({ fetch }).video(…)';
@@ -350,78 +266,4 @@ function checkModel(model: AiSdkVideoModel): void {
 /** Names the service in the file of learned times and in bills. */
 function addressOf({ provider, modelId }: AiSdkVideoModel): string {
   return `ai-sdk://${encodeURIComponent(provider)}/${modelId.split('/').map(encodeURIComponent).join('/')}`;
-}
-
-function generateOf(model: AiSdkVideoModel) {
-  const { doGenerate } = model;
-  if (doGenerate === undefined) throw new TypeError('the model has no doGenerate');
-  return (options: AiSdkCallOptions) => doGenerate.call(model, options);
-}
-
-function withoutWaits(options: AiSdkCallOptions, { provider }: AiSdkVideoModel): AiSdkCallOptions {
-  return {
-    ...options,
-    providerOptions: withOptions(options.providerOptions, optionsKeyOf(provider), NO_WAIT),
-  };
-}
-
-/** A poll has no request: what the model would send is answered from the record. */
-const NO_REQUEST: AiSdkCallOptions = {
-  prompt: 'poll',
-  n: 1,
-  aspectRatio: undefined,
-  resolution: undefined,
-  duration: undefined,
-  fps: undefined,
-  seed: undefined,
-  image: undefined,
-  frameImages: undefined,
-  inputReferences: undefined,
-  generateAudio: undefined,
-  providerOptions: {},
-};
-
-function readJson(text: string | undefined): JsonValue | undefined {
-  try {
-    const value: JsonValue = JSON.parse(text ?? '');
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A model that polls again has not understood its answer as an end. Some know only two words for one: ours are more. */
-function stillGenerating(facts: CallFacts): TaskReading {
-  const state = bodyReading(facts)?.task.state;
-  return state === 'failed' || state === 'cancelled'
-    ? failedTask('the task has ended', facts)
-    : pendingReading(facts);
-}
-
-function finishedTask(
-  { video, count }: Extract<ReadStatus, { status: 'completed' }>,
-  facts: CallFacts,
-  warnings: string[],
-): TaskReading {
-  const seen = bodyReading(facts);
-  const refused = seen && refusedContentOf(seen);
-  const word = seen?.task.word || 'completed';
-  const several = count > 1 ? [`the model made ${count} videos, of which the first is kept`] : [];
-  const read = {
-    json: true,
-    serviceMessage: {},
-    doubts: refused ? ['the video is marked as refused, and there is a link to it'] : [],
-    warnings: [...warnings, ...several],
-    ...(seen?.charged && { charged: seen.charged }),
-  };
-  switch (video.kind) {
-    case 'link':
-      return { ...read, task: { state: 'succeeded', word, videoUrl: video.url } };
-    case 'bytes':
-      return { ...read, task: { state: 'succeeded', word, videoBytes: video.bytes } };
-    case 'none':
-      return { ...read, task: { state: 'succeeded', word } };
-    case 'elsewhere':
-      return { ...read, task: { state: 'failed', word }, serviceMessage: { message: video.why } };
-  }
 }

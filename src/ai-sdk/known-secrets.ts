@@ -12,6 +12,11 @@ const SCHEME_AND_KEY = /^[A-Za-z][\w-]* (\S+)$/;
 /** Made for every submit and named in records: no secret, although its header has `key` in its name. */
 const NO_SECRET = /^idempotency-?key$/i;
 
+const isSecret = (header: string) => SECRET_HEADERS.test(header) && !NO_SECRET.test(header);
+
+/** Whether headers have a key among them, by their names. */
+export const hasKey = (headers: Record<string, string>): boolean => Object.keys(headers).some(isSecret);
+
 /** What must never be repeated: the keys that the host names, and those that were seen in the headers of requests. */
 export class KnownSecrets {
   private readonly seen = new Set<string>();
@@ -32,7 +37,7 @@ export class KnownSecrets {
   /** The secrets of one request; its keys are hidden from now on. */
   ofRequest(url: URL, headers: Record<string, string>): Secrets {
     for (const [name, value] of Object.entries(headers)) {
-      if (!SECRET_HEADERS.test(name) || NO_SECRET.test(name)) continue;
+      if (!isSecret(name)) continue;
       this.remember(SCHEME_AND_KEY.exec(value)?.[1] ?? value);
     }
     for (const [name, value] of url.searchParams) if (SECRET_HEADERS.test(name)) this.remember(value);

@@ -6,6 +6,7 @@ import { errorCode } from '../contract/error-code';
 import { isObject } from '../service/answer-paths';
 import type { VideoService } from '../service/http-video-service';
 import { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
+import { FAL_QUEUE } from './own-origins';
 import { messageOf } from './sdk-errors';
 import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
 
@@ -32,10 +33,11 @@ export interface AiSdkPackageOptions extends AiSdkServiceOptions {
  * ```
  */
 export function loadAiSdkService(options: AiSdkPackageOptions): VideoService {
-  const { package: _, model: __, apiKey, baseUrl: ___, settings: ____, ...rest } = options;
+  const { package: _, model: __, apiKey, baseUrl, settings: ___, ...rest } = options;
   const create = createLoader(options.package);
   return aiSdkService(async ({ fetch }) => modelOf(await create(), options, fetch), {
     ...rest,
+    origins: [...(rest.origins ?? []), ...(baseUrl === undefined ? [] : [baseUrl])],
     secrets: () => [...(rest.secrets?.() ?? []), ...(apiKey ? [apiKey()] : [])],
   });
 }
@@ -136,7 +138,7 @@ interface PackageRule {
 }
 
 const PACKAGES: Record<string, PackageRule> = {
-  '@ai-sdk/fal': { fixedAddress: 'https://queue.fal.run' },
+  '@ai-sdk/fal': { fixedAddress: FAL_QUEUE },
   '@ai-sdk/replicate': { key: 'apiToken' },
   '@ai-sdk/alibaba': { address: 'videoBaseURL' },
 };

@@ -17,7 +17,8 @@ export type RequestGuard = (request: { method: string; url: string }) => Respons
 
 export interface ModelCallOptions {
   source: AiSdkVideoModel | AiSdkModelSource;
-  dispatcher: Dispatcher;
+  /** What sends a request. Throws a ServiceFault for one that may not be sent. */
+  route: (url: URL, headers: Record<string, string>) => Dispatcher;
   timeouts: AnswerTimeouts;
   /** Of an answer. */
   mostBytes: number;
@@ -89,7 +90,7 @@ export class ModelCall {
 
   /** For the provider. Sends each request once, with our limits, and notes whether it has left. */
   readonly fetch: AiSdkFetch = async (input, init) => {
-    const { dispatcher, timeouts, mostBytes, secrets: known, guard } = this.options;
+    const { route, timeouts, mostBytes, secrets: known, guard } = this.options;
     const request = new Request(input, init);
     const { method } = request;
     const answered = guard({ method, url: request.url });
@@ -105,7 +106,7 @@ export class ModelCall {
     this.own.push(exchange);
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     try {
-      const answer = await callService(dispatcher, {
+      const answer = await callService(route(url, headers), {
         ...timeouts,
         method: readMethod(method),
         origin: url.origin,
@@ -129,12 +130,13 @@ export class ModelCall {
     } catch (error) {
       if (error instanceof ServiceFault) exchange.fault = error;
       // An abort may come at any time, so the request may have left.
-      exchange.isSent = !(error instanceof ServiceFault && error.kind === 'not-sent');
+      exchange.isSent = !(error instanceof ServiceFault && UNSENT.includes(error.kind));
       throw error;
     }
   };
 }
 
+const UNSENT: readonly ServiceFault['kind'][] = ['not-sent', 'not-allowed'];
 /** What a model makes of an answer that breaks off is its own matter. What it was is read from the exchange. */
 async function* notingFault(chunks: AsyncGenerator<Buffer>, exchange: Exchange): AsyncGenerator<Buffer> {
   try {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isTaskId } from '../contract/input-rules';
+import { isTainted, type Secrets } from '../contract/redact';
 import { ServiceFault } from '../service/service-fault';
 import { inTime, readSmallFile, StorageFault, type VideoStorage } from '../storage';
+import { hasSignedLink } from './operation-links';
 import type { JsonValue } from './video-model-types';
 
 /** Far more than any provider needs: an operation is an id or a link. */
@@ -12,21 +14,35 @@ const FOLDER = 'jobs/operations/';
 const STORED = 'operation:';
 const LONE = 'json:';
 
-/** What is used of a storage to keep large operations. */
+/** What is used of a storage to keep operations. */
 export type OperationStorage = Pick<VideoStorage, 'read' | 'write'>;
 
 /**
  * What a model needs to be asked about its task, as the id of the task. It is the operation itself, so that notes, records and
- * people can use it as any other task id; only a large one is kept in the storage, under its digest.
+ * people can use it as any other task id. One that is too large for that, or has a signed link in it, is kept in the storage,
+ * under its digest: task ids are in histories, logs and the Temporal UI.
  */
 export class Operations {
   constructor(private readonly storage: OperationStorage | undefined) {}
 
   /** The task id of an operation. The task exists: whatever is wrong here is a lost submit. */
-  async toTaskId(operation: unknown): Promise<string> {
+  async toTaskId(operation: unknown, secrets: Secrets): Promise<{ taskId: string; doubts: string[] }> {
     const text = textOf(operation);
     if (text === undefined) throw unreadable('the model gave no operation to ask for its task with');
-    if (isTaskId(text)) return text;
+    if (isTainted(text, secrets)) throw unreadable('the operation of the model contains a key');
+    if (!isTaskId(text)) return { taskId: await this.keep(text), doubts: [] };
+    if (!hasSignedLink(operationIn(text))) return { taskId: text, doubts: [] };
+    try {
+      return { taskId: await this.keep(text), doubts: [] };
+    } catch (error) {
+      if (!(error instanceof ServiceFault)) throw error;
+      // The task is paid for, and nothing else leads to it.
+      return { taskId: text, doubts: [`the task id has a signed link in it: ${error.facts.message}`] };
+    }
+  }
+
+  /** Keeps an operation in the storage and returns what stands for it. */
+  private async keep(text: string): Promise<string> {
     const bytes = Buffer.byteLength(text);
     if (bytes > LARGEST_OPERATION_BYTES) {
       throw unreadable(
@@ -36,7 +52,7 @@ export class Operations {
     const { storage } = this;
     if (storage === undefined) {
       throw unreadable(
-        `the operation of the model has ${bytes} bytes, which no task id can have: give aiSdkService the option storage`,
+        `the operation of the model has ${bytes} bytes, and no storage to be kept in: give aiSdkService the option storage`,
       );
     }
     const digest = createHash('sha256').update(text).digest('hex');

@@ -54,12 +54,17 @@ export class GeneratePoll {
   private hasAnswered = false;
   private readonly read = new Set<string>();
 
-  constructor(private readonly answer: JsonValue) {}
+  /** `onPost` learns where the model would post, which nothing in the answer has a say in. */
+  constructor(
+    private readonly answer: JsonValue,
+    private readonly onPost: (url: string) => void,
+  ) {}
 
   readonly guard = (request: GuardedRequest): Response | undefined => {
     if (!isRead(request)) {
       if (this.hasAnswered) throw this.stop();
       this.hasAnswered = true;
+      this.onPost(request.url);
       return Response.json(this.answer);
     }
     // Before its POST a model has no task to read.

@@ -55,7 +55,8 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
 /**
  * Why a call got no usable answer, other than by its HTTP status. `not-sent`: no byte was sent. `cut`: the request may have
  * arrived, but the answer is incomplete. `unreadable`: a 2xx answer without the expected value. `refused`: a 2xx answer that
- * reports an error. `not-allowed`: a link to an address that videos may not come from, which was not called.
+ * reports an error. `not-allowed`: a link to an address that videos may not come from, or a task id that leads elsewhere than to
+ * the service, neither of which was called.
  */
 export type NoAnswer = 'not-sent' | 'cut' | 'unreadable' | 'refused' | 'not-allowed';
 
@@ -87,7 +88,8 @@ export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
     poll: 'AnswerUnreadable',
     download: 'AnswerUnreadable',
   },
-  // Only links are checked: the service itself may have any address.
+  // Links are checked, and where a task id leads: the service itself may have any address. A poll that is refused so says
+  // nothing about the task, because the address that this worker has for the service may be the wrong one.
   'not-allowed': {
     submit: 'ServiceUnreachable',
     resubmit: 'ServiceUnreachable',

@@ -1,16 +1,18 @@
 import { ConfigError, type Environment } from '../config/read-setting';
 import { keyReader, type ServiceInFile, type ServicesFile } from '../config/services-config';
 import { createVideoService, type NamedServices, type ServiceWithKeys, type VideoService } from '../service';
+import type { VideoStorage } from '../storage';
 import { findAiSdkProblem, openAiSdkService } from './ai-sdk-entry';
 
 /** The services of the file, each with its keys. Throws a ConfigError for a key that cannot be read. */
 export function openServicesOfFile(
   file: ServicesFile,
   env: Environment | undefined,
+  storage: VideoStorage,
 ): { services: NamedServices; ready(): Promise<void>; close(): Promise<void> } {
   const opened: VideoService[] = [];
   const open = (entry: ServiceInFile, key: string): VideoService => {
-    const service = openServiceOfFile(entry, keyReader(file, key, env));
+    const service = openServiceOfFile(entry, keyReader(file, key, env), storage);
     opened.push(service);
     return service;
   };
@@ -39,6 +41,7 @@ export function openServicesOfFile(
 export function openServiceOfFile(
   { baseUrl, aiSdk, profile, downloadAllow }: ServiceInFile,
   apiKey: () => string,
+  storage: VideoStorage,
 ): VideoService {
   const options = { apiKey, ...(profile && { profile }), ...(downloadAllow.length > 0 && { downloadAllow }) };
   if (aiSdk === undefined) return createVideoService({ baseUrl: baseUrl ?? '', ...options });
@@ -48,5 +51,6 @@ export function openServiceOfFile(
     model,
     ...(address !== undefined && { baseUrl: address }),
     ...options,
+    storage,
   });
 }

@@ -1,8 +1,12 @@
 import { type AiSdkCallOptions, type AiSdkFetch, aiSdkService } from '../../src/ai-sdk';
 import type { VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
 import { callApi, sdkError } from '../activities/emulator-model';
 import { type RawRequest, type RawServer, replyJson, startRawServer } from '../service/raw-server';
 import { closeServices, FOX, faultOf, KEY, keepOpen } from './models';
+import { temporaryFolder } from './temporary-folder';
+
+const { folder } = temporaryFolder();
 
 /** What the server answers to GET, by path. */
 let answers: Record<string, unknown>;
@@ -61,12 +65,51 @@ function generatingModel(fetch: AiSdkFetch | undefined) {
   };
 }
 
+let keyOfLink: Record<string, string> = {};
+
+/** The same, which reads the link of a finished task. */
+function followingModel(fetch: AiSdkFetch) {
+  return {
+    ...generatingModel(fetch),
+    async doGenerate({ abortSignal: signal }: AiSdkCallOptions) {
+      const { url } = server;
+      const { id } = await callApi(`${url}/tasks`, { method: 'POST', body: '{}', signal, fetch });
+      const { link } = await callApi(`${url}/tasks/${id}`, { signal, fetch });
+      return callApi(String(link), { headers: keyOfLink, signal, fetch });
+    },
+  };
+}
+
 const service = (): VideoService => keepOpen(aiSdkService(({ fetch }) => generatingModel(fetch)));
 
 test('the first POST is the submit, its answer the task, and the model polls no further', async () => {
   expect(await service().submit(FOX, KEY)).toMatchObject({ taskId: '{"id":"cgt-1"}', doubts: [] });
   expect(sent()).toEqual(['POST /tasks']);
   expect(server.requests[0]?.headers).toMatchObject({ 'idempotency-key': 'key-of-the-job' });
+});
+
+test('a first answer with a signed link is kept in the storage', async () => {
+  const storage = createFileStorage(folder());
+  answerToPost = { body: { id: 'cgt-1', watch: 'https://a.example/?sig=c2lnbmF0dXJl' } };
+  const stored = keepOpen(aiSdkService(({ fetch }) => generatingModel(fetch), { storage }));
+  const { taskId } = await stored.submit(FOX, KEY);
+  expect(taskId).toMatch(/^operation:[0-9a-f]{64}$/);
+  expect((await stored.poll(taskId)).task.state).toBe('running');
+});
+
+test('a poll takes its key only to where the model would post', async () => {
+  answers['/tasks/cgt-1'] = { status: 'succeeded', file: '..', link: 'https://169.254.169.254/' };
+  const followed = keepOpen(aiSdkService(({ fetch }) => followingModel(fetch)));
+  for (const [headers, message] of [
+    [{ 'x-api-key': 'sk-0123456789abcdef' }, /would send its key to https:\/\/169.254.169.254/],
+    [{}, /169.254.169.254, a link-local address/],
+  ] as const) {
+    keyOfLink = headers;
+    expect(await faultOf(followed.poll('{"id":"cgt-1"}'))).toMatchObject({
+      kind: 'not-allowed',
+      message: expect.stringMatching(message),
+    });
+  }
 });
 
 test('a poll asks once and never posts', async () => {

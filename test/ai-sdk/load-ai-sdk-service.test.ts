@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { temporaryFolder } from './temporary-folder';
 
 const ENTRY = join(__dirname, '../../dist/src/ai-sdk/index.js');
+const WORK = join(__dirname, '../../dist/src/worker/video-work.js');
 const { folder } = temporaryFolder();
 
 const PACKAGES: Record<string, string> = {
@@ -14,6 +15,13 @@ const PACKAGES: Record<string, string> = {
       specificationVersion: 'v4', provider: 'good.video', modelId, config: { fetch },
       doStart: async () => ({ operation: { apiKey: apiKey.slice(0, 3), baseURL, region }, warnings: [] }),
       doStatus: async () => ({ status: 'pending' }),
+    }),
+  });`,
+  '@test/signed': `export const createSigned = ({ baseURL, fetch }) => ({
+    videoModel: (modelId) => ({
+      specificationVersion: 'v4', provider: 'signed.video', modelId, config: { fetch },
+      doStart: async () => ({ operation: { url: baseURL + '/1?sig=c2lnbmF0dXJl' }, warnings: [] }),
+      doStatus: async ({ operation }) => ({ status: operation.url === baseURL + '/1?sig=c2lnbmF0dXJl' ? 'pending' : 'odd' }),
     }),
   });`,
   '@test/text-only': 'export const createTextOnly = () => ({ languageModel: () => ({}) });',
@@ -57,6 +65,33 @@ test('a package is loaded by its name, with its settings and the key of each cal
   expect(tasks).toEqual([operation('one'), operation('two'), 'ai-sdk://good.video/m']);
 });
 
+test('a service of the services file keeps signed links in the storage of its worker, and trusts its baseUrl', async () => {
+  const file = join(folder(), 'services.json');
+  const aiSdk = { package: '@test/signed', model: 'm', baseUrl: 'https://signed.example' };
+  writeFileSync(
+    file,
+    JSON.stringify({
+      keys: { k: { env: 'KEY' } },
+      services: { signed: { aiSdk, key: 'k' } },
+      default: 'signed',
+    }),
+  );
+  const env = {
+    VIDEOGEN_SERVICES_FILE: file,
+    VIDEOGEN_STORAGE: join(folder(), 'videos'),
+    KEY: 'sk-0123456789',
+  };
+  const polled = await printed(`
+    const { prepareWork } = require(${JSON.stringify(WORK)});
+    const work = prepareWork({ env: ${JSON.stringify(env)} });
+    const { service } = work.directory.findForNew();
+    const { taskId } = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
+    const { task } = await service.poll(taskId);
+    await work.close();
+    return [taskId, task.state];`);
+  expect(polled).toEqual([expect.stringMatching(/^operation:[0-9a-f]{64}$/), 'running']);
+});
+
 test('what is wrong with a package is one sentence that says what to do, and nothing is sent', async () => {
   const names = [...Object.keys(PACKAGES), '@test/missing'];
   const problems = await printed(`
@@ -69,6 +104,7 @@ test('what is wrong with a package is one sentence that says what to do, and not
     return [...problems, fault.message];`);
   const missing = '@test/missing is not installed: run `npm install @test/missing` where the worker runs';
   expect(problems).toEqual([
+    'none',
     'none',
     '@test/text-only has no video models in the version that is installed',
     '@test/no-provider exports no function whose name begins with create, as providers of the AI SDK do',

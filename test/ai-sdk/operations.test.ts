@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { JsonValue } from '../../src/ai-sdk';
+import type { JsonValue, OperationStorage } from '../../src/ai-sdk';
 import { isTaskId } from '../../src/contract/input-rules';
-import { createFileStorage } from '../../src/storage';
+import { createFileStorage, StorageFault } from '../../src/storage';
 import { closeServices, FOX, faultOf, KEY, serviceOf } from './models';
 import { temporaryFolder } from './temporary-folder';
 
@@ -9,13 +9,13 @@ afterEach(closeServices);
 const { folder } = temporaryFolder();
 
 /** A service whose model starts with an operation, and the operations that its polls get. */
-function serviceWith(operation: unknown, storage = createFileStorage(folder())) {
+function serviceWith(operation: unknown, storage = createFileStorage(folder()), origins: string[] = []) {
   const polled: unknown[] = [];
   const status = (asked: unknown) => {
     polled.push(asked);
     return { status: 'pending' };
   };
-  return { polled, service: serviceOf({ start: () => ({ operation }), status }, { storage }) };
+  return { polled, service: serviceOf({ start: () => ({ operation }), status }, { storage, origins }) };
 }
 
 test.each<[JsonValue, string]>([
@@ -82,6 +82,51 @@ test('an operation with a key in it is refused, because a task id is shown every
   );
   const fault = await faultOf(service.submit(FOX, KEY));
   expect(fault).toEqual({ kind: 'unreadable', message: 'the operation of the model contains a key' });
+});
+
+const SIGNED = { statusUrl: 'https://a.example/tasks/1?expires=1790000000&sig=c2lnbmF0dXJl' };
+
+test.each<[string, JsonValue]>([
+  ['a signed link', SIGNED],
+  ['a signed path', '/tasks/1?sig=c2lnbmF0dXJl'],
+  ['a link with a password', ['https://me:c2lnbmF0dXJl@a.example/']],
+  ['a link with a fragment', { a: { b: 'https://a.example/1#c2lnbmF0dXJl' } }],
+  ['a link with a parameter in its path', 'https://a.example/1;sig=c2lnbmF0dXJl'],
+  ['a text that is JSON with a signed link', JSON.stringify(SIGNED)],
+])('an operation with %s is kept in the storage: a task id is shown everywhere', async (_, operation) => {
+  const { service, polled } = serviceWith(operation, undefined, ['https://a.example']);
+  const { taskId, doubts } = await service.submit(FOX, KEY);
+  expect([taskId, doubts]).toEqual([expect.stringMatching(/^operation:[0-9a-f]{64}$/), []]);
+  await service.poll(taskId);
+  expect(polled).toEqual([operation]);
+});
+
+test.each<[string, OperationStorage | undefined]>([
+  ['without a storage', undefined],
+  [
+    'with a storage that fails',
+    { ...createFileStorage('/nowhere'), write: () => Promise.reject(new StorageFault('full')) },
+  ],
+])('%s, a signed link that fits is the task id after all: the task is paid for', async (_, storage) => {
+  const service = serviceOf(
+    { start: () => ({ operation: SIGNED }) },
+    { storage, origins: ['https://a.example'] },
+  );
+  const { taskId, doubts } = await service.submit(FOX, KEY);
+  expect(taskId).toBe(JSON.stringify(SIGNED));
+  expect(doubts).toEqual([
+    expect.stringMatching(/has a signed link in it: .*(option storage|could not be stored)/),
+  ]);
+});
+
+test('a key is not stored with an operation either', async () => {
+  const operation = { url: 'https://a.example/?key=sk-0123456789abcdef' };
+  const storage = createFileStorage(folder());
+  const service = serviceOf(
+    { start: () => ({ operation }) },
+    { storage, secrets: () => ['sk-0123456789abcdef'] },
+  );
+  expect((await faultOf(service.submit(FOX, KEY))).message).toBe('the operation of the model contains a key');
 });
 
 test('a digest that the storage does not have is a poll without an answer', async () => {

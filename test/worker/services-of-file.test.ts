@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readServices } from '../../src/config/services-config';
 import { hasKeys, ServiceDirectory } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
 import { activityWorkers, submitQueuesOf } from '../../src/worker/activity-workers';
 import { openServicesOfFile } from '../../src/worker/services-of-file';
 import { prepareWork } from '../../src/worker/video-work';
@@ -49,7 +50,7 @@ const env = () => ({
 test('a job is polled with the key that it began with, and a rotated file counts at the next call', async () => {
   const file = readServices(env());
   if (file === undefined) throw new Error('no file');
-  const { services, close } = openServicesOfFile(file, env());
+  const { services, close } = openServicesOfFile(file, env(), createFileStorage(join(folder, 'videos')));
   const directory = new ServiceDirectory({ services });
   const poll = async (choice: { name: string; key?: string }) => {
     const found = directory.find(choice);

@@ -13,6 +13,7 @@ import {
   startUnreadAddresses,
   type UnreadAddresses,
 } from '../../activities/faulty-service';
+import { replyJson, startRawServer } from '../../service/raw-server';
 import { dataUrl, PNG } from '../../support/images';
 import { atLength } from '../../support/nightly';
 import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
@@ -163,6 +164,30 @@ test.each(PROVIDER_NAMES)('@ai-sdk/%s: a task that the service does not have is 
     if (HAS_NO_404.includes(name)) expect(end).toMatchObject({ state: 'unknown', word: 'UNKNOWN' });
     else expect(new Set(failures)).toEqual(new Set(['TaskUnknown']));
   });
+});
+
+/** Their task ids are addresses. */
+const LINKED: [ProviderName, string][] = [
+  ['fal', 'by a function'],
+  ['fal', 'by itself'],
+  ['replicate', 'by a function'],
+  ['replicate', 'by itself'],
+];
+
+test.each(LINKED)('@ai-sdk/%s %s: a task id that leads elsewhere is not asked for', async (name, way) => {
+  const stranger = await startRawServer((request) => replyJson(request, {}));
+  try {
+    await atFaultyProvider(name, { unread, byItself: way === 'by itself' }, async ({ service }) => {
+      const forged = PROVIDERS[name].taskId.replaceAll(/https:\/\/[^/]+/g, stranger.url);
+      const { end, failures } = await pollAt(service, world, forged);
+      expect(stranger.requests).toEqual([]);
+      expect(String(end)).toContain(`the task id leads to ${stranger.url}`);
+      // It fails the poll and not the job.
+      expect(failures).toEqual(['ServiceUnreachable']);
+    });
+  } finally {
+    await stranger.close();
+  }
 });
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s: a poll with a wrong key fails alone, not the task', async (name) => {

@@ -8,7 +8,7 @@ import { DEFAULT_TIMEOUTS } from '../../../src/service/service-options';
 import { createFileStorage } from '../../../src/storage';
 import { type ActivityWorld, attemptUntilEnd } from '../../activities/activity-world';
 import { ANSWERS, type Fault, isRead, type UnreadAddresses } from '../../activities/faulty-service';
-import { PACKAGES } from './packages';
+import { originsOf, PACKAGES } from './packages';
 import { IMITATIONS, type ImitatedService, startImitatedService } from './servers';
 import type { ProviderName } from './what-runs';
 
@@ -58,6 +58,7 @@ export async function atFaultyProvider(
     const source = PACKAGES[name].modelAt({ apiKey, origin, baseUrl: `${origin}${imitation.basePath}` });
     const service = aiSdkService(byItself ? await source({ fetch: globalThis.fetch }) : source, {
       downloadAllow: ['127.0.0.1'],
+      origins: originsOf(name, { origin }),
       ...(fault === 'hang' && { timeouts: IMPATIENT }),
     });
     fault = undefined;

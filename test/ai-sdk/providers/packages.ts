@@ -29,6 +29,10 @@ const FIVE_SECONDS = { resolution: '720p', aspect_ratio: '16:9', duration: 5, se
 const SIX_SECONDS = { ...FIVE_SECONDS, duration: 6 } as const;
 const { seed: _, ...WITHOUT_SEED } = FIVE_SECONDS;
 
+/** The package has the address of its service built in, so only the `fetch` around ours knows where it calls here. */
+export const originsOf = (name: ProviderName, { origin }: Pick<ImitatedService, 'origin'>): string[] =>
+  name === 'fal' ? [origin] : [];
+
 export const PACKAGES: Record<ProviderName, Provider> = {
   fal: {
     version: falPackage.VERSION,

@@ -16,7 +16,7 @@ import { captureLogs, type LogLine } from '../../support/logs';
 import { atLength } from '../../support/nightly';
 import { failureOf, untilProgress } from '../../support/world';
 import { onWorker } from '../../support/world-workers';
-import { PACKAGES, type Provider, taskIdOf } from './packages';
+import { originsOf, PACKAGES, type Provider, taskIdOf } from './packages';
 import {
   IMITATIONS,
   type ImitatedFaults,
@@ -58,7 +58,10 @@ async function atProvider(name: ProviderName, work: (world: ProviderWorld) => Pr
   const service = await startImitatedService(imitation, {
     clock: () => env.temporal.currentTimeMs(),
   });
-  const model = aiSdkService(provider.modelAt(service), { downloadAllow: ['127.0.0.1'] });
+  const model = aiSdkService(provider.modelAt(service), {
+    downloadAllow: ['127.0.0.1'],
+    origins: originsOf(name, service),
+  });
   const folder = await mkdtemp(join(tmpdir(), 'videogen-ai-sdk-'));
   const tools = { service: model, storage: createFileStorage(folder), rateLimiter: new RateLimiter() };
   try {
