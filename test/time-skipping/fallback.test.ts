@@ -27,6 +27,7 @@ const request = { prompt: 'A red fox', duration: 5 };
 const QUEUE = 'fallback';
 const REFUSED = (status: number) =>
   ({ kind: 'refused', status, code: 'foxes', message: 'no foxes' }) as const;
+const SERVER_ERROR = (status: number) => ({ kind: 'server-error', status }) as const;
 const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
 
 /** How a job ends: with the task of one of the services, held for a decision, or failed. */
@@ -36,7 +37,7 @@ interface Row {
   /** What service a does with the submits. */
   faults: Faults['submit'][];
   /** Where a is, if not at its emulator. */
-  at?: 'closed port' | 'impatient';
+  at?: 'closed port' | 'impatient' | 'certain';
   input?: Partial<JobInput>;
   /** The POSTs that a and b get. */
   posts: [a: number, b: number];
@@ -74,22 +75,60 @@ const ROWS: Record<string, Row> = {
     posts: [2, 0],
     end: 'a',
   },
-  'answers 503 once': { faults: [{ kind: 'server-error', status: 503 }], posts: [2, 0], end: 'a' },
+  'answers 503 once': { faults: [SERVER_ERROR(503)], posts: [2, 0], end: 'a' },
   // After 0, 2, 6, 14 and 30 seconds: the next retry would come after the minute.
-  'answers 500 for longer than a minute': {
-    faults: times(5, { kind: 'server-error' } as const),
-    posts: [5, 1],
-    end: 'b',
-  },
+  'answers 503 for longer than a minute': { faults: times(5, SERVER_ERROR(503)), posts: [5, 1], end: 'b' },
   // Half of the minute that both have: after 0, 2, 6 and 14 seconds.
-  'answers 500, and the deadline is near': {
-    faults: times(4, { kind: 'server-error' } as const),
+  'answers 503, and the deadline is near': {
+    faults: times(4, SERVER_ERROR(503)),
     input: { deadline: '1m' },
     posts: [4, 1],
     end: 'b',
   },
+  'answers 529, as services do that are overloaded': {
+    faults: times(5, SERVER_ERROR(529)),
+    posts: [5, 1],
+    end: 'b',
+  },
+  // The task may exist behind the 500, and only this service knows the idempotency key.
+  'answers 500 for longer than a minute': { faults: times(6, SERVER_ERROR(500)), posts: [7, 0], end: 'a' },
+  // After 0, 2, 6, 14, 30 and 62 seconds, as without another service.
+  'answers 500 until the deadline': {
+    faults: times(5, SERVER_ERROR(500)),
+    input: { deadline: '1m' },
+    posts: [5, 0],
+    end: 'ServiceFailed',
+  },
+  'answers 500, and then refuses': {
+    faults: [SERVER_ERROR(500), REFUSED(401)],
+    posts: [2, 0],
+    end: 'Unauthorized',
+  },
+  'answers 500, and then asks for a long wait': {
+    faults: [SERVER_ERROR(500), { kind: 'rate-limited', retryAfter: 300 }],
+    posts: [3, 0],
+    end: 'a',
+  },
+  'answers a status that nobody knows': { faults: [REFUSED(799)], posts: [1, 0], end: 'AnswerUnreadable' },
+  'answers 500, after which it has no task, as its profile says': {
+    faults: times(5, SERVER_ERROR(500)),
+    at: 'certain',
+    posts: [5, 1],
+    end: 'b',
+  },
+  'answers 502, after which it has no task, as its profile says': {
+    faults: times(5, SERVER_ERROR(502)),
+    at: 'certain',
+    posts: [5, 1],
+    end: 'b',
+  },
+  'answers 522, as a proxy does that waited for it': {
+    faults: [SERVER_ERROR(522)],
+    posts: [1, 0],
+    end: 'held',
+  },
   'answers 502, as a proxy does that lost the answer': {
-    faults: [{ kind: 'server-error', status: 502 }],
+    faults: [SERVER_ERROR(502)],
     posts: [1, 0],
     end: 'held',
   },
@@ -187,6 +226,7 @@ function services(): NamedServices {
   const ofA = {
     'its emulator': serviceAt(a.url),
     'closed port': serviceAt('http://127.0.0.1:9'),
+    certain: serviceAt(a.url, { profile: { refusals: { noTask: [500, 502] } } }),
     impatient: serviceAt(a.url, { timeouts: { exchange: { submit: 300, poll: 5_000, video: 5_000 } } }),
   };
   const ofB = serviceAt(b.url);
@@ -195,7 +235,7 @@ function services(): NamedServices {
       [`a${index}`, ofA[ROWS[name]?.at ?? 'its emulator']],
       [`b${index}`, ofB],
     ]),
-    ...times(9, undefined).flatMap((_, index) => [
+    ...times(14, undefined).flatMap((_, index) => [
       [`a-${index}`, serviceAt(a.url, priced(0.1))],
       [`b-${index}`, serviceAt(b.url, index === 1 ? {} : priced(0.3))],
     ]),
@@ -357,27 +397,40 @@ test('a lost submit of an earlier job of the same name is held at its service, a
   expect(posts()).toEqual([1, 1]);
 });
 
-test('a submit that no worker takes in time goes to the next service, if a worker is there at all', async () => {
-  const [first, second] = nextPair();
-  const others = await env.createWorker({
-    taskQueue: `nobody-${second}`,
-    services: { [second]: serviceAt(b.url) },
+/** A worker for submits to one service, as `queues: { submit: 'nobody' }` asks for. No other service has one there. */
+const submitWorkerOf = (service: string) =>
+  env.createWorker({
+    taskQueue: `nobody-${service}`,
+    services: { [service]: serviceAt(b.url) },
     worker: { workflowBundle: { codePath: bundlePath() } },
   });
-  // A server that skips time does not skip this wait.
-  const job = await videos.start({
-    request,
-    services: [first, second],
-    fallbackAfter: '1s',
-    queues: { submit: 'nobody' },
-  });
-  const result = await others.runUntil(job.result());
-  expect(result).toMatchObject({
-    service: second,
-    attempts: [{ service: first, failure: 'ServiceUnreachable' }, { outcome: 'made' }],
-  });
-  expect(posts()).toEqual([0, 1]);
-});
+
+test.each([
+  ['paused', undefined],
+  ['removed from all workers since the job began', 'gone'],
+])(
+  'a submit to a service that is %s goes to the next one, if a worker is there at all',
+  async (_why, gone) => {
+    const [known, second] = nextPair();
+    const first = gone ?? known;
+    const workflowId = `never-started-at-${first}`;
+    const others = await submitWorkerOf(second);
+    await env.temporal.client.workflow.start('generateVideo', {
+      workflowId,
+      taskQueue: QUEUE,
+      // Whoever started it knew the service.
+      memo: { videoService: first },
+      // A server that skips time does not skip this wait.
+      args: [{ request, services: [first, second], fallbackAfter: '1s', queues: { submit: 'nobody' } }],
+    });
+    const result = await others.runUntil(videos.handle(workflowId).result());
+    expect(result).toMatchObject({
+      service: second,
+      attempts: [{ service: first, failure: 'ServiceUnreachable' }, { outcome: 'made' }],
+    });
+    expect(posts()).toEqual([0, 1]);
+  },
+);
 
 test('each item of a batch goes on by itself, and its line in the results says so', async () => {
   const [first, second] = nextPair();
