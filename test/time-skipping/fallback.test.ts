@@ -1,175 +1,27 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import {
-  type FailureType,
-  type JobInput,
-  type JobResult,
-  parseResults,
-  resultsKey,
-  type VideoRequest,
-} from '../../src/contract';
+import { type JobResult, parseResults, resultsKey } from '../../src/contract';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type NamedServices, type VideoService } from '../../src/service';
 import {
   createVideoTestEnvironment,
   type Emulator,
-  type Faults,
   startEmulator,
   type VideoTestEnvironment,
 } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
+import { shortHistories } from '../support/short-histories';
 import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+import { type End, REFUSED, ROWS, times } from './fallback-rows';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const QUEUE = 'fallback';
-const REFUSED = (status: number) =>
-  ({ kind: 'refused', status, code: 'foxes', message: 'no foxes' }) as const;
-const SERVER_ERROR = (status: number) => ({ kind: 'server-error', status }) as const;
-const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
-
-/** How a job ends: with the task of one of the services, held for a decision, or failed. */
-type End = 'a' | 'b' | 'held' | FailureType;
-
-interface Row {
-  /** What service a does with the submits. */
-  faults: Faults['submit'][];
-  /** Where a is, if not at its emulator. */
-  at?: 'closed port' | 'impatient' | 'certain';
-  input?: Partial<JobInput>;
-  /** The POSTs that a and b get. */
-  posts: [a: number, b: number];
-  end: End;
-}
-
-/** Every way in which the submit to a can end. Only b is left after it. */
-const ROWS: Record<string, Row> = {
-  'makes the task': { faults: [], posts: [1, 0], end: 'a' },
-  'answers 400': { faults: [REFUSED(400)], posts: [1, 1], end: 'b' },
-  'answers 401': { faults: [REFUSED(401)], posts: [1, 1], end: 'b' },
-  'answers 402': { faults: [REFUSED(402)], posts: [1, 1], end: 'b' },
-  'answers 404, as a wrong address does': { faults: [REFUSED(404)], posts: [1, 1], end: 'b' },
-  'answers 422 to a new key': { faults: [REFUSED(422)], posts: [1, 1], end: 'b' },
-  'answers 422 to a key of the caller, which it may know': {
-    faults: [REFUSED(422)],
-    input: { idempotencyKey: 'order-4711' },
-    posts: [1, 0],
-    end: 'held',
-  },
-  'answers 409': { faults: [REFUSED(409)], posts: [1, 0], end: 'held' },
-  'answers 429 and asks for a short wait': {
-    faults: [{ kind: 'rate-limited', retryAfter: 5 }],
-    posts: [2, 0],
-    end: 'a',
-  },
-  'answers 429 and asks for a long wait': {
-    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
-    posts: [1, 1],
-    end: 'b',
-  },
-  'answers 429 and asks for a wait that the job gives it': {
-    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
-    input: { fallbackAfter: '10m' },
-    posts: [2, 0],
-    end: 'a',
-  },
-  'answers 503 once': { faults: [SERVER_ERROR(503)], posts: [2, 0], end: 'a' },
-  // After 0, 2, 6, 14 and 30 seconds: the next retry would come after the minute.
-  'answers 503 for longer than a minute': { faults: times(5, SERVER_ERROR(503)), posts: [5, 1], end: 'b' },
-  // Half of the minute that both have: after 0, 2, 6 and 14 seconds.
-  'answers 503, and the deadline is near': {
-    faults: times(4, SERVER_ERROR(503)),
-    input: { deadline: '1m' },
-    posts: [4, 1],
-    end: 'b',
-  },
-  'answers 529, as services do that are overloaded': {
-    faults: times(5, SERVER_ERROR(529)),
-    posts: [5, 1],
-    end: 'b',
-  },
-  // The task may exist behind the 500, and only this service knows the idempotency key.
-  'answers 500 for longer than a minute': { faults: times(6, SERVER_ERROR(500)), posts: [7, 0], end: 'a' },
-  // After 0, 2, 6, 14, 30 and 62 seconds, as without another service.
-  'answers 500 until the deadline': {
-    faults: times(5, SERVER_ERROR(500)),
-    input: { deadline: '1m' },
-    posts: [5, 0],
-    end: 'ServiceFailed',
-  },
-  'answers 500, and then refuses': {
-    faults: [SERVER_ERROR(500), REFUSED(401)],
-    posts: [2, 0],
-    end: 'Unauthorized',
-  },
-  'answers 500, and then asks for a long wait': {
-    faults: [SERVER_ERROR(500), { kind: 'rate-limited', retryAfter: 300 }],
-    posts: [3, 0],
-    end: 'a',
-  },
-  'answers a status that nobody knows': { faults: [REFUSED(799)], posts: [1, 0], end: 'AnswerUnreadable' },
-  'answers 500, after which it has no task, as its profile says': {
-    faults: times(5, SERVER_ERROR(500)),
-    at: 'certain',
-    posts: [5, 1],
-    end: 'b',
-  },
-  'answers 502, after which it has no task, as its profile says': {
-    faults: times(5, SERVER_ERROR(502)),
-    at: 'certain',
-    posts: [5, 1],
-    end: 'b',
-  },
-  'answers 522, as a proxy does that waited for it': {
-    faults: [SERVER_ERROR(522)],
-    posts: [1, 0],
-    end: 'held',
-  },
-  'answers 502, as a proxy does that lost the answer': {
-    faults: [SERVER_ERROR(502)],
-    posts: [1, 0],
-    end: 'held',
-  },
-  'cannot be reached': { faults: [], at: 'closed port', posts: [0, 1], end: 'b' },
-  'cuts the connection after the request': { faults: [{ kind: 'reset' }], posts: [1, 0], end: 'held' },
-  'cuts its answer': { faults: [{ kind: 'cut-body' }], posts: [1, 0], end: 'held' },
-  'answers what nobody can read': { faults: [{ kind: 'bad-json' }], posts: [1, 0], end: 'held' },
-  'answers nothing': { faults: [{ kind: 'empty' }], posts: [1, 0], end: 'held' },
-  'does not answer in time': { faults: [{ kind: 'hang' }], at: 'impatient', posts: [1, 0], end: 'held' },
-  'loses the answer, and the job may not be held': {
-    faults: [{ kind: 'reset' }],
-    input: { onLostSubmit: 'fail' },
-    posts: [1, 0],
-    end: 'SubmitUnconfirmed',
-  },
-  'loses the answer, and refuses the resubmit of the policy': {
-    faults: [{ kind: 'reset' }, REFUSED(401)],
-    input: { onLostSubmit: 'resubmit' },
-    posts: [2, 0],
-    end: 'Unauthorized',
-  },
-  'loses the answer, and is busy when the policy resubmits': {
-    faults: [{ kind: 'reset' }, { kind: 'rate-limited', retryAfter: 300 }],
-    input: { onLostSubmit: 'resubmit' },
-    posts: [3, 0],
-    end: 'a',
-  },
-  'refuses the content': {
-    faults: [{ kind: 'refused-content', stage: 'prompt' }],
-    posts: [1, 0],
-    end: 'ContentRefused',
-  },
-  'may not be paid for it': { faults: [], input: { cap: { seconds: 1 } }, posts: [0, 0], end: 'CapReached' },
-  'would get a request that our own check refuses': {
-    faults: [],
-    input: { request: { prompt: 'A red fox', aspectRatio: '16:9' } as object as VideoRequest },
-    posts: [0, 0],
-    end: 'InvalidRequest',
-  },
-};
-
+/** The only caller whose jobs are counted: one video, at the price of b. */
+const CAPPED = 'thrifty';
 const names = Object.keys(ROWS);
 
 let env: VideoTestEnvironment;
@@ -191,7 +43,8 @@ beforeAll(async () => {
     // Otherwise each name would have a worker for its submits.
     submitQueue: QUEUE,
     services: services(),
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    caps: { keys: { [CAPPED]: { videos: 1, money: { amount: 1.5, currency: 'USD' } } } },
+    worker: { workflowBundle: shortHistories() },
   });
   running = worker.run();
   videos = await createVideoClient({
@@ -454,4 +307,52 @@ test('each item of a batch goes on by itself, and its line in the results says s
     [2, `${first} refused`, `${second} made`],
     [3, `${first} made`],
   ]);
+});
+
+test('a refused submit is not counted under the caps, and that to the next service once, with its price', async () => {
+  const [first, second] = nextPair();
+  const start = (prompt: string) =>
+    startAgain(prompt, { request: { prompt, duration: 5 }, caller: CAPPED, services: [first, second] });
+  a.next('submit', REFUSED(401), REFUSED(401));
+  expect(await (await start('counted once')).result()).toMatchObject({ service: second });
+  const { counts } = (await readLedger(env.temporal.client, QUEUE, await env.temporal.currentTimeMs())) ?? {};
+  expect(counts).toMatchObject([
+    { scope: 'key', name: CAPPED, used: { videos: 1, money: { USD: 1_500_000 } }, reserved: { videos: 0 } },
+  ]);
+  // The cap is reached before anything is sent, so a has a refusal left.
+  const failure = await failureOf((await start('one too many')).result());
+  expect(isVideoFailure(failure, 'CapReached')).toBe(true);
+  expect(posts()).toEqual([1, 1]);
+  await failureOf(videos.execute({ request, services: [first] }));
+});
+
+test('items that are held at their second service stay held there when their batch continues as new', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', ...times(12, REFUSED(400)));
+  b.next('submit', { kind: 'reset' }, { kind: 'reset' });
+  const batch = await videos.startBatch({
+    requests: times(12, 0).map((_, index) => ({ prompt: `Hare ${index}` })),
+    window: 2,
+    services: [first, second],
+  });
+  const handle = env.temporal.client.workflow.getHandle(batch.workflowId);
+  const { runId } = await handle.describe();
+  while ((await handle.describe()).runId === runId) await env.temporal.sleep('1m');
+  const { running: held } = await untilProgress(batch, ({ running }) => running.length === 2);
+  expect(held).toMatchObject([
+    { item: 1, phase: 'needs-decision', service: second },
+    { item: 2, phase: 'needs-decision', service: second },
+  ]);
+  const taskId = b.generations().find(({ request }) => request.prompt === 'Hare 0')?.taskId ?? '';
+  await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+  await batch.decideSubmit({ item: 2, decision: 'resubmit' });
+  expect(await batch.result()).toMatchObject({ succeeded: 12 });
+  // A resubmit is one more, and goes to the second service.
+  expect(posts()).toEqual([12, 13]);
+  const results = parseResults(await readFile(join(env.storageFolder, resultsKey(batch.workflowId)), 'utf8'));
+  for (const { attempts } of results)
+    expect(attempts).toMatchObject([
+      { service: first, outcome: 'refused' },
+      { service: second, outcome: 'made' },
+    ]);
 });
