@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { activityInfo, type Context } from '@temporalio/activity';
 import { stringify } from 'yaml';
+import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { isVideoFailure } from '../../src/contract/video-failure';
@@ -20,6 +21,8 @@ import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
 
 const SERVICES = ['a', 'b'];
 const QUEUE = 'switching';
+/** The only caller whose jobs are counted: one video, at the price of b. */
+const CAPPED = 'thrifty';
 const REFUSED = { kind: 'refused', status: 401, message: 'no foxes' } as const;
 
 let env: VideoTestEnvironment;
@@ -30,15 +33,16 @@ let videos: VideoClient;
 let stop: (() => Promise<void>) | undefined;
 const open: VideoService[] = [];
 
-const serviceAt = ({ url, apiKey }: Emulator): VideoService => {
-  const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile: profileFor(0) });
+const serviceAt = ({ url, apiKey }: Emulator, perSecond = 0.1): VideoService => {
+  const profile = { ...profileFor(0), prices: { currency: 'USD', table: [{ perSecond }] } };
+  const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
   open.push(service);
   return { ...service, address: undefined };
 };
 
 function startWorker(options: Parameters<VideoTestEnvironment['createWorker']>[0]): Promise<VideoWorker> {
   return env.createWorker({
-    services: { a: serviceAt(a), b: serviceAt(b) },
+    services: { a: serviceAt(a), b: serviceAt(b, 0.3) },
     ...options,
     worker: { workflowBundle: { codePath: bundlePath() }, ...options?.worker },
   });
@@ -102,7 +106,7 @@ test('a worker killed on the way from one service to the next posts to each at m
   while ((await pendingSubmit(env, refusedByB))?.attempt !== 2) await pause();
   await killed.kill('SIGKILL');
 
-  const worker = await startWorker({ taskQueue: QUEUE });
+  const worker = await startWorker({ taskQueue: QUEUE, caps: { keys: { [CAPPED]: { videos: 1 } } } });
   const running = worker.run();
   stop = async () => {
     worker.shutdown();
@@ -128,6 +132,21 @@ test('a worker killed on the way from one service to the next posts to each at m
     [1, 0],
     [1, 1],
     [1, 2],
+  ]);
+});
+
+test('a refused submit is not counted under the caps, and that to the next service once, with its price', async () => {
+  const startCapped = (prompt: string) => start(prompt, { request: { prompt, duration: 5 }, caller: CAPPED });
+  a.next('submit', REFUSED);
+  expect(await (await startCapped('counted')).result()).toMatchObject({ service: 'b' });
+  expect((await readLedger(env.temporal.client, QUEUE))?.counts).toMatchObject([
+    { scope: 'key', name: CAPPED, used: { videos: 1, money: { USD: 1_500_000 } }, reserved: { videos: 0 } },
+  ]);
+  const failure = await failureOf((await startCapped('one too many')).result());
+  expect(isVideoFailure(failure, 'CapReached')).toBe(true);
+  expect(['counted', 'one too many'].map(postsFor)).toEqual([
+    [1, 1],
+    [0, 0],
   ]);
 });
 
