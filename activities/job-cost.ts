@@ -8,19 +8,21 @@ import type { VideoRequest } from '../src/contract/request';
 import type { FoundService } from '../src/service';
 import { logEvent } from './log-event';
 
+/** What is known of a service without calling it. */
+type KnownService = Pick<FoundService, 'choice'> & {
+  service: Pick<FoundService['service'], 'address' | 'profile'>;
+};
+
 /** The name of the service on the worker or in its profile, or else its host. A service of your own may have none. */
 export function serviceNameOf({
   choice,
   service: { profile, address = '' },
-}: Pick<FoundService, 'choice' | 'service'>): string | undefined {
+}: KnownService): string | undefined {
   return choice?.name ?? profile?.name ?? (URL.canParse(address) ? new URL(address).host : undefined);
 }
 
 /** What a request will cost; undefined when the profile has no prices. */
-export function estimatedCost(
-  found: Pick<FoundService, 'choice' | 'service'>,
-  request: VideoRequest,
-): JobCost | undefined {
+export function estimatedCost(found: KnownService, request: VideoRequest): JobCost | undefined {
   const { prices } = found.service.profile ?? {};
   return prices && costOfEstimate(estimateCost(prices, request), serviceNameOf(found));
 }

@@ -91,7 +91,7 @@ export class JobRecordFile {
   }
 
   /** No task was made. If this cannot be written, the heartbeat of the attempt still says so. */
-  async writeRefused(refused: { keySent: boolean; lostSubmit: string | undefined }): Promise<void> {
+  async writeRefused(refused: Omit<Extract<JobRecord, { state: 'refused' }>, 'state'>): Promise<void> {
     await this.write({ state: 'refused', ...refused }).catch((error: unknown) => this.warn(error));
   }
 
@@ -157,6 +157,16 @@ export function lostSubmitIn(
   const isOwn = record.sender === sender();
   if (record.send === sendWithoutTask || (isDecided && !isOwn)) return undefined;
   return `a request was sent at ${record.at} and its answer is not on record`;
+}
+
+/** An answer after which a task may exist, and whether another service than the one that is asked now gave it. */
+export function unsureIn(
+  record: JobRecord | undefined,
+  { choice }: RecordedFacts,
+  asked: ServiceChoice | undefined,
+): { here?: string | undefined; elsewhere?: string | undefined } {
+  const unsure = record?.state === 'refused' ? record.unsure : undefined;
+  return isOther(choice, asked) ? { elsewhere: unsure } : { here: unsure };
 }
 
 /** Whether the service may have received the idempotency key of this job. Each of several services has its own. */

@@ -69,15 +69,7 @@ function learnedAs({ choice, service }: FoundService): Pick<FoundService['servic
 
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
 export function toolsFor(find: FindTools, { service }: ForService, call: Call): ServiceTools {
-  return orUnreachable(find(service), call);
-}
-
-/** The same for a job that may have no task yet. */
-export function toolsForNew(find: FindTools, { service }: ForService, call: Call): ServiceTools {
-  return orUnreachable(find(service, 'new task'), call);
-}
-
-function orUnreachable(found: ReturnType<FindTools>, call: Call): ServiceTools {
+  const found = find(service);
   if ('problem' in found) throw createCallFailure('ServiceUnreachable', call, { message: found.problem });
   return found;
 }

@@ -41,7 +41,7 @@ export function toFailure(
     );
   }
   if (!(error instanceof ServiceFault)) return error;
-  const { retryAfterMs, limited: _, taskMayExist: __, refusedContent, ...facts } = error.facts;
+  const { retryAfterMs, limited: _, taskMayExist: __, noTask: ___, refusedContent, ...facts } = error.facts;
   const type = faultType(error, call);
   const retryAfter = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
   // The operator decides which addresses are allowed, so a retry changes nothing; the task can be adopted later.
@@ -87,6 +87,7 @@ function mostAttempts(type: FailureType, call: Call): number {
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {
   if (facts.taskMayExist) return 'SubmitUnconfirmed';
   if (facts.limited) return 'RateLimited';
+  if (facts.noTask) return 'ServiceFailed';
   if (facts.refusedContent && isRefusedSubmit(kind, facts.status)) return 'ContentRefused';
   return kind === 'answered' ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
 }

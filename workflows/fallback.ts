@@ -4,7 +4,13 @@ import { describeDuration } from '../src/contract/duration';
 import { FAILURES, type FailureRow, type FailureType, mayHaveMadeTask } from '../src/contract/failure-table';
 import { refusedAttempt } from '../src/contract/service-attempts';
 import { readChoice } from '../src/contract/service-choice';
-import { describeEvent, readFailure, readTimeout, type VideoFailure } from '../src/contract/video-failure';
+import {
+  type ActivityTimeout,
+  describeEvent,
+  readFailure,
+  readTimeout,
+  type VideoFailure,
+} from '../src/contract/video-failure';
 import type { Job } from './job';
 import { lastNote, recall } from './known-submit';
 import { logJob } from './log-event';
@@ -12,8 +18,11 @@ import type { ServiceTurns } from './service-turns';
 
 export type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
 
-/** What follows a submit that failed: a task was found, the next service's turn, the same once more, or the end of the job. */
-type Sequel = { taskId: string } | { failure: FailureType; message: string } | 'again' | 'end';
+/**
+ * What follows a submit that failed: a task was found, the next service's turn, the same once more, the same until the
+ * deadline, or the end of the job.
+ */
+type Sequel = { taskId: string } | { failure: FailureType; message: string } | 'again' | 'stay' | 'end';
 
 /**
  * Submits to the services of a job in turn. The next one gets the request only when it is certain that none before it made a
@@ -33,7 +42,9 @@ export async function submitInTurn(
       if (next === undefined) throw error;
       const sequel = readRefusal(error) ?? (await sequelOfTimeout(job, error));
       if (sequel === 'end') throw error;
-      if (sequel === 'again') continue;
+      if (sequel === 'stay') turns.stay();
+      if (sequel === 'again') turns.waitLonger();
+      if (typeof sequel === 'string') continue;
       if ('taskId' in sequel) return sequel;
       const { failure, message } = sequel;
       logJob(job, 'nextService', { service: name, failureType: failure, reason: message, next });
@@ -59,17 +70,28 @@ function readRefusal(error: unknown): Sequel | undefined {
   return { failure: failure.type, message: describeEvent(failure.type, failure.details) };
 }
 
-/**
- * A submit that times out before the deadline waited for a worker: its service is paused after a 429, or no worker runs. All
- * submits that may be lost have been held before, so it may go to the next service, or once more to the same.
- */
+/** What follows a submit that timed out before the deadline. One that may be lost has been held before: see submit.ts. */
+const AFTER_TIMEOUT: Record<
+  ActivityTimeout['during'],
+  (job: Job, timeout: ActivityTimeout, error: unknown) => Sequel | Promise<Sequel>
+> = {
+  'never-started': afterNoStart,
+  'never-decrypted': () => 'again',
+  'between-attempts': (_job, { last }, error) => {
+    if (!hasCertainNote(error)) return 'stay';
+    return last && fallsBack(last) ? { failure: last, message: describeEvent(last, {}) } : 'again';
+  },
+  'while-running': () => 'end',
+};
+
 async function sequelOfTimeout(job: Job, error: unknown): Promise<Sequel> {
   const timeout = readTimeout(error);
   if (timeout === undefined || job.remainingMs() === 0) return 'end';
-  const { during, last } = timeout;
-  if (during === 'between-attempts' && last && fallsBack(last) && isWithoutLostSubmit(error))
-    return { failure: last, message: describeEvent(last, {}) };
-  if (during !== 'never-started') return 'again';
+  return AFTER_TIMEOUT[timeout.during](job, timeout, error);
+}
+
+/** Its service is paused after a 429, no worker has it any more, or no worker runs at all. */
+async function afterNoStart(job: Job): Promise<Sequel> {
   const { task, onLostSubmit } = await recall(job);
   if (task) {
     job.recordSubmitted(task);
@@ -78,7 +100,7 @@ async function sequelOfTimeout(job: Job, error: unknown): Promise<Sequel> {
   // Without any worker, the service is not to blame.
   if (onLostSubmit === undefined) return 'again';
   const failure = 'ServiceUnreachable';
-  const waited = describeDuration(job.turnMs ?? 0);
+  const waited = describeDuration(job.startWithinMs ?? 0);
   const message = `nothing was sent, because no worker had room for it within ${waited}`;
   return { failure, message: describeEvent(failure, { message }) };
 }
@@ -88,10 +110,17 @@ function fallsBack(type: FailureType): boolean {
   return fallsBack !== undefined && !mayHaveMadeTask(type);
 }
 
-/** With `onLostSubmit: 'resubmit'` an attempt before the last one may be lost. */
-function isWithoutLostSubmit(error: unknown): boolean {
-  const { attemptWithoutTask, lostSubmit, sending, lostSubmits } = lastNote(error);
+/**
+ * Whether the last attempt left a note by which none before it may have made a task. With `onLostSubmit: 'resubmit'` one may be
+ * lost, and an answer such as 500 leaves it open.
+ */
+function hasCertainNote(error: unknown): boolean {
+  const { attemptWithoutTask, lostSubmit, sending, lostSubmits, unsure } = lastNote(error);
   return (
-    attemptWithoutTask !== undefined && lostSubmit === undefined && sending === undefined && !lostSubmits
+    attemptWithoutTask !== undefined &&
+    lostSubmit === undefined &&
+    sending === undefined &&
+    !lostSubmits &&
+    unsure === undefined
   );
 }

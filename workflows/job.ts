@@ -172,6 +172,11 @@ export class Job {
     return this.turns?.turnMs(this.service?.name, this.remainingMs());
   }
 
+  /** How long a submit may wait for a worker of its service, if there is one after it. */
+  get startWithinMs(): number | undefined {
+    return this.turns?.startWithinMs(this.service?.name, this.remainingMs());
+  }
+
   /** Goes on to the next service, which has other prices. */
   moveTo(service: ServiceChoice): void {
     this.service = service;

@@ -18,6 +18,10 @@ const LONGEST_OWN_MESSAGE_BYTES = 600;
 /** The `services` of a job, and what became of its submits to them. */
 export class ServiceTurns {
   private readonly ended: ServiceAttempt[];
+  /** The job never leaves its service again. */
+  private stays = false;
+  /** How often the submit to this service was not started in time, for no reason of the service. */
+  private waits = 0;
 
   private constructor(
     private readonly services: readonly string[],
@@ -47,13 +51,29 @@ export class ServiceTurns {
 
   /** How long `service` may be tried, so that those after it have time too; undefined when there are none. */
   turnMs(service: string | undefined, remainingMs: number): number | undefined {
-    const { length: left } = this.leftAfter(service);
-    if (left === 0) return undefined;
-    return Math.max(SHORTEST_TURN_MS, Math.floor(Math.min(this.afterMs, remainingMs / (left + 1))));
+    return this.shareMs(service, this.afterMs, remainingMs);
+  }
+
+  /**
+   * How long a submit to `service` may wait for a worker. Twice as long after each wait that led nowhere, so that a job
+   * without workers has a short history, whatever its deadline is.
+   */
+  startWithinMs(service: string | undefined, remainingMs: number): number | undefined {
+    return this.shareMs(service, this.afterMs * 2 ** this.waits, remainingMs);
   }
 
   recordRefused(attempt: RefusedAttempt): void {
     this.ended.push(attempt);
+    this.waits = 0;
+  }
+
+  waitLonger(): void {
+    this.waits += 1;
+  }
+
+  /** The service may have a task, so that no other one gets the request. */
+  stay(): void {
+    this.stays = true;
   }
 
   /** An adopted task counts as made, whoever made it. */
@@ -81,7 +101,14 @@ export class ServiceTurns {
       : undefined;
   }
 
+  private shareMs(service: string | undefined, mostMs: number, remainingMs: number): number | undefined {
+    const { length: left } = this.leftAfter(service);
+    if (left === 0) return undefined;
+    return Math.max(SHORTEST_TURN_MS, Math.floor(Math.min(mostMs, remainingMs / (left + 1))));
+  }
+
   private leftAfter(service: string | undefined): string[] {
+    if (this.stays) return [];
     return this.services.filter(
       (name) => name !== service && !this.ended.some((attempt) => attempt.service === name),
     );

@@ -79,13 +79,13 @@ async function submitOnce(job: Job, resubmits: boolean): Promise<SubmittedTask> 
   }
   const { idempotencyKey, onLostSubmit, cap, caller } = job.options;
   // A submit that repeats a lost one stays with its service until the deadline.
-  const turnMs = resubmits ? undefined : job.turnMs;
+  const { turnMs, startWithinMs } = resubmits ? {} : job;
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
     ...job.activityId('submit'),
     taskQueue: submitQueue(job),
     scheduleToCloseTimeout: job.remainingMs(),
-    ...(turnMs !== undefined && { scheduleToStartTimeout: turnMs }),
+    ...(startWithinMs !== undefined && { scheduleToStartTimeout: startWithinMs }),
     summary: job.titled(describeRequest(request)),
   });
   const input = {
@@ -171,8 +171,10 @@ async function recallOrHold(job: Job, { type, details }: VideoFailure, error: un
     job.recordSubmitted(task);
     return task;
   }
-  // Without shared storage this worker may read a record that is older than the last worker's heartbeat.
-  if (madeNoTask && note.sending === undefined) throw error;
+  // Without shared storage this worker may read a record that is older than the last worker's heartbeat, or than its POST. At
+  // the deadline nothing follows. Before it, the submit would be sent once more.
+  const isOver = job.turns === undefined || job.remainingMs() === 0;
+  if (madeNoTask && note.sending === undefined && isOver) throw error;
   const policy = job.options.onLostSubmit ?? onLostSubmit;
   const lostSubmit = new VideoFailure(type, { ...details, onLostSubmit: policy });
   if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };

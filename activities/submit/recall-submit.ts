@@ -4,9 +4,16 @@ import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { estimatedCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
-import { type FindTools, type ForService, toolsForNew } from '../service-tools';
+import type { FindTools, ForService } from '../service-tools';
 import { toFailure } from '../to-failure';
-import { asTaken, recordedTask, type SubmittedTask, submittedTask, toolsOnRecord } from './submitted-task';
+import {
+  asTaken,
+  recordedTask,
+  type SubmittedTask,
+  submittedTask,
+  toolsOnRecord,
+  toolsWithout,
+} from './submitted-task';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput extends NamedJob, ForService {
@@ -35,15 +42,19 @@ export interface RecallSubmitDeps {
   onLostSubmit: LostSubmitPolicy;
 }
 
-/** Reads the record after a submit that timed out, or writes the task that an operator adopted. */
+/**
+ * Reads the record after a submit that timed out, or writes the task that an operator adopted. The record is there whether or
+ * not this worker has the service: a service that no worker has any more must not keep its jobs from going on.
+ */
 export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const { request, adopts, image } = input;
-    const tools = toolsForNew(find, input, 'submit');
-    const onLostSubmit = tools.onLostSubmit ?? ofWorker;
+    const found = find(input.service, 'new task');
+    const tools = 'problem' in found ? toolsWithout(input.service) : found;
+    const { onLostSubmit = ofWorker } = 'problem' in found ? {} : found;
     const job = jobId(input);
     const record = JobRecordFile.of(storage, { job, request, digest: jobDigest(job, request), image });
-    void tools.learnedTimes.refresh();
+    if (!('problem' in found)) void found.learnedTimes.refresh();
     if (adopts !== undefined) {
       // The lost request may have gone to another service than the one that the job names now.
       const at = tools.choice ? await toolsOnRecord(record, { find, tools }) : tools;
@@ -53,10 +64,10 @@ export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: Re
       return { task: asTaken(adopted, input), madeNoTask: false, onLostSubmit };
     }
     try {
-      const found = await record.read();
-      const task = recordedTask(found, { record, request }, { find, tools });
+      const recorded = await record.read();
+      const task = recordedTask(recorded, { record, request }, { find, tools });
       if (task) return { task: asTaken(task, input), madeNoTask: false, onLostSubmit };
-      const madeNoTask = found?.state === 'refused' && found.lostSubmit === undefined;
+      const madeNoTask = recorded?.state === 'refused' && recorded.lostSubmit === undefined;
       return { madeNoTask, onLostSubmit };
     } catch (error) {
       throw toFailure(error, 'submit');

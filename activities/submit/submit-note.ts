@@ -19,6 +19,8 @@ export interface SubmitNote {
   keySent?: boolean;
   /** How many submits are lost that `resubmit` repeated. */
   lostSubmits?: number;
+  /** An answer of the service after which it may have a task: no other one is tried. */
+  unsure?: string;
   /** How long the service was tried: attempts and the waits between them. Only for a job that has another service left. */
   triedForMs?: number;
 }
@@ -32,6 +34,7 @@ export interface EarlierAttempts {
   sendWithoutTask?: string;
   /** How many of their submits are lost. */
   lostSubmits: number;
+  unsure?: string;
   triedForMs: number;
 }
 
@@ -40,7 +43,7 @@ export async function readEarlierAttempts(): Promise<EarlierAttempts> {
   const lostSubmit =
     (await lostSubmitBefore(attempt, heartbeatDetails, readOwnLastFailure)) ?? lostSubmitBeforeReset();
   const note: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
-  const { keySent, sendWithoutTask, taskId, triedForMs } = note;
+  const { keySent, sendWithoutTask, taskId, triedForMs, unsure } = note;
   const before = typeof note.lostSubmits === 'number' ? note.lostSubmits : 0;
   // A note that repeats a lost submit has counted it.
   const isCounted = lostSubmit === undefined || (lostSubmit === note.lostSubmit && before > 0);
@@ -48,6 +51,7 @@ export async function readEarlierAttempts(): Promise<EarlierAttempts> {
     lostSubmits: isCounted ? before : before + 1,
     triedForMs: typeof triedForMs === 'number' ? triedForMs : 0,
     ...(typeof taskId === 'string' && { taskId }),
+    ...(typeof unsure === 'string' && { unsure }),
     lostSubmit,
     keySent: lostSubmit !== undefined || keySent === true,
     ...(typeof sendWithoutTask === 'string' && { sendWithoutTask }),

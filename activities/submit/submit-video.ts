@@ -12,7 +12,7 @@ import { ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { estimatedCost, reportCost, serviceNameOf } from '../job-cost';
-import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey, othersWithKey } from '../job-record';
+import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey, othersWithKey, unsureIn } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -31,7 +31,14 @@ import {
   taskAt,
   toolsOnRecord,
 } from './submitted-task';
-import { type FailedAttempt, type FallbackInput, mayTryNext, retryDelayMs, withVerdict } from './verdict';
+import {
+  type FailedAttempt,
+  type FallbackInput,
+  mayTryNext,
+  retryDelayMs,
+  unsureAnswer,
+  withVerdict,
+} from './verdict';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput extends NamedJob, CapInput, ForService {
@@ -131,6 +138,8 @@ class SubmitAttempt {
   private isLostElsewhere = false;
   /** How many are lost that `resubmit` repeats. */
   private lostSubmits: number;
+  /** An answer to this or an earlier attempt after which this service may have a task. */
+  private unsure: string | undefined;
   private readonly digest: string;
   private reservation: Reservation | undefined;
   /** By the prices of the profile, if it has any. */
@@ -151,6 +160,7 @@ class SubmitAttempt {
       attempts.keySent || resubmits || resetRuns !== undefined || input.idempotencyKey !== undefined;
     this.lostSubmit = attempts.lostSubmit;
     this.lostSubmits = attempts.lostSubmits;
+    this.unsure = attempts.unsure;
     this.cost = estimatedCost(tools, request);
   }
 
@@ -174,8 +184,11 @@ class SubmitAttempt {
     const { facts } = this.record;
     this.keyWasSent ||= mayKnowKey(found, facts, this.tools.choice);
     this.keySentTo = othersWithKey(found, facts, this.tools.choice);
+    const unsure = unsureIn(found, facts, this.tools.choice);
+    this.unsure ??= unsure.here;
     this.lostSubmit ??= this.atService(
-      lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }),
+      lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }) ??
+        this.lostByFallback(unsure.elsewhere),
     );
     // One without a named service went to the default of that time.
     const isOfDefault = this.lostSubmit !== undefined && this.input.service === undefined;
@@ -198,6 +211,12 @@ class SubmitAttempt {
   /** Only the service that got the lost submit knows its idempotency key: at another one, a resubmit would be paid again. */
   private policyHere(onLostSubmit: LostSubmitPolicy): LostSubmitPolicy {
     return this.isLostElsewhere && onLostSubmit === 'resubmit' ? 'hold' : onLostSubmit;
+  }
+
+  /** A job that names another service itself has decided to send it there. One with `services` has not. */
+  private lostByFallback(answer: string | undefined): string | undefined {
+    if (answer === undefined || this.input.fallback === undefined) return undefined;
+    return `a request was answered with ${answer}, after which a task may exist`;
   }
 
   /** Whoever looks for the task must know where, if it is not the service that the job names now. */
@@ -273,6 +292,7 @@ class SubmitAttempt {
     // An attempt that sent nothing may still report the lost submit of an earlier one.
     const certainlyMadeNone = this.beganSending ? isKnownWithoutTask(failure) : !isUnconfirmed(failure);
     const triedForMs = this.triedForMs(failure);
+    this.unsure ??= unsureAnswer(error);
     if (wasNotSent || certainlyMadeNone) {
       const keySent = this.keyWasSent || (this.beganSending && !wasNotSent);
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
@@ -282,13 +302,16 @@ class SubmitAttempt {
         ...(attempts.lostSubmit !== undefined && { lostSubmit: attempts.lostSubmit }),
         ...(keySent && { keySent }),
         ...this.lostCount,
+        ...(this.input.fallback && this.unsureNote),
         ...(this.input.fallback?.afterMs !== undefined && { triedForMs }),
       });
-      if (this.beganSending) await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit });
+      if (this.beganSending)
+        await this.record.writeRefused({ keySent, lostSubmit: this.lostSubmit, ...this.unsureNote });
       await this.reservation?.release();
     }
     const thrown = error instanceof NotSent ? error.cause : mentionLostSubmit(failure, this.lostSubmit);
-    const madeNoTask = (wasNotSent || certainlyMadeNone) && !this.knowsLostSubmit;
+    const madeNoTask =
+      (wasNotSent || certainlyMadeNone) && !this.knowsLostSubmit && this.unsure === undefined;
     return this.judge(thrown, { error, madeNoTask, triedForMs });
   }
 
@@ -322,6 +345,10 @@ class SubmitAttempt {
 
   private get lostCount(): Pick<SubmitNote, 'lostSubmits'> {
     return this.lostSubmits > 0 ? { lostSubmits: this.lostSubmits } : {};
+  }
+
+  private get unsureNote(): Pick<SubmitNote, 'unsure'> {
+    return this.unsure === undefined ? {} : { unsure: this.unsure };
   }
 
   private leave(note: SubmitNote): void {

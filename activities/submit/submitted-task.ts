@@ -30,10 +30,15 @@ export interface SubmittedTask {
 }
 
 /** What describes tasks to the workflow. */
-export type TaskDescriptionDeps = Pick<
-  ServiceTools,
-  'choice' | 'service' | 'learnedTimes' | 'pollsPerSecondSaved'
->;
+export interface TaskDescriptionDeps extends Pick<ServiceTools, 'choice' | 'pollsPerSecondSaved'> {
+  service: Pick<ServiceTools['service'], 'address' | 'profile'>;
+  learnedTimes: Pick<ServiceTools['learnedTimes'], 'usualTimesFor'>;
+}
+
+/** For a service that this worker does not have: the name alone is known. */
+export function toolsWithout(choice: ServiceChoice | undefined): TaskDescriptionDeps {
+  return { ...(choice && { choice }), service: {}, learnedTimes: { usualTimesFor: () => ({}) } };
+}
 
 /** A task as the workflow needs it. */
 export function submittedTask(
@@ -79,7 +84,7 @@ export function taskAt(
 /** The tools for the service that got the last request of a job, whichever one the job names now. */
 export async function toolsOnRecord(
   record: JobRecordFile,
-  { find, tools }: { find: FindTools; tools: ServiceTools },
+  { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
 ): Promise<TaskDescriptionDeps> {
   const found = await record.read().catch(() => undefined);
   return found === undefined ? tools : toolsAt(record.facts.choice, { find, tools });

@@ -1,4 +1,5 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { isCertainRefusal } from '../../src/contract/answer-table';
 import { FAILURES, type FailureRow, fromTemporalType } from '../../src/contract/failure-table';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { ServiceChoice } from '../../src/contract/service-choice';
@@ -23,7 +24,7 @@ export interface FailedAttempt {
   /** What the call threw: a ServiceFault is of the service, and others may be our own checks. */
   error: unknown;
   failure: unknown;
-  /** Neither this attempt nor one before it may have made a task. */
+  /** Neither this attempt nor one before it may have made a task: none is lost, and no answer leaves that open. */
   madeNoTask: boolean;
   /** How long the service was tried, until the next attempt would come. */
   triedForMs: number;
@@ -40,6 +41,13 @@ export function mayTryNext(
   if (fallsBack === undefined || (fallsBack === 'if-answered' && !(error instanceof ServiceFault)))
     return false;
   return failure.nonRetryable === true || triedForMs >= afterMs;
+}
+
+/** The answer, if the service may have made a task although it answered with an error. */
+export function unsureAnswer(error: unknown): string | undefined {
+  if (!(error instanceof ServiceFault) || error.kind !== 'answered') return undefined;
+  const { status = 500, limited, noTask } = error.facts;
+  return limited || noTask || isCertainRefusal(status) ? undefined : `HTTP ${status}`;
 }
 
 /** How long Temporal waits for the next attempt after this failure. */

@@ -125,6 +125,7 @@ function refusal(call: 'submit' | 'poll', answer: ServiceAnswer, facts: CallFact
   return refusalFault({ status, body }, reading, secrets, {
     limited: isLimit(profile, status, body),
     taskMayExist: isSubmit && profile.refusals?.taskMayExist?.includes(status),
+    noTask: isSubmit && profile.refusals?.noTask?.includes(status),
     ...(isSubmit &&
       mayBeContent(status, reading) && { refusedContent: refusedContentOf(redactReading(reading, secrets)) }),
   });

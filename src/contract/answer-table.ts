@@ -22,7 +22,15 @@ const SUBMIT: Record<number, FailureType> = {
   502: 'SubmitUnconfirmed',
   504: 'SubmitUnconfirmed',
   520: 'SubmitUnconfirmed',
+  521: 'SubmitUnconfirmed',
+  522: 'SubmitUnconfirmed',
+  523: 'SubmitUnconfirmed',
   524: 'SubmitUnconfirmed',
+  525: 'SubmitUnconfirmed',
+  526: 'SubmitUnconfirmed',
+  527: 'SubmitUnconfirmed',
+  598: 'SubmitUnconfirmed',
+  599: 'SubmitUnconfirmed',
   300: 'AnswerUnreadable',
   400: 'InvalidRequest',
   500: 'ServiceFailed',
@@ -104,6 +112,17 @@ const NOT_ABOUT_CONTENT = [401, 402, 404, 405, 408, 409, 429];
 /** Whether a refused submit with this status can be a refusal of its content. A 5xx may have any reason. */
 export function mayRefuseContent(status: number): boolean {
   return status >= 400 && status <= 499 && !NOT_ABOUT_CONTENT.includes(status);
+}
+
+/** By these, a service says that it takes no requests at the moment. Any other server error may come after it made a task. */
+const TAKES_NOTHING = [503, 529];
+
+/**
+ * Whether an answer to a submit says for certain that no task was made. Without that, only the same service may be asked
+ * again: it knows the idempotency key, and the next one of a job's services does not.
+ */
+export function isCertainRefusal(status: number): boolean {
+  return (status >= 300 && status <= 499) || TAKES_NOTHING.includes(status);
 }
 
 export function failureOfStatus(call: AnsweredCall, status: number): FailureType {

@@ -27,8 +27,9 @@ export interface FailureRow {
   /** True if the task of such a job may still bring a video, so that adopting it is worth a try. */
   worthAdopting: boolean;
   /**
-   * Set if a submit that fails so certainly made no task because of this service, so that the next of a job's `services` may
-   * be tried: `always`, or `if-answered`, because our own checks refuse in the same way what no service should get.
+   * Set if a submit that fails so made no task because of this service, so that the next of a job's `services` may be tried
+   * once `isCertainRefusal` says so too: `always`, or `if-answered`, because our own checks refuse in the same way what no
+   * service should get.
    */
   fallsBack?: 'always' | 'if-answered';
   /** Ends the retries of a download that they rarely fix, such as a full disk. The deadline is the only limit by default. */

@@ -26,8 +26,14 @@ const extrasSchema = z
 const recordSchema = z.discriminatedUnion('state', [
   // The POST that is being sent, or a lost submit. The sender is the activity, in any of its attempts.
   z.object({ state: z.literal('sending'), send: z.string(), sender: z.string(), at: z.string() }),
-  // The last POST made no task. The lost submit is an earlier one, which `resubmit` repeated.
-  z.object({ state: z.literal('refused'), keySent: z.boolean(), lostSubmit: z.string().optional() }),
+  // The last POST made no task. The lost submit is an earlier one, which `resubmit` repeated. `unsure` is an answer after
+  // which the service may have a task nevertheless, and only it knows the idempotency key.
+  z.object({
+    state: z.literal('refused'),
+    keySent: z.boolean(),
+    lostSubmit: z.string().optional(),
+    unsure: z.string().optional(),
+  }),
   submittedSchema.extend({ state: z.literal('submitted') }),
   submittedSchema.extend({
     state: z.literal('stored'),

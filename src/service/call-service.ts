@@ -119,7 +119,7 @@ export async function refusalText(
 }
 
 /** What the profile says about a refusal beside its status. */
-export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist' | 'refusedContent'>;
+export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist' | 'noTask' | 'refusedContent'>;
 
 /** The fault for an answer other than 2xx, with the service's own code and message, redacted. */
 export function refusalFault(
@@ -129,12 +129,13 @@ export function refusalFault(
     retryAfterMs,
   }: Pick<TracedReading, 'serviceMessage' | 'retryAfterMs'>,
   secrets: Secrets,
-  { limited = status === 429, taskMayExist = false, refusedContent }: RefusalMarks = {},
+  { limited = status === 429, taskMayExist = false, noTask = false, refusedContent }: RefusalMarks = {},
 ): ServiceFault {
   return new ServiceFault('answered', {
     status,
     ...(limited && { limited }),
     ...(taskMayExist && { taskMayExist }),
+    ...(noTask && { noTask }),
     ...(refusedContent && { refusedContent }),
     code: code && redact(code, secrets),
     message: redact(message, secrets) || undefined,

@@ -73,6 +73,7 @@ const answerPaths = z
   .describe('One path, or several in the order in which to try them.');
 
 const status = z.int().min(300).max(599).describe('An HTTP status.');
+const serverError = z.int().min(500).max(599).describe('An HTTP status of a server error.');
 const headers = z.record(headerName, headerValue);
 const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
@@ -173,6 +174,12 @@ export const profileSchema = z
           .describe(
             'Error answers to a submit after which a task may still exist: they count as lost submits and are not retried.',
           ),
+        noTask: z
+          .array(serverError)
+          .optional()
+          .describe(
+            "Server errors to a submit after which certainly no task exists: the submit is retried, and the next of a job's services may be tried.",
+          ),
         failed: z
           .array(status)
           .optional()
@@ -208,6 +215,12 @@ export const profileSchema = z
             'Answers that mean that the content policy refused something, in addition to the default ones. An answer must have all that an entry names.',
           ),
       })
+      .refine(
+        ({ taskMayExist = [], noTask = [] }) => !noTask.some((status) => taskMayExist.includes(status)),
+        {
+          error: 'taskMayExist and noTask must not have the same status',
+        },
+      )
       .optional(),
     video: z
       .union([

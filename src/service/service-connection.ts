@@ -120,6 +120,7 @@ export class ServiceConnection {
       throw refusalFault({ status, body }, { ...reading, serviceMessage: shown }, secrets, {
         limited: isLimit(this.profile, status, body),
         taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
+        noTask: isSubmit && refusals?.noTask?.includes(status),
         ...(isSubmit &&
           mayBeContent(status, reading) && {
             refusedContent: refusedContentOf(redactReading(reading, secrets)),

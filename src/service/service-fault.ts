@@ -13,6 +13,8 @@ export interface FaultFacts {
   limited?: boolean;
   /** A submit was refused, but the profile says that a task may exist after this status. */
   taskMayExist?: boolean;
+  /** A submit was answered with a server error, and the profile says that no task exists after this status. */
+  noTask?: boolean;
   /** The answer clearly says that the content policy of the service refused the request. */
   refusedContent?: RefusedContent;
 }

@@ -68,6 +68,10 @@ describe('a profile', () => {
   });
 
   it.each<[unknown, string]>([
+    [
+      { refusals: { taskMayExist: [500], noTask: [500, 502] } },
+      'refusals taskMayExist and noTask must not have the same status',
+    ],
     [null, 'the profile must be of type object'],
     ['openai', 'the profile must be of type object'],
     [{ path: {} }, 'path is not known'],

@@ -2,135 +2,23 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import {
-  type FailureType,
-  type JobInput,
-  type JobResult,
-  parseResults,
-  resultsKey,
-  type VideoRequest,
-} from '../../src/contract';
+import { type JobResult, parseResults, resultsKey } from '../../src/contract';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type NamedServices, type VideoService } from '../../src/service';
 import {
   createVideoTestEnvironment,
   type Emulator,
-  type Faults,
   startEmulator,
   type VideoTestEnvironment,
 } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
+import { shortHistories } from '../support/short-histories';
 import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+import { type End, REFUSED, ROWS, times } from './fallback-rows';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const QUEUE = 'fallback';
-const REFUSED = (status: number) =>
-  ({ kind: 'refused', status, code: 'foxes', message: 'no foxes' }) as const;
-const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
-
-/** How a job ends: with the task of one of the services, held for a decision, or failed. */
-type End = 'a' | 'b' | 'held' | FailureType;
-
-interface Row {
-  /** What service a does with the submits. */
-  faults: Faults['submit'][];
-  /** Where a is, if not at its emulator. */
-  at?: 'closed port' | 'impatient';
-  input?: Partial<JobInput>;
-  /** The POSTs that a and b get. */
-  posts: [a: number, b: number];
-  end: End;
-}
-
-/** Every way in which the submit to a can end. Only b is left after it. */
-const ROWS: Record<string, Row> = {
-  'makes the task': { faults: [], posts: [1, 0], end: 'a' },
-  'answers 400': { faults: [REFUSED(400)], posts: [1, 1], end: 'b' },
-  'answers 401': { faults: [REFUSED(401)], posts: [1, 1], end: 'b' },
-  'answers 402': { faults: [REFUSED(402)], posts: [1, 1], end: 'b' },
-  'answers 404, as a wrong address does': { faults: [REFUSED(404)], posts: [1, 1], end: 'b' },
-  'answers 422 to a new key': { faults: [REFUSED(422)], posts: [1, 1], end: 'b' },
-  'answers 422 to a key of the caller, which it may know': {
-    faults: [REFUSED(422)],
-    input: { idempotencyKey: 'order-4711' },
-    posts: [1, 0],
-    end: 'held',
-  },
-  'answers 409': { faults: [REFUSED(409)], posts: [1, 0], end: 'held' },
-  'answers 429 and asks for a short wait': {
-    faults: [{ kind: 'rate-limited', retryAfter: 5 }],
-    posts: [2, 0],
-    end: 'a',
-  },
-  'answers 429 and asks for a long wait': {
-    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
-    posts: [1, 1],
-    end: 'b',
-  },
-  'answers 429 and asks for a wait that the job gives it': {
-    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
-    input: { fallbackAfter: '10m' },
-    posts: [2, 0],
-    end: 'a',
-  },
-  'answers 503 once': { faults: [{ kind: 'server-error', status: 503 }], posts: [2, 0], end: 'a' },
-  // After 0, 2, 6, 14 and 30 seconds: the next retry would come after the minute.
-  'answers 500 for longer than a minute': {
-    faults: times(5, { kind: 'server-error' } as const),
-    posts: [5, 1],
-    end: 'b',
-  },
-  // Half of the minute that both have: after 0, 2, 6 and 14 seconds.
-  'answers 500, and the deadline is near': {
-    faults: times(4, { kind: 'server-error' } as const),
-    input: { deadline: '1m' },
-    posts: [4, 1],
-    end: 'b',
-  },
-  'answers 502, as a proxy does that lost the answer': {
-    faults: [{ kind: 'server-error', status: 502 }],
-    posts: [1, 0],
-    end: 'held',
-  },
-  'cannot be reached': { faults: [], at: 'closed port', posts: [0, 1], end: 'b' },
-  'cuts the connection after the request': { faults: [{ kind: 'reset' }], posts: [1, 0], end: 'held' },
-  'cuts its answer': { faults: [{ kind: 'cut-body' }], posts: [1, 0], end: 'held' },
-  'answers what nobody can read': { faults: [{ kind: 'bad-json' }], posts: [1, 0], end: 'held' },
-  'answers nothing': { faults: [{ kind: 'empty' }], posts: [1, 0], end: 'held' },
-  'does not answer in time': { faults: [{ kind: 'hang' }], at: 'impatient', posts: [1, 0], end: 'held' },
-  'loses the answer, and the job may not be held': {
-    faults: [{ kind: 'reset' }],
-    input: { onLostSubmit: 'fail' },
-    posts: [1, 0],
-    end: 'SubmitUnconfirmed',
-  },
-  'loses the answer, and refuses the resubmit of the policy': {
-    faults: [{ kind: 'reset' }, REFUSED(401)],
-    input: { onLostSubmit: 'resubmit' },
-    posts: [2, 0],
-    end: 'Unauthorized',
-  },
-  'loses the answer, and is busy when the policy resubmits': {
-    faults: [{ kind: 'reset' }, { kind: 'rate-limited', retryAfter: 300 }],
-    input: { onLostSubmit: 'resubmit' },
-    posts: [3, 0],
-    end: 'a',
-  },
-  'refuses the content': {
-    faults: [{ kind: 'refused-content', stage: 'prompt' }],
-    posts: [1, 0],
-    end: 'ContentRefused',
-  },
-  'may not be paid for it': { faults: [], input: { cap: { seconds: 1 } }, posts: [0, 0], end: 'CapReached' },
-  'would get a request that our own check refuses': {
-    faults: [],
-    input: { request: { prompt: 'A red fox', aspectRatio: '16:9' } as object as VideoRequest },
-    posts: [0, 0],
-    end: 'InvalidRequest',
-  },
-};
-
 const names = Object.keys(ROWS);
 
 let env: VideoTestEnvironment;
@@ -152,7 +40,7 @@ beforeAll(async () => {
     // Otherwise each name would have a worker for its submits.
     submitQueue: QUEUE,
     services: services(),
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: { workflowBundle: shortHistories() },
   });
   running = worker.run();
   videos = await createVideoClient({
@@ -187,6 +75,7 @@ function services(): NamedServices {
   const ofA = {
     'its emulator': serviceAt(a.url),
     'closed port': serviceAt('http://127.0.0.1:9'),
+    certain: serviceAt(a.url, { profile: { refusals: { noTask: [500, 502] } } }),
     impatient: serviceAt(a.url, { timeouts: { exchange: { submit: 300, poll: 5_000, video: 5_000 } } }),
   };
   const ofB = serviceAt(b.url);
@@ -195,7 +84,7 @@ function services(): NamedServices {
       [`a${index}`, ofA[ROWS[name]?.at ?? 'its emulator']],
       [`b${index}`, ofB],
     ]),
-    ...times(9, undefined).flatMap((_, index) => [
+    ...times(14, undefined).flatMap((_, index) => [
       [`a-${index}`, serviceAt(a.url, priced(0.1))],
       [`b-${index}`, serviceAt(b.url, index === 1 ? {} : priced(0.3))],
     ]),
@@ -357,27 +246,40 @@ test('a lost submit of an earlier job of the same name is held at its service, a
   expect(posts()).toEqual([1, 1]);
 });
 
-test('a submit that no worker takes in time goes to the next service, if a worker is there at all', async () => {
-  const [first, second] = nextPair();
-  const others = await env.createWorker({
-    taskQueue: `nobody-${second}`,
-    services: { [second]: serviceAt(b.url) },
+/** A worker for submits to one service, as `queues: { submit: 'nobody' }` asks for. No other service has one there. */
+const submitWorkerOf = (service: string) =>
+  env.createWorker({
+    taskQueue: `nobody-${service}`,
+    services: { [service]: serviceAt(b.url) },
     worker: { workflowBundle: { codePath: bundlePath() } },
   });
-  // A server that skips time does not skip this wait.
-  const job = await videos.start({
-    request,
-    services: [first, second],
-    fallbackAfter: '1s',
-    queues: { submit: 'nobody' },
-  });
-  const result = await others.runUntil(job.result());
-  expect(result).toMatchObject({
-    service: second,
-    attempts: [{ service: first, failure: 'ServiceUnreachable' }, { outcome: 'made' }],
-  });
-  expect(posts()).toEqual([0, 1]);
-});
+
+test.each([
+  ['paused', undefined],
+  ['removed from all workers since the job began', 'gone'],
+])(
+  'a submit to a service that is %s goes to the next one, if a worker is there at all',
+  async (_why, gone) => {
+    const [known, second] = nextPair();
+    const first = gone ?? known;
+    const workflowId = `never-started-at-${first}`;
+    const others = await submitWorkerOf(second);
+    await env.temporal.client.workflow.start('generateVideo', {
+      workflowId,
+      taskQueue: QUEUE,
+      // Whoever started it knew the service.
+      memo: { videoService: first },
+      // A server that skips time does not skip this wait.
+      args: [{ request, services: [first, second], fallbackAfter: '1s', queues: { submit: 'nobody' } }],
+    });
+    const result = await others.runUntil(videos.handle(workflowId).result());
+    expect(result).toMatchObject({
+      service: second,
+      attempts: [{ service: first, failure: 'ServiceUnreachable' }, { outcome: 'made' }],
+    });
+    expect(posts()).toEqual([0, 1]);
+  },
+);
 
 test('each item of a batch goes on by itself, and its line in the results says so', async () => {
   const [first, second] = nextPair();
@@ -401,4 +303,37 @@ test('each item of a batch goes on by itself, and its line in the results says s
     [2, `${first} refused`, `${second} made`],
     [3, `${first} made`],
   ]);
+});
+
+test('items that are held at their second service stay held there when their batch continues as new', async () => {
+  const [first, second] = nextPair();
+  a.next('submit', ...times(8, REFUSED(400)));
+  b.next('submit', { kind: 'reset' }, { kind: 'reset' });
+  const batch = await videos.startBatch({
+    requests: times(8, 0).map((_, index) => ({ prompt: `Hare ${index}` })),
+    window: 2,
+    services: [first, second],
+  });
+  const handle = env.temporal.client.workflow.getHandle(batch.workflowId);
+  const { runId } = await handle.describe();
+  while (!(await batch.progress()).running.some(({ phase }) => phase === 'needs-decision')) await pause();
+  while ((await batch.progress()).running.length > 2) await env.temporal.sleep('1m');
+  expect((await handle.describe()).runId).not.toBe(runId);
+  const { running: held } = await batch.progress();
+  expect(held).toMatchObject([
+    { item: 1, phase: 'needs-decision', service: second },
+    { item: 2, phase: 'needs-decision', service: second },
+  ]);
+  const taskId = b.generations().find(({ request }) => request.prompt === 'Hare 0')?.taskId ?? '';
+  await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+  await batch.decideSubmit({ item: 2, decision: 'resubmit' });
+  expect(await batch.result()).toMatchObject({ succeeded: 8 });
+  // A resubmit is one more, and goes to the second service.
+  expect(posts()).toEqual([8, 9]);
+  const results = parseResults(await readFile(join(env.storageFolder, resultsKey(batch.workflowId)), 'utf8'));
+  for (const { attempts } of results)
+    expect(attempts).toMatchObject([
+      { service: first, outcome: 'refused' },
+      { service: second, outcome: 'made' },
+    ]);
 });

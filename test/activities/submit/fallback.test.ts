@@ -77,7 +77,10 @@ test('a worker that is killed while it sends leaves a lost submit, which never l
 });
 
 test('a service that answers 503 is tried again while there is time, and the attempts add up', async () => {
-  world.emulator.next('submit', ...Array.from({ length: 3 }, () => ({ kind: 'server-error' }) as const));
+  world.emulator.next(
+    'submit',
+    ...Array.from({ length: 3 }, () => ({ kind: 'server-error', status: 503 }) as const),
+  );
   const first = submit('a', { fallback: { afterMs: 5_000 } });
   expect(await verdictOf(first)).toMatchObject({ isRetried: true, verdict: { service: { name: 'a' } } });
   const heartbeatDetails = first.beats.at(-1);
@@ -121,4 +124,51 @@ test('what our own checks refuse leads to no other service: a wrong request, a s
   const wrong = submit('a', { request: { prompt: 'A fox', sed: 7 } as object as typeof request });
   expect(await verdictOf(wrong)).toMatchObject({ type: 'videogen.InvalidRequest', verdict: undefined });
   expect(posts()).toBe(0);
+});
+
+const SERVER_ERROR = { kind: 'server-error', status: 500 } as const;
+
+test('after a 500 no refusal of the same service leads to the next one, also in a later job of the same name', async () => {
+  world.emulator.next('submit', SERVER_ERROR, REFUSED, REFUSED);
+  const first = submit('a');
+  expect(await verdictOf(first)).toEqual({
+    type: 'videogen.ServiceFailed',
+    isRetried: true,
+    verdict: { service: { name: 'a' } },
+  });
+  const heartbeatDetails = first.beats.at(-1);
+  const ended = { type: 'videogen.Unauthorized', isRetried: false, verdict: { service: { name: 'a' } } };
+  expect(await verdictOf(submit('a', {}, { attempt: 2, heartbeatDetails }))).toEqual(ended);
+  expect(await verdictOf(submit('a'))).toEqual(ended);
+});
+
+test('a later job with services is held at the one that answered 500, and one that names another service itself goes there', async () => {
+  world.emulator.next('submit', SERVER_ERROR);
+  await verdictOf(submit('a', { fallback: undefined }));
+  const later = submit('b');
+  expect(await later.result.catch((error: Error) => error.message)).toContain(
+    'a request was answered with HTTP 500, after which a task may exist (it went to the service a)',
+  );
+  expect(await verdictOf(later)).toEqual({
+    type: 'videogen.SubmitUnconfirmed',
+    isRetried: false,
+    verdict: { service: { name: 'a' } },
+  });
+  expect(posts()).toBe(1);
+  await submit('b', { fallback: undefined }).result;
+  expect(posts()).toBe(2);
+});
+
+test('what a job record says is read for a service that this worker does not have', async () => {
+  world.emulator.next('submit', REFUSED);
+  await verdictOf(submit('a'));
+  const recall = (more = {}) =>
+    world.run(
+      activities().recallSubmit,
+      { request, service: { name: 'gone' }, ...more },
+      { workflowExecution: { workflowId: 'fox', runId: randomUUID() } },
+    ).result;
+  expect(await recall()).toMatchObject({ madeNoTask: true, onLostSubmit: 'hold' });
+  expect(await recall({ adopts: 'task-7' })).toMatchObject({ task: { taskId: 'task-7' } });
+  expect(await recall()).toMatchObject({ task: { taskId: 'task-7', service: { name: 'a' } } });
 });

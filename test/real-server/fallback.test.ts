@@ -1,0 +1,218 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { activityInfo, type Context } from '@temporalio/activity';
+import { stringify } from 'yaml';
+import { readLedger } from '../../src/client/read-ledger';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import type { VideoJob } from '../../src/client/video-job';
+import { isVideoFailure } from '../../src/contract/video-failure';
+import { type Emulator, startEmulator } from '../../src/emulator';
+import { createVideoService, type VideoService } from '../../src/service';
+import { createFileStorage, type VideoStorage } from '../../src/storage';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoWorker } from '../../src/worker/video-worker';
+import { postsOf } from '../support/chaos-audit';
+import { captureLogs } from '../support/logs';
+import { profileFor } from '../support/quick-profile';
+import { pendingSubmit } from '../support/submit-backlog';
+import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
+import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+
+const SERVICES = ['a', 'b'];
+const QUEUE = 'switching';
+/** The only caller whose jobs are counted: one video, at the price of b. */
+const CAPPED = 'thrifty';
+const REFUSED = { kind: 'refused', status: 401, message: 'no foxes' } as const;
+
+let env: VideoTestEnvironment;
+let a: Emulator;
+let b: Emulator;
+let folder: string;
+let videos: VideoClient;
+let stop: (() => Promise<void>) | undefined;
+const open: VideoService[] = [];
+
+const serviceAt = ({ url, apiKey }: Emulator, perSecond = 0.1): VideoService => {
+  const profile = { ...profileFor(0), prices: { currency: 'USD', table: [{ perSecond }] } };
+  const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
+  open.push(service);
+  return { ...service, address: undefined };
+};
+
+function startWorker(options: Parameters<VideoTestEnvironment['createWorker']>[0]): Promise<VideoWorker> {
+  return env.createWorker({
+    services: { a: serviceAt(a), b: serviceAt(b, 0.3) },
+    ...options,
+    worker: { workflowBundle: { codePath: bundlePath() }, ...options?.worker },
+  });
+}
+
+beforeAll(async () => {
+  captureLogs();
+  folder = await mkdtemp(join(tmpdir(), 'videogen-fallback-'));
+  const options = { jobTimeMs: 0, videoBytes: 64 * 1024 };
+  [env, a, b] = await Promise.all([
+    createVideoTestEnvironment({ server: 'dev' }),
+    startEmulator(options),
+    startEmulator(options),
+  ]);
+  // It takes over after the kill, so it does not run yet.
+  videos = await createVideoClient({ client: env.temporal.client, taskQueue: QUEUE });
+});
+afterAll(async () => {
+  await killLeftoverWorkers();
+  await stop?.();
+  await Promise.all(open.map((service) => service.close()));
+  await Promise.all([env.teardown(), a.close(), b.close()]);
+  await rm(folder, { recursive: true });
+});
+
+jest.setTimeout(120_000);
+
+const start = (prompt: string, more = {}): Promise<VideoJob> =>
+  videos.start({ request: { prompt }, services: SERVICES, ...more });
+const postsFor = (prompt: string) => [a, b].map((emulator) => postsOf(emulator, prompt).length);
+async function untilPosted(emulator: Emulator, prompt: string): Promise<void> {
+  while (postsOf(emulator, prompt).length === 0) await pause();
+}
+
+/** A worker with both services in a process that can be killed. */
+async function startProcess() {
+  const file = join(folder, 'services.json');
+  const named = ({ url: baseUrl }: Emulator, key: string) => ({ baseUrl, key, profile: profileFor(0) });
+  const services = { a: named(a, 'of-a'), b: named(b, 'of-b') };
+  const keys = { 'of-a': { env: 'KEY_A' }, 'of-b': { env: 'KEY_B' } };
+  await writeFile(file, stringify({ keys, services }));
+  return startWorkerProcess({
+    TEMPORAL_ADDRESS: env.temporal.address,
+    VIDEOGEN_SERVICES_FILE: file,
+    KEY_A: a.apiKey,
+    KEY_B: b.apiKey,
+    VIDEOGEN_TASK_QUEUE: QUEUE,
+    VIDEOGEN_STORAGE: env.storageFolder,
+  });
+}
+
+test('a worker killed on the way from one service to the next posts to each at most once, unless it was refused', async () => {
+  const killed = await startProcess();
+  a.next('submit', REFUSED, { kind: 'hang' }, REFUSED);
+  b.next('submit', { kind: 'hang' }, { kind: 'rate-limited', retryAfter: 5 });
+  const lostAtB = await start('lost at b');
+  await untilPosted(b, 'lost at b');
+  const lostAtA = await start('lost at a');
+  await untilPosted(a, 'lost at a');
+  const refusedByB = await start('refused by b');
+  while ((await pendingSubmit(env, refusedByB))?.attempt !== 2) await pause();
+  await killed.kill('SIGKILL');
+
+  const worker = await startWorker({ taskQueue: QUEUE, caps: { keys: { [CAPPED]: { videos: 1 } } } });
+  const running = worker.run();
+  stop = async () => {
+    worker.shutdown();
+    await running;
+  };
+  expect(await refusedByB.result()).toMatchObject({
+    service: 'b',
+    attempts: [
+      { service: 'a', outcome: 'refused' },
+      { service: 'b', outcome: 'made' },
+    ],
+  });
+  for (const [job, service] of [
+    [lostAtA, 'a'],
+    [lostAtB, 'b'],
+  ] as const) {
+    const progress = await untilProgress(job, ({ phase }) => phase !== 'submitting');
+    expect(progress).toMatchObject({ phase: 'needs-decision', service });
+    await job.decideSubmit({ decision: 'abandon' });
+    await failureOf(job.result());
+  }
+  expect(['lost at a', 'lost at b', 'refused by b'].map(postsFor)).toEqual([
+    [1, 0],
+    [1, 1],
+    [1, 2],
+  ]);
+});
+
+test('a refused submit is not counted under the caps, and that to the next service once, with its price', async () => {
+  const startCapped = (prompt: string) => start(prompt, { request: { prompt, duration: 5 }, caller: CAPPED });
+  a.next('submit', REFUSED);
+  expect(await (await startCapped('counted')).result()).toMatchObject({ service: 'b' });
+  expect((await readLedger(env.temporal.client, QUEUE))?.counts).toMatchObject([
+    { scope: 'key', name: CAPPED, used: { videos: 1, money: { USD: 1_500_000 } }, reserved: { videos: 0 } },
+  ]);
+  const failure = await failureOf((await startCapped('one too many')).result());
+  expect(isVideoFailure(failure, 'CapReached')).toBe(true);
+  expect(['counted', 'one too many'].map(postsFor)).toEqual([
+    [1, 1],
+    [0, 0],
+  ]);
+});
+
+/** A queue for submits to a alone, whose worker is given. */
+const queueOfA = (name: string, options: object) => startWorker({ taskQueue: `${name}-a`, ...options });
+
+test('a job that is cancelled while its first service refuses the submit sends nothing to the next one', async () => {
+  let isAsked = false;
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const slow = serviceAt(a);
+  const submit: VideoService['submit'] = async (...given) => {
+    isAsked = true;
+    await answered;
+    return slow.submit(...given);
+  };
+  const worker = await queueOfA('slow', { services: { a: { ...slow, submit } } });
+  a.next('submit', REFUSED);
+  const failure = await worker.runUntil(async () => {
+    const job = await start('cancelled', { queues: { submit: 'slow' } });
+    while (!isAsked) await pause();
+    await job.cancel();
+    answer();
+    const failed = await failureOf(job.result());
+    expect(await job.progress()).toMatchObject({ attempts: [{ service: 'a', failure: 'Unauthorized' }] });
+    return failed;
+  });
+  expect(isVideoFailure(failure, 'Cancelled')).toBe(true);
+  expect(postsFor('cancelled')).toEqual([1, 0]);
+});
+
+/** Without shared storage, the other workers do not see what the second attempt writes. */
+function sharedByFirstAttempt(): VideoStorage {
+  const shared = createFileStorage(env.storageFolder);
+  const own = createFileStorage(join(folder, 'own'));
+  return { ...shared, write: (...given) => (activityInfo().attempt === 1 ? shared : own).write(...given) };
+}
+
+/** A second attempt of which no note arrives; its error stands for the timeout of a killed one. */
+const losesSecondAttempt = (context: Context) => ({
+  inbound: {
+    async execute<Input>(input: Input, next: (given: Input) => Promise<unknown>) {
+      if (context.info.attempt === 1) return next(input);
+      Object.assign(context, { heartbeat: () => undefined });
+      await next(input).catch(() => undefined);
+      throw new Error('killed');
+    },
+  },
+});
+
+test('without shared storage, a submit whose second attempt was killed and whose third never starts is held, not sent again', async () => {
+  const worker = await queueOfA('stopping', {
+    storage: sharedByFirstAttempt(),
+    worker: { interceptors: { activity: [losesSecondAttempt] } },
+  });
+  a.next('submit', { kind: 'rate-limited', retryAfter: 1 }, { kind: 'reset' });
+  const job = await worker.runUntil(async () => {
+    const started = await start('not shared', { queues: { submit: 'stopping' }, fallbackAfter: '3s' });
+    while ((await pendingSubmit(env, started))?.attempt !== 3) await pause();
+    return started;
+  });
+  const progress = await untilProgress(job, ({ phase }) => phase !== 'submitting');
+  expect(progress).toMatchObject({ phase: 'needs-decision', service: 'a' });
+  await job.decideSubmit({ decision: 'abandon' });
+  await failureOf(job.result());
+  expect(postsFor('not shared')).toEqual([2, 0]);
+});
