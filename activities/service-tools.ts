@@ -9,6 +9,8 @@ import { createCallFailure } from './to-failure';
 /** Which service an activity is for; the worker's default without it. */
 export interface ForService {
   service?: ServiceChoice;
+  /** The submit was lost at the service without a name, and stays there whatever the default is now. */
+  isAtUnnamed?: boolean;
 }
 
 /** What activities use for one service. */
@@ -73,8 +75,13 @@ export function toolsFor(find: FindTools, { service }: ForService, call: Call): 
 }
 
 /** The same for a job that may have no task yet. */
-export function toolsForNew(find: FindTools, { service }: ForService, call: Call): ServiceTools {
-  return orUnreachable(find(service, 'new task'), call);
+export function toolsForNew(find: FindTools, asked: ForService, call: Call): ServiceTools {
+  return orUnreachable(findForNew(find, asked), call);
+}
+
+/** The tools for a job that may have no task yet. */
+export function findForNew(find: FindTools, { service, isAtUnnamed }: ForService): ReturnType<FindTools> {
+  return find(service, isAtUnnamed ? undefined : 'new task');
 }
 
 function orUnreachable(found: ReturnType<FindTools>, call: Call): ServiceTools {

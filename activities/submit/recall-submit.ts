@@ -1,5 +1,6 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
+import { type SentTo, sentTo } from '../../src/contract/service-choice';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { estimatedCost, serviceNameOf } from '../job-cost';
@@ -23,6 +24,8 @@ export interface RecalledSubmit {
   task?: SubmittedTask;
   /** True when neither the last POST nor an earlier one may have made a task. */
   madeNoTask: boolean;
+  /** Which service got the request that may have made one. */
+  lostAt?: SentTo;
   /** The worker has a default receiver of webhooks. */
   hasReceiver?: true;
   /** The worker's setting. */
@@ -46,7 +49,7 @@ export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: Re
     void tools.learnedTimes.refresh();
     if (adopts !== undefined) {
       // The lost request may have gone to another service than the one that the job names now.
-      const at = tools.choice ? await toolsOnRecord(record, { find, tools }) : tools;
+      const at = await toolsOnRecord(record, { find, tools });
       record.facts = { cost: estimatedCost(at, request), service: serviceNameOf(at), choice: at.choice };
       await record.writeTask(adopts);
       const adopted = submittedTask(adopts, { record, request }, at);
@@ -57,7 +60,8 @@ export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: Re
       const task = recordedTask(found, { record, request }, { find, tools });
       if (task) return { task: asTaken(task, input), madeNoTask: false, onLostSubmit };
       const madeNoTask = found?.state === 'refused' && found.lostSubmit === undefined;
-      return { madeNoTask, onLostSubmit };
+      const isLost = found?.state === 'sending' || (found?.state === 'refused' && !madeNoTask);
+      return { madeNoTask, onLostSubmit, ...(isLost && { lostAt: sentTo(record.facts.choice) }) };
     } catch (error) {
       throw toFailure(error, 'submit');
     }
