@@ -357,7 +357,9 @@ function wasForgotten(job: string, at: string): ApplicationFailure {
 
 /** An operator wants a lost submit to be repeated, and this worker cannot. Nobody else may: only its own service knows its key. */
 function notRepeated({ decidedLostSubmit }: SubmitVideoInput, problem: string): ApplicationFailure {
-  const message = [decidedLostSubmit, `nothing was sent again, because ${problem}`].filter(Boolean).join('; ');
+  const message = [decidedLostSubmit, `nothing was sent again, because ${problem}`]
+    .filter(Boolean)
+    .join('; ');
   return createCallFailure('SubmitUnconfirmed', 'submit', { message, onLostSubmit: 'hold' });
 }
 
