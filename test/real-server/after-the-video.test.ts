@@ -240,11 +240,11 @@ test('nothing is sent after the deadline, which a worker may find over only when
   const before = paid().length;
   const videos = await createVideoClient({ ...LATE_QUEUES, client: env.temporal.client, env: {} });
   const job = await videos.start(
-    { request: { prompt: 'Too late', ...small }, continueFrom: 'early', deadline: '8s' },
+    { request: { prompt: 'Too late', ...small }, continueFrom: 'early', deadline: '5s' },
     { workflowId: 'late' },
   );
   await untilEvent('late', ['jobs'], (event) => event.activityTaskScheduledEventAttributes != null);
-  const endsAtMs = Date.now() + 8_000;
+  const endsAtMs = Date.now() + 5_000;
   await untilEvent('late', ['downloads'], (event) => event.activityTaskCompletedEventAttributes != null);
   while (Date.now() <= endsAtMs) await pause();
   const worker = await env.createWorker({
