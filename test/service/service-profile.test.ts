@@ -336,13 +336,13 @@ it('a code in a 200 that stands for a refusal is one, whatever the call; any oth
 });
 
 it.each(['constructor', '__proto__', 'toString'])(
-  'the code %s of a service stands for no status that the profile does not give it',
+  'the code %s of a refusal stands for no status, if the profile does not give it one',
   async (code) => {
-    const answers = [{ code, task_id: 't' }, { code: 'E1' }];
-    const server = await serve((request) => replyJson(request, answers[server.requests.length - 1]));
+    const server = await serve((request) => replyJson(request, { code, message: 'no' }, { status: 400 }));
     const service = connect(server, { refusals: { codes: { E1: 401 } } });
-    const send = () => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
-    expect(await send()).toMatchObject({ taskId: 't' });
-    await expect(send()).rejects.toMatchObject({ facts: { status: 401 } });
+    await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+      kind: 'answered',
+      facts: { status: 400, code },
+    });
   },
 );
