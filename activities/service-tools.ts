@@ -9,6 +9,8 @@ import { createCallFailure } from './to-failure';
 /** Which service an activity is for; the worker's default without it. */
 export interface ForService {
   service?: ServiceChoice;
+  /** The submit was lost at the service without a name, and stays there whatever the default is now. */
+  isAtUnnamed?: boolean;
 }
 
 /** What activities use for one service. */
@@ -69,7 +71,20 @@ function learnedAs({ choice, service }: FoundService): Pick<FoundService['servic
 
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
 export function toolsFor(find: FindTools, { service }: ForService, call: Call): ServiceTools {
-  const found = find(service);
+  return orUnreachable(find(service), call);
+}
+
+/** The same for a job that may have no task yet. */
+export function toolsForNew(find: FindTools, asked: ForService, call: Call): ServiceTools {
+  return orUnreachable(findForNew(find, asked), call);
+}
+
+/** The tools for a job that may have no task yet. */
+export function findForNew(find: FindTools, { service, isAtUnnamed }: ForService): ReturnType<FindTools> {
+  return find(service, isAtUnnamed ? undefined : 'new task');
+}
+
+function orUnreachable(found: ReturnType<FindTools>, call: Call): ServiceTools {
   if ('problem' in found) throw createCallFailure('ServiceUnreachable', call, { message: found.problem });
   return found;
 }

@@ -32,6 +32,7 @@ module.exports = {
     'Permit',
     'Retry',
     'Secrets',
+    'SentTo',
     'SharedPoll',
     'TaskReading',
     'VideoBody',

@@ -58,9 +58,16 @@ export async function submitInTurn(
 export function readVerdict(error: unknown): SubmitVerdict {
   const { cause } = error instanceof ActivityFailure ? error : {};
   const [, ...more] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
-  const { triesNext, service }: Record<keyof SubmitVerdict, unknown> = Object.assign({}, ...more.map(Object));
+  const { triesNext, service, isUnnamed }: Record<keyof SubmitVerdict, unknown> = Object.assign(
+    {},
+    ...more.map(Object),
+  );
   const choice = readChoice(service);
-  return { ...(triesNext === true && { triesNext }), ...(choice && { service: choice }) };
+  return {
+    ...(triesNext === true && { triesNext }),
+    ...(choice && { service: choice }),
+    ...(isUnnamed === true && { isUnnamed }),
+  };
 }
 
 /** Why the service certainly made no task, if the activity says so. */

@@ -23,6 +23,7 @@ import {
   EXPIRES_MEMO,
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
+  SERVICE_KEY_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
 } from '../src/contract/names';
@@ -32,7 +33,7 @@ import {
   EXTRAS_POLICY,
   FIND_SERVICE_POLICY,
 } from '../src/contract/policies';
-import { choicesOf } from '../src/contract/service-choice';
+import { choicesOf, type ServiceChoice } from '../src/contract/service-choice';
 import { describeExtras, describeTask } from '../src/contract/summaries';
 import { expectedOf } from '../src/contract/video-facts';
 import { createFailure, readFailure } from '../src/contract/video-failure';
@@ -230,9 +231,12 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
       updateSearchAttributes({ ...progress, failure: job.failure?.type });
     },
     recordTask: (taskId, service) => upsertMemo({ [TASK_ID_MEMO]: taskId, ...serviceMemo(service) }),
-    recordService: (service) => {
+    recordService: (service, from) => {
       const memo = serviceMemo(service);
-      if (SERVICE_MEMO in memo) upsertMemo(memo);
+      if (Object.keys(memo).length === 0) return;
+      const isMoved = SERVICE_MEMO in memo && service?.name !== from?.name;
+      // Workers before this one noted only that a job is at a service of another name.
+      if (isMoved || patched('service-key-memo')) upsertMemo(memo);
     },
     // Workers before this one store videos for good, but one of them may have run this job until now.
     recordExpiry: (expiresAt) => {
@@ -241,10 +245,13 @@ function ownWorkflow({ request, taskId }: JobInput, carried: CarriedJob | undefi
   };
 }
 
-/** Lists name the service of a job. Whoever started it may have noted it already. */
-function serviceMemo(service: string | undefined): Record<string, string> {
-  const isKnown = service === undefined || workflowInfo().memo?.[SERVICE_MEMO] === service;
-  return isKnown ? {} : { [SERVICE_MEMO]: service };
+/** What the memo does not say yet. Whoever started the job may have noted its service already. */
+function serviceMemo(service: ServiceChoice | undefined): Record<string, string | null> {
+  const { memo } = workflowInfo();
+  const changed = Object.entries({ [SERVICE_MEMO]: service?.name, [SERVICE_KEY_MEMO]: service?.key }).filter(
+    ([name, value]) => value !== (memo?.[name] ?? undefined),
+  );
+  return Object.fromEntries(changed.map(([name, value]) => [name, value ?? null]));
 }
 
 /**

@@ -18,7 +18,7 @@ import type { JobIdentity } from '../src/contract/job-identity';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
-import { choiceOf, type ServiceChoice } from '../src/contract/service-choice';
+import { choiceOf, type SentTo, type ServiceChoice } from '../src/contract/service-choice';
 import { describeVideo } from '../src/contract/summaries';
 import { type EndedTask, isUsualTimes, type UsualTimes, usualTimesOf } from '../src/contract/usual-times';
 import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
@@ -48,9 +48,9 @@ export interface JobHost {
   loadRequest(): VideoRequest | Promise<VideoRequest>;
   /** Called after every change: the host updates what Temporal shows. */
   changed(job: Job): void;
-  recordTask(taskId: string, service: string | undefined): void;
-  /** Lists show which service a job is at, and a retry asks that one. */
-  recordService?(service: string): void;
+  recordTask(taskId: string, service: ServiceChoice | undefined): void;
+  /** Lists show which service a job is at, and a retry asks that one, with that key. */
+  recordService?(service: ServiceChoice | undefined, from: ServiceChoice | undefined): void;
   /** Lists show when a video expires. Of an item, only its result says so. */
   recordExpiry?(expiresAt: string): void;
 }
@@ -69,6 +69,8 @@ export class Job {
   record: string | undefined;
   /** The named service of the job; undefined for the worker's default. Once there is a task, it is the one that has it. */
   service: ServiceChoice | undefined;
+  /** The submit was lost at the service without a name, which the worker's default need not be. */
+  private isAtUnnamed: boolean;
   /** The record says that the video is stored. */
   isStored = false;
   /** Markdown for the Temporal UI, once the job has ended. */
@@ -115,6 +117,7 @@ export class Job {
     this.hasDefaultReceiver = carried?.hasReceiver ?? false;
     this.record = carried?.record;
     this.service = carried ? carried.service : choiceOf(options);
+    this.isAtUnnamed = carried?.isAtUnnamed ?? false;
     this.cost = carried?.cost;
     this.image = carried?.image;
     this.turns = ServiceTurns.of(options, carried?.attempts);
@@ -134,8 +137,9 @@ export class Job {
   }
 
   /** Says which service an activity is for. */
-  get forService(): { service?: ServiceChoice } {
-    return this.service ? { service: this.service } : {};
+  get forService(): { service?: ServiceChoice; isAtUnnamed?: boolean } {
+    if (this.service) return { service: this.service };
+    return this.isAtUnnamed ? { isAtUnnamed: true } : {};
   }
 
   /** A summary for the Temporal UI. */
@@ -163,7 +167,7 @@ export class Job {
     this.taskId = taskId;
     this.submittedAtMs = Date.now();
     this.turns?.recordMade(this.service?.name);
-    this.host.recordTask(taskId, this.service?.name);
+    this.host.recordTask(taskId, this.service);
     this.show();
   }
 
@@ -179,17 +183,20 @@ export class Job {
 
   /** Goes on to the next service, which has other prices. */
   moveTo(service: ServiceChoice): void {
+    const from = this.service;
     this.service = service;
     if (this.cost) this.cost = { unknown: `the service ${service.name} has not said what it costs` };
-    this.host.recordService?.(service.name);
+    this.host.recordService?.(service, from);
     this.show();
   }
 
-  /** A lost submit may have gone to another service, in an earlier run or job of this name. */
-  recordLostAt(service: ServiceChoice | undefined): void {
-    if (service === undefined) return;
-    if (service.name !== this.service?.name) this.host.recordService?.(service.name);
-    this.service = service;
+  /** A lost submit may have gone to another service or key, in an earlier run or job of this name. */
+  recordLostAt(at: SentTo | undefined): void {
+    if (at === undefined) return;
+    const from = this.service;
+    this.service = at.service;
+    this.isAtUnnamed = at.service === undefined;
+    this.host.recordService?.(this.service, from);
   }
 
   recordSubmitted(submitted: SubmittedTask): void {
@@ -202,6 +209,7 @@ export class Job {
   /** What the worker's profile and storage say about the task. */
   recordSettings({ servicePolling, usualTimes, record, hasReceiver, cost, service }: SubmittedTask): void {
     this.service = service;
+    this.isAtUnnamed = false;
     this.servicePolling = servicePolling;
     this.recordUsualTimes(usualTimes);
     this.recordReceiver(hasReceiver);

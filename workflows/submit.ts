@@ -13,13 +13,15 @@ import { mayHaveMadeTask } from '../src/contract/failure-table';
 import { serviceQueueOf } from '../src/contract/names';
 import { INSPECT_SUBMIT_POLICY, LAST_FRAME_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
+import { readChoice } from '../src/contract/service-choice';
 import { describeLastFrame, describeRequest } from '../src/contract/summaries';
 import { createFailure, readFailure, readTimeout, VideoFailure } from '../src/contract/video-failure';
 import { waitForDecision } from './decisions';
-import { readVerdict, type Submitted, submitInTurn } from './fallback';
+import { type Submitted, submitInTurn } from './fallback';
 import type { Job } from './job';
 import { lastNote, recall, recordNotedTask, withImage, writeToRecord } from './known-submit';
 import { logJob } from './log-event';
+import { lostAtOf } from './lost-at';
 import { namesReceiver } from './notify';
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
@@ -58,7 +60,7 @@ async function submitOrHold(job: Job, resubmits: boolean): Promise<Submitted> {
     job.recordReceiver(namesReceiver(error));
     const lostSubmit = readLostSubmit(error);
     if (lostSubmit === undefined) throw error;
-    job.recordLostAt(readVerdict(error).service);
+    job.recordLostAt(lostAtOf(error));
     if (readTimeout(error)) return recallOrHold(job, lostSubmit, error);
     if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };
     throw error;
@@ -165,7 +167,7 @@ function readLostSubmit(error: unknown): VideoFailure | undefined {
 async function recallOrHold(job: Job, { type, details }: VideoFailure, error: unknown): Promise<Submitted> {
   const note = lastNote(error);
   if (typeof note.taskId === 'string') return recordNotedTask(job, note.taskId);
-  const { task, madeNoTask, onLostSubmit, hasReceiver } = await recall(job);
+  const { task, madeNoTask, lostAt, onLostSubmit, hasReceiver } = await recall(job);
   job.recordReceiver(hasReceiver);
   if (task) {
     job.recordSubmitted(task);
@@ -175,6 +177,8 @@ async function recallOrHold(job: Job, { type, details }: VideoFailure, error: un
   // the deadline nothing follows. Before it, the submit would be sent once more.
   const isOver = job.turns === undefined || job.remainingMs() === 0;
   if (madeNoTask && note.sending === undefined && isOver) throw error;
+  const chosen = readChoice(note.service);
+  job.recordLostAt(chosen ? { service: chosen } : lostAt);
   const policy = job.options.onLostSubmit ?? onLostSubmit;
   const lostSubmit = new VideoFailure(type, { ...details, onLostSubmit: policy });
   if (job.lostSubmitPolicy(lostSubmit) === 'hold') return { lostSubmit };
@@ -212,11 +216,13 @@ async function inspectBeforeCancelling(
     return submitted;
   } catch (error) {
     isOver = true;
-    const { taskId, lostSubmit }: InspectedSubmit = inspecting ? await inspecting : {};
+    const { taskId, lostSubmit, service }: InspectedSubmit = inspecting ? await inspecting : {};
     // A failure of the running attempt says more than the cancellation.
     if (!isCancellation(error)) throw error;
     if (taskId !== undefined) return recordNotedTask(job, taskId);
-    throw lostSubmit === undefined ? error : createFailure('SubmitUnconfirmed', { message: lostSubmit });
+    if (lostSubmit === undefined) throw error;
+    if (service) job.recordLostAt({ service });
+    throw createFailure('SubmitUnconfirmed', { message: lostSubmit });
   }
 }
 

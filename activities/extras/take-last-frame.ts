@@ -23,7 +23,7 @@ import {
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
 import { jobDigest } from '../job-record';
 import { logEvent } from '../log-event';
-import type { FindTools, ForService } from '../service-tools';
+import { type FindTools, type ForService, findForNew } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type FinishedJob, findFinishedJob, NothingToContinue } from './finished-job';
 import { VideoGone, withLocalVideo } from './local-video';
@@ -97,7 +97,7 @@ async function readEarlierSubmit(
   input: TakeLastFrameInput,
   { find, storage }: TakeLastFrameDeps,
 ): Promise<EarlierSubmit> {
-  const tools = find(input.service, 'new task');
+  const tools = findForNew(find, input);
   const { requestFields } = ('problem' in tools ? undefined : tools.service.profile) ?? {};
   const parsed = parseRequest(input.request, requestFields);
   // The submit says what is wrong with it, or finds what was paid for before.

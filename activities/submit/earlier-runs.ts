@@ -2,7 +2,7 @@ import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { decodeFirst } from '../../src/contract/decode-first';
 import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
-import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import { SERVICE_KEY_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
 import { readChoice, type ServiceChoice } from '../../src/contract/service-choice';
 import type { NamedJob } from '../attempt';
 
@@ -89,7 +89,8 @@ interface FoundTask {
 }
 
 function taskInMemo(memo: Record<string, unknown> = {}): FoundTask {
-  return { taskId: memo[TASK_ID_MEMO], service: readChoice({ name: memo[SERVICE_MEMO] }) };
+  const service = readChoice({ name: memo[SERVICE_MEMO], key: memo[SERVICE_KEY_MEMO] });
+  return { taskId: memo[TASK_ID_MEMO], service };
 }
 
 function runsOf(workflowId: string): KeptRuns {

@@ -1,10 +1,11 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
+import { type SentTo, sentTo } from '../../src/contract/service-choice';
 import type { VideoStorage } from '../../src/storage';
 import { jobId, type NamedJob } from '../attempt';
 import { estimatedCost, serviceNameOf } from '../job-cost';
 import { JobRecordFile, jobDigest } from '../job-record';
-import type { FindTools, ForService } from '../service-tools';
+import { type FindTools, type ForService, findForNew } from '../service-tools';
 import { toFailure } from '../to-failure';
 import {
   asTaken,
@@ -30,6 +31,8 @@ export interface RecalledSubmit {
   task?: SubmittedTask;
   /** True when neither the last POST nor an earlier one may have made a task. */
   madeNoTask: boolean;
+  /** Which service got the request that may have made one. */
+  lostAt?: SentTo;
   /** The worker has a default receiver of webhooks. */
   hasReceiver?: true;
   /** The worker's setting. */
@@ -49,7 +52,7 @@ export interface RecallSubmitDeps {
 export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const { request, adopts, image } = input;
-    const found = find(input.service, 'new task');
+    const found = findForNew(find, input);
     const tools = 'problem' in found ? toolsWithout(input.service) : found;
     const { onLostSubmit = ofWorker } = 'problem' in found ? {} : found;
     const job = jobId(input);
@@ -57,7 +60,7 @@ export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: Re
     if (!('problem' in found)) void found.learnedTimes.refresh();
     if (adopts !== undefined) {
       // The lost request may have gone to another service than the one that the job names now.
-      const at = tools.choice ? await toolsOnRecord(record, { find, tools }) : tools;
+      const at = await toolsOnRecord(record, { find, tools });
       record.facts = { cost: estimatedCost(at, request), service: serviceNameOf(at), choice: at.choice };
       await record.writeTask(adopts);
       const adopted = submittedTask(adopts, { record, request }, at);
@@ -68,7 +71,8 @@ export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: Re
       const task = recordedTask(recorded, { record, request }, { find, tools });
       if (task) return { task: asTaken(task, input), madeNoTask: false, onLostSubmit };
       const madeNoTask = recorded?.state === 'refused' && recorded.lostSubmit === undefined;
-      return { madeNoTask, onLostSubmit };
+      const isLost = recorded?.state === 'sending' || (recorded?.state === 'refused' && !madeNoTask);
+      return { madeNoTask, onLostSubmit, ...(isLost && { lostAt: sentTo(record.facts.choice) }) };
     } catch (error) {
       throw toFailure(error, 'submit');
     }

@@ -1,5 +1,6 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
+import { readChoice, type ServiceChoice } from '../../src/contract/service-choice';
 import { skippingConnection } from '../rate-limited-call';
 import { decodeByWorker } from './earlier-runs';
 
@@ -13,6 +14,8 @@ export interface SubmitNote {
   taskId?: string;
   /** The attempt that was sending its request; how it ended is unknown. */
   sending?: number;
+  /** Which service got the request, if the worker chose it or its key: the job must know, whatever the worker chooses later. */
+  service?: ServiceChoice;
   /** Why a submit before `attemptWithoutTask` is lost; `resubmit` repeated it. */
   lostSubmit?: string;
   /** Whether the service may have received the idempotency key. */
@@ -134,6 +137,8 @@ export interface InspectPendingSubmitInput {
 export interface InspectedSubmit {
   taskId?: string;
   lostSubmit?: string;
+  /** The named service that the worker chose for it. */
+  service?: ServiceChoice;
 }
 
 /**
@@ -154,10 +159,9 @@ export async function inspectPendingSubmit({
   );
   if (submit === undefined) return {};
   const note: unknown = await decodeByWorker(submit.heartbeatDetails);
-  const { taskId }: Record<keyof SubmitNote, unknown> = Object(note);
-  return typeof taskId === 'string'
-    ? { taskId }
-    : {
-        lostSubmit: await lostSubmitBefore(Number(submit.attempt), note, async () => failureTypeOf(submit)),
-      };
+  const { taskId, service }: Record<keyof SubmitNote, unknown> = Object(note);
+  if (typeof taskId === 'string') return { taskId };
+  const lostSubmit = await lostSubmitBefore(Number(submit.attempt), note, async () => failureTypeOf(submit));
+  const chosen = readChoice(service);
+  return { lostSubmit, ...(chosen && { service: chosen }) };
 }

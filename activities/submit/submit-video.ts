@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { type ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
 import { shown } from '../../src/contract/clean-text';
-import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
 import type { JobCost } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
-import type { ServiceChoice } from '../../src/contract/service-choice';
-import { createFailure, type FailureDetails } from '../../src/contract/video-failure';
+import { type SentTo, sentTo } from '../../src/contract/service-choice';
 import { ServiceFault } from '../../src/service';
 import { StorageFault } from '../../src/storage';
 import { jobId, type NamedJob, whileHeartbeating } from '../attempt';
@@ -16,10 +13,13 @@ import { JobRecordFile, jobDigest, lostSubmitIn, mayKnowKey, othersWithKey, unsu
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
-import type { FindTools, ForService, ServiceTools } from '../service-tools';
+import { type FindTools, type ForService, findForNew, type ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
+import { NotSent, refuseIfLate } from './before-post';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
+import { isKnownWithoutTask, isUnconfirmed, mentionLostSubmit, sayNothingWasSent } from './failed-submit';
 import { type ImageSource, withImageLink } from './image-link';
+import { isWorkersChoice, LostAt } from './lost-at';
 import { refuseUntaken } from './refuse-untaken';
 import { type CapDeps, type CapInput, Reservation } from './reservation';
 import { type EarlierAttempts, readEarlierAttempts, type SubmitNote } from './submit-note';
@@ -77,7 +77,7 @@ export interface SubmitVideoDeps extends ImageSource, CapDeps {
 export function createSubmitVideo(deps: SubmitVideoDeps) {
   return async function submitVideo(input: SubmitVideoInput): Promise<SubmittedTask> {
     const startedAtMs = performance.now();
-    const tools = deps.find(input.service, 'new task');
+    const tools = findForNew(deps.find, input);
     const ofWorker = ('problem' in tools ? undefined : tools.onLostSubmit) ?? deps.onLostSubmit;
     const { onLostSubmit = ofWorker } = input;
     const attempts = await readEarlierAttempts();
@@ -85,6 +85,8 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
       failOnLostSubmit(attempts.lostSubmit, onLostSubmit);
       return createCallFailure('InvalidRequest', 'submit', { message });
     };
+    // The lost submit stays lost: whoever decides about it may give the worker what is missing, and decide again.
+    if ('problem' in tools && input.resubmits) throw notRepeated(input, tools.problem);
     if ('problem' in tools) throw refuse(tools.problem);
     const parsed = parseRequest(input.request, tools.service.profile?.requestFields);
     if (!parsed.ok) throw refuse(parsed.problem);
@@ -133,9 +135,7 @@ class SubmitAttempt {
   private keySentTo: string[] | undefined;
   /** Why an earlier submit is lost. */
   private lostSubmit: string | undefined;
-  /** The service that got the lost submit, and whether that is another one than that of this attempt. */
-  private lostAt: ServiceChoice | undefined;
-  private isLostElsewhere = false;
+  private readonly lostAt: LostAt;
   /** How many are lost that `resubmit` repeats. */
   private lostSubmits: number;
   /** An answer to this or an earlier attempt after which this service may have a task. */
@@ -161,6 +161,7 @@ class SubmitAttempt {
     this.lostSubmit = attempts.lostSubmit;
     this.lostSubmits = attempts.lostSubmits;
     this.unsure = attempts.unsure;
+    this.lostAt = new LostAt(deps.find, tools);
     this.cost = estimatedCost(tools, request);
   }
 
@@ -186,31 +187,18 @@ class SubmitAttempt {
     this.keySentTo = othersWithKey(found, facts, this.tools.choice);
     const unsure = unsureIn(found, facts, this.tools.choice);
     this.unsure ??= unsure.here;
-    this.lostSubmit ??= this.atService(
+    const onRecord =
       lostSubmitIn(found, { sendWithoutTask: attempts.sendWithoutTask, isDecided: resubmits }) ??
-        this.lostByFallback(unsure.elsewhere),
-    );
-    // One without a named service went to the default of that time.
-    const isOfDefault = this.lostSubmit !== undefined && this.input.service === undefined;
-    if (isOfDefault || this.lostSubmit !== attempts.lostSubmit)
-      this.noteLostAt(facts.choice, this.input.service !== undefined);
-    failOnLostSubmit(this.lostSubmit, this.policyHere(onLostSubmit));
+      this.lostByFallback(unsure.elsewhere);
+    if (onRecord !== undefined) this.lostAt.note(sentTo(facts.choice));
+    this.lostSubmit ??= onRecord && this.lostAt.describe(onRecord);
+    failOnLostSubmit(this.lostSubmit, this.lostAt.policyHere(onLostSubmit));
     const ofRuns = runs.lostSubmit === decidedLostSubmit ? undefined : runs.lostSubmit;
-    if (ofRuns !== undefined) this.noteLostAt(runs.service, this.input.fallback !== undefined);
-    failOnLostSubmit(ofRuns, this.policyHere(onLostSubmit));
+    if (ofRuns !== undefined) this.noteLostInRuns(runs, found && sentTo(facts.choice));
+    failOnLostSubmit(ofRuns, this.lostAt.policyHere(onLostSubmit));
     if (this.lostSubmit !== undefined || ofRuns !== undefined)
       this.lostSubmits = Math.max(this.lostSubmits, 1);
     return undefined;
-  }
-
-  private noteLostAt(service: ServiceChoice | undefined, elsewhereIfUnknown: boolean): void {
-    this.lostAt = service;
-    this.isLostElsewhere = service ? service.name !== this.tools.choice?.name : elsewhereIfUnknown;
-  }
-
-  /** Only the service that got the lost submit knows its idempotency key: at another one, a resubmit would be paid again. */
-  private policyHere(onLostSubmit: LostSubmitPolicy): LostSubmitPolicy {
-    return this.isLostElsewhere && onLostSubmit === 'resubmit' ? 'hold' : onLostSubmit;
   }
 
   /** A job that names another service itself has decided to send it there. One with `services` has not. */
@@ -219,12 +207,12 @@ class SubmitAttempt {
     return `a request was answered with ${answer}, after which a task may exist`;
   }
 
-  /** Whoever looks for the task must know where, if it is not the service that the job names now. */
-  private atService(lostSubmit: string | undefined): string | undefined {
-    const { choice } = this.record.facts;
-    if (lostSubmit === undefined || choice === undefined || choice.name === this.tools.choice?.name)
-      return lostSubmit;
-    return `${lostSubmit} (it went to the service ${choice.name})`;
+  /** The input of a run may name no service or no key. Nothing was sent before the record said where to. */
+  private noteLostInRuns({ service }: EarlierRuns, onRecord: SentTo | undefined): void {
+    if (onRecord && (service === undefined || service.name === onRecord.service?.name))
+      this.lostAt.note(onRecord);
+    else if (service) this.lostAt.note({ service });
+    else if (this.input.fallback !== undefined || this.isAtNamedDefault) this.lostAt.noteUnknown();
   }
 
   async submit(): Promise<SubmittedTask> {
@@ -258,7 +246,7 @@ class SubmitAttempt {
     });
     await this.reservation.take();
     refuseIfLate(this.input.startedAtMs);
-    this.leave({ sending: this.number, ...this.lostCount });
+    this.leave({ sending: this.number, ...this.lostCount, ...this.chosenHere });
     this.beganSending = true;
     this.record.facts = {
       cost: this.cost,
@@ -303,6 +291,7 @@ class SubmitAttempt {
         ...(keySent && { keySent }),
         ...this.lostCount,
         ...(this.input.fallback && this.unsureNote),
+        ...(this.knowsLostSubmit && this.chosenHere),
         ...(this.input.fallback?.afterMs !== undefined && { triedForMs }),
       });
       if (this.beganSending)
@@ -324,12 +313,17 @@ class SubmitAttempt {
   /** Other jobs have nothing new in their failures. */
   private judge(failure: unknown, attempt: Omit<FailedAttempt, 'failure'>): unknown {
     const { fallback } = this.input;
-    // The default may be another one when somebody decides.
-    const isLostAtDefault = isUnconfirmed(failure) && this.isAtNamedDefault;
-    if (fallback === undefined && !this.isLostElsewhere && !isLostAtDefault) return failure;
+    const isLost = isUnconfirmed(failure);
+    // Whatever the worker chose may be another one when somebody decides.
+    const saysWhere = isLost && isWorkersChoice(this.input.service, this.tools.choice);
+    if (fallback === undefined && !this.lostAt.isElsewhere && !saysWhere) return failure;
     const triesNext = mayTryNext(fallback ?? {}, { ...attempt, failure });
-    const service = this.lostAt ?? this.tools.choice;
-    return withVerdict(failure, { ...(triesNext && { triesNext }), ...(service && { service }) });
+    const { service, isUnnamed } = this.lostAt.verdict;
+    return withVerdict(failure, {
+      ...(triesNext && { triesNext }),
+      ...(service && { service }),
+      ...(isLost && isUnnamed && { isUnnamed }),
+    });
   }
 
   /** The worker chose the service, and may choose another one later. */
@@ -341,6 +335,12 @@ class SubmitAttempt {
     return (
       this.lostSubmit !== undefined || this.lostSubmits > 0 || this.input.attempts.lostSubmit !== undefined
     );
+  }
+
+  /** For the workflow, which may hear of this attempt only by its heartbeat. */
+  private get chosenHere(): Pick<SubmitNote, 'service'> {
+    const { choice } = this.tools;
+    return choice && isWorkersChoice(this.input.service, choice) ? { service: choice } : {};
   }
 
   private get lostCount(): Pick<SubmitNote, 'lostSubmits'> {
@@ -356,9 +356,9 @@ class SubmitAttempt {
     heartbeat(note);
   }
 
-  /** The worker of that attempt may have had another default. */
+  /** The worker of that attempt may have had another default, or another key for new jobs. */
   private async taskOfAttempt(taskId: string): Promise<SubmittedTask> {
-    const tools = this.isAtNamedDefault
+    const tools = isWorkersChoice(this.input.service, this.tools.choice)
       ? await toolsOnRecord(this.record, { find: this.deps.find, tools: this.tools })
       : this.tools;
     return submittedTask(taskId, this.job, tools);
@@ -380,72 +380,16 @@ function wasForgotten(job: string, at: string): ApplicationFailure {
   });
 }
 
+/** An operator wants a lost submit to be repeated, and this worker cannot. Nobody else may: only its own service knows its key. */
+function notRepeated({ decidedLostSubmit }: SubmitVideoInput, problem: string): ApplicationFailure {
+  const message = [decidedLostSubmit, `nothing was sent again, because ${problem}`]
+    .filter(Boolean)
+    .join('; ');
+  return createCallFailure('SubmitUnconfirmed', 'submit', { message, onLostSubmit: 'hold' });
+}
+
 /** The workflow holds the job after this failure, or ends it, as `onLostSubmit` says: see workflows/submit.ts. */
 function failOnLostSubmit(lostSubmit: string | undefined, onLostSubmit: LostSubmitPolicy): void {
   if (lostSubmit === undefined || onLostSubmit === 'resubmit') return;
   throw createCallFailure('SubmitUnconfirmed', 'submit', { message: lostSubmit, onLostSubmit });
-}
-
-/** The attempt ended before its POST, and neither the service nor the storage is to blame. */
-class NotSent extends Error {
-  override readonly name = 'NotSent';
-}
-
-/** Sends nothing once Temporal may have given this attempt up: an operator or a retry may act on that already. */
-function refuseIfLate(startedAtMs: number): void {
-  const signal = cancellationSignal();
-  if (signal.aborted) throw new NotSent('cancelled', { cause: signal.reason });
-  const { scheduleToCloseTimeoutMs, scheduledTimestampMs, currentAttemptScheduledTimestampMs } =
-    activityInfo();
-  const elapsedMs = performance.now() - startedAtMs;
-  const beforeAttemptMs = currentAttemptScheduledTimestampMs - scheduledTimestampMs;
-  const remainingMs = scheduleToCloseTimeoutMs
-    ? scheduleToCloseTimeoutMs - beforeAttemptMs - elapsedMs
-    : Number.POSITIVE_INFINITY;
-  if (elapsedMs > POST_WITHIN_MS) throw new StorageFault('recording the request took too long');
-  if (remainingMs < POST_BEFORE_DEADLINE_MS) {
-    throw new NotSent('late', { cause: createFailure('DeadlineExceeded', { message: 'nothing was sent' }) });
-  }
-}
-
-/** The storage is needed before the submit, so that nobody pays for a video that cannot be stored. */
-function sayNothingWasSent(error: unknown): unknown {
-  if (!(error instanceof StorageFault)) return error;
-  const { isFinal, message } = error;
-  return new StorageFault(`nothing was sent, because the storage failed: ${message}`, {
-    isFinal,
-    cause: error,
-  });
-}
-
-/** A failure of this attempt does not settle a submit that was lost before. */
-function mentionLostSubmit(failure: unknown, lostSubmit: string | undefined): unknown {
-  if (lostSubmit === undefined || !(failure instanceof ApplicationFailure) || isUnconfirmed(failure))
-    return failure;
-  const type = fromTemporalType(failure.type);
-  if (type === undefined) return failure;
-  const details: FailureDetails = Object(failure.details?.[0]);
-  const message = [details.message, `a task may still exist, because ${lostSubmit}`]
-    .filter(Boolean)
-    .join('; ');
-  const { nonRetryable, nextRetryDelay, cause } = failure;
-  return createFailure(
-    type,
-    { ...details, message },
-    {
-      retryable: !nonRetryable,
-      nextRetryDelayMs: typeof nextRetryDelay === 'number' ? nextRetryDelay : undefined,
-      cause,
-    },
-  );
-}
-
-function isUnconfirmed(failure: unknown): boolean {
-  return failure instanceof ApplicationFailure && fromTemporalType(failure.type) === 'SubmitUnconfirmed';
-}
-
-/** Of an error that the failure table does not know, nothing is known. */
-function isKnownWithoutTask(failure: unknown): boolean {
-  const type = failure instanceof ApplicationFailure ? fromTemporalType(failure.type) : undefined;
-  return type !== undefined && !mayHaveMadeTask(type);
 }

@@ -68,14 +68,15 @@ export function recordedTask(
   return found.state === 'stored' ? { ...task, isStored: true } : task;
 }
 
-/** A task at a service that is known from elsewhere; at the service of the submit without one. */
+/** A task at a service that is known from elsewhere; at the service without a name if there is none. */
 export function taskAt(
   choice: ServiceChoice | undefined,
   taskId: string,
   job: { record: JobRecordFile; request: VideoRequest },
   known: { find: FindTools; tools: TaskDescriptionDeps },
 ): SubmittedTask {
-  const at = choice === undefined ? known.tools : toolsAt(choice, known);
+  const isUnnamedGone = choice === undefined && 'problem' in known.find(undefined);
+  const at = isUnnamedGone ? known.tools : toolsAt(choice, known);
   // The record may be about a request to another service, with another price.
   if (job.record.facts.choice?.name !== at.choice?.name) job.record.facts = {};
   return submittedTask(taskId, job, at);
@@ -87,7 +88,11 @@ export async function toolsOnRecord(
   { find, tools }: { find: FindTools; tools: TaskDescriptionDeps },
 ): Promise<TaskDescriptionDeps> {
   const found = await record.read().catch(() => undefined);
-  return found === undefined ? tools : toolsAt(record.facts.choice, { find, tools });
+  // A request that was certainly refused leaves nothing behind where it went.
+  const isAnywhere =
+    found === undefined ||
+    (found.state === 'refused' && found.lostSubmit === undefined && found.unsure === undefined);
+  return isAnywhere ? tools : toolsAt(record.facts.choice, { find, tools });
 }
 
 function toolsAt(

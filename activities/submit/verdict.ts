@@ -17,6 +17,8 @@ export interface SubmitVerdict {
   triesNext?: true;
   /** The service of the submit that failed, or of the one that is lost. */
   service?: ServiceChoice;
+  /** The lost submit went to the service that has no name. */
+  isUnnamed?: true;
 }
 
 /** How one attempt of a submit failed. */

@@ -16,6 +16,7 @@ import {
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
   RETRY_OF_MEMO,
+  SERVICE_KEY_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
@@ -126,6 +127,7 @@ async function overviewOf(
   const outcome = attribute('VideoOutcome');
   const percent = memo(PERCENT_MEMO);
   const service = textIn(memo(SERVICE_MEMO));
+  const serviceKey = textIn(memo(SERVICE_KEY_MEMO));
   const cost = readCost(memo(COST_MEMO));
   const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
   return {
@@ -136,6 +138,7 @@ async function overviewOf(
     ...(phase !== undefined && phase !== 'running' && { phase }),
     ...(taskId !== undefined && { taskId }),
     ...(service !== undefined && { service }),
+    ...(serviceKey !== undefined && { serviceKey }),
     ...(ended === undefined && typeof percent === 'number' && { percent }),
     ...(cost && { cost }),
     ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
@@ -184,6 +187,7 @@ const OWN_MEMOS = [
   RETRY_OF_MEMO,
   EXPIRES_MEMO,
   SERVICE_MEMO,
+  SERVICE_KEY_MEMO,
 ];
 /** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
 async function messageOf(client: Client, failure: Failure): Promise<string> {

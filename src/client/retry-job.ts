@@ -14,6 +14,7 @@ import {
   LOST_SUBMIT_MEMO,
   PERCENT_MEMO,
   RETRY_OF_MEMO,
+  SERVICE_KEY_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
 } from '../contract/names';
@@ -95,7 +96,7 @@ async function retryOne(
   const isAfresh = 'submit' in plan && plan.submit === 'afresh';
   const retryOf = isAfresh ? overview.retryOf : workflowId;
   const input = await inputFor(client, overview, plan);
-  const chosen = choiceFor(overview, plan, { input, service });
+  const chosen = choiceFor(overview, plan, { input, service, memo: description.memo ?? {} });
   const prepared = prepareJob(
     { ...input, ...chosen, ...(deadline !== undefined && { deadline }) },
     {
@@ -125,36 +126,36 @@ async function retryOne(
   };
 }
 
-/** A task stays where it is. A request may go elsewhere, where the old key is not known. */
+/** Where the retry goes: a task, and a submit that may have made one, stay with their service and their key. */
 function choiceFor(
   overview: JobOverview,
   plan: RetryPlan,
-  { input, service }: { input: StoredInput; service: string | undefined },
+  { input, memo, service }: { input: StoredInput; memo: object; service: string | undefined },
 ): StoredInput {
-  if (input.services !== undefined) return choiceOfSeveral(input.services, overview, plan, service);
-  // The worker may have chosen its default.
-  const before = input.service ?? overview.service;
-  if (service === undefined || service === before)
-    return before === undefined || input.service !== undefined ? {} : { service: before };
-  if ('submit' in plan) return { service, serviceKey: undefined };
-  throw notAt(overview, service);
+  const at = placeOf(overview, input, memo);
+  const alone = input.services === undefined ? {} : { services: undefined, fallbackAfter: undefined };
+  const isElsewhere = service !== undefined && service !== at.service;
+  if ('adopt' in plan && isElsewhere) throw notAt(overview, service);
+  if (isElsewhere) return { ...alone, service, serviceKey: undefined };
+  if ('adopt' in plan || plan.submit === 'again') return { ...alone, ...at };
+  // A new request goes where that of the job went first.
+  if (service === undefined && (input.services ?? input.service) !== undefined) return {};
+  if (at.service === undefined) return {};
+  const serviceKey = at.service === input.service ? input.serviceKey : undefined;
+  return { ...alone, service: at.service, serviceKey };
 }
 
-/** Only a request that is new to all of them may go to each of the `services` again; a task and a key belong to one. */
-function choiceOfSeveral(
-  services: unknown,
-  overview: JobOverview,
-  plan: RetryPlan,
-  service: string | undefined,
-): StoredInput {
-  const isNew = 'submit' in plan && plan.submit !== 'again';
-  if (isNew && service === undefined) return {};
-  if ('adopt' in plan && service !== undefined && service !== overview.service)
-    throw notAt(overview, service);
-  // A job that says nothing about where it went on to is still at its first.
-  const [first]: unknown[] = Array.isArray(services) ? services : [];
-  const before = overview.service ?? (isServiceName(first) ? first : undefined);
-  return { service: service ?? before, services: undefined, fallbackAfter: undefined };
+/**
+ * Where the task or the last submit of a job is. Its memo says so: the worker chooses what the input leaves open, and a task of
+ * an earlier job of the name may be elsewhere. Jobs that have noted nothing are where their input says.
+ */
+function placeOf(overview: JobOverview, input: StoredInput, memo: object): StoredInput {
+  const [first]: unknown[] = Array.isArray(input.services) ? input.services : [];
+  // A task without a named service is at the one without a name.
+  const asked = TASK_ID_MEMO in memo ? undefined : (input.service ?? first);
+  const service = overview.service ?? (isServiceName(asked) ? asked : undefined);
+  const ofInput = service === input.service ? input.serviceKey : undefined;
+  return { service, serviceKey: overview.serviceKey ?? ofInput };
 }
 
 const notAt = ({ workflowId }: JobOverview, service: string) =>
@@ -261,6 +262,7 @@ const OWN_MEMOS: readonly string[] = [
   COST_MEMO,
   RETRY_OF_MEMO,
   EXPIRES_MEMO,
+  SERVICE_KEY_MEMO,
 ];
 
 /** What other programs noted about the job is true for its retry too. */

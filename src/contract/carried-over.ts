@@ -70,6 +70,8 @@ export interface CarriedJob {
   record?: string;
   /** The named service that the task belongs to. */
   service?: ServiceChoice;
+  /** Its submit was lost at the service without a name, whichever one it names. */
+  isAtUnnamed?: boolean;
   /** What became of the submits to its `services`. */
   attempts?: ServiceAttempt[];
   startedAtMs: number;

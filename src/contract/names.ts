@@ -84,5 +84,8 @@ export const EXPIRES_MEMO = 'videoExpiresAt';
 /** The memo with the name of a job's service, if it has one. A client that set it knows that workers have the service. */
 export const SERVICE_MEMO = 'videoService';
 
+/** The memo with the name of the key of that service that has a job's task, or its lost submit. Never the key itself. */
+export const SERVICE_KEY_MEMO = 'videoServiceKey';
+
 /** The memo with the name of the job that a job is a retry of. */
 export const RETRY_OF_MEMO = 'retryOf';

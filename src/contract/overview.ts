@@ -26,6 +26,8 @@ export interface JobOverview {
   taskId?: string;
   /** The service of the job or batch, if it has a name on the worker. */
   service?: string;
+  /** The name of the key of that service which has the task or the lost submit, once the job has noted it. */
+  serviceKey?: string;
   /** The percent of the task, in steps of a quarter. Only jobs of the gateway record it. */
   percent?: number;
   /** What is known about what a job costs. */

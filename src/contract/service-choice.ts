@@ -67,6 +67,13 @@ export function choiceProblem(
 /** Tells services with different keys apart. */
 export const choiceId = ({ name, key = '' }: { name: string; key?: string | undefined }) => `${name}/${key}`;
 
+/** Where a request was sent: without a choice, to the service of the worker that has no name. */
+export interface SentTo {
+  service?: ServiceChoice;
+}
+
+export const sentTo = (service: ServiceChoice | undefined): SentTo => (service ? { service } : {});
+
 /** A choice that was stored or passed on by anybody; undefined when it is none. */
 export function readChoice(value: unknown): ServiceChoice | undefined {
   const { name, key }: { name?: unknown; key?: unknown } = Object(value);

@@ -72,7 +72,7 @@ export function activityWorkers(
       role: 'downloads',
       options: {
         taskQueue: downloadQueue,
-        activities: { downloadVideo: activities.downloadVideo },
+        activities: ofVideoFiles(activities),
         maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
       },
     },
@@ -154,4 +154,9 @@ async function untilAllEnded(running: Promise<void>[]): Promise<void> {
   } finally {
     await Promise.allSettled(running);
   }
+}
+
+/** What the workflow sends to the queue of downloads: the pictures are made where the videos are read. */
+function ofVideoFiles({ downloadVideo, makeExtras, takeLastFrame }: VideoWork['activities']) {
+  return { downloadVideo, makeExtras, takeLastFrame };
 }

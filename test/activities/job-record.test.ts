@@ -287,13 +287,13 @@ describe('a submit that is recalled', () => {
     world.run(world.activities.recallSubmit, { request: REQUEST, ...more }).result;
 
   it('has its task, made none, or may have made one, as the record says', async () => {
-    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold' });
+    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold', lostAt: {} });
     world.emulator.next('submit', { kind: 'rate-limited' }, { kind: 'reset' });
     const refused = submit();
     await failureOf(refused);
     expect(await recall()).toMatchObject({ madeNoTask: true });
     await failureOf(submit({}, { attempt: 2, heartbeatDetails: refused.beats.at(-1) }));
-    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold' });
+    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold', lostAt: {} });
     const { taskId } = await submit({ resubmits: true }, inAnotherRun()).result;
     expect(await recall()).toMatchObject({ task: { taskId }, madeNoTask: false });
   });

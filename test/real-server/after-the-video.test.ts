@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../src/cli/run';
-import { lastFrameUrl, parseResults, type VideoRequest } from '../../src/contract';
+import { createVideoClient } from '../../src/client/video-client';
+import { DEFAULT_TASK_QUEUE, lastFrameUrl, parseResults, type VideoRequest } from '../../src/contract';
 import { paintLayers } from '../../src/emulator/video/layer';
 import { scene } from '../../src/emulator/video/scene';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
@@ -12,15 +13,16 @@ import type { VideoObject } from '../../src/gateway/video-object';
 import { Picture } from '../../src/media';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { WorkerRole } from '../../src/worker/video-worker';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { FFMPEG_TIMEOUT_MS, findFfmpeg } from '../support/ffmpeg';
-import { activities, historyOf } from '../support/history';
+import { activities, type HistoryEvent, historyOf } from '../support/history';
 import { sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { type Pixels, readPng } from '../support/png';
 import { filesIn } from '../support/stored-files';
-import { failureOf } from '../support/world';
+import { failureOf, pause } from '../support/world';
 
 const { key, line } = makeKey('shop');
 const small = { resolution: '480p', duration: 1 } as const;
@@ -203,6 +205,59 @@ test('nothing is paid when there is no frame to continue from', async () => {
   expect(String(await failureOf(start('gone', 'from-gone')))).toContain('no longer in the storage');
   // Those that were made on purpose: the lost one and the one whose file is gone.
   expect(paid()).toHaveLength(before + 2);
+});
+
+test('a request that the service does not take is refused by the submit, which first looks for what was paid before', async () => {
+  const { workflow } = env.temporal.client;
+  const handle = await workflow.start('generateVideo', {
+    workflowId: 'wrong-field',
+    taskQueue: DEFAULT_TASK_QUEUE,
+    args: [{ request: { ...request, camera: 'still' }, continueFrom: 'nobody' }],
+  });
+  const failure = await failureOf(env.videos.handle(handle.workflowId).result());
+  expect(String(failure)).toContain('camera');
+  expect(activities(await historyOf(env.temporal.client, 'wrong-field')).map(({ type }) => type)).toEqual([
+    'takeLastFrame',
+    'submitVideo',
+  ]);
+});
+
+/** Runs a worker with these roles until a job has such an event. */
+async function untilEvent(
+  workflowId: string,
+  roles: WorkerRole[],
+  isSo: (event: HistoryEvent) => boolean,
+): Promise<void> {
+  const worker = await env.createWorker({ ...LATE_QUEUES, service, roles });
+  await worker.runUntil(async () => {
+    while (!(await historyOf(env.temporal.client, workflowId)).events?.some(isSo)) await pause();
+  });
+}
+const LATE_QUEUES = { taskQueue: 'late', submitQueue: 'late-submits', downloadQueue: 'late-downloads' };
+
+test('nothing is sent after the deadline, which a worker may find over only when the frame is there', async () => {
+  await env.videos.execute({ request, extras: ['last-frame'] }, { workflowId: 'early' });
+  const before = paid().length;
+  const videos = await createVideoClient({ ...LATE_QUEUES, client: env.temporal.client, env: {} });
+  const job = await videos.start(
+    { request: { prompt: 'Too late', ...small }, continueFrom: 'early', deadline: '5s' },
+    { workflowId: 'late' },
+  );
+  await untilEvent('late', ['jobs'], (event) => event.activityTaskScheduledEventAttributes != null);
+  const endsAtMs = Date.now() + 5_000;
+  await untilEvent('late', ['downloads'], (event) => event.activityTaskCompletedEventAttributes != null);
+  while (Date.now() <= endsAtMs) await pause();
+  const worker = await env.createWorker({
+    ...LATE_QUEUES,
+    service,
+    env: { VIDEOGEN_GATEWAY_URL: `${gateway.url}/` },
+  });
+  const failure = await worker.runUntil(failureOf(job.result()));
+  expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
+  expect(activities(await historyOf(env.temporal.client, 'late')).map(({ type }) => type)).toEqual([
+    'takeLastFrame',
+  ]);
+  expect(paid()).toHaveLength(before);
 });
 
 test('the same name with another job to continue from is another job, and with the same it is joined', async () => {

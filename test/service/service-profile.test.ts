@@ -334,3 +334,15 @@ it('a code in a 200 that stands for a refusal is one, whatever the call; any oth
   });
   expect(await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 't' });
 });
+
+it.each(['constructor', '__proto__', 'toString'])(
+  'the code %s of a refusal stands for no status, if the profile does not give it one',
+  async (code) => {
+    const server = await serve((request) => replyJson(request, { code, message: 'no' }, { status: 400 }));
+    const service = connect(server, { refusals: { codes: { E1: 401 } } });
+    await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+      kind: 'answered',
+      facts: { status: 400, code },
+    });
+  },
+);

@@ -1,6 +1,6 @@
 import type { temporal } from '@temporalio/proto';
 import { type KeptRuns, searchEarlierRuns } from '../../../activities/submit/earlier-runs';
-import { SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
+import { SERVICE_KEY_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 
@@ -62,6 +62,16 @@ describe('a job that was reset', () => {
       before: { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 'task-1' } },
     });
     expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-1' });
+  });
+
+  test('has the name of the key of that task too', async () => {
+    const memo = { [TASK_ID_MEMO]: 'task-1', [SERVICE_MEMO]: 'a', [SERVICE_KEY_MEMO]: 'old' };
+    const runs = kept({
+      own: { events: [resetFrom('before')] },
+      before: { events: [scheduled(5)], memo },
+    });
+    const service = { name: 'a', key: 'old' };
+    expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-1', service });
   });
 
   test('does not take anything but text for a task', async () => {

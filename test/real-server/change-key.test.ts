@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import type { VideoJob } from '../../src/client/video-job';
+import type { JobInput } from '../../src/contract';
+import { SERVICE_MEMO } from '../../src/contract/names';
+import {
+  createVideoService,
+  type ServiceWithKeys,
+  type VideoService,
+  type VideoServiceOptions,
+} from '../../src/service';
+import {
+  createVideoTestEnvironment,
+  type Emulator,
+  startEmulator,
+  type VideoTestEnvironment,
+} from '../../src/testing';
+import type { VideoWorkerOptions } from '../../src/worker/video-worker';
+import { captureLogs } from '../support/logs';
+import { profileFor } from '../support/quick-profile';
+import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+
+const JOB_TIME_MS = 60_000;
+const RESET = { kind: 'reset' } as const;
+
+let env: VideoTestEnvironment;
+/** Two accounts of one service: neither knows the tasks of the other. */
+let before: Emulator;
+let after: Emulator;
+let taskQueue: string;
+/** At the service: its tasks end when a test says so. */
+let nowMs: number;
+const open: VideoService[] = [];
+
+beforeAll(async () => {
+  captureLogs();
+  env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
+  });
+});
+beforeEach(async () => {
+  taskQueue = `keys-${randomUUID()}`;
+  nowMs = 0;
+  const options = {
+    jobTimeMs: JOB_TIME_MS,
+    videoBytes: 64 * 1024,
+    idempotencyKeys: 'honoured' as const,
+    clock: () => nowMs,
+  };
+  [before, after] = await Promise.all([startEmulator(options), startEmulator(options)]);
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((service) => service.close()));
+  await Promise.all([before.close(), after.close()]);
+});
+afterAll(() => env.teardown());
+
+function serviceAt({ url, apiKey }: Emulator, more: Partial<VideoServiceOptions> = {}): VideoService {
+  const service = createVideoService({
+    baseUrl: url,
+    apiKey: () => apiKey,
+    profile: profileFor(0),
+    ...more,
+  });
+  open.push(service);
+  return { ...service, address: undefined };
+}
+
+/** The service c with the key of the first account, with both, or with that of the second alone. */
+function keysOf(year: 'first year' | 'second year' | 'third year'): ServiceWithKeys {
+  const first = { old: serviceAt(before) };
+  const second = { new: serviceAt(after) };
+  if (year === 'first year') return { key: 'old', keys: first };
+  return { key: 'new', keys: year === 'second year' ? { ...first, ...second } : second };
+}
+
+/** What a client does while a worker with these services runs. */
+async function onWorker<T>(options: Partial<VideoWorkerOptions>, use: () => Promise<T>): Promise<T> {
+  const worker = await env.createWorker({
+    taskQueue,
+    submitQueue: taskQueue,
+    ...options,
+    worker: { workflowBundle: { codePath: bundlePath() } },
+  });
+  return worker.runUntil(use);
+}
+
+/** Without our client, which would write the name of the key into the input if it knew the services. */
+async function start(input: Partial<JobInput>, more: { workflowId?: string; memo?: object } = {}) {
+  const { workflowId = randomUUID(), memo = {} } = more;
+  const { workflow } = env.temporal.client;
+  await workflow.start('generateVideo', {
+    workflowId,
+    taskQueue,
+    memo: { ...memo },
+    args: [{ request: { prompt: 'A red fox' }, ...input }],
+  });
+  return env.videos.handle(workflowId);
+}
+
+/** A job that was terminated with its task can be retried. */
+async function endWithTask(job: VideoJob): Promise<void> {
+  await untilProgress(job, ({ phase }) => phase === 'waiting');
+  await env.temporal.client.workflow.getHandle(job.workflowId).terminate();
+}
+const isHeld = (job: VideoJob) => untilProgress(job, ({ phase }) => phase === 'needs-decision');
+const posts = (emulator: Emulator) => emulator.calls.filter(({ call }) => call === 'submit').length;
+const lastTask = (emulator: Emulator) => emulator.generations().at(-1)?.taskId ?? 'there is none';
+
+describe('after the key for new jobs has changed, a retry', () => {
+  test('goes on with the task at the account that made it, whether the job named the service, several or none', async () => {
+    const inputs: Partial<JobInput>[] = [{ service: 'c' }, { services: ['c', 'd'] }, {}];
+    const d = serviceAt(after);
+    const first = { services: { c: keysOf('first year'), d }, defaultService: 'c' };
+    const jobs = await onWorker(first, async () => {
+      const started = await Promise.all(inputs.map((input) => start(input)));
+      await Promise.all(started.map(endWithTask));
+      return started;
+    });
+    nowMs += JOB_TIME_MS;
+    const second = { services: { c: keysOf('second year'), d }, defaultService: 'd' };
+    await onWorker(second, async () => {
+      const retried = await Promise.all(jobs.map((job) => env.videos.retry(job.workflowId)));
+      for (const { workflowId, adopted } of retried) {
+        expect(before.generations().map(({ taskId }) => taskId)).toContain(adopted);
+        const result = await env.videos.handle(workflowId).result();
+        expect(result).toMatchObject({ taskId: adopted, service: 'c' });
+      }
+    });
+    expect([posts(before), after.calls.length]).toEqual([3, 0]);
+  });
+
+  test('says which key is missing if the worker no longer has it', async () => {
+    const job = await onWorker({ services: { c: keysOf('first year') } }, async () => {
+      const started = await start({ service: 'c' });
+      await endWithTask(started);
+      return started;
+    });
+    await onWorker({ services: { c: keysOf('third year') } }, async () => {
+      const { workflowId } = await env.videos.retry(job.workflowId);
+      const retried = env.videos.handle(workflowId);
+      const { problem } = await untilProgress(retried, (progress) => progress.problem !== undefined);
+      expect(problem?.message).toContain('this worker has no key old for the service c: give it that key');
+      await endWithTask(retried);
+    });
+    expect(after.calls).toEqual([]);
+  });
+
+  test('with resubmit repeats a lost submit at the account that may have its task', async () => {
+    before.next('submit', RESET);
+    const job = await onWorker({ services: { c: keysOf('first year') } }, async () => {
+      const started = await start({ service: 'c', onLostSubmit: 'fail' });
+      expect(await failureOf(started.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
+      return started;
+    });
+    nowMs += JOB_TIME_MS;
+    await onWorker({ services: { c: keysOf('second year') } }, async () => {
+      const { workflowId } = await env.videos.retry(job.workflowId, { resubmit: true });
+      await env.videos.handle(workflowId).result();
+    });
+    expect(before.generations()).toHaveLength(1);
+    expect([posts(before), posts(after)]).toEqual([2, 0]);
+  });
+});
+
+test('a decision about a lost submit is carried out with the key that it was sent with', async () => {
+  before.next('submit', RESET);
+  const job = await onWorker({ services: { c: keysOf('first year') } }, async () => {
+    const started = await start({ service: 'c' });
+    await isHeld(started);
+    return started;
+  });
+  nowMs += JOB_TIME_MS;
+  await onWorker({ services: { c: keysOf('second year') } }, async () => {
+    await job.decideSubmit({ decision: 'resubmit' });
+    expect(await job.result()).toMatchObject({ taskId: lastTask(before), service: 'c' });
+  });
+  expect([posts(before), after.calls.length]).toEqual([2, 0]);
+});
+
+test('a submit that was lost at the service without a name is adopted there, although the job names one now', async () => {
+  const workflowId = 'named-since';
+  env.emulator.next('submit', RESET);
+  await onWorker({}, async () => {
+    const job = await start({ onLostSubmit: 'fail' }, { workflowId });
+    await failureOf(job.result());
+  });
+  const lost = lastTask(env.emulator);
+  await onWorker({ services: { c: keysOf('first year') }, defaultService: 'c' }, async () => {
+    const job = await start({ service: 'c' }, { workflowId, memo: { [SERVICE_MEMO]: 'c' } });
+    const { service, hold } = await isHeld(job);
+    expect(service).toBeUndefined();
+    expect(hold?.message).toContain('it went to the service without a name');
+    await job.decideSubmit({ decision: 'adopt', taskId: lost });
+    const result = await job.result();
+    expect(result).toMatchObject({ taskId: lost });
+    expect(result).not.toHaveProperty('service');
+    expect(await env.videos.find(workflowId)).not.toHaveProperty('service');
+  });
+  expect(before.calls).toEqual([]);
+});
+
+test('a retry with resubmit of a job with several services that has noted none repeats the submit at the first, not at the default', async () => {
+  const impatient = { timeouts: { exchange: { submit: 1_000, poll: 5_000, video: 5_000 } } };
+  const services = { c: serviceAt(before, impatient), d: serviceAt(after) };
+  before.next('submit', { kind: 'hang' });
+  await onWorker({ services, defaultService: 'd' }, async () => {
+    const job = await start({ services: ['c', 'd'] });
+    while (posts(before) === 0) await pause();
+    await env.temporal.client.workflow.getHandle(job.workflowId).terminate();
+    nowMs += JOB_TIME_MS;
+    const { workflowId } = await env.videos.retry(job.workflowId, { resubmit: true });
+    expect(await env.videos.handle(workflowId).result()).toMatchObject({ service: 'c' });
+  });
+  expect([posts(before), posts(after)]).toEqual([2, 0]);
+});
