@@ -1,4 +1,5 @@
-import { activityInfo, Context, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, Context, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import type { DurationText } from '../../src/contract/duration';
 import type { StoredVideo } from '../../src/contract/job';
 import { type JobCost, mergeCosts } from '../../src/contract/job-cost';
@@ -124,7 +125,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
         const { workerShutdown, paused } = Context.current().cancellationDetails ?? {};
         if (workerShutdown || paused) heartbeat(await download.leave());
         else await download.discard();
-        return signal.reason;
+        return workerShutdown ? endedByShutdown() : signal.reason;
       }
       if (error instanceof BadVideo) {
         const stored = input.keepBad ? `; the bad file is stored at ${await download.setAside()}` : '';
@@ -170,5 +171,14 @@ function createDownload({ taskId, storage: jobKey, ...input }: DownloadVideoInpu
     signal: cancellationSignal(),
     largestBytes: largestVideoBytes,
     keyFor: (extension) => storageKey(jobKey, keyTemplate, { workflowId, taskId, startedAtMs, extension }),
+  });
+}
+
+/** Of a cancelled attempt the SDK may drop the last heartbeat, if it takes time to encode. Of a failed one it never does. */
+function endedByShutdown(): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'WorkerShutdown',
+    message: 'the worker is shutting down',
+    category: ApplicationFailureCategory.BENIGN,
   });
 }
