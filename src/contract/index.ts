@@ -76,7 +76,7 @@ export {
 export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export type { ServiceAttempt } from './service-attempts';
-export type { ServiceChoice } from './service-choice';
+export type { SentTo, ServiceChoice } from './service-choice';
 export { describeDownload, describeVideo } from './summaries';
 export type { EndedTask, ExpectedTimes, UsualTimes } from './usual-times';
 export {

@@ -287,7 +287,7 @@ describe('a submit that is recalled', () => {
     world.run(world.activities.recallSubmit, { request: REQUEST, ...more }).result;
 
   it('has its task, made none, or may have made one, as the record says', async () => {
-    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold', lostAt: {} });
+    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold' });
     world.emulator.next('submit', { kind: 'rate-limited' }, { kind: 'reset' });
     const refused = submit();
     await failureOf(refused);
