@@ -11,13 +11,14 @@ import { fetchImage } from './fetch-image';
 import { pollGenerating, startGenerating } from './generating-model';
 import { KnownSecrets } from './known-secrets';
 import { LARGEST_ANSWER_BYTES } from './large-answers';
-import { ModelCall, type RequestGuard, usesFetch } from './model-call';
+import { type MakingLimits, ModelCall, type RequestGuard, usesFetch } from './model-call';
 import { ModelConnections } from './model-connections';
 import { type OperationStorage, Operations } from './operations';
 import { OwnOrigins } from './own-origins';
 import { type CallFacts, pollThatThrew, submitFault } from './read-call';
-import { readCompleted, readStatus, readWarnings } from './read-result';
+import { type ReadStart, readCompleted, readStart, readStatus } from './read-result';
 import { GeneratePoll, GenerateStart, guardNothing, guardStart } from './request-guards';
+import { readable } from './sdk-errors';
 import { readingOf, stillGenerating } from './task-of-result';
 import type {
   AiSdkCallOptions,
@@ -114,57 +115,56 @@ class AiSdkService implements VideoService {
     // Which of the two a model needs is known once it is made.
     let guard: RequestGuard = guardOnce;
     const call = this.begin('submit', (sent) => guard(sent));
+    const limitMs = this.timeouts.exchange.submit;
     const { model, callOptions } = await call.prepare(async () => {
-      const made = await this.modelOf(call);
+      const made = await this.modelOf(call, { limitMs });
       return { model: made, callOptions: await this.callOptions(request, made, idempotencyKey) };
     });
     const facts = () => this.factsOf(call, request);
-    const limitMs = this.timeouts.exchange.submit;
     if (model.doStart) {
       const { doStart } = model;
       const started = await call
-        .run(limitMs, undefined, (abortSignal) => doStart.call(model, { ...callOptions, abortSignal }))
+        .run(limitMs, undefined, async (abortSignal) =>
+          readStart(await doStart.call(model, { ...callOptions, abortSignal }), this.secrets.all),
+        )
         .catch((error: unknown) => {
           throw submitFault(error, facts());
         });
-      const operation: unknown = Reflect.get(Object(started), 'operation');
-      const { doubts, ...task } = await this.started(operation, started, call);
+      const { operation, doubts, ...task } = await this.started(started, call);
       const whyForeign = this.connections.whyForeign(operation);
       return { ...task, doubts: whyForeign === undefined ? doubts : [...doubts, whyForeign] };
     }
     guard = generate.guard;
     const operation = await startGenerating(model, callOptions, { call, generate, facts, limitMs });
-    return this.started(operation, {}, call);
+    const { operation: _, ...task } = await this.started({ operation, warnings: [] }, call);
+    return task;
   }
 
-  private async started(operation: unknown, result: unknown, call: ModelCall) {
-    const secrets = this.secrets.all;
-    const { taskId, doubts } = await this.operations.toTaskId(operation, secrets);
+  private async started({ operation, warnings }: ReadStart, call: ModelCall) {
+    const task = await this.operations.toTaskId(operation, this.secrets.all);
     const ignoresFetch = typeof this.source === 'function' && call.own.length === 0;
-    if (ignoresFetch) doubts.push('the function of aiSdkService did not give its fetch to the provider');
-    return {
-      taskId,
-      doubts,
-      warnings: readWarnings(result, secrets),
-    };
+    if (ignoresFetch) task.doubts.push('the function of aiSdkService did not give its fetch to the provider');
+    return { ...task, warnings };
   }
 
   async poll(taskId: string, { signal }: { signal?: AbortSignal } = {}): Promise<TaskReading> {
     const operation = await this.operations.ofTask(taskId);
     let guard: RequestGuard = guardNothing;
     const call = this.begin('poll', (sent) => guard(sent));
-    const model = await call.prepare(() => this.modelOf(call));
+    const limitMs = this.timeouts.exchange.poll;
+    const model = await call.prepare(() => this.modelOf(call, { limitMs, signal }), signal);
     const generate = new GeneratePoll(operation, (url) => this.origins.add(url));
     if (model.doStatus === undefined) guard = generate.guard;
     else this.connections.checkOperation(operation);
     try {
-      const result = await call.run(this.timeouts.exchange.poll, signal, (abortSignal) =>
+      const result = await call.run(limitMs, signal, (abortSignal) =>
         model.doStatus ? model.doStatus({ operation, abortSignal }) : pollGenerating(model, abortSignal),
       );
       const status = model.doStatus ? readStatus(result) : readCompleted(result);
       return readingOf(status, result, this.factsOf(call));
-    } catch (error) {
+    } catch (thrown) {
       if (signal?.aborted) throw signal.reason;
+      const error = readable(thrown);
       if (error instanceof ServiceFault) throw error;
       const facts = this.factsOf(call);
       return generate.hasStopped ? stillGenerating(facts) : pollThatThrew(error, facts);
@@ -195,8 +195,8 @@ class AiSdkService implements VideoService {
     });
   }
 
-  private async modelOf(call: ModelCall): Promise<AiSdkVideoModel> {
-    const model = await call.model();
+  private async modelOf(call: ModelCall, limits: MakingLimits): Promise<AiSdkVideoModel> {
+    const model = await call.model(limits);
     const problem =
       whyUnusable(model) ?? (needsFetch(model) && !usesFetch(model, call.fetch) ? GIVE_FETCH : undefined);
     if (problem !== undefined) throw new ServiceFault('not-sent', { message: problem });

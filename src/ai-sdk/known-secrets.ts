@@ -17,6 +17,15 @@ const isSecret = (header: string) => SECRET_HEADERS.test(header) && !NO_SECRET.t
 /** Whether headers have a key among them, by their names. */
 export const hasKey = (headers: Record<string, string>): boolean => Object.keys(headers).some(isSecret);
 
+/** A host without types may name anything. What is no text could not be found later, in the answer of a paid task. */
+function isGiven(key: unknown): boolean {
+  if (key === undefined || key === '') return false;
+  if (typeof key === 'string') return true;
+  throw new TypeError(
+    'a key of the provider is no text: apiKey and secrets have to return the keys themselves, and no promises',
+  );
+}
+
 /** What must never be repeated: the keys that the host names, and those that were seen in the headers of requests. */
 export class KnownSecrets {
   private readonly seen = new Set<string>();
@@ -27,7 +36,7 @@ export class KnownSecrets {
   /** Before a call: keys may have been rotated. Those that cannot be named now could not be hidden either. */
   refresh(): void {
     try {
-      this.named = [...this.nameKeys()].filter((key) => key !== '');
+      this.named = [...this.nameKeys()].filter(isGiven);
     } catch (error) {
       const message = redact(messageOf(error), this.all);
       throw new ServiceFault('not-sent', { message });

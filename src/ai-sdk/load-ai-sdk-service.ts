@@ -33,6 +33,8 @@ export interface AiSdkPackageOptions extends AiSdkServiceOptions {
  * ```
  */
 export function loadAiSdkService(options: AiSdkPackageOptions): VideoService {
+  const missing = NEEDED_NAMES.find(([name]) => !isName(Object(options)[name]));
+  if (missing) throw new TypeError(`loadAiSdkService: ${missing[0]} must be a name, such as ${missing[1]}.`);
   const { package: _, model: __, apiKey, baseUrl, settings: ___, ...rest } = options;
   const create = createLoader(options.package);
   return aiSdkService(async ({ fetch }) => modelOf(await create(), options, fetch), {
@@ -61,6 +63,14 @@ export async function findAiSdkProblem(
     return messageOf(error);
   }
 }
+
+/** What a service cannot be loaded without, and an example. */
+const NEEDED_NAMES: readonly [option: string, example: string][] = [
+  ['package', '@ai-sdk/fal'],
+  ['model', 'luma-dream-machine'],
+];
+
+const isName = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
 
 type CreateProvider = (settings: Record<string, unknown>) => unknown;
 

@@ -6,11 +6,19 @@ import { ServiceFault } from '../service/service-fault';
 import { type Exchange, mayChange, watchExchanges } from './exchanges';
 import type { KnownSecrets } from './known-secrets';
 import { type AnswerBody, readAnswer } from './large-answers';
-import { headersOf, messageOf } from './sdk-errors';
+import { headersOf, messageOf, readable } from './sdk-errors';
 import type { AiSdkFetch, AiSdkModelSource, AiSdkVideoModel } from './video-model-types';
 
 /** A model that does not react to its abort signal is left alone after this time. */
 const SETTLE_WITHIN_MS = 1_000;
+
+/** A function that makes a model may fetch a key first. Well below what a submit and a poll may take. */
+const MADE_WITHIN_MS = 20_000;
+
+export interface MakingLimits {
+  limitMs: number;
+  signal?: AbortSignal | undefined;
+}
 
 /** Decides about a request of the model: an answer in its place, or undefined to send it. Throws to refuse it. */
 export type RequestGuard = (request: { method: string; url: string }) => Response | undefined;
@@ -52,21 +60,38 @@ export class ModelCall {
   }
 
   /** The model of this call. Whatever goes wrong here comes before the first request. */
-  async model(): Promise<AiSdkVideoModel> {
-    const { source } = this.options;
+  async model({ limitMs, signal: cancellation }: MakingLimits): Promise<AiSdkVideoModel> {
+    const { source, secrets } = this.options;
+    if (typeof source !== 'function') {
+      this.made = source;
+      return source;
+    }
+    const withinMs = Math.min(limitMs, MADE_WITHIN_MS);
+    const { signal, lift } = startDeadline(withinMs, cancellation);
     try {
-      this.made = typeof source === 'function' ? await source({ fetch: this.fetch }) : source;
+      this.made = await settleWith(signal, async () => source({ fetch: this.fetch }));
       return this.made;
-    } catch (error) {
-      throw new ServiceFault('not-sent', { message: redact(messageOf(error), this.options.secrets.all) });
+    } catch (thrown) {
+      // A function that goes on must send nothing: this call counts as unsent, and is repeated.
+      this.ended.abort();
+      const error = readable(thrown);
+      const message =
+        error instanceof NotSettled
+          ? `the function of aiSdkService made no model within ${withinMs} ms`
+          : messageOf(error);
+      throw new ServiceFault('not-sent', { message: redact(message, secrets.all) });
+    } finally {
+      lift();
     }
   }
 
   /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so it is no lost submit. */
-  async prepare<T>(work: () => Promise<T>): Promise<T> {
+  async prepare<T>(work: () => Promise<T>, cancellation?: AbortSignal): Promise<T> {
     try {
       return await work();
-    } catch (error) {
+    } catch (thrown) {
+      if (cancellation?.aborted) throw cancellation.reason;
+      const error = readable(thrown);
       if (error instanceof ServiceFault) throw error;
       const message = `the call of the model could not be prepared: ${messageOf(error)}`;
       throw new ServiceFault('not-sent', { message: redact(message, this.options.secrets.all) });
@@ -82,6 +107,8 @@ export class ModelCall {
     const { signal, lift } = startDeadline(limitMs, cancellation);
     try {
       return await watchExchanges(this.seen, () => settleWith(signal, work));
+    } catch (thrown) {
+      throw readable(thrown);
     } finally {
       lift();
       this.ended.abort();

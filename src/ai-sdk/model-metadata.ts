@@ -26,11 +26,13 @@ function factsOf({ workflowId, result }: EndedJob): ModelMetadata['videogen'] {
 }
 
 /** Those of the jobs, and the jobs that failed beside others that did not: their videos are paid for and wanted. */
-export function warningsOf(ended: readonly EndedJob[], failed: readonly FailedJob[]): ModelWarning[] {
+export function warningsOf(
+  count: number,
+  ended: readonly EndedJob[],
+  failed: readonly FailedJob[],
+): ModelWarning[] {
   const messages = [
-    ...failed.map(
-      ({ sentence }) => `One of ${ended.length + failed.length} videos was not made. ${sentence}`,
-    ),
+    ...failed.map(({ sentence }) => `One of ${count} videos was not made. ${sentence}`),
     ...ended.flatMap(({ result }) => result.warnings),
   ];
   return messages.map((message) => ({ type: 'other', message }));

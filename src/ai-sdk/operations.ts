@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { hasControls } from '../contract/clean-text';
 import { isTaskId } from '../contract/input-rules';
 import { isTainted, type Secrets } from '../contract/redact';
 import { ServiceFault } from '../service/service-fault';
@@ -17,6 +18,13 @@ const LONE = 'json:';
 /** What is used of a storage to keep operations. */
 export type OperationStorage = Pick<VideoStorage, 'read' | 'write'>;
 
+interface StartedTask {
+  taskId: string;
+  /** As polls will have it. */
+  operation: JsonValue;
+  doubts: string[];
+}
+
 /**
  * What a model needs to be asked about its task, as the id of the task. It is the operation itself, so that notes, records and
  * people can use it as any other task id. One that is too large for that, or has a signed link in it, is kept in the storage,
@@ -26,18 +34,23 @@ export class Operations {
   constructor(private readonly storage: OperationStorage | undefined) {}
 
   /** The task id of an operation. The task exists: whatever is wrong here is a lost submit. */
-  async toTaskId(operation: unknown, secrets: Secrets): Promise<{ taskId: string; doubts: string[] }> {
-    const text = textOf(operation);
+  async toTaskId(given: unknown, secrets: Secrets): Promise<StartedTask> {
+    const text = textOf(given);
     if (text === undefined) throw unreadable('the model gave no operation to ask for its task with');
     if (isTainted(text, secrets)) throw unreadable('the operation of the model contains a key');
-    if (!isTaskId(text)) return { taskId: await this.keep(text), doubts: [] };
-    if (!hasSignedLink(operationIn(text))) return { taskId: text, doubts: [] };
+    const operation = operationIn(text);
+    if (!isTaskId(text)) return { taskId: await this.keep(text), operation, doubts: [] };
+    if (!hasSignedLink(operation)) return { taskId: text, operation, doubts: [] };
     try {
-      return { taskId: await this.keep(text), doubts: [] };
+      return { taskId: await this.keep(text), operation, doubts: [] };
     } catch (error) {
       if (!(error instanceof ServiceFault)) throw error;
       // The task is paid for, and nothing else leads to it.
-      return { taskId: text, doubts: [`the task id has a signed link in it: ${error.facts.message}`] };
+      return {
+        taskId: text,
+        operation,
+        doubts: [`the task id has a signed link in it: ${error.facts.message}`],
+      };
     }
   }
 
@@ -83,22 +96,24 @@ const keyOf = (digest: string) => `${FOLDER}${digest}.json`;
 
 const unreadable = (message: string) => new ServiceFault('unreadable', { message });
 
-/** Texts that would be taken for something else are quoted. */
-const NEEDS_QUOTES = new RegExp(`^([{["]|${LONE}|${STORED})`);
+/** Texts that would be taken for something else are quoted, and those with what no task id and no file can have. */
+const TAKEN_FOR_ANOTHER = new RegExp(`^([{["]|${LONE}|${STORED})`);
+const needsQuotes = (text: string) =>
+  TAKEN_FOR_ANOTHER.test(text) || text.trim() === '' || hasControls(text) || /\p{Cs}/u.test(text);
 
 function textOf(operation: unknown): string | undefined {
-  if (typeof operation === 'string')
-    return NEEDS_QUOTES.test(operation) ? JSON.stringify(operation) : operation;
+  if (operation === '') return undefined;
+  if (typeof operation === 'string') return needsQuotes(operation) ? JSON.stringify(operation) : operation;
   const json = asJson(operation);
   if (json === undefined) return undefined;
   return /^[{[]/.test(json) ? json : LONE + json;
 }
 
-/** undefined for what JSON cannot say, and for nothing. */
+/** undefined for what JSON cannot say, such as NaN, and for nothing. */
 function asJson(operation: unknown): string | undefined {
-  if (operation === null) return undefined;
   try {
-    return JSON.stringify(operation);
+    const json = JSON.stringify(operation);
+    return json === 'null' ? undefined : json;
   } catch {
     return undefined;
   }

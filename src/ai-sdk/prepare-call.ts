@@ -1,4 +1,4 @@
-import { BATCH_STORAGE_RULE, isBatchStorage } from '../contract/input-rules';
+import { BATCH_STORAGE_RULE, isBatchStorage, isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
 import type { CheckedImage } from '../storage';
@@ -53,7 +53,14 @@ export function prepareCall(
 
 /** The first has the name of the call alone: who asks for three after one gets two more. */
 function namesOf(name: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => (index === 0 ? name : `${name}-${index + 1}`));
+  const names = Array.from({ length: count }, (_, index) => (index === 0 ? name : `${name}-${index + 1}`));
+  // Else the first would be started and paid for before a later one is refused.
+  if (count > 1 && !names.every(isWorkflowId)) {
+    throw refused(
+      `n is ${count}: the names of the others would be no names of jobs: name ${WORKFLOW_ID_RULE}`,
+    );
+  }
+  return names;
 }
 
 /** What would give several jobs of one call the same video, the same task or the same file. */

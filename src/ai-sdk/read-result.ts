@@ -8,8 +8,28 @@ import { unescapeBytes } from './unescape-bytes';
 /** More would fill the result of a job. */
 const MOST_WARNINGS = 20;
 
+/** What `doStart` says. */
+export interface ReadStart {
+  operation: unknown;
+  warnings: string[];
+}
+
+export function readStart(result: unknown, secrets: Secrets): ReadStart {
+  const operation: unknown = Reflect.get(Object(result), 'operation');
+  return { operation, warnings: readWarnings(result, secrets) };
+}
+
 /** What a model warns of, a sentence each without a full stop, as warnings of a job are. */
 export function readWarnings(result: unknown, secrets: Secrets): string[] {
+  try {
+    return describeWarnings(result, secrets);
+  } catch {
+    // What they are read from is the code of others, and the task beside them is paid for.
+    return ['the warnings of the model cannot be read'];
+  }
+}
+
+function describeWarnings(result: unknown, secrets: Secrets): string[] {
   const { warnings }: { warnings?: unknown } = Object(result);
   if (!Array.isArray(warnings)) return [];
   return warnings
@@ -91,22 +111,24 @@ function readVideo(video: unknown): ReadVideo {
     : { kind: 'none' };
 }
 
+/** Nothing else of a link is repeated: the rest may be signed. */
+const SCHEME = /^[a-z][a-z0-9+.-]{0,19}:/i;
 const DATA_URL_START = /^data:[^,]{0,200},/i;
 
 function readLink(url: string): ReadVideo {
   const [start] = DATA_URL_START.exec(url) ?? [];
   if (start !== undefined) {
     const data = url.slice(start.length);
-    return asBytes(/;base64,$/i.test(start) ? Buffer.from(data, 'base64') : unescapeBytes(data));
+    if (!/;base64,$/i.test(start)) return asBytes(unescapeBytes(data));
+    return asBytes(Buffer.from(data.includes('%') ? unescapeBytes(data).toString('latin1') : data, 'base64'));
   }
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { kind: 'link', url };
-  const [scheme = ''] = url.split(':');
-  return url === ''
-    ? { kind: 'none' }
-    : {
-        kind: 'elsewhere',
-        why: `the link to the video begins with ${cleanText(scheme, 20)}:, from which nothing can be downloaded`,
-      };
+  if (url === '') return { kind: 'none' };
+  const [scheme] = SCHEME.exec(url) ?? [];
+  const why = scheme
+    ? `begins with ${scheme}, from which nothing can be downloaded`
+    : 'has no address, so nothing can be downloaded';
+  return { kind: 'elsewhere', why: `the link to the video ${why}` };
 }
 
 function asBytes(bytes: Uint8Array): ReadVideo {

@@ -97,8 +97,9 @@ const unsupported = (feature: string, details: string): ModelWarning => ({
 function imageOfCall({ image, frameImages = [] }: ModelCall): { url?: string; image?: CheckedImage } {
   const first = image ?? frameImages.find(({ frameType }) => frameType === 'first_frame')?.image;
   if (first === undefined) return {};
-  const bytes = bytesOf(first);
-  if (bytes === undefined) return first.type === 'url' ? { url: first.url } : {};
+  const given = givenImage(first);
+  if ('url' in given) return given;
+  const { bytes } = given;
   try {
     const checked = checkImage(bytes, AI_SDK_OWNER);
     return { url: checked.url, image: checked };
@@ -110,17 +111,17 @@ function imageOfCall({ image, frameImages = [] }: ModelCall): { url?: string; im
 
 const DATA_URL = /^data:[^,]{0,200};base64,/i;
 
-/** Undefined for an image that the service fetches itself. */
-function bytesOf(file: AiSdkFile): Buffer | undefined {
-  if (file.type === 'file') {
-    const { data } = file;
-    return typeof data === 'string'
-      ? Buffer.from(data, 'base64')
-      : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  }
-  const [head] = DATA_URL.exec(file.url) ?? [];
-  if (head !== undefined) return Buffer.from(file.url.slice(head.length), 'base64');
-  if (/^\s*data:/i.test(file.url))
-    throw refused('the image must be a URL, bytes, or data:image/png;base64,…');
-  return undefined;
+/** The bytes of an image, or its URL if the service fetches it itself. What is neither is refused: left out, it would be missed. */
+function givenImage(file: AiSdkFile): { bytes: Buffer } | { url: string } {
+  const { type, data, url }: Record<string, unknown> = Object(file);
+  if (type === 'file' && typeof data === 'string') return { bytes: Buffer.from(data, 'base64') };
+  if (type === 'file' && ArrayBuffer.isView(data))
+    return { bytes: Buffer.from(data.buffer, data.byteOffset, data.byteLength) };
+  if (type !== 'url' || typeof url !== 'string') throw refused(IMAGE_RULE);
+  const [head] = DATA_URL.exec(url) ?? [];
+  if (head !== undefined) return { bytes: Buffer.from(url.slice(head.length), 'base64') };
+  if (/^\s*data:/i.test(url)) throw refused(IMAGE_RULE);
+  return { url };
 }
+
+const IMAGE_RULE = 'the image must be a URL, bytes, or data:image/png;base64,…';

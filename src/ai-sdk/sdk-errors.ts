@@ -83,6 +83,19 @@ export function networkCode(error: unknown): string | undefined {
 /** Whether the code of an error says that there was no connection. */
 export const hadNoConnection = (error: unknown): boolean => NO_CONNECTION.has(networkCode(error));
 
+/**
+ * What a model threw, or a stand-in for what throws again when it is read: nothing would know what that is, nor hide the keys
+ * in it.
+ */
+export function readable(thrown: unknown): unknown {
+  try {
+    for (const read of [messageOf, answerOf, beforeRequest, networkCode]) read(thrown);
+    return thrown;
+  } catch {
+    return new Error('the model threw something that cannot be read');
+  }
+}
+
 /** An error in its own words. */
 export function messageOf(error: unknown): string {
   const message: unknown = Reflect.get(Object(error), 'message');

@@ -1,13 +1,12 @@
 import type { Client } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../client/video-client';
-import type { VideoJob } from '../client/video-job';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
-import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { createStorage, storeImage, type VideoStorage } from '../storage';
 import { toCallError } from './call-error';
 import { DEFAULT_MAX_VIDEO_BYTES, DELIVERIES, type Delivery, deliver } from './deliver-video';
 import { readScope } from './job-scope';
+import { cancelAll, endsOf, type StartedJobs, startAll, startedOf } from './jobs-of-call';
 import { type EndedJob, type FailedJob, metadataOf, warningsOf } from './model-metadata';
 import { type ModelJobOptions, PROVIDER } from './model-options';
 import { pendingStatus, readOperation, statusOfJobs } from './operation-status';
@@ -81,15 +80,25 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
   if (!DELIVERIES.includes(delivery)) {
     throw new ConfigError(`The option delivery must be one of ${DELIVERIES.join(', ')}.`);
   }
+  if (typeof maxVideoBytes !== 'number' || !(maxVideoBytes > 0)) {
+    throw new ConfigError(
+      `The option maxVideoBytes must be a number of bytes, such as ${DEFAULT_MAX_VIDEO_BYTES}.`,
+    );
+  }
   const scope = readScope(options.scope);
   const connection = connectOnce(options);
   const storage = () => options.storage ?? createStorage(readStorageConfig(env));
   const response = (): ModelResponse => ({ timestamp: new Date(), modelId, headers: undefined });
 
-  const start = async ({ input, names, image }: PreparedCall): Promise<VideoJob[]> => {
+  const start = async (
+    { input, names, image }: PreparedCall,
+    signal: AbortSignal | undefined,
+  ): Promise<StartedJobs> => {
     if (image) await storeImage(storage(), image);
     const client = await connection.client();
-    return Promise.all(names.map((workflowId) => client.start(input, { workflowId })));
+    // Nothing is paid for yet, and nobody waits for it.
+    signal?.throwIfAborted();
+    return startAll(client, input, names);
   };
 
   const result = async (ended: readonly EndedJob[], failed: readonly FailedJob[]): Promise<ModelResult> => ({
@@ -97,7 +106,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
       ended.map(({ workflowId, result: { video } }) => ({ workflowId, video })),
       { delivery, maxVideoBytes, storage },
     ),
-    warnings: warningsOf(ended, failed),
+    warnings: warningsOf(ended.length + failed.length, ended, failed),
     providerMetadata: metadataOf(ended),
     response: response(),
   });
@@ -112,32 +121,34 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
     doGenerate: (call) =>
       asCall(call.abortSignal, async () => {
         const prepared = prepareCall(call, defaults, { scope });
-        const starting = start(prepared);
+        const starting = start(prepared, call.abortSignal);
         const waiting = starting.then(endsOf);
         try {
           const { ended, failed } = await unlessAborted(waiting, call.abortSignal);
           const { videos, warnings, ...rest } = await result(ended, failed);
           return { videos, warnings: [...prepared.warnings, ...warnings], ...rest };
         } finally {
-          if (prepared.cancelOnAbort && call.abortSignal?.aborted) await starting.then(cancelAll);
+          if (prepared.cancelOnAbort && call.abortSignal?.aborted) {
+            // Without a start there is nothing to cancel, and the call has its error.
+            await starting.then(cancelAll).catch(() => undefined);
+          }
         }
       }),
 
     doStart: (call) =>
       asCall(call.abortSignal, async () => {
         const prepared = prepareCall(call, defaults, { scope, isAskedLater: true });
-        const starting = start(prepared);
+        const starting = start(prepared, call.abortSignal);
         if (prepared.cancelOnAbort) {
           // The call goes on in `ai`, which asks for the status: its signal is what tells that nobody wants the video.
           const cancel = () => void starting.then(cancelAll).catch(() => undefined);
           call.abortSignal?.addEventListener('abort', cancel, { once: true });
         }
-        const [workflowId = '', ...others] = (await unlessAborted(starting, call.abortSignal)).map(
-          (job) => job.workflowId,
-        );
+        const { jobs, failed } = await unlessAborted(starting.then(startedOf), call.abortSignal);
+        const [workflowId = '', ...others] = jobs.map((job) => job.workflowId);
         return {
           operation: others.length === 0 ? workflowId : [workflowId, ...others],
-          warnings: prepared.warnings,
+          warnings: [...prepared.warnings, ...warningsOf(prepared.names.length, [], failed)],
           providerMetadata: { videogen: { workflowId } },
           response: response(),
         };
@@ -170,34 +181,6 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     close: connection.close,
   };
-}
-
-/** How the jobs of a call ended. Rejects with the first failure if none has a video. */
-async function endsOf(jobs: readonly VideoJob[]): Promise<{ ended: EndedJob[]; failed: FailedJob[] }> {
-  const ends = await Promise.all(jobs.map(endOf));
-  const ended = ends.flatMap((end) => ('result' in end ? [end] : []));
-  const failures = ends.flatMap((end) => ('failure' in end ? [end] : []));
-  const [first] = failures;
-  if (first && ended.length === 0) throw first.failure;
-  const failed = failures.map(({ workflowId, failure }) => ({ workflowId, sentence: failure.message }));
-  return { ended, failed };
-}
-
-/** The task id first: a lost submit waits for a decision for a day, and who waits for the video has to know. */
-async function endOf(job: VideoJob): Promise<EndedJob | { workflowId: string; failure: VideoFailure }> {
-  const { workflowId } = job;
-  try {
-    await job.taskId();
-    return { workflowId, result: await job.result() };
-  } catch (failure) {
-    if (isVideoFailure(failure)) return { workflowId, failure };
-    throw failure;
-  }
-}
-
-async function cancelAll(jobs: readonly VideoJob[]): Promise<void> {
-  // One that has ended already cannot be cancelled, and need not be.
-  await Promise.allSettled(jobs.map((job) => job.cancel()));
 }
 
 /** An error becomes one of the AI SDK's, which says whether `ai` may repeat the call. An abort stays what it is. */

@@ -27,6 +27,9 @@ test.each<[JsonValue, string]>([
   [true, 'json:true'],
   ['{"a":1}', '"{\\"a\\":1}"'],
   ['json:1', '"json:1"'],
+  ['two\nlines', '"two\\nlines"'],
+  ['half \ud800', '"half \\ud800"'],
+  [' ', '" "'],
 ])('the operation %j is the task %s', async (operation, taskId) => {
   const { service, polled } = serviceWith(operation);
   expect(await service.submit(FOX, KEY)).toMatchObject({ taskId });
@@ -61,12 +64,21 @@ test.each<[string, unknown, RegExp]>([
   ['larger than 64 kB', { token: 'x'.repeat(65_536) }, /65548 bytes; at most 65536/],
   ['that is missing', undefined, /no operation/],
   ['that is no JSON', { run: 1n }, /no operation/],
+  ['that is no number', Number.NaN, /no operation/],
+  ['that is empty', '', /no operation/],
 ])('an operation %s is an answer that cannot be read: a task may exist', async (_, operation, message) => {
   const { service } = serviceWith(operation);
   expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({
     kind: 'unreadable',
     message: expect.stringMatching(message),
   });
+});
+
+test('an operation that leads back to itself is what it says of itself as JSON', async () => {
+  const operation = { id: 'task-1', toJSON: () => ({ id: 'task-1' }), itself: {} };
+  operation.itself = operation;
+  const { service } = serviceWith(operation);
+  expect(await service.submit(FOX, KEY)).toMatchObject({ taskId: '{"id":"task-1"}' });
 });
 
 test('without a storage a large operation names the option that it needs', async () => {

@@ -132,6 +132,12 @@ describe('several videos', () => {
     expect(prepared({ n: 3 }).names).toEqual([first, `${first}-2`, `${first}-3`]);
   });
 
+  test('whose names would be too long are refused before the first of them is paid for', () => {
+    const name = 'x'.repeat(999);
+    expect(withOptions({ name }).names).toEqual([name]);
+    expect(() => withOptions({ name }, { n: 2 })).toThrow(/n is 2: the names of the others would be/);
+  });
+
   test.each<[Partial<ModelCall>, object, RegExp]>([
     [{ n: 11 }, {}, /n must be a whole number from 1 to 10: start a batch/],
     [{ n: 0 }, {}, /n must be a whole number/],

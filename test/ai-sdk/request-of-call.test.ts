@@ -84,6 +84,11 @@ test.each<[string, ModelCall['image'], RegExp]>([
     { type: 'url', url: 'data:image/svg+xml,<svg/>' },
     /the image must be a URL/,
   ],
+  // A host without types may give anything. Left out, the video would be paid for without its image.
+  ['of another kind', JSON.parse('{"type":"reference","reference":"fox"}'), /the image must be a URL/],
+  ['a bare text', JSON.parse('"https://a.example/fox.png"'), /the image must be a URL/],
+  ['nothing', JSON.parse('{"type":"file","mediaType":"image/png"}'), /the image must be a URL/],
+  ['a URL that is missing', JSON.parse('{"type":"url"}'), /the image must be a URL/],
 ])('an image that is %s is refused', (_what, given, sentence) => {
   expect(() => mapped({ image: given })).toThrow(sentence);
 });

@@ -26,6 +26,11 @@ test.each<[string, object, object]>([
     { type: 'url', url: `data:video/mp4;base64,${BYTES.toString('base64')}` },
     { videoBytes: BYTES },
   ],
+  [
+    'a data URL with base64 that is escaped',
+    { type: 'url', url: `data:video/mp4;base64,${encodeURIComponent(BYTES.toString('base64'))}` },
+    { videoBytes: BYTES },
+  ],
   ['a data URL without base64', { type: 'url', url: 'data:video/mp4,a%20video' }, { videoBytes: BYTES }],
   ['nothing', { type: 'base64', data: '' }, {}],
 ])('a completed task has its video by %s', async (_, video, has) => {
@@ -47,6 +52,10 @@ test('a task without videos succeeded without one: the job asks again', async ()
 test.each([
   [{ type: 'uploaded' }, /uploaded the video elsewhere/],
   [{ type: 'url', url: 'gs://bucket/v.mp4' }, /begins with gs:/],
+  [
+    { type: 'url', url: '/v.mp4?token=sk-live' },
+    /^the link to the video has no address, so nothing can be downloaded$/,
+  ],
 ])('a video that is nowhere to download from, %j, is a failure that says so', async (video, message) => {
   const { task, serviceMessage } = await poll(() => completed(video));
   expect([task.state, serviceMessage.message]).toEqual(['failed', expect.stringMatching(message)]);

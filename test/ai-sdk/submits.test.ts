@@ -86,6 +86,34 @@ test.each<[string, unknown, string]>([
   expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({ kind });
 });
 
+test.each<[string, () => unknown]>([
+  ['has no words', () => Object.create(null)],
+  [
+    'throws when it is read',
+    () => ({
+      get message() {
+        throw new Error(`no ${SECRET}`);
+      },
+    }),
+  ],
+  [
+    'is a revoked proxy',
+    () => {
+      const { proxy, revoke } = Proxy.revocable({}, {});
+      revoke();
+      return proxy;
+    },
+  ],
+])('an error that %s is a lost submit, and a poll that leaves the task as it is', async (_, make) => {
+  const fail = () => {
+    throw make();
+  };
+  const service = serviceOf({ start: fail, status: fail });
+  const fault = { kind: 'cut', message: 'the model threw something that cannot be read' };
+  expect(await faultOf(service.submit(FOX, KEY))).toEqual(fault);
+  expect(await faultOf(service.poll('task-1'))).toEqual(fault);
+});
+
 test('an error before the first request has sent nothing, if the model has our fetch', async () => {
   await atServer(
     () => undefined,
@@ -134,6 +162,41 @@ describe('what fails before the model is asked has sent nothing', () => {
     const fault = { kind: 'not-sent', message: expect.stringContaining('is no video model of the AI SDK') };
     expect(await faultOf(service.submit(FOX, KEY))).toEqual(fault);
     expect(await faultOf(service.poll('task-1'))).toEqual(fault);
+  });
+
+  test.each<[string, unknown]>([
+    ['a promise', Promise.resolve(SECRET)],
+    ['a number', 17],
+    ['null', null],
+  ])('a key that is %s: it could not be hidden', async (_, key) => {
+    // A host without types may return anything.
+    const service = serviceOf({ start: asked }, { secrets: () => [key as string] });
+    expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+      kind: 'not-sent',
+      message: expect.stringMatching(/^a key of the provider is no text/),
+    });
+  });
+
+  test('a function that makes no model in time, and what it sends later is not sent', async () => {
+    const timeouts = { exchange: { submit: 20, poll: 20, video: 20 } };
+    const given: AiSdkFetch[] = [];
+    const makeNone = ({ fetch }: { fetch: AiSdkFetch }) => {
+      given.push(fetch);
+      return new Promise<AiSdkVideoModel>(() => undefined);
+    };
+    await atServer(
+      (request) => replyJson(request, {}),
+      async ({ url, requests }) => {
+        const service = keepOpen(aiSdkService(makeNone, { timeouts }));
+        const fault = { kind: 'not-sent', message: expect.stringContaining('made no model within 20 ms') };
+        expect(await faultOf(service.submit(FOX, KEY))).toEqual(fault);
+        expect(await faultOf(service.poll('task-1'))).toEqual(fault);
+        for (const fetch of given) {
+          expect(await faultOf(fetch(url, { method: 'POST' }))).toMatchObject({ kind: 'not-sent' });
+        }
+        expect(requests).toHaveLength(0);
+      },
+    );
   });
 
   test('anything else that goes wrong while the call is prepared', async () => {
@@ -348,6 +411,19 @@ test('what the model does not support is a warning', async () => {
     'the model calls loop deprecated: Use cycle',
     'the model warns: Beware',
   ]);
+});
+
+test('warnings that cannot be read do not lose the task', async () => {
+  const start = () => ({
+    operation: 'task-1',
+    get warnings() {
+      throw new Error('odd');
+    },
+  });
+  expect(await serviceOf({ start }).submit(FOX, KEY)).toMatchObject({
+    taskId: 'task-1',
+    warnings: ['the warnings of the model cannot be read'],
+  });
 });
 
 test('a function that does not give its fetch to the provider is told so', async () => {

@@ -197,6 +197,22 @@ describe('a call', () => {
     });
   });
 
+  test('for several videos of which one has the name of another job gives the other one, waiting or asking', async () => {
+    await withModel({}, async ({ model, emulator }) => {
+      const name = `ai-sdk-fox-${randomUUID()}`;
+      const callNamed = (id: string, given: object) =>
+        callOf({ prompt: newPrompt(), providerOptions: { videogen: { name: id } }, ...given });
+      await model.doGenerate(callNamed(`${name}-2`, {}));
+      const call = callNamed(name, { n: 2 });
+      const warnings = [
+        { message: expect.stringMatching(/^One of 2 videos was not made[.] .*is the name of another job/) },
+      ];
+      expect(await model.doStart(call)).toMatchObject({ operation: name, warnings });
+      expect(await model.doGenerate(call)).toMatchObject({ videos: [{ type: 'binary' }], warnings });
+      expect(emulator.generations()).toHaveLength(2);
+    });
+  });
+
   test('under a name of another request is refused with the differences', async () => {
     await withModel({}, async ({ model }) => {
       const providerOptions = { videogen: { name: `ai-sdk-fox-${randomUUID()}` } };
@@ -275,6 +291,56 @@ describe('a call', () => {
     });
   });
 
+  test.each([false, true])(
+    'that is aborted before its job is started starts none; with cancelOnAbort %s too',
+    async (cancelOnAbort) => {
+      await withModel({}, async ({ videos }) => {
+        const controller = new AbortController();
+        const name = `fox-${randomUUID()}`;
+        const started: string[] = [];
+        const client = {
+          ...videos,
+          start: async (...[input, options]: Parameters<typeof videos.start>) => {
+            started.push(String(options?.workflowId));
+            return videos.start(input, options);
+          },
+        };
+        const call = callOf({
+          abortSignal: controller.signal,
+          providerOptions: { videogen: { name, cancelOnAbort } },
+        });
+        const waiting = failureOf(videoModel({ client }).doGenerate(call));
+        controller.abort(new Error('nobody waits'));
+        expect(String(await waiting)).toBe('Error: nobody waits');
+        expect(started).toEqual([]);
+        expect(await videos.find(name)).toBeUndefined();
+      });
+    },
+  );
+
+  test('that is aborted while its jobs are started cancels those that were, although another was not', async () => {
+    await withModel({ jobTimeMs: 60_000 }, async ({ videos }) => {
+      const controller = new AbortController();
+      const name = `fox-${randomUUID()}`;
+      const client = {
+        ...videos,
+        start: async (...[input, options]: Parameters<typeof videos.start>) => {
+          if (options?.workflowId !== name) throw new Error('Temporal is away');
+          const job = await videos.start(input, options);
+          controller.abort(new Error('nobody waits'));
+          return job;
+        },
+      };
+      const call = callOf({
+        n: 2,
+        abortSignal: controller.signal,
+        providerOptions: { videogen: { name, cancelOnAbort: true } },
+      });
+      expect(String(await failureOf(videoModel({ client }).doGenerate(call)))).toBe('Error: nobody waits');
+      await until(async () => (await videos.find(name))?.state === 'cancelled');
+    });
+  });
+
   test('that is aborted before it begins starts nothing', async () => {
     await withModel({}, async ({ model, videos }) => {
       const name = `fox-${randomUUID()}`;
@@ -328,6 +394,13 @@ test('a job is handed over by the models of its scope alone, under the id of the
     }
   });
 });
+
+test.each([Number.NaN, 0, -1])(
+  'the model refuses to keep %d bytes in memory before anything is paid for',
+  (maxVideoBytes) => {
+    expect(() => videoModel({ maxVideoBytes })).toThrow('The option maxVideoBytes must be a number of bytes');
+  },
+);
 
 test("the model takes a client of Temporal's with a task queue, and no queue beside a client of ours", async () => {
   await inWorld(env, SOON, async ({ taskQueue, storageFolder }) => {
