@@ -35,7 +35,7 @@ export function choicesOf(options: ChosenServices): ServiceChoice[] {
 }
 
 /** A job that nobody would take is better refused at once; and each refusal of a service is on record in its result. */
-const MOST_SERVICES = 5;
+export const MOST_SERVICES = 5;
 
 export const SERVICES_RULE = `must be a list of 1 to ${MOST_SERVICES} different names of services`;
 

@@ -10,6 +10,7 @@ const OPTIONS = [
   ['keep_for', 'keepFor'],
   ['extras', 'extras'],
   ['service', 'service'],
+  ['services', 'services'],
 ] as const;
 
 /** The field that becomes the image of the request. */
@@ -35,9 +36,11 @@ export function takeJobOptions(body: unknown, caller: string): { body: unknown; 
   return { body: { ...rest, ...imageOf(body, caller) }, options: Object.fromEntries(options) };
 }
 
+const LISTS: readonly string[] = ['extras', 'services'];
+
 /** A form sends a list as text. */
 function listed(param: string, value: unknown): unknown {
-  return param === 'extras' && typeof value === 'string'
+  return LISTS.includes(param) && typeof value === 'string'
     ? value.split(',').map((name) => name.trim())
     : value;
 }

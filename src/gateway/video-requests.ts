@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EXTRA_NAMES } from '../contract/extras';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
+import { MOST_SERVICES } from '../contract/service-choice';
 import { SIZES, shapeOf, sizeOf } from '../contract/video-size';
 import { Refusal } from './http-errors';
 import type { Asked } from './video-object';
@@ -54,6 +55,7 @@ const CONTINUE_FROM = z
   .optional()
   .describe('The id of a finished video of the same key. Its last frame is the image to start from.');
 const SERVICE = 'Which of the services makes the video.';
+const SERVICES = 'Instead of `service`: those to try, in this order.';
 
 /** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
 export const openAiRequestSchema = z.looseObject({
@@ -199,8 +201,12 @@ const image = z
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
 export function documentedRequests(requestFields: readonly string[], services: readonly string[] = []) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const service = (services.length > 0 ? z.enum(services) : z.string()).optional().describe(SERVICE);
-  const fields = { ...extra, ...requestSchema.shape, ...OWN_FIELDS, prompt, service };
+  const one = services.length > 0 ? z.enum(services) : z.string();
+  const choice = {
+    service: one.optional().describe(SERVICE),
+    services: z.array(one).min(1).max(MOST_SERVICES).optional().describe(SERVICES),
+  };
+  const fields = { ...extra, ...requestSchema.shape, ...OWN_FIELDS, prompt, ...choice };
   const examples = [
     { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
   ];

@@ -64,11 +64,13 @@ export class VideosOfCaller {
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
     const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
-    if (!isKnown) await guardCaps(this.caller, request, options?.service);
+    // Of several, the first one is asked first.
+    const first = options?.service ?? options?.services?.[0];
+    if (!isKnown) await guardCaps(this.caller, request, first);
     const count = () => limits.countStart(this.caller, workflowId);
     const start = isKnown ? undefined : await withDeadline(client, count);
     const callback = callbackDigest(options);
-    const cost = this.tools.estimate(request, options?.service);
+    const cost = this.tools.estimate(request, first);
     const memo = {
       [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) },
       [PERCENT_MEMO]: 0,

@@ -30,6 +30,35 @@ test.each([
   expect(chooseService(given, model, services).options.service).toBe(chosen);
 });
 
+test.each([
+  ['a list', ['fal', 'veo']],
+  ['the text of a form', 'fal, veo'],
+])('the field services as %s names those to try, with the fields of the first', (_what, given) => {
+  const { body, options } = takeJobOptions({ prompt: 'A fox', services: given }, 'fox');
+  expect(body).toEqual({ prompt: 'A fox' });
+  expect(chooseService(options, 'veo', services)).toEqual({
+    options: { services: ['fal', 'veo'] },
+    known: services.services.fal,
+  });
+});
+
+test.each([
+  [
+    'an unknown one',
+    { services: ['fal', 'fall'] },
+    'service is fall, which is not known: name one of fal, veo.',
+  ],
+  [
+    'service beside them',
+    { services: ['fal'], service: 'veo' },
+    'a job names either service or services, and not both.',
+  ],
+])('services with %s are a 400', (_what, given, message) => {
+  expect(() => chooseService(given, undefined, services)).toThrow(
+    expect.objectContaining({ refused: expect.objectContaining({ message, param: 'services' }) }),
+  );
+});
+
 test('a gateway without the file leaves the name to the workers', () => {
   expect(chooseService({ service: 'any' }, 'fal', undefined)).toEqual({ options: { service: 'any' } });
 });
