@@ -45,6 +45,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['phase', progressText(report)],
     ['task', report.taskId && report.item === undefined && shown(report.taskId)],
     ['service', serviceOf(report)],
+    ...refusalsOf(report).map((text): [string, string] => ['refused', text]),
     ['video', videoOf(report)],
     ['extras', extraLines(storedOf(report)?.extras).join('; ')],
     ['cost', costOf(report)],
@@ -104,6 +105,16 @@ function serviceOf({ item, progress, result, service }: StatusReport): string | 
   const made = result && 'video' in result ? result.service : undefined;
   const name = item === undefined ? (known ?? made ?? service) : service;
   return name === undefined ? undefined : shown(name);
+}
+
+/** Those of a job's `services` that made no task, each with its reason. */
+function refusalsOf({ progress, result, itemResult }: StatusReport): string[] {
+  const ofJob = [itemResult, result, progress].find(
+    (known): known is JobResult | JobProgress => known !== undefined && 'attempts' in known,
+  );
+  return (ofJob?.attempts ?? []).flatMap((attempt) =>
+    attempt.outcome === 'refused' ? [`${shown(attempt.service)}: ${shown(attempt.message)}`] : [],
+  );
 }
 
 function videoOf(report: StatusReport): string | undefined {
