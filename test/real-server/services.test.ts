@@ -188,6 +188,18 @@ test('a task is adopted at the service that is named', async () => {
   expect(submitsOf(b)).toBe(before);
 });
 
+test('a job that ends without its video says which service has its task, lost or not', async () => {
+  b.next('submit', { kind: 'reset' });
+  const lost = await failureOf(videos.execute({ request, service: 'my-own', onLostSubmit: 'fail' }));
+  expect(lost.details.service).toBe('my-own');
+  const polling = { min: '1h' } as const;
+  const job = await videos.start({ request: { ...request, seed: 1 }, service: 'my-own', polling });
+  const taskId = await job.taskId();
+  await job.cancel();
+  const { details } = await failureOf(job.result());
+  expect(details).toMatchObject({ taskId, service: 'my-own' });
+});
+
 test('the same name and request at another service is the same job: nothing is paid twice', async () => {
   const paidAtA = submitsOf(a);
   const workflowId = 'one-name';
