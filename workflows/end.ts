@@ -51,7 +51,7 @@ function failureOf(error: unknown, { taskId, turns, service }: Job): VideoFailur
     return new VideoFailure('Cancelled', { taskId });
   const failure = readFailure(error) ?? activityFailure(error);
   if (failure === undefined) return undefined;
-  const details = { ...failure.details, taskId };
+  const details = { ...failure.details, taskId, ...(service && { service: service.name }) };
   return new VideoFailure(failure.type, turns?.explain(details, service?.name) ?? details);
 }
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
+import { UnreadableFile } from '../config/read-files';
 import { ConfigError } from '../config/service-config';
 import { errorCode } from '../contract/error-code';
 import type { Secrets } from '../contract/redact';
@@ -51,7 +52,7 @@ export function savedRequest(file: string, secrets: Secrets): SavedRequest {
   let text: string;
   try {
     if (statSync(file).size > LARGEST_REQUEST_BYTES) throw new ConfigError(`${file} is too large: ${fix}.`);
-    text = readFileSync(file, 'utf8');
+    text = readSaved(file);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(`${file} cannot be read (${errorCode(error)}): ${fix}.`);
@@ -66,14 +67,21 @@ export function savedRequest(file: string, secrets: Secrets): SavedRequest {
 /** The answers in a file, or in the files of a folder in the order of their names. */
 function savedAt(path: string, status: number): SavedAnswer[] {
   try {
-    if (!statSync(path).isDirectory()) return savedIn(readFileSync(path, 'utf8'), basename(path), status);
+    if (!statSync(path).isDirectory()) return savedIn(readSaved(path), basename(path), status);
     const names = readdirSync(path).filter((name) => /\.jsonl?$/.test(name));
-    return names.sort().flatMap((name) => savedIn(readFileSync(join(path, name), 'utf8'), name, status));
+    return names.sort().flatMap((name) => savedIn(readSaved(join(path, name)), name, status));
   } catch (error) {
     throw new ConfigError(
       `${path} cannot be read (${errorCode(error)}): give a file with an answer, a folder of them, or - for standard input.`,
     );
   }
+}
+
+/** Reading a device may never end. A pipe of the shell ends. */
+function readSaved(path: string): string {
+  const stats = statSync(path);
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) throw new UnreadableFile('not a regular file');
+  return readFileSync(path, 'utf8');
 }
 
 /** One recorded answer, or one per line. Any other text is the body of an answer. */

@@ -6,6 +6,7 @@ import {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
   LOST_SUBMIT_MEMO,
+  SERVICE_MEMO,
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
@@ -18,6 +19,8 @@ export interface PaidJob {
   at: Date;
   /** Missing if the submit is lost. */
   taskId?: string;
+  /** If it has a name on the worker. An adopted task has no record that says it. */
+  service?: string;
   cost?: JobCost;
 }
 
@@ -28,7 +31,7 @@ export interface Period {
 }
 
 const JOBS_PER_PAGE = 500;
-const MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, COST_MEMO];
+const MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, COST_MEMO, SERVICE_MEMO];
 
 /** The jobs of a namespace that were submitted, in whatever order Temporal has them. Their costs are in the lists: no query. */
 export async function* paidJobs(client: Client, period: Period): AsyncGenerator<PaidJob, void, undefined> {
@@ -51,10 +54,12 @@ export async function* paidJobs(client: Client, period: Period): AsyncGenerator<
       const wasSent = typeof taskId === 'string' || memo(LOST_SUBMIT_MEMO) !== undefined;
       if (!execution?.workflowId || !wasSent) continue;
       const cost = readCost(memo(COST_MEMO));
+      const service = memo(SERVICE_MEMO);
       yield {
         name: execution.workflowId,
         at: requiredTsToDate(startTime, 'startTime'),
         ...(typeof taskId === 'string' && { taskId }),
+        ...(typeof service === 'string' && { service }),
         ...(cost && { cost }),
       };
     }

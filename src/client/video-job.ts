@@ -4,7 +4,7 @@ import type { JobIdentity } from '../contract/job-identity';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { adoptCommand } from '../contract/lost-submit';
 import { readFailure, VideoFailure } from '../contract/video-failure';
-import { taskIdInMemo, waitForTask } from './wait-for-task';
+import { taskInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
@@ -72,9 +72,9 @@ export function jobOf(handle: WorkflowHandle, { identity, endedAt }: KnownJob = 
 async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
   const failure = endedByTemporal(error) ?? readFailure(error);
   if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
-  const taskId = await taskIdInMemo(handle).catch(() => undefined);
-  if (taskId === undefined) return failure;
-  return new VideoFailure(failure.type, { ...failure.details, taskId }, { cause: error });
+  const task = await taskInMemo(handle).catch(() => undefined);
+  if (task?.taskId === undefined) return failure;
+  return new VideoFailure(failure.type, { ...failure.details, ...task }, { cause: error });
 }
 
 /** The failure of a job that ended before it was joined. The message says that nothing was tried again, and how to. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { JobIdentity } from '../contract/job-identity';
-import { TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from '../contract/names';
+import { SERVICE_MEMO, TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from '../contract/names';
 import { readFailure } from '../contract/video-failure';
 
 /** For holds that are over, and for runs that end while the update waits. */
@@ -43,12 +43,17 @@ export async function waitForTask(handle: WorkflowHandle, identity?: JobIdentity
 
 /** An ended job takes no updates; its memo and its result have the task id. */
 async function taskOfEnded(handle: WorkflowHandle): Promise<string> {
-  return (await taskIdInMemo(handle)) ?? (await handle.result()).taskId;
+  return (await taskInMemo(handle)).taskId ?? (await handle.result()).taskId;
 }
 
-export async function taskIdInMemo(handle: WorkflowHandle): Promise<string | undefined> {
-  const taskId = (await handle.describe()).memo?.[TASK_ID_MEMO];
-  return typeof taskId === 'string' ? taskId : undefined;
+/** The task of a job and the service that has it, as far as the memo says. */
+export async function taskInMemo(handle: WorkflowHandle): Promise<{ taskId?: string; service?: string }> {
+  const { memo = {} } = await handle.describe();
+  const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = memo;
+  return {
+    ...(typeof taskId === 'string' && { taskId }),
+    ...(typeof service === 'string' && { service }),
+  };
 }
 
 /** A reset or a termination ends a run together with its open updates. */

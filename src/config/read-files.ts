@@ -16,7 +16,7 @@ export function readTextFile(file: string): string {
 }
 
 /** Its code is the problem, as for errors of the system. */
-class UnreadableFile extends Error {
+export class UnreadableFile extends Error {
   constructor(readonly code: string) {
     super(code);
   }

@@ -5,7 +5,8 @@ import { errorCode } from '../contract/error-code';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
 import { builtInProfile } from '../service/built-in-profiles';
-import { describeIssue, parseProfile, profileSchema, type ServiceProfile } from '../service/profile';
+import { describeIssue } from '../service/describe-issue';
+import { parseProfile, pathOfProto, profileSchema, type ServiceProfile } from '../service/profile';
 import { readTextFile } from './read-files';
 import { hosts, serviceUrl } from './read-setting';
 import { readYaml } from './read-yaml';
@@ -132,6 +133,8 @@ export function readServicesFile(path: string): ServicesFile | string {
 
 /** The services, or the first problem, which begins with the path of the mistake. */
 export function parseServices(given: unknown, folder: string): ServicesFile | string {
+  const hidden = pathOfProto(given);
+  if (hidden !== undefined) return `${hidden} is not known`;
   const parsed = servicesFileSchema.safeParse(given);
   if (!parsed.success) return problemOf(parsed.error, given);
   const { keys, services: entries, default: byDefault } = parsed.data;

@@ -1,5 +1,5 @@
 import { shown } from './clean-text';
-import { SERVICE_KEY_RULE } from './service-choice';
+import { isServiceName, SERVICE_KEY_RULE, SERVICE_NAME_RULE } from './service-choice';
 
 /** What a client knows about a service of the workers. */
 export interface KnownService {
@@ -46,7 +46,9 @@ export function pinChoice<Service extends KnownService>(
     return {
       ok: false,
       field: 'service',
-      problem: `service is ${shown(service)}, which is not known: name one of ${namesOf(list.services)}`,
+      problem: isServiceName(service)
+        ? `service is ${shown(service)}, which is not known: name one of ${namesOf(list.services)}`
+        : `service ${SERVICE_NAME_RULE}: one of ${namesOf(list.services)}`,
     };
   const { keys = [] } = known;
   if (serviceKey !== undefined && !keys.includes(serviceKey))

@@ -57,9 +57,21 @@ export function describeDecisionCommands(workflowId: string): string {
     .join(', or ')}`;
 }
 
-/** The command that continues with the task of a failed job; undefined when there is nothing to continue with. */
-export function adoptCommand({ type, taskId }: { type: FailureType; taskId?: string }): string | undefined {
+/**
+ * The command that continues with the task of a failed job; undefined when there is nothing to continue with. The default
+ * service does not know the tasks of another one.
+ */
+export function adoptCommand({
+  type,
+  taskId,
+  details: { service } = {},
+}: {
+  type: FailureType;
+  taskId?: string | undefined;
+  details?: { service?: string };
+}): string | undefined {
   if (!FAILURES[type].worthAdopting) return undefined;
-  if (taskId !== undefined) return `videogen generate --adopt ${inShell(taskId)}`;
-  return type === 'SubmitUnconfirmed' ? 'videogen generate --adopt TASK_ID' : undefined;
+  if (taskId === undefined && type !== 'SubmitUnconfirmed') return undefined;
+  const task = taskId === undefined ? 'TASK_ID' : inShell(taskId);
+  return `videogen generate --adopt ${task}${service === undefined ? '' : ` --service ${inShell(service)}`}`;
 }

@@ -17,6 +17,8 @@ import { isContentStage, type RefusedContent, refusedSubject } from './refused-c
 /** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
 export interface FailureDetails extends RefusedContent {
   taskId?: string;
+  /** The service that has the task or the lost submit, if it has a name on the worker: a task is adopted there. */
+  service?: string;
   /** The HTTP status of the answer. */
   status?: number;
   /** The service's own error code and message, cleaned and cut. */
@@ -216,6 +218,7 @@ export function readTimeout(error: unknown): ActivityTimeout | undefined {
 
 const DETAIL_TYPES: Record<string, string> = {
   taskId: 'string',
+  service: 'string',
   status: 'number',
   code: 'string',
   message: 'string',

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { cleanText } from '../contract/clean-text';
 
@@ -37,6 +37,7 @@ const MOST_STDERR_CHARS = 2_000;
 const LONGEST_REASON_CHARS = 300;
 const WATCH_EVERY_MS = 100;
 const PAGE_BYTES = 4_096;
+const HAS_GROUPS = process.platform !== 'win32';
 const [ZERO, NINE, LINE_END] = [0x30, 0x39, 0x0a];
 
 /** Where ffmpeg writes the picture to. */
@@ -76,12 +77,14 @@ export async function runFfmpeg({ ffmpeg, args, cwd, signal, limits }: FfmpegRun
     // A process that reads untrusted bytes needs no keys, and no settings of its parent.
     env: { AV_LOG_FORCE_NOCOLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    // A group of its own, which can be killed as a whole.
+    detached: HAS_GROUPS,
     windowsHide: true,
   });
   let tooMuch: string | undefined;
   const stop = (why?: string) => {
     tooMuch ??= why;
-    child.kill('SIGKILL');
+    killWhole(child);
   };
   const onAbort = () => stop();
   signal.addEventListener('abort', onAbort, { once: true });
@@ -127,6 +130,17 @@ export async function runFfmpeg({ ffmpeg, args, cwd, signal, limits }: FfmpegRun
     clearInterval(memory);
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** Also what it has started: the executable may be a script around ffmpeg, which alone would leave ffmpeg and its pipes behind. */
+function killWhole(child: ChildProcess): void {
+  try {
+    if (HAS_GROUPS && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+  child.kill('SIGKILL');
+  for (const pipe of child.stdio) pipe?.destroy();
 }
 
 function endingOf(code: number | null, killed: NodeJS.Signals | null): string {

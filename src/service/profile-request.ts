@@ -22,7 +22,7 @@ const MOST_PLACE_PROBLEMS = 5;
 
 const place = z
   .string()
-  .min(1)
+  .min(1, { abort: true })
   .max(MAX_PLACE_LENGTH, { error: `must have at most ${MAX_PLACE_LENGTH} characters`, abort: true })
   .regex(PLACE_PATTERN, {
     error: 'must be a path of keys such as input.seconds or content[0].text',
@@ -214,5 +214,5 @@ function misplaced(
     ...[...constants.keys()].map((at) => ({ place: at, of: 'a constant' })),
     ...[...fields].flatMap(([name, { to }]) => (to === null ? [] : [{ place: to ?? own(name), of: name }])),
     ...others.map((name) => ({ place: own(name), of: name })),
-  ]).map((problem) => `sends two values to one place: ${problem}`);
+  ]);
 }

@@ -4,6 +4,7 @@ import { durationMs } from '../contract/duration';
 import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
 import { TASK_STATES } from '../contract/job';
 import { CONTENT_STAGES } from '../contract/refused-content';
+import { describeIssue } from './describe-issue';
 import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
 import { requestPartSchema, requestProblems } from './profile-request';
 import {
@@ -297,7 +298,7 @@ export function parseProfile(given: unknown): ParsedProfile {
 }
 
 /** The path of a key `__proto__`. zod leaves such a key of a record out without a word. */
-function pathOfProto(given: unknown): string | undefined {
+export function pathOfProto(given: unknown): string | undefined {
   // YAML can name one part in many places: each is looked at once.
   const seen = new Set<unknown>();
   const find = (value: unknown, path: readonly string[]): string | undefined => {
@@ -311,32 +312,6 @@ function pathOfProto(given: unknown): string | undefined {
     return undefined;
   };
   return find(given, []);
-}
-
-/** Its problems, each after the path of its field; `whole` names what has no path. */
-export function describeIssue(issue: z.core.$ZodIssue, whole = 'the profile'): string[] {
-  const at = issue.path.join('.') || whole;
-  switch (issue.code) {
-    case 'unrecognized_keys':
-      return issue.keys.map((key) => `${issue.path.concat(key).join('.')} is not known`);
-    case 'invalid_type':
-      return [`${at} must be of type ${issue.expected}`];
-    case 'invalid_union': {
-      // The closest alternative has the most useful message.
-      const depth = (issues: z.core.$ZodIssue[]) => issues[0]?.path.length ?? 0;
-      const [closest] = [...issue.errors].sort((a, b) => a.length - b.length || depth(b) - depth(a));
-      const inner = (closest ?? []).map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
-      return inner.length > 0
-        ? inner.flatMap((one) => describeIssue(one as z.core.$ZodIssue, whole))
-        : [`${at} is not valid`];
-    }
-    case 'invalid_key':
-      return issue.issues.map(({ message }) => `${at} ${message}`);
-    case 'invalid_value':
-      return [`${at} must be one of ${issue.values.join(', ')}`];
-    default:
-      return [`${at} ${issue.message}`];
-  }
 }
 
 /** The JSON Schema of a profile, for editors. */

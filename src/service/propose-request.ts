@@ -42,7 +42,9 @@ const IMAGE = words('image images img picture frame frames frame0 keyframe refer
 const DURATION = words('duration seconds second length secs');
 const SIZE = words('resolution size quality dimension dimensions ratio definition tier');
 /** What an example has that no profile should send for everybody. */
-const OF_CALLER = words('callback webhook hook hooks notify user customer metadata trace external safety');
+const OF_CALLER = words(
+  'callback webhook hook hooks notify user customer metadata trace external safety key apikey token secret password',
+);
 const MODEL = /^(model(_?(name|id))?|engine)$/i;
 
 const READERS: readonly [field: keyof VideoRequest, read: Reader][] = [

@@ -29,13 +29,15 @@ export interface PlacedValue {
   of: string;
 }
 
-/** Why some values cannot be in the same body, a sentence each; empty if all of them can. */
+/** Why some values cannot be in the same body, each without its subject; empty if all of them can. */
 export function placeProblems(values: readonly PlacedValue[]): string[] {
   const root = new PlaceNode();
   const clashes = values.flatMap((value) => {
     const other = root.add(stepsOf(value.place), value);
     return other
-      ? [`${value.of} goes to ${value.place}, and ${other.of} to ${other.place}: both cannot be there`]
+      ? [
+          `sends two values to one place: ${value.of} goes to ${value.place}, and ${other.of} to ${other.place}: both cannot be there`,
+        ]
       : [];
   });
   return [...clashes, ...gaps(values.map(({ place }) => stepsOf(place)))];
@@ -81,7 +83,9 @@ function gaps(places: readonly (readonly PlaceStep[])[]): string[] {
   }
   return [...lists].flatMap(([list, entries]) => {
     const missing = [...Array(Math.max(...entries)).keys()].find((index) => !entries.has(index));
-    return missing === undefined ? [] : [`${list}[${missing}] is missing: lists are filled from [0] on`];
+    return missing === undefined
+      ? []
+      : [`leaves a gap in a list: ${list}[${missing}] is missing: lists are filled from [0] on`];
   });
 }
 

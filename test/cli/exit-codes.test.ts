@@ -83,6 +83,13 @@ describe('the last line about a failed job', () => {
     },
   );
 
+  test('with a named service says that its task is adopted there', () => {
+    const lost = new VideoFailure('SubmitUnconfirmed', { service: 'b' });
+    expect(lastLine(lost)).toContain('videogen generate --adopt TASK_ID --service b');
+    const late = new VideoFailure('DeadlineExceeded', { taskId: 'task_1', service: 'b' });
+    expect(lastLine(late)).toContain('videogen generate --adopt task_1 --service b');
+  });
+
   test('whose submit is unconfirmed is the command to use once the task is found', () => {
     expect(lastLine(new VideoFailure('SubmitUnconfirmed'))).toContain('videogen generate --adopt TASK_ID');
   });

@@ -177,6 +177,10 @@ it('reads an answer from standard input', async () => {
 
 it.each<[string[], RegExp]>([
   [['none.json'], /^none\.json cannot be read \(ENOENT\): give a file with an answer, [^\n]*\.\n$/],
+  [
+    ['/dev/zero'],
+    /^\/dev\/zero cannot be read \(not a regular file\): give a file with an answer, [^\n]*\.\n$/,
+  ],
   [['.', '--status', 'ok'], /^--status is "ok": give the HTTP status of the answer, such as 200\.\n$/],
 ])('%j is refused in one line', async (args, line) => {
   expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
@@ -291,6 +295,7 @@ body.json: sent as
       ['--request', 'none.json'],
       /^none\.json cannot be read \(ENOENT\): give a file with the JSON body [^\n]*\.\n$/,
     ],
+    [['--request', '/dev/zero'], /^\/dev\/zero cannot be read \(not a regular file\): [^\n]*\.\n$/],
   ])('%j is refused in one line', async (args, line) => {
     expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
   });

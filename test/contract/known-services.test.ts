@@ -20,6 +20,8 @@ test('without a list the choice is as it was given, and without a default the wo
 
 test.each([
   [{ service: 'fall' }, 'service is fall, which is not known: name one of fal, veo'],
+  [{ service: '' }, 'service must be a name of 1 to 64 letters'],
+  [{ service: 'fal,veo' }, 'service must be a name of 1 to 64 letters'],
   [{ service: 'constructor' }, 'service is constructor, which is not known'],
   [{ service: 'fal', serviceKey: 'x' }, 'serviceKey is x, which is no key of fal: name one of main, older'],
   [{ service: 'veo', serviceKey: 'x' }, 'which is no key of veo: leave it out'],

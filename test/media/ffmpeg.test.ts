@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,6 +51,19 @@ test('a process that takes too long is killed', async () => {
   );
   expect(isRunning(await pidIn(file))).toBe(false);
 });
+
+test('the ffmpeg that a script of yours runs is killed with the script', async () => {
+  const file = join(folder, 'wrapped');
+  const wrapper = `sh -c 'echo $$ > ${file}; exec sleep 60'; exit 0`;
+  expect(await failureOf(wrapper, { timeMs: 300 })).toBe('decoding took more than 0.3 s');
+  await untilDead(await pidIn(file));
+});
+
+/** A killed process without a parent may stay in the list of processes, as a zombie. */
+async function untilDead(pid: number): Promise<void> {
+  const stateOf = () => spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
+  while (/^[^Z\s]/.test(stateOf())) await new Promise((resolve) => setImmediate(resolve));
+}
 
 test('a process that takes too much memory is killed', async () => {
   const greedy = `exec ${process.execPath} -e "const a = []; setInterval(() => a.push(Buffer.alloc(2e7, 1)), 5)"`;

@@ -6,6 +6,7 @@ import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { parse, stringify } from 'yaml';
 import { run } from '../../src/cli/run';
+import { paidJobs } from '../../src/client/paid-jobs';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { startEmulator } from '../../src/emulator';
@@ -153,6 +154,15 @@ test('what a job cost is filed under the name of its service, and lists name the
   }
 });
 
+test('spending names the service of each job in Temporal, also of those without prices and records', async () => {
+  const { taskId } = await videos.execute({ request: { ...request, seed: 2 }, service: 'my-own' });
+  await videos.execute({ taskId, service: 'my-own' }, { workflowId: 'adopted' });
+  const paid = new Map<string, unknown>();
+  const period = { since: new Date(0), until: new Date(Date.now() + 60_000) };
+  for await (const job of paidJobs(env.temporal.client, period)) paid.set(job.name, job.service);
+  expect(paid.get('adopted')).toBe('my-own');
+});
+
 test('an unknown service is refused at once: by a client that has the list, or else by the worker', async () => {
   const refused = failureOf(videos.start({ request, service: 'c' }));
   expect(await refused).toMatchObject({
@@ -186,6 +196,17 @@ test('a task is adopted at the service that is named', async () => {
   const before = submitsOf(b);
   expect(await videos.execute({ taskId, service: 'my-own' })).toMatchObject({ taskId, service: 'my-own' });
   expect(submitsOf(b)).toBe(before);
+});
+
+test('a job that ends without its video says which service has its task, lost or not', async () => {
+  b.next('submit', { kind: 'reset' });
+  const lost = await failureOf(videos.execute({ request, service: 'my-own', onLostSubmit: 'fail' }));
+  expect(lost).toMatchObject({ details: { service: 'my-own' } });
+  const polling = { min: '1h' } as const;
+  const job = await videos.start({ request: { ...request, seed: 1 }, service: 'my-own', polling });
+  const taskId = await job.taskId();
+  await job.cancel();
+  expect(await failureOf(job.result())).toMatchObject({ details: { taskId, service: 'my-own' } });
 });
 
 test('the same name and request at another service is the same job: nothing is paid twice', async () => {

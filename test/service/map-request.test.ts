@@ -225,7 +225,11 @@ describe('a profile is refused', () => {
       { within: 'input', constants: { 'input.seed': 1 } },
       'seed goes to input.seed, and a constant to input.seed',
     ],
-    [{ fields: { prompt: { to: 'a[1]' } } }, 'a[0] is missing: lists are filled from [0] on'],
+    [
+      { fields: { prompt: { to: 'a[1]' } } },
+      'request leaves a gap in a list: a[0] is missing: lists are filled from [0] on (textToVideo)',
+    ],
+    [{ fields: { prompt: { to: '' } } }, 'request.fields.prompt.to must not be empty'],
     [
       { fields: { resolution: { with: ['aspect_ratio'], values: { a: 1 } }, aspect_ratio: { to: 'x' } } },
       'request has aspect_ratio twice: under its own name and in with of another field',

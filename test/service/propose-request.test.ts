@@ -57,6 +57,8 @@ it('asks about what it did not find, and leaves out what is of one caller', () =
     prompt: 'x',
     negative_prompt: 'rain',
     callback_url: 'https://example.com/hook',
+    api_key: 'sk-1',
+    auth: { token: 'sk-2' },
     seconds: '8 sec',
   });
   expect(profile.request).toEqual({
@@ -65,7 +67,7 @@ it('asks about what it did not find, and leaves out what is of one caller', () =
   });
   expect(notes).toEqual([
     'Not found in it: image_url, resolution, aspect_ratio, seed. Each is sent under its own name unless you give it a place, or to: null if the service does not take it.',
-    'Left out, because they are of one caller: callback_url.',
+    'Left out, because they are of one caller: callback_url, api_key, auth.token.',
   ]);
 });
 
