@@ -1,4 +1,10 @@
-import { ApplicationFailure, activityInfo, Context, cancellationSignal, heartbeat } from '@temporalio/activity';
+import {
+  ApplicationFailure,
+  activityInfo,
+  Context,
+  cancellationSignal,
+  heartbeat,
+} from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { DurationText } from '../../src/contract/duration';
 import type { StoredVideo } from '../../src/contract/job';
