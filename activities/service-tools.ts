@@ -1,3 +1,4 @@
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import type { ServiceChoice } from '../src/contract/service-choice';
 import type { FoundService, ServiceDirectory } from '../src/service';
@@ -85,6 +86,29 @@ export function findForNew(find: FindTools, { service, isAtUnnamed }: ForService
 }
 
 function orUnreachable(found: ReturnType<FindTools>, call: Call): ServiceTools {
-  if ('problem' in found) throw createCallFailure('ServiceUnreachable', call, { message: found.problem });
+  if ('problem' in found) throw notHere(found.problem, call);
   return found;
+}
+
+/** What a failure tells the workflow beside itself: this worker lacks the service, and another one may have it. */
+export interface NotHere {
+  mayBeElsewhere: true;
+}
+
+/** Enough for several workers to get their turn. Then the polling loop shows the problem, and polls again later. */
+const MOST_POLLS_ELSEWHERE = 3;
+
+function notHere(problem: string, call: Call): ApplicationFailure {
+  const { isLocal, attempt } = activityInfo();
+  // A local activity would be tried again by this same worker.
+  const isFinal = isLocal || (call === 'poll' && attempt >= MOST_POLLS_ELSEWHERE);
+  const failure = createCallFailure('ServiceUnreachable', call, { message: problem }, { isFinal });
+  const { message, type, details, nonRetryable } = failure;
+  const elsewhere: NotHere = { mayBeElsewhere: true };
+  return ApplicationFailure.create({
+    message,
+    type: type ?? undefined,
+    details: [...(details ?? []), elsewhere],
+    nonRetryable: nonRetryable === true,
+  });
 }

@@ -1,5 +1,6 @@
 import {
   ActivityFailure,
+  ApplicationFailure,
   CancellationScope,
   condition,
   isCancellation,
@@ -9,6 +10,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
+import type { NotHere } from '../activities/service-tools';
 import type { CarriedJob } from '../src/contract/carried-over';
 import { describeDuration } from '../src/contract/duration';
 import type { JobInput, TaskStatus } from '../src/contract/job';
@@ -104,12 +106,19 @@ export class PollPace {
 
 /**
  * For a local activity: its timeout says nothing about the task. The SDK wraps the timeout, except in a replay. A worker
- * without a cache, or one that ends, may give a local activity up as cancelled although nobody cancelled the job.
+ * without a cache, or one that ends, may give a local activity up as cancelled although nobody cancelled the job. The worker
+ * that has the job in memory may lack its service, and would be the only one that is ever asked.
  */
 export function undefinedIfUnanswered(error: unknown): undefined {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   const isGivenUp = isCancellation(error) && !CancellationScope.current().consideredCancelled;
-  if (!(cause instanceof TimeoutFailure || isGivenUp)) throw error;
+  if (!(cause instanceof TimeoutFailure || isGivenUp || mayBeElsewhere(cause))) throw error;
+}
+
+function mayBeElsewhere(cause: unknown): boolean {
+  const [, note] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
+  const { mayBeElsewhere }: Partial<NotHere> = Object(note);
+  return mayBeElsewhere === true;
 }
 
 /** A durable timer that `pollNow` cuts short. */

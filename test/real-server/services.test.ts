@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import { NativeConnection } from '@temporalio/worker';
 import { parse, stringify } from 'yaml';
 import { run } from '../../src/cli/run';
 import { paidJobs } from '../../src/client/paid-jobs';
@@ -207,6 +208,37 @@ test('a job that ends without its video says which service has its task, lost or
   const taskId = await job.taskId();
   await job.cancel();
   expect(await failureOf(job.result())).toMatchObject({ details: { taskId, service: 'my-own' } });
+});
+
+test('a job that a worker without its service has in memory is polled by one that has it', async () => {
+  const queue = 'split';
+  const file = parse(await readFile(settings.VIDEOGEN_SERVICES_FILE ?? '', 'utf8'));
+  const workerWith = async (name: string) => {
+    const path = join(folder, `${name}.yaml`);
+    await writeFile(path, stringify({ ...file, services: { [name]: file.services[name] }, default: name }));
+    // As in another process: over one connection, the SDK takes one worker for each queue.
+    const connection = await NativeConnection.connect({ address: env.temporal.address });
+    const worker = await createVideoWorker({
+      env: { ...settings, VIDEOGEN_SERVICES_FILE: path, FAL_KEY: secrets.FAL_KEY },
+      connection,
+      taskQueue: queue,
+      worker: { workflowBundle: { codePath: bundlePath() } },
+    });
+    const ended = worker.run().finally(() => connection.close());
+    return { worker, ended };
+  };
+  const client = await createVideoClient({ env: settings, client: env.temporal.client, taskQueue: queue });
+  const running = [await workerWith('fal-seedance')];
+  try {
+    const job = await client.start({ request: { ...request, seed: 3 }, service: 'my-own', deadline: '50s' });
+    // The worker that has taken the job up keeps it.
+    await job.progress();
+    running.push(await workerWith('my-own'));
+    expect(await job.result()).toMatchObject({ service: 'my-own' });
+  } finally {
+    for (const { worker } of running) worker.shutdown();
+    await Promise.all(running.map(({ ended }) => ended));
+  }
 });
 
 test('the same name and request at another service is the same job: nothing is paid twice', async () => {

@@ -28,6 +28,13 @@ test('a local poll that a worker gave up is no cancellation of the job, and is m
   ).toBeUndefined();
 });
 
+test('a local poll by a worker without the service is made again by any worker', () => {
+  inScope(false);
+  const details = [{ message: 'this worker has no service b' }, { mayBeElsewhere: true }];
+  const failed = ended(ApplicationFailure.create({ type: 'videogen.ServiceUnreachable', details }));
+  expect(undefinedIfUnanswered(failed)).toBeUndefined();
+});
+
 test('a local poll of a cancelled job, and any other failure, is passed on', () => {
   inScope(true);
   expect(() => undefinedIfUnanswered(givenUp)).toThrow(givenUp);
