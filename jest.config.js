@@ -39,6 +39,9 @@ const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
 // Tests of other people's packages with our workers.
 const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 
+// Processes of their own, with packages that the other tests of them run in this one: `npm run test:ai-sdk`.
+const AT_NIGHT = ['<rootDir>/test/ai-sdk/providers/programs.test.ts'];
+
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 
@@ -75,6 +78,7 @@ module.exports = {
       ...shared,
       displayName: 'ai-sdk',
       testMatch: NEEDS_PROVIDERS.map((folder) => `${folder}**/*.test.ts`),
+      testPathIgnorePatterns: process.env.VIDEOGEN_NIGHTLY ? [] : AT_NIGHT,
       globalSetup: '<rootDir>/test/ai-sdk/providers/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },

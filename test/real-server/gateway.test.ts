@@ -397,7 +397,7 @@ test('the page of the documentation shows what its commands print', async () => 
   }
 });
 
-const KILLS = atLength(3, 20);
+const KILLS = atLength(2, 20);
 const JOBS_A_KILL = 5;
 const JOBS = KILLS * JOBS_A_KILL;
 /** How long a call of the gateway takes to Temporal. The last one before a POST is answered comes after the job's start. */

@@ -42,12 +42,12 @@ export const VIDEO_BYTES = 64 * 1024;
  */
 export const WORKER_LATENCY_MS = 60;
 
-export const JOBS = atLength(28, 200);
-const RESUBMITTING_JOBS = atLength(4, 20);
-const JOBS_START_WITHIN_MS = atLength(7_000, 25_000);
+export const JOBS = atLength(18, 200);
+const RESUBMITTING_JOBS = atLength(3, 20);
+const JOBS_START_WITHIN_MS = atLength(5_000, 25_000);
 
-const LEAST_KILLS = atLength(4, 12);
-const MOST_KILLS = atLength(5, 16);
+const LEAST_KILLS = atLength(3, 12);
+const MOST_KILLS = atLength(4, 16);
 
 /** These refusals make no task. Retry-After is short because the rate limiter pauses all jobs of a worker. */
 const REFUSALS: Faults['submit'][] = [

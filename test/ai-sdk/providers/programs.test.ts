@@ -16,7 +16,8 @@ let folder: string;
 const processes = new ChildProcesses();
 const services: ImitatedService[] = [];
 beforeAll(async () => {
-  env = await createVideoTestEnvironment();
+  // The time-skipping server would skip over timeouts while a process is still on its way to its queues.
+  env = await createVideoTestEnvironment({ server: 'dev' });
   folder = createProviderProject();
 });
 afterEach(async () => {
