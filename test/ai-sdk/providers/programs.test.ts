@@ -11,6 +11,9 @@ import { asCommonJs, createProviderProject } from './provider-project';
 import { IMITATIONS, type ImitatedService, startImitatedService } from './servers';
 import type { ProviderName } from './what-runs';
 
+// Real time: the service takes a while for each video, and so does a process until it is at its queues.
+jest.setTimeout(180_000);
+
 let env: VideoTestEnvironment;
 let folder: string;
 const processes = new ChildProcesses();
