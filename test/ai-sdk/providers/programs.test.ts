@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 async function imitated(name: ProviderName): Promise<ImitatedService> {
-  const service = await startImitatedService(IMITATIONS[name], { clock: () => env.temporal.currentTimeMs() });
+  const service = await startImitatedService(IMITATIONS[name], { jobTimeMs: 2_000 });
   services.push(service);
   return service;
 }
