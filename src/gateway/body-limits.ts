@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Refusal } from './http-errors';
+import { badField, Refusal } from './http-errors';
 
 /** The service takes 2 MiB, which is what Temporal takes too. */
 export const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
@@ -22,8 +22,7 @@ export function limitJson(app: FastifyInstance, mostBytes: number): void {
 /** A body with a hundred thousand fields is small, and copying it over and over takes seconds. */
 function tooManyFields(parsed: unknown): Refusal | null {
   if (Object.keys(Object(parsed)).length <= MOST_FIELDS) return null;
-  const message = `The body has more than ${MOST_FIELDS} fields.`;
-  return new Refusal({ status: 400, code: 'invalid_request', message });
+  return badField(undefined, `The body has more than ${MOST_FIELDS} fields.`);
 }
 
 function withoutImages(body: string): number {

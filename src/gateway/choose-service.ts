@@ -2,7 +2,7 @@ import type { ServiceOfFile } from '../config/services-config';
 import type { JobOptions } from '../contract/job';
 import { type KnownServices, pinChoice, pinServices } from '../contract/known-services';
 import { choiceProblem } from '../contract/service-choice';
-import { Refusal } from './http-errors';
+import { badField } from './http-errors';
 
 /** The services that the gateway knows; undefined if the workers alone know theirs. */
 export type GatewayServices = KnownServices<ServiceOfFile> | undefined;
@@ -18,16 +18,12 @@ export function chooseService(
 ): { options: JobOptions; known?: ServiceOfFile | undefined } {
   const { service, services: several } = options;
   const problem = choiceProblem(options);
-  if (problem !== undefined) throw refusal('services', problem);
+  if (problem !== undefined) throw badField('services', `${problem}.`);
   if (services === undefined) return { options };
   const isService = typeof model === 'string' && Object.hasOwn(services.services, model);
   const pinned = several
     ? pinServices(several, services)
     : pinChoice({ service: service ?? (isService ? model : undefined) }, services);
   if (pinned.ok) return { options: { ...options, ...pinned.choice }, known: pinned.known };
-  throw refusal(pinned.field, pinned.problem);
-}
-
-function refusal(param: string, problem: string): Refusal {
-  return new Refusal({ status: 400, code: 'invalid_request', message: `${problem}.`, param });
+  throw badField(pinned.field, `${pinned.problem}.`);
 }

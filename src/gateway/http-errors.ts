@@ -55,6 +55,16 @@ export class Refusal extends Error {
   }
 }
 
+/** A mistake in what a caller sent, and in which field it is. */
+export function badField(param: string | undefined, message: string): Refusal {
+  return new Refusal({
+    status: 400,
+    code: 'invalid_request',
+    message,
+    ...(param !== undefined && { param }),
+  });
+}
+
 export const noSuchVideo = () =>
   new Refusal({ status: 404, code: 'no_such_video', message: 'There is no such video.' });
 

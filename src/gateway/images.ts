@@ -18,7 +18,7 @@ import {
   tooLarge,
   type VideoStorage,
 } from '../storage';
-import { Refusal } from './http-errors';
+import { badField, Refusal } from './http-errors';
 import { BODY_ERRORS } from './openapi';
 import { prefixOf } from './task-names';
 
@@ -96,7 +96,7 @@ export async function serveImages(app: FastifyInstance, { storage, callerOf }: I
 function uploadedBytes(body: unknown): Buffer {
   const { file = body }: { file?: unknown } = Object(body);
   if (Buffer.isBuffer(file)) return file;
-  throw badImage(
+  throw badField(
     'file',
     'file is missing: send the image as the body with its Content-Type, or as the field file of a form.',
   );
@@ -144,7 +144,7 @@ export function withoutBytes(given: unknown, caller: string): WithoutBytes {
     return bytes === undefined ? [] : [{ name, image: checked(bytes, caller, name) }];
   });
   const [first, second] = found;
-  if (second) throw badImage(second.name, 'Give one image: image_url or input_reference, not both.');
+  if (second) throw badField(second.name, 'Give one image: image_url or input_reference, not both.');
   if (first === undefined) return { body, field };
   return { body: { ...body, [first.name]: first.image.url }, image: first.image, field: first.name };
 }
@@ -158,10 +158,10 @@ export async function settleImage(
   if (imageUrl === undefined) return;
   if (image !== undefined) return storeImage(storage, image);
   // A URL may have blanks in it, even in its scheme.
-  if (new URL(imageUrl).protocol === 'data:') throw badImage(field, `${field} ${DATA_RULE}.`);
+  if (new URL(imageUrl).protocol === 'data:') throw badField(field, `${field} ${DATA_RULE}.`);
   if (claimsToBeLastFrame(imageUrl)) {
     if (parseLastFrameUrl(imageUrl)?.startsWith(prefixOf(caller))) return;
-    throw badImage(
+    throw badField(
       field,
       `${field} names a video that was not made with this key: give its id as continue_from.`,
     );
@@ -170,7 +170,7 @@ export async function settleImage(
   const reference = parseImageReference(imageUrl);
   // The same answer for an image of somebody else.
   const isThere = reference?.owner === caller && (await hasImage(storage, reference));
-  if (!isThere) throw badImage(field, `${field} names an image that was not uploaded with this key.`);
+  if (!isThere) throw badField(field, `${field} names an image that was not uploaded with this key.`);
 }
 
 const DATA_RULE = 'must be a data: URL of the form data:image/png;base64,…';
@@ -184,10 +184,10 @@ function bytesIn(value: unknown, field: ImageField): Buffer | undefined {
   const comma = url.indexOf(',');
   const head = url.slice(0, Math.min(Math.max(comma, 0), LONGEST_DATA_HEAD_CHARS));
   const base64 = url.slice(comma + 1).trim();
-  if (!/;\s*base64\s*$/i.test(head)) throw badImage(field, `${field} ${DATA_RULE}.`);
+  if (!/;\s*base64\s*$/i.test(head)) throw badField(field, `${field} ${DATA_RULE}.`);
   // Four characters are three bytes.
   if (base64.length > LARGEST_BASE64_CHARS) throw badBytes(tooLarge(), field);
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) throw badImage(field, `${field} ${DATA_RULE}.`);
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) throw badField(field, `${field} ${DATA_RULE}.`);
   return Buffer.from(base64, 'base64');
 }
 
@@ -215,8 +215,4 @@ function badBytes({ reason, message }: BadImage, field: string): Refusal {
     message: `The image ${message}.`,
     param: field,
   });
-}
-
-function badImage(param: string, message: string): Refusal {
-  return new Refusal({ status: 400, code: 'invalid_request', message, param });
 }

@@ -1,7 +1,7 @@
 import { lastFrameUrl } from '../contract/continue-from';
 import { JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
-import { Refusal } from './http-errors';
+import { badField } from './http-errors';
 import { isTaskId, workflowIdOf } from './task-names';
 
 /** The fields that are for the gateway and not for the service, and the job options they become. */
@@ -26,12 +26,7 @@ export function takeJobOptions(body: unknown, caller: string): { body: unknown; 
     if (value === undefined || value === null) return [];
     const { accepts, sentence } = JOB_FIELDS[name];
     if (accepts(value)) return [[name, value]];
-    throw new Refusal({
-      status: 400,
-      code: 'invalid_request',
-      message: `${param} ${sentence}.`,
-      param,
-    });
+    throw badField(param, `${param} ${sentence}.`);
   });
   return { body: { ...rest, ...imageOf(body, caller) }, options: Object.fromEntries(options) };
 }
@@ -51,16 +46,10 @@ function imageOf(body: object, caller: string): { image_url?: string } {
   const from: unknown = Reflect.get(body, CONTINUE_FROM);
   if (from === undefined || from === null) return {};
   if (typeof from !== 'string' || !isTaskId(from))
-    throw badField('must be the id of a finished video of this key, such as video_0123….');
+    throw badStart('must be the id of a finished video of this key, such as video_0123….');
   if ((url ?? reference) != null)
-    throw badField('and an image both say what to start from: give one of them.');
+    throw badStart('and an image both say what to start from: give one of them.');
   return { image_url: lastFrameUrl(workflowIdOf(caller, from)) };
 }
 
-const badField = (problem: string) =>
-  new Refusal({
-    status: 400,
-    code: 'invalid_request',
-    message: `${CONTINUE_FROM} ${problem}`,
-    param: CONTINUE_FROM,
-  });
+const badStart = (problem: string) => badField(CONTINUE_FROM, `${CONTINUE_FROM} ${problem}`);

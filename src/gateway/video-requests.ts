@@ -3,7 +3,7 @@ import { EXTRA_NAMES } from '../contract/extras';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { MOST_SERVICES } from '../contract/service-choice';
 import { SIZES, shapeOf, sizeOf } from '../contract/video-size';
-import { Refusal } from './http-errors';
+import { badField, Refusal } from './http-errors';
 import type { Asked } from './video-object';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
@@ -146,15 +146,6 @@ function askedOf(request: VideoRequest, model: string | undefined): Asked {
 }
 
 const sentence = (problem: string) => (problem.endsWith('?') ? problem : `${problem}.`);
-
-function badField(param: string | undefined, message: string): Refusal {
-  return new Refusal({
-    status: 400,
-    code: 'invalid_request',
-    message,
-    ...(param !== undefined && { param }),
-  });
-}
 
 /** The reader of forms cuts a text off at its limit and says nothing. Half an image would be paid for. */
 export function refuseCutTexts(body: unknown, largestBytes: number): void {

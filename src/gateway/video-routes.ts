@@ -7,7 +7,7 @@ import { readIdempotencyKey, readWaitMs } from './caller';
 import { chooseService, type GatewayServices } from './choose-service';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
-import { errorBody, Refusal } from './http-errors';
+import { badField, errorBody, Refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
 import { takeJobOptions } from './job-options';
 import { BODY_ERRORS, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
@@ -286,13 +286,10 @@ const tags = ['Videos'];
 const JSON_ONLY = ['application/json'];
 
 const badDecision = () =>
-  new Refusal({
-    status: 400,
-    code: 'invalid_request',
-    message:
-      'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
-    param: 'decision',
-  });
+  badField(
+    'decision',
+    'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
+  );
 
 const jsonOnly = () =>
   new Refusal({
@@ -305,10 +302,5 @@ const jsonOnly = () =>
 function readListQuery(query: unknown): z.infer<typeof listQuery> {
   const { limit }: { limit?: unknown } = Object(query);
   if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
-  throw new Refusal({
-    status: 400,
-    code: 'invalid_request',
-    message: `limit ${PAGE_RULE}.`,
-    param: 'limit',
-  });
+  throw badField('limit', `limit ${PAGE_RULE}.`);
 }
