@@ -1,11 +1,11 @@
-import { ApplicationFailure, activityInfo } from '@temporalio/activity';
+import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import type { ServiceChoice } from '../src/contract/service-choice';
 import type { FoundService, ServiceDirectory } from '../src/service';
 import type { VideoStorage } from '../src/storage';
 import { LearnedTimes } from './learn/learned-times';
 import { createPollTask, type PollTask } from './poll-task';
-import { createCallFailure } from './to-failure';
+import { createCallFailure, withDetail } from './to-failure';
 
 /** Which service an activity is for; the worker's default without it. */
 export interface ForService {
@@ -103,12 +103,5 @@ function notHere(problem: string, call: Call): ApplicationFailure {
   // A local activity would be tried again by this same worker.
   const isFinal = isLocal || (call === 'poll' && attempt >= MOST_POLLS_ELSEWHERE);
   const failure = createCallFailure('ServiceUnreachable', call, { message: problem }, { isFinal });
-  const { message, type, details, nonRetryable } = failure;
-  const elsewhere: NotHere = { mayBeElsewhere: true };
-  return ApplicationFailure.create({
-    message,
-    type: type ?? undefined,
-    details: [...(details ?? []), elsewhere],
-    nonRetryable: nonRetryable === true,
-  });
+  return withDetail(failure, { mayBeElsewhere: true } satisfies NotHere);
 }

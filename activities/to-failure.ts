@@ -102,3 +102,19 @@ function nextRetryDelayMs(retryAfter: number | undefined): number | undefined {
   const clampedMs = Math.min(Math.max(retryAfter * 1_000, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
   return Math.round(clampedMs * (1 + Math.random() * RETRY_AFTER_JITTER));
 }
+
+/** The failure with a further detail, for the workflow alone: readers of failures know the first one. */
+export function withDetail(
+  { message, type, details, nonRetryable, nextRetryDelay, cause }: ApplicationFailure,
+  detail: object,
+  { isFinal = false }: { isFinal?: boolean } = {},
+): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: type ?? undefined,
+    details: [...(details ?? []), detail],
+    nonRetryable: isFinal || nonRetryable === true,
+    ...(!isFinal && { nextRetryDelay: nextRetryDelay ?? undefined }),
+    cause,
+  });
+}

@@ -4,6 +4,7 @@ import { FAILURES, type FailureRow, fromTemporalType } from '../../src/contract/
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { ServiceChoice } from '../../src/contract/service-choice';
 import { ServiceFault } from '../../src/service';
+import { withDetail } from '../to-failure';
 
 /** Says that a submit is for a job with `services`. */
 export interface FallbackInput {
@@ -63,13 +64,5 @@ export function retryDelayMs(failure: unknown): number {
 /** The failure with its verdict. One that leads to the next service is not retried here. */
 export function withVerdict(failure: unknown, verdict: SubmitVerdict): unknown {
   if (!(failure instanceof ApplicationFailure)) return failure;
-  const { message, type, details, nonRetryable, nextRetryDelay, cause } = failure;
-  return ApplicationFailure.create({
-    message,
-    type: type ?? undefined,
-    details: [...(details ?? []), verdict],
-    nonRetryable: verdict.triesNext === true || nonRetryable === true,
-    ...(verdict.triesNext === undefined && { nextRetryDelay: nextRetryDelay ?? undefined }),
-    cause,
-  });
+  return withDetail(failure, verdict, { isFinal: verdict.triesNext === true });
 }
