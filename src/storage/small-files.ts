@@ -1,10 +1,15 @@
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RECORD_IO_MS } from '../contract/policies';
 import type { VideoStorage } from './storage';
 import { asStorageFault, StorageFault } from './storage-fault';
 
 /** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
 const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
+
+/** S3's SDK repeats a call, but not a body that breaks off, or that another worker replaces meanwhile. */
+const READS = 3;
+const BETWEEN_READS_MS = 50;
 
 /** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
 export async function inTime<T>(work: () => Promise<T>): Promise<T> {
@@ -34,8 +39,15 @@ export async function readSmallText(stored: Readable): Promise<string> {
 /** The text under a key, in time; undefined when nothing is there. */
 export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
   return inTime(async () => {
-    const stored = await storage.read(key);
-    return stored && readSmallText(stored);
+    for (let read = 1; ; read++) {
+      const stored = await storage.read(key);
+      try {
+        return stored && (await readSmallText(stored));
+      } catch (error) {
+        if (read === READS) throw error;
+      }
+      await sleep(BETWEEN_READS_MS);
+    }
   });
 }
 
