@@ -4,6 +4,7 @@ import { compare } from './compare';
 import { compareBatch } from './compare-batch';
 import type { Note } from './notes';
 import type { Theatre } from './play';
+import type { Playhouse } from './playhouse';
 import { type BatchScript, batchScripts, type Script, scripts } from './script';
 import type { Performance } from './stage';
 
@@ -62,7 +63,7 @@ interface RunOptions {
 
 /** Plays the scripts of a share in groups until one fails. */
 export async function runShare<S, P extends { script: S; notes: Note[] }>(
-  theatre: Theatre,
+  house: Playhouse,
   kind: Kind<S, P>,
   share: Share,
   { onProgress, onFailure, mayFailOnce = false }: RunOptions = {},
@@ -70,7 +71,7 @@ export async function runShare<S, P extends { script: S; notes: Note[] }>(
   const all = fc.sample(kind.scripts, { seed: seedOf(share), numRuns: share.scripts });
   const report: RunReport = { played: 0, runs: 0, outcomes: {}, failedOnce: [] };
   for (let from = 0; from < all.length; from += kind.atOnce) {
-    const performances = await kind.play(theatre, all.slice(from, from + kind.atOnce));
+    const performances = await house.on((theatre) => kind.play(theatre, all.slice(from, from + kind.atOnce)));
     for (const [index, performance] of performances.entries()) {
       count(report, performance.notes);
       const problems = kind.compare(performance);
@@ -79,11 +80,11 @@ export async function runShare<S, P extends { script: S; notes: Note[] }>(
       // At once: the smallest takes minutes to find.
       const found = [`script ${share.from + failed.index + 1} fails:`, ...asCase(failed)].join('\n');
       onFailure?.(found);
-      if (mayFailOnce && !(await failsAgain(theatre, kind, failed.script))) {
+      if (mayFailOnce && !(await failsAgain(house, kind, failed.script))) {
         report.failedOnce.push(found);
         continue;
       }
-      report.failure = await shrink(theatre, kind, share, failed);
+      report.failure = await shrink(house, kind, share, failed);
       return report;
     }
     onProgress?.(report.played);
@@ -91,13 +92,15 @@ export async function runShare<S, P extends { script: S; notes: Note[] }>(
   return report;
 }
 
+/** On a new server, since it may be the old one that fails. */
 async function failsAgain<S, P extends { script: S; notes: Note[] }>(
-  theatre: Theatre,
+  house: Playhouse,
   kind: Kind<S, P>,
   script: S,
 ): Promise<boolean> {
+  await house.renew();
   for (let play = 0; play < PLAYS_ALONE; play++) {
-    const performances = await kind.play(theatre, [script]);
+    const performances = await house.on((theatre) => kind.play(theatre, [script]));
     if (performances.some((performance) => kind.compare(performance).length > 0)) return true;
   }
   return false;
@@ -109,14 +112,15 @@ function seedOf({ seed, from }: Share): number {
 
 /** Plays the failing script alone, and then smaller and smaller ones that still fail. */
 async function shrink<S, P extends { script: S; notes: Note[] }>(
-  theatre: Theatre,
+  house: Playhouse,
   kind: Kind<S, P>,
   share: Share,
   { index, script, problems }: { index: number; script: S; problems: string[] },
 ): Promise<string> {
   let smallest = { script, problems };
   const property = fc.asyncProperty(kind.scripts, async (tried) => {
-    const found = (await kind.play(theatre, [tried])).flatMap((performance) => kind.compare(performance));
+    const performances = await house.on((theatre) => kind.play(theatre, [tried]));
+    const found = performances.flatMap((performance) => kind.compare(performance));
     if (found.length > 0) smallest = { script: tried, problems: found };
     return found.length === 0;
   });

@@ -30,7 +30,7 @@ for (const [name, least] of [
 }
 
 /** Each share is played by one process, with a seed of its own: the processes change nothing but the time. */
-const SHARES = { jobs: 240, batches: 40 };
+const SHARES = { jobs: 960, batches: 40 };
 const PRINT_EVERY_MS = 5_000;
 
 /** Jobs come first, so that what is left after an interruption is one number; an earlier share is played as a whole. */
