@@ -12,7 +12,8 @@ const { values } = parseArgs({
     // Of batches; each has several items.
     batches: { type: 'string', default: '200' },
     seed: { type: 'string', default: 'fox' },
-    processes: { type: 'string', default: String(availableParallelism()) },
+    // A play waits now and then, and another one uses the core meanwhile.
+    processes: { type: 'string', default: String(availableParallelism() + 1) },
     // Scripts before this one were played by an earlier run.
     from: { type: 'string', default: '0' },
   },

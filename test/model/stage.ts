@@ -125,6 +125,8 @@ export class Stage implements Scene {
   /** Killed attempts: their code is still there, but does nothing more. */
   private readonly dead = new Set<string>();
   private posts = 0;
+  /** One poll is sent after the other: one that was given up on a busy machine takes the answer that was meant for it. */
+  private lastPoll: Promise<unknown> = Promise.resolve();
   private noEndBeforeMs = 0;
   private timerDueAtMs = 0;
   readonly service: VideoService;
@@ -351,9 +353,13 @@ export class Stage implements Scene {
     const isKnown = this.emulator.generations().some((task) => task.taskId === taskId);
     if (!isKnown && answer.kind !== 'killed') attempt.answers.splice(-1, 1, { kind: 'refused', status: 404 });
     const fault = isKnown ? pollFault(answer) : undefined;
-    if (fault) this.emulator.next('status', fault);
     attempt.killAtEnd = answer.kind === 'killed';
-    return send();
+    const polling = this.lastPoll.then(() => {
+      if (fault) this.emulator.next('status', fault);
+      return send();
+    });
+    this.lastPoll = polling.catch(() => undefined);
+    return polling;
   }
 
   private async pollForLink(attempt: RunningAttempt, send: () => ReturnType<VideoService['poll']>) {
