@@ -22,7 +22,7 @@ import { sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { type Pixels, readPng } from '../support/png';
 import { filesIn } from '../support/stored-files';
-import { failureOf, pause } from '../support/world';
+import { failureOf, pause, quickWorkflows } from '../support/world';
 
 const { key, line } = makeKey('shop');
 const small = { resolution: '480p', duration: 1 } as const;
@@ -53,6 +53,7 @@ beforeAll(async () => {
     service,
     ffmpeg: await findFfmpeg(),
     env: { VIDEOGEN_GATEWAY_URL: `${gateway.url}/` },
+    worker: quickWorkflows(),
   });
   const running = worker.run();
   stopWorker = async () => {
@@ -228,7 +229,7 @@ async function untilEvent(
   roles: WorkerRole[],
   isSo: (event: HistoryEvent) => boolean,
 ): Promise<void> {
-  const worker = await env.createWorker({ ...LATE_QUEUES, service, roles });
+  const worker = await env.createWorker({ ...LATE_QUEUES, service, roles, worker: quickWorkflows() });
   await worker.runUntil(async () => {
     while (!(await historyOf(env.temporal.client, workflowId)).events?.some(isSo)) await pause();
   });
@@ -251,6 +252,7 @@ test('nothing is sent after the deadline, which a worker may find over only when
     ...LATE_QUEUES,
     service,
     env: { VIDEOGEN_GATEWAY_URL: `${gateway.url}/` },
+    worker: quickWorkflows(),
   });
   const failure = await worker.runUntil(failureOf(job.result()));
   expect(failure).toMatchObject({ type: 'DeadlineExceeded' });

@@ -17,7 +17,7 @@ import {
 import type { VideoWorkerOptions } from '../../src/worker/video-worker';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
-import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const JOB_TIME_MS = 60_000;
 const RESET = { kind: 'reset' } as const;
@@ -80,7 +80,7 @@ async function onWorker<T>(options: Partial<VideoWorkerOptions>, use: () => Prom
     taskQueue,
     submitQueue: taskQueue,
     ...options,
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: quickWorkflows(),
   });
   return worker.runUntil(use);
 }

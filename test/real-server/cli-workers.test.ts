@@ -10,7 +10,7 @@ import { FakeTerminal } from '../cli/fake-terminal';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
 import { QUICK_PROFILE } from '../support/quick-profile';
-import { bundlePath, failureOf, pause } from '../support/world';
+import { failureOf, pause, quickWorkflows } from '../support/world';
 
 // The command waits ten seconds before it asks for a missing worker.
 jest.setTimeout(120_000);
@@ -95,7 +95,7 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
   const worker = await env.createWorker({
     taskQueue,
     // It runs no workflow, so it needs no thread for them.
-    worker: { workflowBundle: { codePath: bundlePath() }, debugMode: true },
+    worker: quickWorkflows(),
   });
   await worker.runUntil(async () => {
     let report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue });

@@ -21,7 +21,7 @@ import { type Answer, startHostileServer } from '../support/hostile-server';
 import { captureLogs } from '../support/logs';
 import { plainHistory } from '../support/plain-history';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
-import { bundlePath, pause, untilProgress } from '../support/world';
+import { pause, quickWorkflows, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 const polling = { min: '1s', max: '1s' };
@@ -72,7 +72,7 @@ describe('downloads with their own queue', () => {
       downloadQueue,
       roles,
       ...(storage && { storage }),
-      worker: { identity: roles.join(' and '), workflowBundle: { codePath: bundlePath() } },
+      worker: { identity: roles.join(' and '), ...quickWorkflows() },
     });
 
   test('run only on the worker of that queue, and wait until there is one', async () => {

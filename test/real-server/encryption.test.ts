@@ -80,7 +80,11 @@ class Place {
   }
 
   async startWorker(keys?: string, options: VideoWorkerOptions = {}): Promise<VideoWorker> {
-    const worker = await createVideoWorker({ env: this.env(keys), ...options });
+    const worker = await createVideoWorker({
+      env: this.env(keys),
+      ...options,
+      worker: { debugMode: true, ...options.worker },
+    });
     this.workers.push({ worker, ended: worker.run() });
     return worker;
   }

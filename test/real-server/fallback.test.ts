@@ -17,7 +17,7 @@ import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
 import { pendingSubmit } from '../support/submit-backlog';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
-import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const SERVICES = ['a', 'b'];
 const QUEUE = 'switching';
@@ -44,7 +44,7 @@ function startWorker(options: Parameters<VideoTestEnvironment['createWorker']>[0
   return env.createWorker({
     services: { a: serviceAt(a), b: serviceAt(b, 0.3) },
     ...options,
-    worker: { workflowBundle: { codePath: bundlePath() }, ...options?.worker },
+    worker: { ...quickWorkflows(), ...options?.worker },
   });
 }
 

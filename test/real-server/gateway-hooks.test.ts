@@ -7,7 +7,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
-import { pause } from '../support/world';
+import { pause, quickWorkflows } from '../support/world';
 
 const HOOK_SECRET = 'b'.repeat(40);
 const IMAGE = { prompt: 'A red fox', image_url: 'https://example.com/fox.png' };
@@ -36,6 +36,7 @@ beforeAll(async () => {
   const worker = await env.createWorker({
     service,
     webhooks: { secret: () => WEBHOOK_SECRET, allow: ['127.0.0.1'] },
+    worker: quickWorkflows(),
   });
   const running = worker.run();
   stopWorker = async () => {

@@ -12,6 +12,7 @@ import { FakeTerminal } from '../cli/fake-terminal';
 import { dataUrl, JPEG, PNG, pngOf, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { filesIn, recordsIn } from '../support/stored-files';
+import { quickWorkflows } from '../support/world';
 
 const { key, line } = makeKey('shop');
 /** More than a history may have. */
@@ -43,7 +44,11 @@ beforeAll(async () => {
     apiKey: () => env.emulator.apiKey,
     profile: { polling: { min: '1s', max: '1s' } },
   });
-  const worker = await env.createWorker({ service, env: { VIDEOGEN_GATEWAY_URL: `${gateway.url}/` } });
+  const worker = await env.createWorker({
+    service,
+    env: { VIDEOGEN_GATEWAY_URL: `${gateway.url}/` },
+    worker: quickWorkflows(),
+  });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();

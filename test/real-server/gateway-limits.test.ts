@@ -7,6 +7,7 @@ import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
+import { quickWorkflows } from '../support/world';
 
 /** One key for each test, so that no test counts the jobs of another. */
 const keys = Object.fromEntries(
@@ -39,7 +40,7 @@ beforeAll(async () => {
   const { url: baseUrl, apiKey } = env.emulator;
   const profile = { polling: { min: '1s', max: '1s' } };
   const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
-  const worker = await env.createWorker({ service, caps: CAPS });
+  const worker = await env.createWorker({ service, caps: CAPS, worker: quickWorkflows() });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();

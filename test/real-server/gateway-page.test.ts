@@ -12,6 +12,7 @@ import type { VideoWorker } from '../../src/worker/video-worker';
 import { HTML, PNG, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { findTool } from '../support/tools.cjs';
+import { quickWorkflows } from '../support/world';
 
 const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
 const TEMPORAL_UI = 'http://temporal.example:8233';
@@ -49,7 +50,7 @@ beforeAll(async () => {
     temporalUiUrl: TEMPORAL_UI,
     log: () => undefined,
   });
-  worker = await env.createWorker({ gatewayUrl: gateway.url });
+  worker = await env.createWorker({ gatewayUrl: gateway.url, worker: quickWorkflows() });
   running = worker.run();
   browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
 });

@@ -24,7 +24,7 @@ import { atLength } from '../support/nightly';
 import { REPLAY, SEED } from '../support/seed';
 import { describeServiceContract } from '../support/service-contract';
 import { startSlowLine } from '../support/slow-line';
-import { pause } from '../support/world';
+import { pause, quickWorkflows } from '../support/world';
 
 const FOX = { prompt: 'A red fox', duration: 5 };
 const [shop, press, former, reader] = [
@@ -48,7 +48,7 @@ beforeAll(async () => {
   // The first poll comes after five seconds unless the service allows more of them.
   const profile = { polling: { min: '1s', max: '1s' } };
   service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
-  const worker = await env.createWorker({ service });
+  const worker = await env.createWorker({ service, worker: quickWorkflows() });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();

@@ -17,7 +17,7 @@ import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import type { askProgress, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
-import { bundlePath, failureOf, pause } from '../support/world';
+import { failureOf, pause, quickWorkflows } from '../support/world';
 
 const CALLERS = 'callers';
 const endpoint = `videos-${randomUUID()}`;
@@ -52,7 +52,7 @@ beforeAll(async () => {
   const host = await Worker.create({
     connection: nativeConnection,
     taskQueue: queue.ofVideos,
-    workflowBundle: { codePath: bundlePath() },
+    ...quickWorkflows(),
     interceptors: {
       nexus: [() => ({ inbound: { startOperation: loseAnswers } })],
       client: { workflow: [{ start: runBeforeJoining }] },

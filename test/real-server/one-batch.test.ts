@@ -9,7 +9,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
-import { bundlePath, inWorld, pause, untilProgress } from '../support/world';
+import { inWorld, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const EVERY_SECOND = { min: '1s', max: '1s' };
 
@@ -89,7 +89,7 @@ test('a cancellation while the results are written loses none of them', async ()
   const worker = await env.createWorker({
     taskQueue: 'slow-storage',
     storage,
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: quickWorkflows(),
   });
   await worker.runUntil(async () => {
     const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'slow-storage' });

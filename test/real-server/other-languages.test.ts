@@ -16,7 +16,7 @@ import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { findPythonClient, PYTHON_TIMEOUT_MS } from '../support/python-client';
 import { type Printed, runInShell } from '../support/temporal-command';
-import { bundlePath, untilProgress } from '../support/world';
+import { quickWorkflows, untilProgress } from '../support/world';
 
 const page = readPage('other-languages.md');
 const PROGRAM = join(__dirname, '../support/python/start_job.py');
@@ -30,7 +30,7 @@ beforeAll(async () => {
     server: 'dev',
     emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
   });
-  const worker = await env.createWorker({ worker: { workflowBundle: { codePath: bundlePath() } } });
+  const worker = await env.createWorker({ worker: quickWorkflows() });
   const running = worker.run();
   stopWorker = async () => {
     worker.shutdown();

@@ -9,7 +9,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { closed, replyJson, startRawServer } from '../service/raw-server';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
-import { bundlePath, failureOf, pause } from '../support/world';
+import { failureOf, pause, quickWorkflows } from '../support/world';
 
 let env: VideoTestEnvironment;
 let service: VideoService;
@@ -36,7 +36,7 @@ const createHost = (plugin: VideoPlugin, options: Partial<WorkerOptions> = {}) =
   Worker.create({
     connection: env.temporal.nativeConnection,
     taskQueue: `host-${randomUUID()}`,
-    workflowBundle: { codePath: bundlePath() },
+    ...quickWorkflows(),
     activities: { think },
     plugins: [plugin],
     ...options,

@@ -14,7 +14,7 @@ import {
   untilQueued,
   untilWaiting,
 } from '../support/submit-backlog';
-import { bundlePath, inWorld, pause } from '../support/world';
+import { inWorld, pause, quickWorkflows } from '../support/world';
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('the priority of a caller', () => {
   beforeAll(async () => {
     const worker = await env.createWorker({
       downloadQueue: DOWNLOAD_QUEUE,
-      worker: { workflowBundle: { codePath: bundlePath() }, interceptors: { activity: [record] } },
+      worker: { ...quickWorkflows(), interceptors: { activity: [record] } },
     });
     const running = worker.run();
     stop = async () => {
@@ -82,13 +82,12 @@ describe('the priority of a caller', () => {
 test('a worker with our workflows alone breaks no job: its polls wait for a worker that has the activities', async () => {
   const taskQueue = `split-${randomUUID()}`;
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  const workflowBundle = { codePath: bundlePath() };
   const submits = await env.createWorker({ taskQueue, roles: ['submits'] });
   const job = await submits.runUntil(async () => {
     const withoutActivities = await Worker.create({
       connection: env.temporal.nativeConnection,
       taskQueue,
-      workflowBundle,
+      ...quickWorkflows(),
     });
     return withoutActivities.runUntil(async () => {
       const started = await videos.start({ request: { prompt: 'A red fox' }, polling });
@@ -102,7 +101,7 @@ test('a worker with our workflows alone breaks no job: its polls wait for a work
       return started;
     });
   });
-  const whole = await env.createWorker({ taskQueue, worker: { workflowBundle } });
+  const whole = await env.createWorker({ taskQueue, worker: quickWorkflows() });
   expect(await whole.runUntil(job.result())).toMatchObject({ polls: 1 });
 });
 

@@ -20,7 +20,7 @@ import { captureLogs, type LogLine } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { pendingSubmit, untilWaiting } from '../support/submit-backlog';
-import { bundlePath, failureOf } from '../support/world';
+import { failureOf, quickWorkflows } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 4 };
 const prices = { currency: 'USD', table: [{ perSecond: 0.1 }], defaults: { duration: 4 } };
@@ -64,7 +64,7 @@ beforeAll(async () => {
     env: { ...settings, FAL_KEY: secrets.FAL_KEY },
     connection,
     taskQueue,
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: quickWorkflows(),
   });
   const running = worker.run();
   stopWorker = async () => {
@@ -222,7 +222,7 @@ test('a job that a worker without its service has in memory is polled by one tha
       env: { ...settings, VIDEOGEN_SERVICES_FILE: path, FAL_KEY: secrets.FAL_KEY },
       connection,
       taskQueue: queue,
-      worker: { workflowBundle: { codePath: bundlePath() } },
+      worker: quickWorkflows(),
     });
     const ended = worker.run().finally(() => connection.close());
     return { worker, ended };

@@ -17,7 +17,7 @@ import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { type ExportedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
-import { bundlePath, pause } from '../support/world';
+import { pause, quickWorkflows } from '../support/world';
 
 const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const POST = 'POST /v1/videos/text-to-video';
@@ -215,7 +215,7 @@ describe('a video that a program orders from the gateway', () => {
 
   it('goes on on a worker without tracing', async () => {
     const history = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
-    await Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, history, workflowId);
+    await Worker.runReplayHistory(quickWorkflows(), history, workflowId);
   });
 });
 

@@ -13,7 +13,7 @@ import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from 
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { type Printed, runInShell } from '../support/temporal-command';
-import { bundlePath, pause, untilProgress } from '../support/world';
+import { pause, quickWorkflows, untilProgress } from '../support/world';
 
 jest.setTimeout(300_000);
 
@@ -81,7 +81,7 @@ afterEach(async () => {
 async function startWorker(options: VideoWorkerOptions): Promise<() => Promise<void>> {
   const worker = await env.createWorker({
     ...options,
-    worker: { ...options.worker, workflowBundle: { codePath: bundlePath() } },
+    worker: { ...options.worker, ...quickWorkflows() },
   });
   const ended = worker.run();
   const stop = async () => {

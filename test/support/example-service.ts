@@ -4,7 +4,7 @@ import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoService } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
 import type { ExampleRuns } from './example-process';
-import { bundlePath } from './world';
+import { quickWorkflows } from './world';
 
 export interface ExampleService {
   emulator: Emulator;
@@ -28,8 +28,7 @@ export async function startExampleService(
     profile: { polling: { min: '1s', max: '1s' } },
   });
   const taskQueue = `test-${randomUUID()}`;
-  const workflowBundle = { codePath: bundlePath() };
-  const worker = await env.createWorker({ taskQueue, service, worker: { workflowBundle } });
+  const worker = await env.createWorker({ taskQueue, service, worker: quickWorkflows() });
   const working = worker.run();
   const example = runs.start('express-service/main.js', [], {
     PORT: '0',

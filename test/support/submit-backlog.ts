@@ -3,7 +3,7 @@ import { temporal } from '@temporalio/proto';
 import type { VideoJob } from '../../src/client/video-job';
 import { RateLimiter } from '../../src/service';
 import type { VideoTestEnvironment } from '../../src/testing';
-import { bundlePath, pause, type World } from './world';
+import { pause, quickWorkflows, type World } from './world';
 
 /** A queue is ordered only within a partition. */
 export const ONE_PARTITION = {
@@ -63,7 +63,7 @@ export async function startSubmitting(
     submitQueue,
     rateLimiter,
     service: world.service,
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: quickWorkflows(),
   });
   const running = worker.run();
   return async () => {

@@ -94,7 +94,7 @@ class SharedWorker {
       storage: shared.storage(),
       rateLimiter: shared.rateLimiter,
       worker: {
-        workflowBundle: { codePath: bundlePath() },
+        ...quickWorkflows(),
         ...options,
         interceptors: {
           ...options?.interceptors,
@@ -257,6 +257,14 @@ class SwitchedRateLimiter extends RateLimiter {
   private notify(): void {
     for (const listener of [...this.waiting]) listener();
   }
+}
+
+/**
+ * Our workflows, in the thread of the test: a worker that starts threads for them takes half a second of a processor, and
+ * nearly all tests start one. The programs that tests start run them in threads.
+ */
+export function quickWorkflows(): { workflowBundle: { codePath: string }; debugMode: true } {
+  return { workflowBundle: { codePath: bundlePath() }, debugMode: true };
 }
 
 /** The bundle of the workflows, which the global setup makes once per run. */

@@ -13,7 +13,7 @@ import { profileFor } from './quick-profile';
 import { filesIn } from './stored-files';
 import { onWorker, type WorldTools } from './world-workers';
 
-export { bundlePath } from './world-workers';
+export { bundlePath, quickWorkflows } from './world-workers';
 
 /** The emulator, service and storage of one test, on the server and workers that its file shares. */
 export interface World {

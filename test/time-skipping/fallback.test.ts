@@ -14,7 +14,7 @@ import {
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { shortHistories } from '../support/short-histories';
-import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
 import { type End, REFUSED, ROWS, times } from './fallback-rows';
 
 const request = { prompt: 'A red fox', duration: 5 };
@@ -251,7 +251,7 @@ const submitWorkerOf = (service: string) =>
   env.createWorker({
     taskQueue: `nobody-${service}`,
     services: { [service]: serviceAt(b.url) },
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: quickWorkflows(),
   });
 
 test.each([

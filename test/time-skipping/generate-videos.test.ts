@@ -18,7 +18,7 @@ import { activities, historiesOf, historyOf, unendedActivities } from '../suppor
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { shortHistories } from '../support/short-histories';
-import { bundlePath, failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+import { failureOf, inWorld, pause, quickWorkflows, untilProgress, type World } from '../support/world';
 
 const MINUTE = 60_000;
 const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
@@ -158,7 +158,7 @@ test('a batch that polls more tasks than one activity takes replays, although th
         [true, 'poll 2 tasks'],
       ]),
     );
-    await Worker.runReplayHistory({ workflowBundle: { codePath: bundlePath() } }, history);
+    await Worker.runReplayHistory(quickWorkflows(), history);
   });
 });
 

@@ -8,7 +8,7 @@ import { type AnswerFault, createVideoTestEnvironment, type VideoTestEnvironment
 import { type RawRequest, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
 import { captureLogs, type LogLine } from '../support/logs';
-import { bundlePath, failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
+import { failureOf, inWorld, pause, quickWorkflows, untilProgress, type World } from '../support/world';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -331,7 +331,7 @@ test('submits whose answers trickle are lost, free their slots for later jobs, a
     taskQueue,
     submitQueue,
     service,
-    worker: { workflowBundle: { codePath: bundlePath() } },
+    worker: quickWorkflows(),
   });
   const running = worker.run();
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue });

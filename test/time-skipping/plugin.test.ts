@@ -7,7 +7,7 @@ import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
-import { bundlePath } from '../support/world';
+import { quickWorkflows } from '../support/world';
 
 /** The longest pause that is respected: without skipped time the test would time out. */
 const limited = { kind: 'rate-limited', retryAfter: 600 } as const;
@@ -62,7 +62,7 @@ async function generate(host: HostKind): Promise<(call: EmulatedCall) => unknown
   const worker = await Worker.create({
     connection: env.temporal.nativeConnection,
     taskQueue,
-    workflowBundle: { codePath: bundlePath() },
+    ...quickWorkflows(),
     ...host.worker(taskQueue),
   });
   const queues = host.queues(taskQueue);

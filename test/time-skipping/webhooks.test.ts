@@ -4,7 +4,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { captureLogs } from '../support/logs';
 import { plainHistory } from '../support/plain-history';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
-import { bundlePath, failureOf, pause, untilProgress } from '../support/world';
+import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 /** The test server skips no more time once a job has left a workflow behind. */
@@ -32,7 +32,7 @@ beforeAll(async () => {
     const worker = await env.createWorker({
       taskQueue,
       webhooks,
-      worker: { workflowBundle: { codePath: bundlePath() } },
+      worker: quickWorkflows(),
     });
     const running = worker.run();
     stops.push(async () => {
