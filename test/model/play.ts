@@ -20,7 +20,6 @@ import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { type BatchPerformance, BatchStage, REQUESTS_FILE, requestOf } from './batch-stage';
 import type { Cue, DirectorActivities, direct } from './director';
-import { createQuickWorker, stopWatchdogs } from './quick-workflows';
 import type { BatchScript, Script } from './script';
 import { type Performance, REQUEST, type Scene, Stage, StageClock, type StageTools } from './stage';
 import type { NoteSinks } from './take-notes';
@@ -93,16 +92,13 @@ interface Cleared<P> {
 export class Theatre {
   private readonly stages = new Map<string, Scene>();
   private lastEventAtMs = 0;
-  private readonly startWatchdogs: () => void;
 
   private constructor(
     private readonly env: VideoTestEnvironment,
     private readonly folder: string,
     private readonly options: TheatreOptions,
     private houses: Houses | undefined,
-  ) {
-    this.startWatchdogs = options.threads ? () => undefined : stopWatchdogs();
-  }
+  ) {}
 
   static async open(env: VideoTestEnvironment, options: TheatreOptions = {}): Promise<Theatre> {
     const { code = await bundleTheatre() } = options;
@@ -163,7 +159,6 @@ export class Theatre {
     const houses = Object.values(this.houses ?? {});
     for (const { worker } of houses) worker.shutdown();
     await Promise.all(houses.map(({ running }) => running));
-    this.startWatchdogs();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
@@ -269,7 +264,8 @@ export class Theatre {
         },
       },
     };
-    const worker = await (this.options.threads ? Worker.create : createQuickWorker)({
+    const worker = await Worker.create({
+      debugMode: this.options.threads !== true,
       connection: this.env.temporal.nativeConnection,
       taskQueue,
       workflowBundle: { code },

@@ -2,6 +2,7 @@ const { Socket } = require('node:net');
 const { relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const OneContext = require('./one-context.cjs');
+require('./quick-workflows.cjs');
 const { recordProcessorTime, ROOT } = require('./last-run.cjs');
 const { processorMs } = require('./processor-time.cjs');
 const { leftOut } = require('../variants/left-out.cjs');
