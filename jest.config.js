@@ -39,8 +39,20 @@ const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
 // Tests of other people's packages with our workers.
 const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 
-// Processes of their own, with packages that the other tests of them run in this one: `npm run test:ai-sdk`.
-const AT_NIGHT = ['<rootDir>/test/ai-sdk/providers/programs.test.ts'];
+// Half a minute of a processor or more each, for what shorter tests show in part, or for what seldom changes.
+const AT_NIGHT = [
+  // Kills and faults at random, for hundreds of jobs. The model and crashes.test.ts have each of them.
+  'test/real-server/chaos.test.ts',
+  // Whole programs and projects of their own, whose types are checked in every run.
+  'test/ai-sdk/providers/programs.test.ts',
+  'test/package/installed.test.ts',
+  'test/real-server/examples.test.ts',
+  'test/time-skipping/testing-page.test.ts',
+  // Workers of several versions beside each other. The recorded histories are replayed in every run.
+  'test/real-server/versioning.test.ts',
+];
+const isWhole = process.env.VIDEOGEN_NIGHTLY || process.env.VIDEOGEN_TEST_VARIANT;
+const LEFT_OUT = isWhole ? [] : AT_NIGHT.map((file) => `<rootDir>/${file}`);
 
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
@@ -68,6 +80,7 @@ module.exports = {
       displayName: 'server',
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
       testPathIgnorePatterns: [
+        ...LEFT_OUT,
         ...(process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : []),
         ...filesLeftOut(process.env.VIDEOGEN_TEST_VARIANT).map((file) => `<rootDir>/${file}`),
       ],
@@ -78,7 +91,7 @@ module.exports = {
       ...shared,
       displayName: 'ai-sdk',
       testMatch: NEEDS_PROVIDERS.map((folder) => `${folder}**/*.test.ts`),
-      testPathIgnorePatterns: process.env.VIDEOGEN_NIGHTLY ? [] : AT_NIGHT,
+      testPathIgnorePatterns: LEFT_OUT,
       globalSetup: '<rootDir>/test/ai-sdk/providers/global-setup.ts',
       globalTeardown: '<rootDir>/test/support/global-teardown.ts',
     },
@@ -86,6 +99,7 @@ module.exports = {
       ...shared,
       displayName: 'package',
       testMatch: NEEDS_A_TARBALL.map((folder) => `${folder}**/*.test.ts`),
+      testPathIgnorePatterns: LEFT_OUT,
       globalSetup: '<rootDir>/test/package/global-setup.ts',
       globalTeardown: '<rootDir>/test/package/global-teardown.ts',
     },

@@ -94,7 +94,7 @@ export function checkAttempts(played: PlayedActivity, script: Script, memory: Su
       type === 'submitVideo'
         ? endOfSubmit(attempt, played, { script, memory, lost, known })
         : type === 'downloadVideo'
-          ? endOfDownload(attempt)
+          ? endOfDownload(attempt, script)
           : endOfPoll(attempt, type);
     // A cancelled attempt may end in any way that ends it.
     if (attempt.end === 'cancelled' && wasCancelled) continue;
@@ -194,7 +194,7 @@ function endOfPoll({ answers: [answer], retryAfterMs }: Attempt, type: string): 
   return { end, isRetried: isRetried && !(type === 'localPoll' && retryAfterMs !== undefined) };
 }
 
-function endOfDownload({ answers }: Attempt): ExpectedEnd {
+function endOfDownload({ answers, end }: Attempt, { polls, downloads }: Script): ExpectedEnd {
   let fruitless = 0;
   for (const answer of answers) {
     const again = RECONNECTED[keyOf(answer)];
@@ -202,8 +202,10 @@ function endOfDownload({ answers }: Attempt): ExpectedEnd {
     fruitless += 1;
     if (fruitless === FRUITLESS_CONNECTIONS) return again;
   }
-  // A limit on polls or downloads lets nothing through; so does a video that was found in the storage.
-  return answers.length === 0 ? OK : RETRIED('RateLimited');
+  if (answers.length > 0) return RETRIED('RateLimited');
+  // Nothing is asked for while the rate limiter pauses, nor for a video that is found in the storage.
+  const mayPause = [...polls, ...downloads].some(({ kind }) => kind === 'rate-limited');
+  return mayPause && end === 'RateLimited' ? RETRIED('RateLimited') : OK;
 }
 
 function keyOf(answer: Attempt['answers'][number]): string {

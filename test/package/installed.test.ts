@@ -104,8 +104,3 @@ describe.each(AGES)(
     atLength(() => undefined, replays)();
   },
 );
-
-test('the README shows the program that these tests compile and run', async () => {
-  const program = await readFile(join(ROOT, 'examples/ten-lines/main.ts'), 'utf8');
-  expect(await readFile(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`ts\n${program}\`\`\``);
-});

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { brokenLinks } from '../support/markdown-links';
 import { atLength } from '../support/nightly';
-import { run, tarball, tool } from './run';
+import { ROOT, run, tarball, tool } from './run';
 
 let folder: string;
 let files: string[];
@@ -82,4 +82,9 @@ test('the links of README and docs work inside an installed package', () => {
     expect.arrayContaining(['README.md', 'docs/in-your-worker.md', 'docs/decisions/README.md']),
   );
   expect(brokenLinks(folder, pages)).toEqual([]);
+});
+
+test('the README shows the program that installed.test.ts compiles and runs', () => {
+  const program = readFileSync(join(ROOT, 'examples/ten-lines/main.ts'), 'utf8');
+  expect(readFileSync(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`ts\n${program}\`\`\``);
 });

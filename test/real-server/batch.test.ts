@@ -5,18 +5,14 @@ import { parseResults, type VideoRequest } from '../../src/contract';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-process';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
-import { atLength } from '../support/nightly';
+import { testAtNight } from '../support/nightly';
 
 // Hundreds of videos, and three servers that start.
 jest.setTimeout(300_000);
 
-/** More than a batch records at once. */
-const LINES = atLength(130, 1_000);
-const KILLED_AT = atLength([30, 80], [250, 600]);
-/** So that these lines are more than a batch reads at once. */
-const PROMPT_CHARS = atLength(1_900, 0);
-/** So that these lines take more than one run of the workflow, as a thousand do. */
-const LONG_HISTORY_EVENTS = atLength(250, 4_000);
+/** More than a batch reads or records at once, and than one run of its workflow takes. */
+const LINES = 1_000;
+const KILLED_AT = [250, 600];
 
 let home: Home;
 let emulator: Emulator;
@@ -43,9 +39,9 @@ function service() {
   return { VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'sk-batch', VIDEOGEN_PROFILE: profile };
 }
 
-function writeLines(count: number, promptChars = 0): VideoRequest[] {
+function writeLines(count: number): VideoRequest[] {
   const requests = Array.from({ length: count }, (_, index) => ({
-    prompt: `Fox ${index + 1}`.padEnd(promptChars, '.'),
+    prompt: `Fox ${index + 1}`,
     seed: index,
   }));
   writeFileSync(
@@ -64,49 +60,39 @@ const storedCount = () => {
   }
 };
 
-/** The Temporal CLI with a dynamic config value that the commands do not set. */
-function temporalWithShortHistories() {
-  const path = join(home.folder, 'temporal');
-  const setting = `limit.historyCount.suggestContinueAsNew=${LONG_HISTORY_EVENTS}`;
-  const exec = `exec '${process.env.VIDEOGEN_TEMPORAL_CLI}' "$@"`;
-  writeFileSync(
-    path,
-    `#!/bin/sh\nif [ "$1" = server ]; then ${exec} --dynamic-config-value ${setting}; else ${exec}; fi\n`,
-    { mode: 0o755 },
-  );
-  return { VIDEOGEN_TEMPORAL_CLI: path };
-}
-
 describe('with its own stack', () => {
   beforeEach(open);
   afterEach(close);
 
-  test(`a batch of ${LINES} lines that is killed twice stores each video and pays for each once`, async () => {
-    const requests = writeLines(LINES, PROMPT_CHARS);
-    const env = { ...service(), ...temporalWithShortHistories() };
-    // The service honours idempotency keys, so submits lost with a killed worker may be sent again.
-    const args = ['batch', 'foxes.jsonl', '--window', '100', '--on-lost-submit', 'resubmit', '--json'];
-    for (const killAt of KILLED_AT) {
-      const cli = home.start(args, env);
-      await untilCount(`${killAt} videos`, killAt, storedCount, cli.err);
-      // Kills worker and client, and then the server, which locks the database.
-      cli.kill('SIGKILL');
-      await cli.ended;
-      const note = home.note();
-      if (note) killIfThere(note.serverPid);
-    }
-    const end = await endOf(home.start(args, env));
+  testAtNight(
+    `a batch of ${LINES} lines that is killed twice stores each video and pays for each once`,
+    async () => {
+      const requests = writeLines(LINES);
+      const env = service();
+      // The service honours idempotency keys, so submits lost with a killed worker may be sent again.
+      const args = ['batch', 'foxes.jsonl', '--window', '100', '--on-lost-submit', 'resubmit', '--json'];
+      for (const killAt of KILLED_AT) {
+        const cli = home.start(args, env);
+        await untilCount(`${killAt} videos`, killAt, storedCount, cli.err);
+        // Kills worker and client, and then the server, which locks the database.
+        cli.kill('SIGKILL');
+        await cli.ended;
+        const note = home.note();
+        if (note) killIfThere(note.serverPid);
+      }
+      const end = await endOf(home.start(args, env));
 
-    expect(end).toMatchObject({ code: 0 });
-    expect(JSON.parse(end.out)).toMatchObject({ items: LINES, succeeded: LINES, failed: 0 });
-    expect(videos()).toHaveLength(LINES);
-    expect(emulator.generations()).toHaveLength(LINES);
-    const paid = emulator.generations().map(({ request }) => request.prompt);
-    expect(new Set(paid)).toEqual(new Set(requests.map(({ prompt }) => prompt)));
-    const { key } = JSON.parse(end.out).results;
-    const results = parseResults(readFileSync(join(home.videos, key), 'utf8'));
-    expect(results.map(({ item }) => item)).toEqual(requests.map((_, index) => index + 1));
-  });
+      expect(end).toMatchObject({ code: 0 });
+      expect(JSON.parse(end.out)).toMatchObject({ items: LINES, succeeded: LINES, failed: 0 });
+      expect(videos()).toHaveLength(LINES);
+      expect(emulator.generations()).toHaveLength(LINES);
+      const paid = emulator.generations().map(({ request }) => request.prompt);
+      expect(new Set(paid)).toEqual(new Set(requests.map(({ prompt }) => prompt)));
+      const { key } = JSON.parse(end.out).results;
+      const results = parseResults(readFileSync(join(home.videos, key), 'utf8'));
+      expect(results.map(({ item }) => item)).toEqual(requests.map((_, index) => index + 1));
+    },
+  );
 
   test('the page about batches shows what the command prints', async () => {
     const [file, batch] = commandsOf(readPage('batches.md'));

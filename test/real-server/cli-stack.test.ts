@@ -10,6 +10,7 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import { localTaskQueue } from '../../src/config/queues';
 import { isAlive } from '../../src/temporal-server';
 import { endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
+import { testAtNight } from '../support/nightly';
 
 // Several processes in sequence, each of which starts a server.
 jest.setTimeout(240_000);
@@ -136,7 +137,7 @@ test('a job outlives all that ran Temporal for it: dev that ended, a command lef
   expect(home.processes()).toEqual([]);
 });
 
-test('Ctrl-C while Temporal is still starting pays for nothing', async () => {
+testAtNight('Ctrl-C while Temporal is still starting pays for nothing', async () => {
   const left = home.start(['generate', 'A red fox', '--id', 'early']);
   await untilErr(left, /^Using the emulated video service/m);
   left.kill('SIGINT');

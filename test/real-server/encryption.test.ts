@@ -13,7 +13,7 @@ import { type DevServer, startDevServer } from '../../src/temporal-server';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
 import { startHere } from '../cli/cli-here';
 import { captureLogs } from '../support/logs';
-import { atLength } from '../support/nightly';
+import { atLength, testAtNight } from '../support/nightly';
 import { reset } from '../support/reset';
 import { searchDatabase } from '../support/search-database';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
@@ -194,14 +194,12 @@ test('of jobs that end in every way, nothing that is marked is in the database o
   expect(Object.entries(found).filter(([, tables]) => tables.length > 0)).toEqual([]);
 });
 
-test('the same search finds every mark when nothing is encrypted', async () => {
+testAtNight('the same search finds every mark when nothing is encrypted', async () => {
   const plain = await Place.open();
   try {
     const { client, videos } = await plain.client();
     await plain.startWorker();
-    // The other jobs have the same marks.
-    await playMarks(plain, videos);
-    if (atLength(false, true)) await playOthers(plain, client, videos);
+    await playJobs(plain, client, videos);
     const words = [...MARKS, ...plain.emulator.generations().map(({ taskId }) => taskId)];
     const { found } = await searchDatabase(join(plain.folder, 'temporal.db'), words);
     expect(Object.entries(found).filter(([, tables]) => tables.length === 0)).toEqual([]);

@@ -11,6 +11,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { HTML, PNG, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
+import { testAtNight } from '../support/nightly';
 import { findTool } from '../support/tools.cjs';
 import { quickWorkflows } from '../support/world';
 
@@ -184,30 +185,33 @@ test('a reload midway shows the same video, which is paid for once and plays', a
   });
 });
 
-test('a request whose answers are lost is sent again, even after a reload, and paid for once', async () => {
-  const prompt = newPrompt();
-  await inSession(async (page) => {
-    const keys: (string | undefined)[] = [];
-    await page.route('**/v1/videos/text-to-video', async (route) => {
-      keys.push(route.request().headers()['idempotency-key']);
-      if (keys.length > 2) return route.continue();
-      await route.fetch();
-      // The reload may have ended it.
-      await route.abort().catch(() => undefined);
+testAtNight(
+  'a request whose answers are lost is sent again, even after a reload, and paid for once',
+  async () => {
+    const prompt = newPrompt();
+    await inSession(async (page) => {
+      const keys: (string | undefined)[] = [];
+      await page.route('**/v1/videos/text-to-video', async (route) => {
+        keys.push(route.request().headers()['idempotency-key']);
+        if (keys.length > 2) return route.continue();
+        await route.fetch();
+        // The reload may have ended it.
+        await route.abort().catch(() => undefined);
+      });
+      service.stop();
+      await ask(page, prompt);
+      await page.getByText('the video is started once').waitFor();
+      await page.reload();
+      await untilState(page, 'generating');
+      expect(keys.length).toBeGreaterThan(2);
+      expect(new Set(keys).size).toBe(1);
+      expect(paidFor(prompt)).toHaveLength(1);
+      page.on('dialog', (dialog) => dialog.accept());
+      await page.getByRole('button', { name: 'Cancel this video' }).click();
+      await untilState(page, 'cancelled');
     });
-    service.stop();
-    await ask(page, prompt);
-    await page.getByText('the video is started once').waitFor();
-    await page.reload();
-    await untilState(page, 'generating');
-    expect(keys.length).toBeGreaterThan(2);
-    expect(new Set(keys).size).toBe(1);
-    expect(paidFor(prompt)).toHaveLength(1);
-    page.on('dialog', (dialog) => dialog.accept());
-    await page.getByRole('button', { name: 'Cancel this video' }).click();
-    await untilState(page, 'cancelled');
-  });
-});
+  },
+);
 
 test('a held submit is adopted, submitted again or abandoned on the page', async () => {
   await inSession(async (page) => {
@@ -303,7 +307,7 @@ test('an image file that is dropped on the form is uploaded, and the service fet
   });
 });
 
-test('the keyboard alone logs in, fills the form, starts a video and opens another', async () => {
+testAtNight('the keyboard alone logs in, fills the form, starts a video and opens another', async () => {
   const [first, second] = [newPrompt(), newPrompt()];
   await withPage(async (page) => {
     const { keyboard } = page;
@@ -347,41 +351,44 @@ test('the keyboard alone logs in, fills the form, starts a video and opens anoth
   });
 });
 
-test('axe finds nothing serious in any state of the page, in light and dark, nor on a phone, where nothing is cut off', async () => {
-  const findings = async (page: Page) => {
-    const run = async (colorScheme: 'light' | 'dark', options: object) => {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      const found: Finding[] = await page.evaluate(
-        `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
-      );
-      return found
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .map(({ id, nodes }) => `${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+testAtNight(
+  'axe finds nothing serious in any state of the page, in light and dark, nor on a phone, where nothing is cut off',
+  async () => {
+    const findings = async (page: Page) => {
+      const run = async (colorScheme: 'light' | 'dark', options: object) => {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        const found: Finding[] = await page.evaluate(
+          `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
+        );
+        return found
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(({ id, nodes }) => `${colorScheme} ${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+      };
+      return [...(await run('light', {})), ...(await run('dark', { runOnly: ['color-contrast'] }))];
     };
-    return [...(await run('light', {})), ...(await run('dark', { runOnly: ['color-contrast'] }))];
-  };
-  await withPage(async (page) => {
-    await page.evaluate(axeSource);
-    await page.getByRole('dialog').waitFor();
-    expect(await findings(page)).toEqual([]);
-    await giveKey(page, key);
-    // The tests before left videos in every state.
-    for (const state of ['done', 'failed', 'cancelled']) {
-      await page.locator(`.tile[data-state="${state}"] .still`).first().click();
-      await untilState(page, state);
+    await withPage(async (page) => {
+      await page.evaluate(axeSource);
+      await page.getByRole('dialog').waitFor();
       expect(await findings(page)).toEqual([]);
-    }
-    env.emulator.next('submit', { kind: 'reset' });
-    await ask(page, newPrompt());
-    await untilState(page, 'held');
-    await field(page, 'Seed').fill('abc');
-    await generate(page).click();
-    await page.locator('#seed-error:not([hidden])').waitFor();
-    await page.setViewportSize({ width: 390, height: 844 });
-    expect(await findings(page)).toEqual([]);
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
-  });
-});
+      await giveKey(page, key);
+      // The tests before left videos in every state.
+      for (const state of ['done', 'failed', 'cancelled']) {
+        await page.locator(`.tile[data-state="${state}"] .still`).first().click();
+        await untilState(page, state);
+        expect(await findings(page)).toEqual([]);
+      }
+      env.emulator.next('submit', { kind: 'reset' });
+      await ask(page, newPrompt());
+      await untilState(page, 'held');
+      await field(page, 'Seed').fill('abc');
+      await generate(page).click();
+      await page.locator('#seed-error:not([hidden])').waitFor();
+      await page.setViewportSize({ width: 390, height: 844 });
+      expect(await findings(page)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    });
+  },
+);
 
 test('every file of the page has a type, a strict policy and an ETag, and its choices are those of the contract', async () => {
   for (const [path, type] of Object.entries({

@@ -17,6 +17,7 @@ import { screenOf } from '../cli/screen';
 import { Tmux } from '../cli/tmux';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
+import { testAtNight } from '../support/nightly';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox' };
@@ -474,7 +475,7 @@ test('on this machine, looking at jobs starts their server but no worker, so not
   rmSync(data, { recursive: true });
 });
 
-test('a server that is killed during list --watch is waited for', async () => {
+testAtNight('a server that is killed during list --watch is waited for', async () => {
   const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
   const server = await startDevServer({ executable, headless: true });
   const terminal = new FakeTerminal(

@@ -120,7 +120,7 @@ describe.each(['a folder', 'S3'] as const)('in %s', (kindName) => {
         'expired',
       ]);
       if (killed.calls() < call) break;
-      if (!isQuick) call += 2;
+      if (!isQuick) call += 6;
     }
   });
 
@@ -199,7 +199,7 @@ describe.each(['a folder', 'S3'] as const)('in %s', (kindName) => {
       await expireVideos(storage, { nowMs: AFTER_SOON_MS });
       if (job === undefined) break;
       expect([stop, await isThere('shared.mp4')]).toEqual([stop, true]);
-      if (!isQuick) stop += 2;
+      if (!isQuick) stop += 6;
     }
   }
 

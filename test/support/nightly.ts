@@ -2,3 +2,9 @@
 export function atLength<T>(inSuite: T, atNight: T): T {
   return process.env.VIDEOGEN_NIGHTLY ? atNight : inSuite;
 }
+
+/** A test of the nightly run alone: it takes long, and shorter ones show a part of it. */
+export const testAtNight: (name: string, run: () => Promise<void>, timeoutMs?: number) => void = atLength(
+  () => undefined,
+  (name, run, timeoutMs) => test(name, run, timeoutMs),
+);

@@ -5,4 +5,4 @@ import { atLength } from './nightly';
 export const SEED = process.env.VIDEOGEN_SEED || atLength('fox', randomBytes(4).toString('hex'));
 
 /** How to repeat a run; part of the names of tests that use randomness. */
-export const REPLAY = `VIDEOGEN_SEED=${SEED}`;
+export const REPLAY = `${atLength('', 'VIDEOGEN_NIGHTLY=1 ')}VIDEOGEN_SEED=${SEED}`;
