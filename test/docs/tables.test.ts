@@ -1,7 +1,7 @@
 import { FAILURES } from '../../src/contract';
 import { scenarioTable, taskIdTable, whatWasRun } from '../ai-sdk/providers/what-runs';
 import { readPage, readReadme } from '../support/docs-page';
-import { answerTable, failureTable, logTable, meaningTable } from '../support/documented-tables';
+import { answerTable, breakTable, failureTable, logTable, meaningTable } from '../support/documented-tables';
 import { metricsTable } from '../support/metrics-table';
 import { settingsTable } from '../support/settings-table';
 
@@ -16,6 +16,7 @@ const FILES = {
   'ai-sdk-packages': 'docs/ai-sdk.md',
   'ai-sdk-jobs': 'docs/ai-sdk.md',
   'ai-sdk-tasks': 'docs/ai-sdk.md',
+  breaks: 'docs/proof.md',
 };
 const TABLES = {
   meanings: meaningTable(),
@@ -27,6 +28,7 @@ const TABLES = {
   'ai-sdk-packages': whatWasRun(),
   'ai-sdk-jobs': scenarioTable(),
   'ai-sdk-tasks': taskIdTable(),
+  breaks: breakTable(),
 };
 type Name = keyof typeof TABLES;
 
@@ -69,6 +71,7 @@ const SHOWN: Record<Name, string> = {
   'ai-sdk-packages': readPage('ai-sdk.md'),
   'ai-sdk-jobs': readPage('ai-sdk.md'),
   'ai-sdk-tasks': readPage('ai-sdk.md'),
+  breaks: readPage('proof.md'),
 };
 
 it.each(Object.keys(FILES) as Name[])('the documented table of %s matches the code', (name) => {

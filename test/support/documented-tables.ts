@@ -7,6 +7,7 @@ import {
 } from '../../src/contract/answer-table';
 import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 import { LOG_EVENTS } from '../../src/contract/log-events';
+import { BREAKS } from '../model/breaks';
 
 /** What each failure means, as the README shows it. */
 export function meaningTable(): string {
@@ -30,6 +31,12 @@ export function failureTable(): string {
     row.exitCode,
   ]);
   return table(['Failure', 'Meaning', 'What to do', 'Submit', 'Poll', 'Download', 'HTTP', 'Exit'], rows);
+}
+
+/** The mistakes that the model must find, as the page about proof shows them. */
+export function breakTable(): string {
+  const rows = Object.entries(BREAKS).map(([name, { mistake }]) => [`\`${name}\``, mistake]);
+  return table(['`--break`', 'The mistake'], rows);
 }
 
 /** The lines of the log, as the page about observability shows them. */
