@@ -29,6 +29,8 @@ const CANCEL_SETTLES_MS = 200;
 const TIMER_FIRES_WITHIN_MS = 1_000;
 /** A cancellation that does not arrive: the job has ended or continued meanwhile. */
 const LONGEST_CANCEL_MS = 3_000;
+/** How long a download may take to create its part. */
+const LONGEST_OPEN_MS = 2_000;
 export const UNKNOWN_TASK = 'task_nobody_made';
 
 /** One attempt of an activity: the answers that it got, and how it ended. */
@@ -380,8 +382,26 @@ export class Stage implements Scene {
     const body = await open();
     if (answer.kind !== 'killed') return body;
     attempt.killAtEnd = answer.at === 'end';
-    if (answer.at === 'middle') body.stream = Readable.from(cutOff(body.stream, attempt));
+    if (answer.at === 'middle') body.stream = Readable.from(this.cutOff(body.stream, attempt));
     return body;
+  }
+
+  private async *cutOff(stream: Readable, attempt: RunningAttempt): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    for await (const chunk of stream) {
+      yield chunk.subarray(0, BYTES_BEFORE_KILL - bytes);
+      bytes += chunk.length;
+      if (bytes < BYTES_BEFORE_KILL) continue;
+      await this.untilPart();
+      await attempt.kill();
+    }
+  }
+
+  /** Unlike that of a real one, the code of a killed worker would still create its part, after the next attempt has begun. */
+  private async untilPart(): Promise<void> {
+    const endsAtMs = Date.now() + LONGEST_OPEN_MS;
+    const hasPart = async () => (await filesIn(this.folder)).some((file) => file.endsWith('.part'));
+    while (!(await hasPart()) && Date.now() < endsAtMs) await sleep(CANCEL_SETTLES_MS / 10);
   }
 
   private scriptedStorage(): VideoStorage {
@@ -502,15 +522,6 @@ function withheldHeartbeats(context: Context, isWithheld: boolean) {
       if (withheld) beat(withheld.details);
     },
   };
-}
-
-async function* cutOff(stream: Readable, attempt: RunningAttempt): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of stream) {
-    yield chunk.subarray(0, BYTES_BEFORE_KILL - bytes);
-    bytes += chunk.length;
-    if (bytes >= BYTES_BEFORE_KILL) await attempt.kill();
-  }
 }
 
 const NO = { kind: 'refused', message: 'no' } as const;
