@@ -58,8 +58,8 @@ const LEFT_OUT = isWhole ? [] : AT_NIGHT.map((file) => `<rootDir>/${file}`);
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 
 module.exports = {
-  // Many files wait for servers and timeouts: three more than the cores keep those busy meanwhile.
-  maxWorkers: Math.min(availableParallelism() + 3, 8),
+  // Many files wait for servers and timeouts: four more than the cores keep those busy meanwhile.
+  maxWorkers: Math.min(availableParallelism() + 4, 8),
   testSequencer: '<rootDir>/test/support/order-of-files.cjs',
   testTimeout: 60_000,
   reporters: [
