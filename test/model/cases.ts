@@ -59,6 +59,16 @@ export const CASES: { name: string; script: Script }[] = [
       deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }],
     },
   },
+  {
+    name: 'a task is to be adopted at the end of the hold, and the service asks to wait before it is polled',
+    script: {
+      ...PLAIN,
+      holdForMs: 22_000,
+      submits: [{ kind: 'lost', how: 'bad-json' }],
+      polls: [{ kind: 'rate-limited', retryAfter: 45 }],
+      deeds: [{ atMs: 21_500, deed: { kind: 'adopt', generation: 0 } }],
+    },
+  },
 ];
 
 const PLAIN_BATCH: BatchScript = {

@@ -173,6 +173,11 @@ export class JobModel {
   private receive({ name, args }: NoteOf<'signal'>): Phase {
     if (name === 'pollNow') this.isRequested = true;
     if (name !== 'decideSubmit' || this.phase.name !== 'held') return this.phase;
+    const lateMs = this.nowMs - this.heldSinceMs - this.script.holdForMs;
+    // A hold lasts as long as a task is polled that somebody wants to adopt.
+    const isPolling = this.decisions.length > 0;
+    if (lateMs > LATE_DECISION_MS && !isPolling)
+      this.problems.push(`a decision came ${lateMs} ms after the hold`);
     this.decisions.push(args[0] as Decision);
     return this.decide();
   }
@@ -189,8 +194,6 @@ export class JobModel {
   }
 
   private endHold(): void {
-    const lateMs = this.nowMs - this.heldSinceMs - this.script.holdForMs;
-    if (lateMs > LATE_DECISION_MS) this.problems.push(`the hold ended ${lateMs} ms late`);
     this.heldMs += this.nowMs - this.heldSinceMs;
     this.decisions = [];
   }
