@@ -58,7 +58,7 @@ export function createFileStorage(folder: string): VideoStorage {
       runProbe({ location: root, limitMs, fixFor: fixForFolder }, async () => {
         const key = newProbeKey();
         // An error of the write says more than one of the removal.
-        const remove = () => rm(pathOf(key), { force: true }).catch(() => undefined);
+        const remove = () => rm(pathOf(key)).catch(() => undefined);
         await writeAndRead(storage, key).finally(remove);
       }),
 
@@ -127,7 +127,7 @@ async function replaceFile(path: string, temporaryName: string, content: string 
       throw new StorageFault('the write took too long');
     await rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await rm(temporary).catch(() => undefined);
     throw error;
   }
   await syncFolder(folder);

@@ -46,7 +46,7 @@ function isJpeg(bytes: Buffer): boolean {
 
 /** The header has the size of the file. */
 function isWebp(bytes: Buffer): boolean {
-  if (bytes.length < 20 || bytes.toString('latin1', 0, 4) !== 'RIFF') return false;
+  if (bytes.toString('latin1', 0, 4) !== 'RIFF') return false;
   if (!/^WEBPVP8[ LX]$/.test(bytes.toString('latin1', 8, 16))) return false;
   const size = bytes.readUInt32LE(4);
   return size > 12 && size + 8 <= bytes.length;

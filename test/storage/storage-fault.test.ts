@@ -1,0 +1,83 @@
+import { PassThrough } from 'node:stream';
+import { StorageFault, StorageUnusable, storageFault } from '../../src/storage';
+import { readWithFaults } from '../../src/storage/storage-fault';
+import { fixForBucket, fixForFolder } from '../../src/storage/storage-fixes';
+
+test.each<[string, unknown, string, string | undefined]>([
+  ['a plain error', new Error('it broke'), 'it broke', undefined],
+  ['an error with a name', new TypeError('it broke'), 'TypeError: it broke', undefined],
+  [
+    'an error of the system',
+    Object.assign(new Error('ENOSPC: disk full'), { code: 'ENOSPC' }),
+    'ENOSPC: disk full',
+    'ENOSPC',
+  ],
+  [
+    'an error without a message',
+    Object.assign(new Error(''), { code: 'ECONNREFUSED' }),
+    'ECONNREFUSED',
+    'ECONNREFUSED',
+  ],
+  ['a text', 'it broke', 'it broke', undefined],
+  ['nothing', undefined, 'undefined', undefined],
+  ['a number as its code', Object.assign(new Error('it broke'), { code: 7 }), 'it broke', undefined],
+])('%s becomes a fault that says the same', (_, error, message, code) => {
+  const fault = storageFault(error);
+  expect(fault).toBeInstanceOf(StorageFault);
+  expect(fault).toMatchObject({ message, code, isFinal: false, name: 'StorageFault' });
+  expect(fault.cause).toBeUndefined();
+  expect(storageFault(fault)).toBe(fault);
+});
+
+test('a fault of a megabyte is cut, its code too', () => {
+  const long = 'x'.repeat(1_000_000);
+  const fault = storageFault(Object.assign(new Error(long), { name: long, code: long }));
+  expect(fault.message.length).toBeLessThanOrEqual(2_000);
+  expect(fault.code?.length).toBeLessThanOrEqual(10_000);
+});
+
+test('an unusable storage names its problem once, with one full stop', () => {
+  const { message, code } = new StorageUnusable('there', 'it is full.', 'Make room.', { code: 'ENOSPC' });
+  expect([message, code]).toEqual(['The storage there cannot be used: it is full. Make room.', 'ENOSPC']);
+});
+
+test('a reader that stops early closes what it reads from', () => {
+  const source = new PassThrough();
+  const reader = readWithFaults(source);
+  const closed = new Promise((resolve) => source.once('close', resolve));
+  reader.destroy();
+  return closed;
+});
+
+test('a source that fails before anybody listens does not end the process', async () => {
+  const source = new PassThrough();
+  const reader = readWithFaults(source);
+  const closed = new Promise((resolve) => reader.once('close', resolve));
+  source.destroy(new Error('EIO: i/o error'));
+  await closed;
+  expect(reader.errored).toBeInstanceOf(StorageFault);
+});
+
+test.each([
+  ['NoSuchBucket: no', 'Create the bucket'],
+  ['PermanentRedirect: no', 'Set AWS_REGION'],
+  ['AccessDenied: no', 's3:ListBucket'],
+  ['ExpiredToken: no', 'Set AWS_ACCESS_KEY_ID'],
+  ['connect ECONNREFUSED', 'Correct AWS_ENDPOINT_URL_S3'],
+  ['getaddrinfo ENOTFOUND', 'VIDEOGEN_S3_PATH_STYLE=true'],
+  ['the AWS SDK is not installed', 'Install it'],
+  ['NotImplemented: no', 'VIDEOGEN_S3_CONDITIONAL_PUTS=false'],
+  ['something else', 'Check the bucket'],
+])('a bucket that says %j has a fix', (message, fix) => {
+  expect(fixForBucket(message)).toContain(fix);
+});
+
+test.each([
+  ['EEXIST', 'move it away'],
+  ['EACCES', 'Let this user write there'],
+  ['ENOSPC', 'make room'],
+  ['EWHAT', 'Fix that folder'],
+  [undefined, 'Fix that folder'],
+])('a folder that says %s has a fix', (code, fix) => {
+  expect(fixForFolder({ code })).toContain(fix);
+});
