@@ -215,17 +215,17 @@ describe('a list', () => {
   };
   beforeEach(() => {
     mkdirSync(inStorage('b'));
-    for (const name of ['c.txt', 'a.txt', 'b/x.txt']) writeFileSync(inStorage(name), '');
+    for (const name of ['c.txt', 'e.txt', 'a.txt', 'd.txt', 'b/x.txt']) writeFileSync(inStorage(name), '');
   });
 
   it('has folders and files in the order of their names', async () => {
-    expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt']);
+    expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt', 'd.txt', 'e.txt']);
   });
 
   it('skips what is removed meanwhile', async () => {
     disk.failNext('stat', 'ENOENT', isAt('a.txt'));
     disk.failNext('readdir', 'ENOTDIR', isAt('b/'));
-    expect(await keys()).toEqual(['c.txt']);
+    expect(await keys()).toEqual(['c.txt', 'd.txt', 'e.txt']);
   });
 
   it.each([
@@ -298,6 +298,28 @@ it('a probe tells the error of the write, whatever the removal says', async () =
   await expect(storage.probe?.()).rejects.toThrow('ENOSPC');
   disk.failNext('rm', 'EACCES', (path) => path.includes('probe'));
   await storage.probe?.();
+});
+
+it('a write is not late because its process has run for long', async () => {
+  const { now } = performance;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 1e9);
+  await storage.write('note.txt', 'a fox', 'text/plain').finally(() => clock.mockRestore());
+});
+
+it('a retry removes what a worker left that was killed a moment ago, and so does who removes parts', async () => {
+  const leave = () => writeFileSync(inStorage(newPartName(partMark('fox.mp4', MP4.owner))), 'x');
+  await (await storage.receive('fox.mp4', MP4)).discard();
+  leave();
+  await (await storage.receive('fox.mp4', { ...MP4, isRetry: true })).discard();
+  expect(namesThere()).toEqual([]);
+  leave();
+  expect(await storage.removeParts?.('fox.mp4', MP4.owner)).toBe(1);
+});
+
+it('a large file comes in pieces', async () => {
+  await store(storage, 'fox.mp4', FOX);
+  for await (const chunk of (await storage.read('fox.mp4')) ?? [])
+    expect(chunk.length).toBeLessThan(FOX.length);
 });
 
 it('a small file can be read a few bytes at a time', async () => {

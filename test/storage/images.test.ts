@@ -50,9 +50,20 @@ describe('the type of an image', () => {
     ['a WebP of an unknown kind', changed(WEBP, 15, 0x39)],
     ['a WebP that says it is longer', changed(WEBP, 4, 0xff)],
     ['a WebP that says it is empty', changed(WEBP, 4, 12)],
+    ['a WebP that begins otherwise', changed(WEBP, 0, 0)],
+    ['a JPEG that begins otherwise', changed(JPEG, 0, 0)],
+    ['a JPEG whose segment leads to no other', Buffer.from('ffd8ffe000030000da0000ffd9', 'hex')],
+    ['a GIF whose only end is in its header', changed(GIF.subarray(0, 14), 12, 0x3b, 0)],
     ['a JPEG whose segment leads beyond its end', changed(JPEG, 4, 0xff, 0xff)],
   ])('is unknown for %s', (_what, bytes) => {
     expect(imageTypeOf(bytes)).toBeUndefined();
+  });
+
+  it.each([
+    ['jpg', Buffer.from('ffd8ffdaffd9', 'hex')],
+    ['gif', Buffer.concat([GIF.subarray(0, 13), Buffer.of(0x3b)])],
+  ])('is known of the shortest %s', (extension, bytes) => {
+    expect(imageTypeOf(bytes)).toBe(extension);
   });
 
   it('of a JPEG allows fill bytes before a marker', () => {
@@ -169,6 +180,20 @@ describe('in a storage', () => {
       `https://gateway.example${IMAGE_LINK_PATH}/shop/${image.reference.sha256}.png?expires=99999999999&signature=${'0'.repeat(64)}`,
     );
     expect(await readLinkedImage(storage, forged, NOON)).toBeUndefined();
+  });
+
+  it('a storage that makes links itself makes them', async () => {
+    const linking: VideoStorage = { ...storage, link: async (key) => `signed ${key}` };
+    expect(await new ImageLinks(linking, 'https://gateway.example').linkTo(image.reference)).toBe(
+      `signed ${imageKey(image.reference)}`,
+    );
+  });
+
+  it('slashes after the address of the gateway make no difference', async () => {
+    const [one, other] = ['https://gateway.example', 'https://gateway.example///'];
+    expect(await linksAt(NOON, other).linkTo(image.reference)).toBe(
+      await linksAt(NOON, one).linkTo(image.reference),
+    );
   });
 
   it('two workers that make the secret at the same moment make the same links', async () => {

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
-import { StorageFault, StorageUnusable } from '../../src/storage';
+import { checkImage, StorageFault, StorageUnusable, storeImage } from '../../src/storage';
+import { PNG } from '../support/images';
 import { failureOf } from '../support/world';
 import { type S3Answer, type ScriptedS3, s3Error, startScriptedS3 } from './scripted-s3';
 import { LONG_VIDEO, MP4, store, VIDEO, VIDEO_IN_PARTS, wholeOf } from './storage-contract';
@@ -109,6 +110,27 @@ describe('the video that a job names', () => {
     for (const key of ['a/../fox.mp4', '../fox.mp4', 'a//fox.mp4', './fox.mp4', ''])
       expect([key, keyOf(`s3://videos/jobs/${key}`, 'jobs')]).toEqual([key, undefined]);
     expect(keyOf('s3://videos/../fox.mp4')).toBeUndefined();
+    expect(keyOf('s3://videos/')).toBeUndefined();
+  });
+
+  it('has the folder of the settings, whose slashes inside count and those around it do not', async () => {
+    server = await startScriptedS3();
+    const storage = server.storage({ prefix: '//jobs/2026//' });
+    expect(await storage.write('fox../x.txt', 'a fox', 'text/plain')).toEqual({
+      uri: 's3://videos/jobs/2026/fox../x.txt',
+    });
+    expect(storage.keyOf?.('s3://videos/jobs/2026/fox../x.txt')).toBe('fox../x.txt');
+  });
+
+  it('has a link, made without a call', async () => {
+    server = await startScriptedS3();
+    const storage = server.storage({ prefix: 'jobs' });
+    const validity = { from: new Date(), seconds: 60 };
+    const link = `${server.endpoint}/videos/jobs/fox.mp4?x-amz-`;
+    expect(await storage.link?.('fox.mp4', validity)).toContain(link);
+    expect(await storage.linkTo?.('s3://videos/jobs/fox.mp4', validity)).toContain(link);
+    expect(await storage.linkTo?.('s3://videos/others/fox.mp4', validity)).toBeUndefined();
+    expect(server.calls).toEqual([]);
   });
 });
 
@@ -147,9 +169,10 @@ describe('a list', () => {
     server = await startScriptedS3((call) =>
       call.includes('start-after=jobs/a.2')
         ? page(object('jobs/a.3'))
-        : page(`${object('jobs/a.1')}${object('jobs/a.2')}`, true),
+        : page(['jobs/a.0', 'jobs/a.1', 'jobs/a.2'].map((key) => object(key)).join(''), true),
     );
-    expect(await listed('a.')).toEqual(['a.1', 'a.2', 'a.3'].map((key) => ({ key, storedAt })));
+    const keys = ['a.0', 'a.1', 'a.2', 'a.3'];
+    expect(await listed('a.')).toEqual(keys.map((key) => ({ key, storedAt })));
     expect(server.calls).toHaveLength(2);
   });
 
@@ -166,6 +189,14 @@ describe('a list', () => {
   it('of an empty page that claims to go on ends', async () => {
     server = await startScriptedS3(() => page('', true));
     expect(await listed('')).toEqual([]);
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it('of a server that does not say whether it goes on has ended', async () => {
+    server = await startScriptedS3(() => ({
+      body: `<ListBucketResult>${object('jobs/a')}</ListBucketResult>`,
+    }));
+    expect(await listed('')).toEqual([{ key: 'a', storedAt }]);
     expect(server.calls).toHaveLength(1);
   });
 
@@ -237,11 +268,42 @@ describe('a video that is stored', () => {
     expect(aborts()).toContain('DELETE /videos/fox.mp4?uploadId=7');
   });
 
+  it('is not sent again where conditions are turned off and the server has the same one', async () => {
+    server = await answers([/^GET /, { body: 'a fox' }]);
+    const storage = server.storage({ conditionalPuts: false });
+    expect(await store(storage, 'fox.mp4', Buffer.from('a fox'))).toEqual({
+      uri: 's3://videos/fox.mp4',
+      wasThere: true,
+    });
+    await expect(store(storage, 'fox.mp4', FOX)).rejects.toThrow('is taken by another file');
+    expect(server.calls.map((call) => call.slice(0, 3))).toEqual(['GET', 'GET']);
+  });
+
+  it('is not sent when bytes are missing', async () => {
+    server = await startScriptedS3();
+    const incoming = await server.storage().receive('fox.mp4', MP4);
+    incoming.sink.write(FOX);
+    await expect(incoming.publish({ ...wholeOf(FOX), bytes: 1_001 })).rejects.toThrow(
+      'the storage received 1000 bytes of a video of 1001 bytes',
+    );
+    expect(server.calls).toEqual([]);
+  });
+
+  it('may be an image, with its content type', async () => {
+    server = await startScriptedS3();
+    const image = checkImage(PNG, 'shop');
+    await storeImage(server.storage(), image);
+    expect(server.calls.map(withoutOperation)).toEqual([
+      `PUT /videos/images/shop/${image.reference.sha256}.png`,
+    ]);
+    expect(server.headersOf('PUT ')['content-type']).toBe('image/png');
+  });
+
   it('is not stored when its sink is ended by somebody else', async () => {
     server = await answers([/^POST .*[?&]uploads/, CREATED], [/^POST /, DONE]);
     const incoming = await server.storage().receive('fox.mp4', MP4);
     incoming.sink.end(FOX);
-    await expect(incoming.publish(wholeOf(FOX))).rejects.toThrow(StorageFault);
+    await expect(incoming.publish(wholeOf(FOX))).rejects.toThrow('ended without being published');
     expect(server.calls).toEqual([]);
   });
 
@@ -270,7 +332,7 @@ describe('a video that is stored', () => {
 
 describe('a probe', () => {
   /** A bucket in memory that honours If-None-Match for puts, or not. */
-  const bucket = ({ isHonest = true, refusesFree = false } = {}) => {
+  const bucket = ({ isHonest = true, refusesFree = false, losesAnswers = false } = {}) => {
     const objects = new Map<string, string>();
     return (call: string): S3Answer => {
       const [method = '', path = '', query = ''] = call.split(/[ ?]/);
@@ -297,7 +359,8 @@ describe('a probe', () => {
       if (isConditional && refusesFree) return s3Error(412, 'PreconditionFailed');
       if (isConditional && isHonest && objects.has(path)) return s3Error(412, 'PreconditionFailed');
       objects.set(path, path.split('/').at(-1) ?? '');
-      return {};
+      // The SDK repeats a call whose answer is lost, and gets the answer to the second one.
+      return isConditional && losesAnswers ? s3Error(412, 'PreconditionFailed') : {};
     };
   };
   const puts = () => server.calls.filter((call) => call.startsWith('PUT ')).length;
@@ -333,6 +396,32 @@ describe('a probe', () => {
       expect(puts()).toBe(expected);
     }
     await expect(server.storage().receive('fox.mp4', MP4)).rejects.toThrow('ignores If-None-Match');
+  });
+
+  it('accepts an honest server whose first answer is lost', async () => {
+    server = await startScriptedS3(bucket({ losesAnswers: true }));
+    await server.storage().probe?.();
+  });
+
+  it('tells what a server says that refuses conditional puts for another reason', async () => {
+    const answerTo = bucket();
+    server = await startScriptedS3((call) =>
+      server.headersOf(call)['if-none-match'] === '*' ? s3Error(403, 'AccessDenied') : answerTo(call),
+    );
+    await expect(server.storage().probe?.()).rejects.toThrow('AccessDenied');
+  });
+
+  it('names no address that the settings do not have', async () => {
+    server = await startScriptedS3(() => s3Error(403, 'AccessDenied'));
+    const before = process.env.AWS_ENDPOINT_URL_S3;
+    process.env.AWS_ENDPOINT_URL_S3 = server.endpoint;
+    try {
+      const probing = server.storage({ endpoint: undefined, prefix: 'jobs' }).probe?.();
+      await expect(probing).rejects.toThrow(/^The storage s3:\/\/videos\/jobs cannot be used: AccessDenied/);
+    } finally {
+      if (before === undefined) delete process.env.AWS_ENDPOINT_URL_S3;
+      else process.env.AWS_ENDPOINT_URL_S3 = before;
+    }
   });
 
   it('refuses a server that refuses a free key', async () => {

@@ -68,3 +68,58 @@ it.each([
   const linking = presignGet(client, new sdk.GetObjectCommand(FOX), VALIDITY);
   await expect(linking).rejects.toThrow('the AWS SDK makes no links');
 });
+
+it.each([
+  ['nothing', undefined],
+  ['null', null],
+  ['a text', 'GET /'],
+  ['no headers', { hostname: 'x' }],
+  ['no host', { headers: {} }],
+])('an SDK whose request is %s makes no links either', async (_, request) => {
+  const sdk = await loadS3Sdk();
+  const client = createS3Client(sdk, { region: 'eu-central-1', credentials: CREDENTIALS });
+  const command = new sdk.GetObjectCommand(FOX);
+  command.middlewareStack.add((next) => (call) => next({ ...call, request }), {
+    step: 'build',
+    priority: 'low',
+  });
+  await expect(presignGet(client, command, VALIDITY)).rejects.toThrow('the AWS SDK makes no links');
+});
+
+describe('an error of the SDK', () => {
+  const errorOf = async (thrown: unknown, credentials: object = CREDENTIALS) => {
+    const sdk = await loadS3Sdk();
+    const connection = { region: 'eu-central-1', credentials: { ...CREDENTIALS, ...credentials } };
+    const client = createS3Client(sdk, connection);
+    client.middlewareStack.add(() => () => Promise.reject(thrown), {
+      step: 'initialize',
+      priority: 'high',
+    });
+    return client.send(new sdk.GetObjectCommand(FOX)).catch((error: unknown) => error);
+  };
+  const messageOf = async (message: string, credentials: object) =>
+    Reflect.get(Object(await errorOf(new Error(message), credentials)), 'message');
+
+  it.each([['a text'], [null], [undefined], [{ message: 7 }]])('may be %j', async (thrown) => {
+    expect(await errorOf(thrown)).toEqual(thrown);
+  });
+
+  it('hides a short key only as a word of its own', async () => {
+    const short = { secretAccessKey: 'test', accessKeyId: 'somebody-else' };
+    expect(await messageOf('the latest test of somebody-else', short)).toBe('the latest … of …');
+  });
+
+  it('hides a key of eight characters however it is encoded', async () => {
+    const secretAccessKey = 'k7MDENGb';
+    const encoded = Buffer.from(secretAccessKey).toString('base64');
+    for (const quoted of [secretAccessKey, encoded, encodeURIComponent(encoded)])
+      expect(await messageOf(`no, ${quoted}`, { secretAccessKey })).not.toContain(quoted);
+  });
+
+  it('is told when there are no credentials to hide', async () => {
+    const sdk = await loadS3Sdk();
+    const client = createS3Client(sdk, { region: 'eu-central-1', credentials: CREDENTIALS });
+    client.config.credentials = () => Promise.reject(new Error('no credentials'));
+    await expect(client.send(new sdk.GetObjectCommand(FOX))).rejects.toThrow('no credentials');
+  });
+});

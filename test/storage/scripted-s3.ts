@@ -10,6 +10,7 @@ export interface S3Answer {
 }
 
 export interface ScriptedS3 {
+  readonly endpoint: string;
   /** What was asked so far, each as `METHOD /path?query`, in the order it came. */
   readonly calls: string[];
   /** The headers of the first call that has this text in it. */
@@ -40,7 +41,9 @@ export async function startScriptedS3(
   const port = await freePort();
   server.listen(port, LOOPBACK);
   await once(server, 'listening');
+  const endpoint = `http://${LOOPBACK}:${port}`;
   return {
+    endpoint,
     get calls() {
       return asked.map(({ call }) => call);
     },
@@ -48,7 +51,7 @@ export async function startScriptedS3(
     storage: (options) =>
       createS3Storage({
         bucket: 'videos',
-        endpoint: `http://${LOOPBACK}:${port}`,
+        endpoint,
         region: 'us-east-1',
         pathStyle: true,
         credentials: { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' },

@@ -1,5 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { StorageFault, StorageUnusable, storageFault } from '../../src/storage';
+import { runProbe } from '../../src/storage/probe';
+import { isSameVideo } from '../../src/storage/same-video';
 import { readWithFaults } from '../../src/storage/storage-fault';
 import { fixForBucket, fixForFolder } from '../../src/storage/storage-fixes';
 
@@ -80,4 +82,28 @@ test.each([
   [undefined, 'Fix that folder'],
 ])('a folder that says %s has a fix', (code, fix) => {
   expect(fixForFolder({ code })).toContain(fix);
+});
+
+test('a stored file of another length is not the same video, and is not read', async () => {
+  const content = new PassThrough().end('a fox');
+  expect(await isSameVideo({ bytes: 5, content }, { bytes: 6, sha256: '' })).toBe(false);
+  expect([content.destroyed, content.readableDidRead]).toEqual([true, false]);
+});
+
+test('a probe leaves no timer when it has an answer', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  await runProbe({ location: 'there', fixFor: () => '' }, async () => undefined);
+  expect(timers()).toBe(before);
+});
+
+test('a probe that fails after its time is over does not end the process', async () => {
+  let fail: (error: Error) => void = () => undefined;
+  const late = new Promise<void>((_, reject) => {
+    fail = reject;
+  });
+  const probing = runProbe({ location: 'there', limitMs: 1, fixFor: () => '' }, () => late);
+  await expect(probing).rejects.toThrow('no answer');
+  fail(new Error('too late'));
+  await new Promise((resolve) => setImmediate(resolve));
 });
