@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -218,7 +227,8 @@ describe('a list', () => {
     for (const name of ['c.txt', 'e.txt', 'a.txt', 'd.txt', 'b/x.txt']) writeFileSync(inStorage(name), '');
   });
 
-  it('has folders and files in the order of their names', async () => {
+  it('has folders and files in the order of their names, whatever the system says', async () => {
+    disk.listNextBackwards();
     expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt', 'd.txt', 'e.txt']);
   });
 
@@ -283,6 +293,12 @@ describe('a video', () => {
     expect(namesThere()).toEqual([killed.part?.name, 'fox.mp4']);
   });
 
+  it('does not replace a folder, whatever its size', async () => {
+    mkdirSync(inStorage('fox.mp4'));
+    const video = VIDEO.subarray(0, statSync(inStorage('fox.mp4')).size);
+    await expect(store(storage, 'fox.mp4', video)).rejects.toThrow('is taken by another file');
+  });
+
   it('says since when it is there, unless the disk fails', async () => {
     await storage.write('a', 'a file', 'text/plain');
     mkdirSync(inStorage('b'));
@@ -314,6 +330,7 @@ it('a retry removes what a worker left that was killed a moment ago, and so does
   expect(namesThere()).toEqual([]);
   leave();
   expect(await storage.removeParts?.('fox.mp4', MP4.owner)).toBe(1);
+  expect(namesThere()).toEqual([]);
 });
 
 it('a large file comes in pieces', async () => {

@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { imageKey } from '../../src/contract/image-reference';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from '../../src/storage/image-links';
@@ -214,19 +214,18 @@ describe('in a storage', () => {
     await expect(linking).rejects.toThrow('ENOSPC: disk full');
   });
 
-  it('an image whose bytes do not arrive leaves nothing', async () => {
+  it('an image whose bytes do not arrive is discarded, and the error is told', async () => {
+    const discard = jest.fn(() => Promise.reject(new Error('cannot be discarded either')));
     const failing: VideoStorage = {
       ...storage,
-      receive: async (...args) => {
-        const incoming = await storage.receive(...args);
-        incoming.sink.destroy(new Error('EIO: i/o error'));
-        return incoming;
-      },
+      receive: async () => ({
+        publish: () => Promise.reject(new Error('not published')),
+        sink: new Writable({ write: (_chunk, _encoding, done) => done(new Error('EIO: i/o error')) }),
+        discard,
+      }),
     };
-    await expect(storeImage(failing, image)).rejects.toThrow();
-    expect(
-      readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()),
-    ).toEqual([]);
+    await expect(storeImage(failing, image)).rejects.toThrow('EIO: i/o error');
+    expect(discard).toHaveBeenCalledTimes(1);
   });
 
   it('two uploads of one image at once both succeed', async () => {

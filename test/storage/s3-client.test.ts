@@ -86,6 +86,17 @@ it.each([
   await expect(presignGet(client, command, VALIDITY)).rejects.toThrow('the AWS SDK makes no links');
 });
 
+it('a server that is silent is given up, but not one that completes a large upload', async () => {
+  const sdk = await loadS3Sdk();
+  const client = createS3Client(sdk, { region: 'eu-central-1', credentials: CREDENTIALS });
+  // The handler reads its settings at its first call, which is over before it is sent.
+  const aborted = client.send(new sdk.GetObjectCommand(FOX), { abortSignal: AbortSignal.abort() });
+  await expect(aborted).rejects.toThrow();
+  expect(client.config.requestHandler).toMatchObject({
+    config: { connectionTimeout: 10_000, socketTimeout: 300_000 },
+  });
+});
+
 describe('an error of the SDK', () => {
   const errorOf = async (thrown: unknown, credentials: object = CREDENTIALS) => {
     const sdk = await loadS3Sdk();

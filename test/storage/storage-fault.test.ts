@@ -1,4 +1,6 @@
-import { PassThrough } from 'node:stream';
+import { once } from 'node:events';
+import { Duplex, PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { StorageFault, StorageUnusable, storageFault } from '../../src/storage';
 import { runProbe } from '../../src/storage/probe';
 import { isSameVideo } from '../../src/storage/same-video';
@@ -49,6 +51,20 @@ test('a reader that stops early closes what it reads from', () => {
   const closed = new Promise((resolve) => source.once('close', resolve));
   reader.destroy();
   return closed;
+});
+
+test('what was read before its source closed is there, also from a source that can be written to', async () => {
+  const source = new Duplex({
+    read() {
+      this.push('a fox');
+      this.push(null);
+    },
+  });
+  const reader = readWithFaults(source);
+  await once(source, 'end');
+  source.destroy();
+  await once(source, 'close');
+  expect(await text(reader)).toBe('a fox');
 });
 
 test('a source that fails before anybody listens does not end the process', async () => {

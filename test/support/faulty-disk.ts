@@ -8,10 +8,16 @@ type Call = (...args: never[]) => Promise<unknown>;
 class FaultyDisk {
   private readonly faults: { call: keyof Disk; code: string; isAt: (path: string) => boolean }[] = [];
   private readonly opened = new Set<{ path: string }>();
+  private isNextListBackwards = false;
 
   /** The next such call fails, for a path that the test names if it names one. */
   failNext(call: keyof Disk, code: string, isAt: (path: string) => boolean = () => true): void {
     this.faults.push({ call, code, isAt });
+  }
+
+  /** The next folder that is read lists its entries from the last to the first: not all systems sort them. */
+  listNextBackwards(): void {
+    this.isNextListBackwards = true;
   }
 
   /** What was opened and is not closed. */
@@ -43,6 +49,10 @@ class FaultyDisk {
         throw Object.assign(new Error(`${code}: ${name} '${path}'`), { code });
       }
       const result = await original(...args);
+      if (name === 'readdir' && Array.isArray(result) && this.isNextListBackwards) {
+        this.isNextListBackwards = false;
+        return result.reverse();
+      }
       // Handles emit events, which their type does not say.
       if (name === 'open') this.watch(result as EventEmitter, path);
       return result;
