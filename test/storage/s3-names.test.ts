@@ -37,4 +37,5 @@ it('a link is made without a call', async () => {
   expect(await storage.link?.('fox.mp4', VALIDITY)).toContain(link);
   expect(await storage.linkTo?.('s3://videos/jobs/fox.mp4', VALIDITY)).toContain(link);
   expect(await storage.linkTo?.('s3://videos/others/fox.mp4', VALIDITY)).toBeUndefined();
+  expect(await storageWith().linkTo?.('s3://videos/', VALIDITY)).toBeUndefined();
 });
