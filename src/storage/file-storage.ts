@@ -58,7 +58,7 @@ export function createFileStorage(folder: string): VideoStorage {
       runProbe({ location: root, limitMs, fixFor: fixForFolder }, async () => {
         const key = newProbeKey();
         // An error of the write says more than one of the removal.
-        const remove = () => rm(pathOf(key), { force: true }).catch(() => undefined);
+        const remove = () => rm(pathOf(key)).catch(() => undefined);
         await writeAndRead(storage, key).finally(remove);
       }),
 
@@ -127,7 +127,7 @@ async function replaceFile(path: string, temporaryName: string, content: string 
       throw new StorageFault('the write took too long');
     await rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await rm(temporary).catch(() => undefined);
     throw error;
   }
   await syncFolder(folder);
@@ -162,7 +162,6 @@ async function readFileAt(path: string, range?: ByteRange): Promise<Readable | u
 
 /** A uri comes from a history, which others may write: it names a file of this folder or none. */
 function pathOfUri(root: string, uri: string): string | undefined {
-  if (!uri.startsWith('file:')) return undefined;
   try {
     const path = fileURLToPath(uri);
     return pathInside(root, relative(root, path)) === path ? path : undefined;
@@ -180,8 +179,9 @@ function unlessMissing(error: unknown): undefined {
 async function openIfFile(path: string): Promise<{ file: FileHandle; bytes: number } | undefined> {
   // Without O_NONBLOCK, opening a FIFO waits for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(unlessMissing);
-  const found = await file?.stat();
-  if (file !== undefined && found?.isFile()) return { file, bytes: found.size };
-  await file?.close();
+  if (file === undefined) return undefined;
+  const found = await file.stat();
+  if (found.isFile()) return { file, bytes: found.size };
+  await file.close();
   return undefined;
 }

@@ -46,14 +46,14 @@ function isJpeg(bytes: Buffer): boolean {
 
 /** The header has the size of the file. */
 function isWebp(bytes: Buffer): boolean {
-  if (bytes.length < 20 || bytes.toString('latin1', 0, 4) !== 'RIFF') return false;
-  if (!/^WEBPVP8[ LX]$/.test(bytes.toString('latin1', 8, 16))) return false;
+  if (bytes.toString('latin1', 0, 4) !== 'RIFF') return false;
+  if (!/WEBPVP8[ LX]/.test(bytes.toString('latin1', 8, 16))) return false;
   const size = bytes.readUInt32LE(4);
   return size > 12 && size + 8 <= bytes.length;
 }
 
 function isGif(bytes: Buffer): boolean {
-  if (bytes.length < 14 || !/^GIF8[79]a$/.test(bytes.toString('latin1', 0, 6))) return false;
+  if (bytes.length < 14 || !/GIF8[79]a/.test(bytes.toString('latin1', 0, 6))) return false;
   const [width, height] = [bytes.readUInt16LE(6), bytes.readUInt16LE(8)];
   return width > 0 && height > 0 && bytes.lastIndexOf(GIF_END) > 12;
 }

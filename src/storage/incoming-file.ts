@@ -129,7 +129,7 @@ class IncomingFile implements IncomingVideo {
   private async remove(names: string[]): Promise<void> {
     for (const name of names) {
       // The sweeper removes what cannot be removed now.
-      await rm(join(this.own.folder, name), { force: true }).catch(() => undefined);
+      await rm(join(this.own.folder, name)).catch(() => undefined);
     }
   }
 

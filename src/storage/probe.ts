@@ -45,11 +45,8 @@ export async function runProbe(
   const timeout = sleep(limitMs ?? PROBE_LIMIT_MS, undefined, { signal: stop.signal }).then(() => {
     throw new StorageFault('no answer');
   });
-  const probing = probe();
-  // The one that loses the race may still reject, with nothing to catch it.
-  for (const outcome of [probing, timeout]) outcome.catch(() => undefined);
   try {
-    await Promise.race([probing, timeout]);
+    await Promise.race([probe(), timeout]);
   } catch (error) {
     const fault = storageFault(error);
     const { code } = fault;

@@ -127,7 +127,7 @@ export class S3Bucket {
       const command = new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key, Range });
       const found = await this.client.send(command);
       if (!(found.Body instanceof Readable)) throw new Error('S3 did not answer with a stream');
-      return { bytes: found.ContentLength ?? 0, content: found.Body };
+      return { bytes: found.ContentLength, content: found.Body };
     } catch (error) {
       if (error instanceof this.sdk.NoSuchKey) return undefined;
       throw error;

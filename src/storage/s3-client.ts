@@ -66,7 +66,7 @@ function secretsIn({ accessKeyId, secretAccessKey, sessionToken = '' }: S3Creden
   return {
     keys: given.filter((key) => key.length >= MIN_KEY_LENGTH),
     // A piece of an id gives no access.
-    wholeValues: [accessKeyId, ...given.filter((key) => key.length < MIN_KEY_LENGTH)],
+    wholeValues: [accessKeyId, ...given],
   };
 }
 

@@ -174,10 +174,9 @@ async function testConditions(bucket: S3Bucket, objectKey: string): Promise<bool
 
 /** Reads the object at a URI that an S3 storage has returned; undefined when there is none. */
 export async function readS3Uri(uri: string, connection: S3Connection): Promise<Readable | undefined> {
-  const [, name, key] = /^s3:\/\/([^/]+)\/(.+)$/s.exec(uri) ?? [];
-  if (name === undefined || key === undefined) {
-    throw new StorageFault(`${JSON.stringify(uri)} does not name an object in S3`);
-  }
+  const named = /^s3:\/\/([^/]+)\/(.+)/s.exec(uri);
+  if (named === null) throw new StorageFault(`${JSON.stringify(uri)} does not name an object in S3`);
+  const [, name = '', key = ''] = named;
   return readObject(openOnce(name, connection), key);
 }
 

@@ -4,13 +4,14 @@ import type { WholeVideo } from './storage';
 import { StorageFault } from './storage-fault';
 
 export interface StoredFile {
-  bytes: number;
+  /** Undefined when the server does not say it. */
+  bytes: number | undefined;
   content: Readable;
 }
 
 /** Whether the stored file is this video, byte for byte. */
 export async function isSameVideo(stored: StoredFile, whole: WholeVideo): Promise<boolean> {
-  if (stored.bytes !== whole.bytes) {
+  if (stored.bytes !== undefined && stored.bytes !== whole.bytes) {
     stored.content.destroy();
     return false;
   }

@@ -18,10 +18,7 @@ export async function inTime<T>(work: () => Promise<T>): Promise<T> {
     const giveUp = () => reject(new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`));
     timer = setTimeout(giveUp, RECORD_IO_MS);
   });
-  const working = asStorageFault(work);
-  // A failure after the timeout must not become an unhandled rejection.
-  working.catch(() => undefined);
-  return Promise.race([working, late]).finally(() => clearTimeout(timer));
+  return Promise.race([asStorageFault(work), late]).finally(() => clearTimeout(timer));
 }
 
 /** Cuts a file that is too large, so that its reader finds it incomplete. */

@@ -249,8 +249,9 @@ test.each<[string, (string | undefined)[], string]>([
   ['loses what it stores', [undefined, undefined], 'just stored'],
   ['returns another file', [undefined, 'y'], 'just stored'],
 ])('a storage that %s is not usable', async (_what, answers, problem) => {
+  const left = [...answers];
   const read: VideoStorage['read'] = async () => {
-    const answer = answers.shift();
+    const answer = left.shift();
     return answer === undefined ? undefined : Readable.from([answer]);
   };
   await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow(problem);

@@ -89,3 +89,19 @@ it('a listing is read again when it must be fresh, or after it was forgotten', a
   listings.forget(join(root, 'a'));
   expect(await list(false)).toEqual(['1.part', '2.part']);
 });
+
+it('a listing is read again after ten seconds', async () => {
+  const listings = new FolderListings(() => true);
+  const list = () => listings.list(root, { isFresh: false });
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);
+  try {
+    expect(await list()).toEqual([]);
+    await writeFile(join(root, 'a'), '');
+    clock.mockReturnValue(10_999);
+    expect(await list()).toEqual([]);
+    clock.mockReturnValue(11_000);
+    expect(await list()).toEqual(['a']);
+  } finally {
+    clock.mockRestore();
+  }
+});

@@ -68,7 +68,10 @@ it('a file that somebody else has just removed counts as removed', async () => {
   expect(await errorFrom(denied, async (storage) => storage.removeKey?.('a'))).toBeInstanceOf(StorageFault);
 });
 
-it('a write that the server never answers ends by itself', async () => {
+/** What becomes of work that a server never answers, when the time limit of a call is over. */
+async function afterItsLimit(
+  work: (storage: VideoStorage) => Promise<unknown> | undefined,
+): Promise<unknown> {
   const limit = new AbortController();
   const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
   const server = createServer();
@@ -77,18 +80,26 @@ it('a write that the server never answers ends by itself', async () => {
   await once(server, 'listening');
   try {
     const asked = once(server, 'request');
-    const writing = storageAt(port)
-      .write('a', 'b', 'text/plain')
-      .catch((error: unknown) => error);
+    const working = work(storageAt(port))?.catch((error: unknown) => error);
     await asked;
     expect(timeout.mock.calls).toEqual([[60_000]]);
     limit.abort();
-    expect(await writing).toBeInstanceOf(StorageFault);
+    return await working;
   } finally {
     timeout.mockRestore();
     server.closeAllConnections();
     server.close();
   }
+}
+
+it('a write that the server never answers ends by itself', async () => {
+  const fault = await afterItsLimit((storage) => storage.write('a', 'b', 'text/plain'));
+  expect(fault).toBeInstanceOf(StorageFault);
+});
+
+it('a removal that the server never answers ends by itself too', async () => {
+  const fault = await afterItsLimit((storage) => storage.removeKey?.('a'));
+  expect(fault).toBeInstanceOf(StorageFault);
 });
 
 describe.each(Object.entries(WORK))('the error of an S3 server to a %s', (_name, work) => {

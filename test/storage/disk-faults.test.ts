@@ -1,0 +1,348 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
+import { inFolder, removeIfEmpty } from '../../src/storage/folders';
+import { moveIfFree, newPartName, partMark } from '../../src/storage/part-files';
+import { disk } from '../support/faulty-disk';
+import { feed, feedSome, inChunks, MP4, store, VIDEO, wholeOf } from './storage-contract';
+
+jest.mock('node:fs/promises', () =>
+  jest
+    .requireActual<typeof import('../support/faulty-disk')>('../support/faulty-disk')
+    .disk.over(jest.requireActual('node:fs/promises')),
+);
+
+let folder: string;
+let storage: VideoStorage;
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'videogen-faults-')), 'videos');
+  mkdirSync(folder);
+  storage = createFileStorage(folder);
+});
+afterEach(() => {
+  rmSync(dirname(folder), { recursive: true });
+  expect(disk.end()).toEqual([]);
+});
+
+const FOX = VIDEO.subarray(0, 200_000);
+const SMALL = VIDEO.subarray(0, 1_000);
+const inStorage = (name: string) => join(folder, name);
+const namesThere = () => readdirSync(folder, { recursive: true }).sort();
+const uriOf = async (key: string, bytes: Buffer) => (await store(storage, key, bytes)).uri;
+const isAt = (name: string) => (path: string) => path === inStorage(name);
+
+describe('no file stays open', () => {
+  afterEach(() => expect(disk.openFiles()).toEqual([]));
+
+  it('after it is written, or could not be', async () => {
+    await storage.write('note.txt', 'a fox', 'text/plain');
+    disk.failNext('rename', 'EIO');
+    await expect(storage.write('note.txt', 'an owl', 'text/plain')).rejects.toThrow('EIO');
+    expect(namesThere()).toEqual(['note.txt']);
+  });
+
+  it.each([
+    ['small', SMALL],
+    ['large', FOX],
+  ])('after it is read, whole or in part, or only opened: %s', async (_, bytes) => {
+    const uri = await uriOf('fox.mp4', bytes);
+    const whole = await storage.read('fox.mp4');
+    expect(whole && (await buffer(whole)).equals(bytes)).toBe(true);
+    const part = await storage.open?.(uri, { start: 2, end: 5 });
+    expect(part && (await buffer(part))).toEqual(bytes.subarray(2, 6));
+    const unread = await storage.read('fox.mp4');
+    const closed = new Promise((resolve) => unread?.once('close', resolve));
+    unread?.destroy();
+    await closed;
+    await untilClosed();
+  });
+
+  it('that is no file', async () => {
+    mkdirSync(inStorage('fox.mp4'));
+    expect(await storage.read('fox.mp4')).toBeUndefined();
+  });
+
+  it.each<[string, (incoming: Awaited<ReturnType<VideoStorage['receive']>>) => Promise<unknown>]>([
+    ['published', (incoming) => incoming.publish(wholeOf(FOX))],
+    ['discarded', (incoming) => incoming.discard()],
+    ['left for another attempt', async (incoming) => incoming.part?.leave()],
+    ['set aside', async (incoming) => incoming.setAside?.('bad/fox.mp4')],
+  ])('of a video that is %s', async (_, end) => {
+    const incoming = await storage.receive('fox.mp4', MP4);
+    await feed(incoming, inChunks(FOX, 50_000));
+    await end(incoming);
+  });
+
+  it('of a video that was there', async () => {
+    for (const wasThere of [undefined, true])
+      expect((await store(storage, 'fox.mp4', FOX)).wasThere).toBe(wasThere);
+    const other = Buffer.concat([FOX, SMALL]);
+    await expect(store(storage, 'fox.mp4', other)).rejects.toThrow('is taken by another file');
+    await untilClosed();
+  });
+});
+
+/** A stream that is destroyed closes its file a moment later. */
+async function untilClosed(): Promise<void> {
+  while (disk.openFiles().length > 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('a folder', () => {
+  it('that somebody removes again and again is made three times, and then its error is told', async () => {
+    let attempts = 0;
+    const opening = inFolder(inStorage('a'), async () => {
+      attempts += 1;
+      rmSync(inStorage('a'), { recursive: true });
+      throw Object.assign(new Error('ENOENT: gone'), { code: 'ENOENT' });
+    });
+    await expect(opening).rejects.toThrow('ENOENT: gone');
+    expect(attempts).toBe(3);
+  });
+
+  it('whose file cannot be opened for another reason is not tried again, new or known', async () => {
+    let attempts = 0;
+    const open = () =>
+      inFolder(inStorage('a'), async () => {
+        attempts += 1;
+        throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+      });
+    await expect(open()).rejects.toThrow('EIO');
+    await expect(open()).rejects.toThrow('EIO');
+    expect(attempts).toBe(2);
+  });
+
+  it('that is gone already does not keep those above it, and the root stays', async () => {
+    mkdirSync(inStorage('a'));
+    await removeIfEmpty(inStorage('a/b'), folder);
+    expect(namesThere()).toEqual([]);
+    expect(existsSync(folder)).toBe(true);
+  });
+
+  it('that is in use or of another user stays, and a broken disk is told', async () => {
+    for (const code of ['EBUSY', 'EACCES', 'EPERM', 'EEXIST']) {
+      await storage.write('a/note.txt', 'x', 'text/plain');
+      disk.failNext('rmdir', code);
+      await storage.removeKey?.('a/note.txt');
+      expect(namesThere()).toEqual(['a']);
+    }
+    disk.failNext('rmdir', 'EIO');
+    await expect(storage.removeKey?.('a/note.txt')).rejects.toThrow(StorageFault);
+  });
+
+  it('that cannot be synced still keeps its files', async () => {
+    disk.failNext('open', 'EACCES', (path) => path === folder);
+    await storage.write('note.txt', 'x', 'text/plain');
+    expect(namesThere()).toEqual(['note.txt']);
+  });
+});
+
+describe('a file that is removed', () => {
+  it('takes its sidecar along', async () => {
+    const uri = await uriOf('a/fox.mp4', SMALL);
+    await storage.write('a/fox.mp4.json', '{}', 'application/json');
+    await storage.write('a/owl.mp4.json', '{}', 'application/json');
+    await storage.remove?.(uri);
+    await storage.remove?.(uri);
+    expect(namesThere()).toEqual(['a', 'a/owl.mp4.json']);
+  });
+
+  it('is none outside the folder', async () => {
+    writeFileSync(join(folder, '../fox.mp4'), 'x');
+    for (const uri of [`file://${folder}/../fox.mp4`, 's3://videos/fox.mp4', 'file:///%00'])
+      await storage.remove?.(uri);
+    expect(existsSync(join(folder, '../fox.mp4'))).toBe(true);
+    expect(await storage.open?.(`file://${folder}/../fox.mp4`)).toBeUndefined();
+  });
+
+  it('and cannot be is a fault', async () => {
+    const uri = await uriOf('fox.mp4', SMALL);
+    disk.failNext('rm', 'EACCES');
+    await expect(storage.remove?.(uri)).rejects.toThrow(StorageFault);
+    disk.failNext('rm', 'EACCES');
+    await expect(storage.removeKey?.('fox.mp4')).rejects.toThrow(StorageFault);
+  });
+});
+
+describe('a sweep', () => {
+  const HOUR_MS = 3_600_000;
+  const leaveOldPart = (...path: string[]) => {
+    const part = join(folder, ...path, newPartName(partMark('fox.mp4', 'job-1')));
+    mkdirSync(dirname(part), { recursive: true });
+    writeFileSync(part, '');
+    utimesSync(part, new Date(0), new Date(0));
+    return part;
+  };
+
+  it.each(['EACCES', 'EPERM'])(
+    'leaves a folder of another user (%s), and sweeps the others',
+    async (code) => {
+      const parts = ['a', 'b'].map((name) => leaveOldPart(name));
+      disk.failNext('readdir', code, isAt('a'));
+      expect(await storage.sweep?.(HOUR_MS)).toBe(1);
+      expect(parts.map((part) => existsSync(part))).toEqual([true, false]);
+    },
+  );
+
+  it('is a fault on a broken disk', async () => {
+    leaveOldPart('a');
+    disk.failNext('readdir', 'EIO', isAt('a'));
+    await expect(storage.sweep?.(HOUR_MS)).rejects.toThrow(StorageFault);
+    disk.failNext('stat', 'EIO');
+    await expect(storage.sweep?.(HOUR_MS)).rejects.toThrow(StorageFault);
+  });
+
+  it('counts neither a folder nor a part that is removed meanwhile', async () => {
+    for (const name of ['a', 'b', 'c']) leaveOldPart(name);
+    disk.failNext('readdir', 'ENOENT', isAt('a'));
+    disk.failNext('stat', 'ENOENT', (path) => path.startsWith(inStorage('b')));
+    expect(await storage.sweep?.(HOUR_MS)).toBe(1);
+  });
+
+  it('of a storage without a folder yet removes nothing', async () => {
+    expect(await createFileStorage(inStorage('none')).sweep?.(HOUR_MS)).toBe(0);
+    expect(await createFileStorage(inStorage('none')).removeParts?.('fox.mp4', 'job-1')).toBe(0);
+  });
+});
+
+describe('a list', () => {
+  const keys = async () => {
+    const found: string[] = [];
+    for await (const { key } of storage.list?.('') ?? []) found.push(key);
+    return found;
+  };
+  beforeEach(() => {
+    mkdirSync(inStorage('b'));
+    for (const name of ['c.txt', 'e.txt', 'a.txt', 'd.txt', 'b/x.txt']) writeFileSync(inStorage(name), '');
+  });
+
+  it('has folders and files in the order of their names, whatever the system says', async () => {
+    disk.listNextBackwards();
+    expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt', 'd.txt', 'e.txt']);
+  });
+
+  it('skips what is removed meanwhile', async () => {
+    disk.failNext('stat', 'ENOENT', isAt('a.txt'));
+    disk.failNext('readdir', 'ENOTDIR', isAt('b/'));
+    expect(await keys()).toEqual(['c.txt', 'd.txt', 'e.txt']);
+  });
+
+  it.each([
+    ['readdir', 'b/'],
+    ['stat', 'a.txt'],
+  ] as const)('is a fault when %s fails', async (call, name) => {
+    disk.failNext(call, 'EIO', isAt(name));
+    await expect(keys()).rejects.toThrow(StorageFault);
+  });
+});
+
+describe('a part that gets its name', () => {
+  const move = (...codes: string[]) =>
+    moveIfFree(inStorage('part'), inStorage('fox.mp4'), async () => {
+      for (const code of codes) throw Object.assign(new Error(code), { code });
+      writeFileSync(inStorage('fox.mp4'), 'x');
+    });
+  beforeEach(() => writeFileSync(inStorage('part'), 'x'));
+
+  it('may have lost its old one to a later attempt', async () => {
+    rmSync(inStorage('part'));
+    await move();
+    expect(namesThere()).toEqual(['fox.mp4']);
+  });
+
+  it('and keeps its old one is told', async () => {
+    disk.failNext('unlink', 'EIO');
+    await expect(move()).rejects.toMatchObject({ code: 'EIO' });
+  });
+
+  it('is not renamed, without hard links, when it is unknown whether the name is free', async () => {
+    disk.failNext('lstat', 'EIO');
+    await expect(move('EPERM')).rejects.toMatchObject({ code: 'EIO' });
+    expect(namesThere()).toEqual(['part']);
+  });
+});
+
+describe('a video', () => {
+  it('is not published when its bytes cannot be stored, and nothing is left', async () => {
+    const incoming = await storage.receive('fox.mp4', MP4);
+    await feed(incoming, Readable.from([FOX]));
+    disk.failNext('link', 'EIO');
+    await expect(incoming.publish(wholeOf(FOX))).rejects.toThrow('EIO');
+    expect(namesThere()).toEqual([]);
+  });
+
+  it('is published although a part of an earlier attempt cannot be removed', async () => {
+    const killed = await storage.receive('fox.mp4', MP4);
+    await feedSome(killed, SMALL);
+    await killed.part?.leave();
+    const next = await storage.receive('fox.mp4', { ...MP4, isRetry: true });
+    await feed(next, Readable.from([FOX]));
+    disk.failNext('rm', 'EACCES');
+    expect(await next.publish(wholeOf(FOX))).not.toHaveProperty('wasThere');
+    expect(namesThere()).toEqual([killed.part?.name, 'fox.mp4']);
+  });
+
+  it('does not replace a folder, whatever its size', async () => {
+    mkdirSync(inStorage('fox.mp4'));
+    const video = VIDEO.subarray(0, statSync(inStorage('fox.mp4')).size);
+    await expect(store(storage, 'fox.mp4', video)).rejects.toThrow('is taken by another file');
+  });
+
+  it('says since when it is there, unless the disk fails', async () => {
+    await storage.write('a', 'a file', 'text/plain');
+    mkdirSync(inStorage('b'));
+    expect(await storage.storedAt?.('a/fox.mp4')).toBeUndefined();
+    expect(await storage.storedAt?.('b')).toBeUndefined();
+    disk.failNext('stat', 'EIO');
+    await expect(storage.storedAt?.('a')).rejects.toThrow(StorageFault);
+  });
+});
+
+it('a probe tells the error of the write, whatever the removal says', async () => {
+  disk.failNext('rename', 'ENOSPC');
+  await expect(storage.probe?.()).rejects.toThrow('ENOSPC');
+  disk.failNext('rm', 'EACCES', (path) => path.includes('probe'));
+  await storage.probe?.();
+});
+
+it('a write is not late because its process has run for long', async () => {
+  const { now } = performance;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 1e9);
+  await storage.write('note.txt', 'a fox', 'text/plain').finally(() => clock.mockRestore());
+});
+
+it('a retry removes what a worker left that was killed a moment ago, and so does who removes parts', async () => {
+  const leave = () => writeFileSync(inStorage(newPartName(partMark('fox.mp4', MP4.owner))), 'x');
+  await (await storage.receive('fox.mp4', MP4)).discard();
+  leave();
+  await (await storage.receive('fox.mp4', { ...MP4, isRetry: true })).discard();
+  expect(namesThere()).toEqual([]);
+  leave();
+  expect(await storage.removeParts?.('fox.mp4', MP4.owner)).toBe(1);
+  expect(namesThere()).toEqual([]);
+});
+
+it('a large file comes in pieces', async () => {
+  await store(storage, 'fox.mp4', FOX);
+  for await (const chunk of (await storage.read('fox.mp4')) ?? [])
+    expect(chunk.length).toBeLessThan(FOX.length);
+});
+
+it('a small file can be read a few bytes at a time', async () => {
+  await storage.write('note.txt', 'a fox', 'text/plain');
+  const reader = await storage.read('note.txt');
+  await new Promise((resolve) => reader?.once('readable', resolve));
+  expect(String(reader?.read(2))).toBe('a ');
+  expect(String(reader?.read())).toBe('fox');
+});

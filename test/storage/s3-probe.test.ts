@@ -1,0 +1,113 @@
+import { StorageUnusable } from '../../src/storage';
+import { failureOf } from '../support/world';
+import { type S3Answer, type ScriptedS3, s3Error, startScriptedS3 } from './scripted-s3';
+import { MP4 } from './storage-contract';
+
+let server: ScriptedS3;
+afterEach(() => server.stop());
+
+const aborts = () => server.calls.filter((call) => /^DELETE .*uploadId=/.test(call));
+
+describe('a probe', () => {
+  /** A bucket in memory that honours If-None-Match for puts, or not. */
+  const bucket = ({ isHonest = true, refusesFree = false, losesAnswers = false } = {}) => {
+    const objects = new Map<string, string>();
+    return (call: string): S3Answer => {
+      const [method = '', path = '', query = ''] = call.split(/[ ?]/);
+      if (query.includes('uploads')) {
+        return {
+          body: '<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>',
+        };
+      }
+      if (query.includes('partNumber')) return { headers: { etag: '"e"' } };
+      if (method === 'POST') {
+        return isHonest
+          ? s3Error(412, 'PreconditionFailed')
+          : { body: '<CompleteMultipartUploadResult><ETag>"e"</ETag></CompleteMultipartUploadResult>' };
+      }
+      if (method === 'GET') {
+        const body = objects.get(path);
+        return body === undefined ? s3Error(404, 'NoSuchKey') : { body };
+      }
+      if (method === 'DELETE') {
+        if (!query.includes('uploadId')) objects.delete(path);
+        return { status: 204 };
+      }
+      const isConditional = server.headersOf(call)['if-none-match'] === '*';
+      if (isConditional && refusesFree) return s3Error(412, 'PreconditionFailed');
+      if (isConditional && isHonest && objects.has(path)) return s3Error(412, 'PreconditionFailed');
+      objects.set(path, path.split('/').at(-1) ?? '');
+      // The SDK repeats a call whose answer is lost, and gets the answer to the second one.
+      return isConditional && losesAnswers ? s3Error(412, 'PreconditionFailed') : {};
+    };
+  };
+  const puts = () => server.calls.filter((call) => call.startsWith('PUT ')).length;
+
+  it('accepts an honest server, leaves nothing, and asks only once whether it is honest', async () => {
+    server = await startScriptedS3(bucket());
+    await server.storage({ prefix: 'jobs' }).probe?.();
+    // A file, the same key twice, and a part.
+    expect(puts()).toBe(4);
+    expect(aborts()).toEqual([
+      expect.stringMatching(/^DELETE \/videos\/jobs\/\.videogen-probe-.*uploadId=7/),
+    ]);
+    const removed = server.calls.filter((call) => /^DELETE /.test(call) && !call.includes('uploadId'));
+    expect(new Set(removed).size).toBe(2);
+    await server.storage({ prefix: 'jobs' }).probe?.();
+    expect(puts()).toBe(5);
+  });
+
+  it('asks no question about conditions that are turned off', async () => {
+    server = await startScriptedS3(bucket({ isHonest: false }));
+    await server.storage({ conditionalPuts: false }).probe?.();
+    expect(puts()).toBe(1);
+  });
+
+  it('refuses a server that replaces objects, each time anew, and names the bucket without a prefix', async () => {
+    server = await startScriptedS3(bucket({ isHonest: false }));
+    for (const expected of [3, 6]) {
+      const failure = await failureOf(server.storage().probe?.() ?? Promise.resolve());
+      expect(failure).toBeInstanceOf(StorageUnusable);
+      expect(String(failure)).toMatch(
+        /The storage s3:\/\/videos at http:\S+ cannot be used: the server ignores If-None-Match/,
+      );
+      expect(puts()).toBe(expected);
+    }
+    await expect(server.storage().receive('fox.mp4', MP4)).rejects.toThrow('ignores If-None-Match');
+  });
+
+  it('accepts an honest server whose first answer is lost', async () => {
+    server = await startScriptedS3(bucket({ losesAnswers: true }));
+    await server.storage().probe?.();
+  });
+
+  it('tells what a server says that refuses conditional puts for another reason', async () => {
+    const answerTo = bucket();
+    server = await startScriptedS3((call) =>
+      server.headersOf(call)['if-none-match'] === '*' ? s3Error(403, 'AccessDenied') : answerTo(call),
+    );
+    await expect(server.storage().probe?.()).rejects.toThrow('AccessDenied');
+  });
+
+  it('names no address that the settings do not have', async () => {
+    server = await startScriptedS3(() => s3Error(403, 'AccessDenied'));
+    const before = process.env.AWS_ENDPOINT_URL_S3;
+    process.env.AWS_ENDPOINT_URL_S3 = server.endpoint;
+    try {
+      const probing = server.storage({ endpoint: undefined, prefix: 'jobs' }).probe?.();
+      await expect(probing).rejects.toThrow(/^The storage s3:\/\/videos\/jobs cannot be used: AccessDenied/);
+    } finally {
+      if (before === undefined) delete process.env.AWS_ENDPOINT_URL_S3;
+      else process.env.AWS_ENDPOINT_URL_S3 = before;
+    }
+  });
+
+  it('refuses a server that refuses a free key', async () => {
+    server = await startScriptedS3(bucket({ refusesFree: true }));
+    await expect(server.storage().probe?.()).rejects.toThrow(
+      'the server refuses a put with If-None-Match although the key is free',
+    );
+    // Not known to ignore conditions, it may still get videos.
+    await (await server.storage().receive('fox.mp4', MP4)).discard();
+  });
+});
