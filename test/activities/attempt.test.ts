@@ -55,7 +55,9 @@ test('a job has the name of its item, or of its workflow, or of its activity', a
   const workflowExecution = { workflowId: 'foxes', runId: 'run' };
   expect(await nameOf('fox', { workflowExecution })).toBe('fox');
   expect(await nameOf(undefined, { workflowExecution })).toBe('foxes');
-  expect(await nameOf(undefined, { workflowExecution: undefined, inWorkflow: false, activityId: 'alone' })).toBe('alone');
+  expect(
+    await nameOf(undefined, { workflowExecution: undefined, inWorkflow: false, activityId: 'alone' }),
+  ).toBe('alone');
 });
 
 describe('while it works, an activity', () => {
