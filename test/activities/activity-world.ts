@@ -122,8 +122,18 @@ export function startAttempt<I, T>(
 
 /** A client with these answers. The SDK runs an activity inside of `withAbortSignal`. */
 function answering(answers: object): Client {
-  const client = { withAbortSignal: (_signal: AbortSignal, run: () => unknown) => run(), ...answers };
+  const client = {
+    withAbortSignal: (_signal: AbortSignal, run: () => unknown) => run(),
+    withDeadline: beforeDeadline,
+    ...answers,
+  };
   return client as object as Client;
+}
+
+/** As a client does: a call whose deadline is over is not made. */
+export async function beforeDeadline<T>(untilMs: number, call: () => Promise<T>): Promise<T> {
+  if (untilMs <= Date.now()) throw new Error('the deadline is over');
+  return call();
 }
 
 /** More attempts than any failure is limited to. */

@@ -33,7 +33,6 @@ describe('what the video will cost', () => {
       signal: (...said: unknown[]) => signal(workflowId, runId, ...said),
     });
     const client = {
-      withDeadline: (_untilMs: number, call: () => Promise<unknown>) => call(),
       workflow: { getHandle },
     };
     const workflowExecution = { workflowId: 'fox', runId: 'run-1' };

@@ -1,6 +1,6 @@
 import { callWithinLimits } from '../../activities/rate-limited-call';
 import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../../src/service';
-import { failureOf, startAttempt } from './activity-world';
+import { beforeDeadline, failureOf, startAttempt } from './activity-world';
 
 /** A rate limiter that answers with these permits and notes what it is told. */
 function limiterWith(...permits: ('granted' | number)[]) {
@@ -22,7 +22,7 @@ function limiterWith(...permits: ('granted' | number)[]) {
 /** A connection to a server that skips time, which says this time or fails. */
 const skipping = (time: object | Error | undefined) => ({
   connection: {
-    withDeadline: (_untilMs: number, call: () => Promise<unknown>) => call(),
+    withDeadline: beforeDeadline,
     testService: {
       getCurrentTime: async () => {
         if (time instanceof Error) throw time;
@@ -68,7 +68,10 @@ test.each<[string, unknown, CallOutcome]>([
 
 test('without a permit nothing is called, and the failure says when to come back', async () => {
   const { limiter, told } = limiterWith(7_000);
-  const { failure, details } = await failureOf(call(limiter, throwing(new Error('was called'))));
+  const reported: unknown[] = [];
+  const paused = call(limiter, throwing(new Error('was called')), undefined, reported);
+  const { failure, details } = await failureOf(paused);
+  expect(JSON.stringify(reported)).not.toContain('clock');
   expect([failure.type, details.retryAfter]).toEqual(['RateLimited', 7]);
   expect(details.message).toContain('nothing was sent');
   expect(told).toEqual(['poll']);
@@ -116,11 +119,12 @@ describe('at a server that skips time', () => {
   });
 });
 
-test.each([{ connection: {} }, { connection: { testService: undefined } }])(
+test.each([{}, { testService: undefined }])(
   'any other server is not asked for its time (%j)',
-  async (client) => {
+  async (more) => {
     const { limiter, told } = limiterWith(7_000);
-    await failureOf(call(limiter, async () => 'answer', client));
+    const connection = { withDeadline: async () => void told.push('asked'), ...more };
+    await failureOf(call(limiter, async () => 'answer', { connection }));
     expect(told).toEqual(['poll']);
   },
 );

@@ -38,12 +38,17 @@ const scheduled = (eventId: number, activityId = '1', name = 'submitVideo'): Eve
   eventId: eventId as never,
   activityTaskScheduledEventAttributes: { activityId, activityType: { name } },
 });
-const failed = (scheduledEventId: number, type: string): Event => ({
+const failedBy = (
+  scheduledEventId: number,
+  failure: temporal.api.failure.v1.IFailure | undefined,
+): Event => ({
   activityTaskFailedEventAttributes: {
     scheduledEventId: scheduledEventId as never,
-    failure: { applicationFailureInfo: { type } },
+    ...(failure && { failure }),
   },
 });
+const failed = (scheduledEventId: number, type: string) =>
+  failedBy(scheduledEventId, { applicationFailureInfo: { type } });
 const completed = (scheduledEventId: number, result: unknown): Event => ({
   activityTaskCompletedEventAttributes: {
     scheduledEventId: scheduledEventId as never,
@@ -91,6 +96,8 @@ describe('a job that was reset', () => {
     ['was refused for certain', [scheduled(5), failed(5, 'videogen.InvalidRequest')], NOTHING],
     ['lost its submit', [scheduled(5), failed(5, 'videogen.SubmitUnconfirmed')], IN_PROGRESS],
     ['failed in a way of its host', [scheduled(5), failed(5, 'InvalidRequest')], IN_PROGRESS],
+    ['failed without saying how', [scheduled(5), failedBy(5, undefined)], IN_PROGRESS],
+    ['failed in a way of the server', [scheduled(5), failedBy(5, { serverFailureInfo: {} })], IN_PROGRESS],
     ['ended during the submit', [scheduled(5)], IN_PROGRESS],
     [
       'was refused at first, and ended during a second submit',
@@ -243,7 +250,11 @@ describe('what Temporal has of the runs', () => {
       workflow: {
         getHandle: (workflowId: string, runId: string) => ({
           fetchHistory: async () => ({ events: read(workflowId, runId).events }),
-          describe: async () => ({ memo: read(workflowId, runId).memo }),
+          describe: async () => {
+            const { memo } = read(workflowId, runId);
+            if (memo instanceof Error) throw memo;
+            return { memo };
+          },
         }),
       },
     };
@@ -288,6 +299,11 @@ describe('what Temporal has of the runs', () => {
     ['the server', grpcError(NOT_FOUND)],
   ])('may be nothing, as %s says: then a task may exist', async (_what, error) => {
     expect((await readRuns({ own, before: error })).lostSubmit).toContain('no longer has run before');
+  });
+
+  test('may be deleted between two questions', async () => {
+    const before = { events: [scheduled(5)], memo: deleted as object as Record<string, unknown> };
+    expect(await readRuns({ own, before })).toEqual(IN_PROGRESS);
   });
 
   test('is unknown while Temporal cannot be reached, and the submit waits', async () => {

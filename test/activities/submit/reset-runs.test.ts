@@ -43,7 +43,6 @@ function temporalWith({ service, memo }: EarlierRun, signals: unknown[] = []) {
   return {
     options: { loadedDataConverter: { payloadConverter: defaultPayloadConverter, payloadCodecs: [] } },
     connection: {},
-    withDeadline: (_untilMs: number, call: () => Promise<unknown>) => call(),
     workflow: {
       getHandle: (_workflowId: string, runId: string) => ({
         fetchHistory: async () => ({ events: histories[runId] }),

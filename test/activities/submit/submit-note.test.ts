@@ -118,7 +118,6 @@ function temporalWith(pendingActivities: Pending[] | undefined) {
       loadedDataConverter: { payloadConverter: defaultPayloadConverter, payloadCodecs: [] },
     },
     connection: {},
-    withDeadline: (_untilMs: number, call: () => Promise<unknown>) => call(),
     workflowService: {
       describeWorkflowExecution: async (execution: unknown) => {
         asked.push(execution);
