@@ -21,7 +21,7 @@ async function failureOf(make: () => unknown, info = {}) {
 }
 
 const answered = (facts: ServiceFault['facts']) => new ServiceFault('answered', facts);
-const REFUSED_CONTENT = { stage: 'request', field: 'prompt' } as const;
+const REFUSED_CONTENT = { stage: 'prompt', field: 'prompt' } as const;
 
 describe('an error of a call becomes a failure', () => {
   test.each([

@@ -8,7 +8,14 @@ import { createFindTools } from '../../../activities/service-tools';
 import { lastFrameUrl } from '../../../src/contract/continue-from';
 import { LAST_FRAME_OWNER, parseImageReference } from '../../../src/contract/image-reference';
 import { WORKFLOW_TYPE } from '../../../src/contract/names';
-import { digestOfJob, type JobRecord, recordId, recordKey, writeRecord } from '../../../src/retention';
+import {
+  digestOfJob,
+  type JobRecord,
+  recordId,
+  recordKey,
+  type StoredRecord,
+  writeRecord,
+} from '../../../src/retention';
 import { ServiceDirectory } from '../../../src/service';
 import { createFileStorage, hasImage, type VideoStorage } from '../../../src/storage';
 import { PNG, sha256Of } from '../../support/images';
@@ -69,7 +76,13 @@ async function onRecord(...records: JobRecord[]): Promise<void> {
     await writeRecord(storage, key, { ...named, request, ...record });
   }
 }
-const STORED = { state: 'stored', taskId: 'task-1', key: 'fox.mp4', video: VIDEO, warnings: [] } as const;
+const STORED: StoredRecord = {
+  state: 'stored',
+  taskId: 'task-1',
+  key: 'fox.mp4',
+  video: VIDEO,
+  warnings: [],
+};
 
 describe('the job that another one continues from', () => {
   test('has its video and its last frame in its result', async () => {
