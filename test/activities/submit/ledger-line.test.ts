@@ -95,6 +95,32 @@ test('what is left of a failed update takes at most half of the next one, and no
   expect(new Set(later.flat().map(({ id }) => id)).size).toBe(2 * MOST_ENTRIES);
 });
 
+test('a paid task that could not be settled is settled with the next update, and never given back', async () => {
+  const ledger = new SlowLedger();
+  const line = new LedgerLine();
+  const lost = line.write(entry('paid', 'settle'), ledger.send);
+  await Promise.all([expect(lost).rejects.toThrow('gone'), ledger.answer(new Error('gone'))]);
+  const next = line.write(entry('b'), ledger.send);
+  await ledger.answer();
+  await next;
+  expect(ledger.ids.at(-1)).toEqual(['settle paid', 'reserve b']);
+});
+
+test('of a process that cannot reach Temporal for long, the last thousand entries are kept', async () => {
+  const line = new LedgerLine();
+  const down = () => Promise.reject(new Error('gone'));
+  const write = (send: () => Promise<never>) =>
+    Promise.allSettled(Array.from({ length: 1_201 }, (_, id) => line.write(entry(String(id)), send)));
+  await write(down);
+  const released: string[] = [];
+  const up = async (entries: LedgerEntry[]) => {
+    released.push(...entries.flatMap(({ kind, id }) => (kind === 'release' ? [id] : [])));
+    return entries.map(() => ({ ok: true as const }));
+  };
+  for (let update = 0; update < 20; update++) await line.write(entry('next'), up);
+  expect([released.length, released.at(-1)]).toEqual([1_000, '1200']);
+});
+
 test('an update that answers too little fails those whose answer is missing, and nobody is sent for nothing', async () => {
   const line = new LedgerLine();
   const send = async () => [{ ok: true as const }];
@@ -109,6 +135,7 @@ test('an update that answers too little fails those whose answer is missing, and
 describe('the ledger of a task queue', () => {
   interface Sent {
     workflowId: string;
+    args: unknown[];
     entries: LedgerEntry[];
     deadline: number;
   }
@@ -129,9 +156,12 @@ describe('the ledger of a task queue', () => {
           {
             args,
             startWorkflowOperation: { options },
-          }: { args: [LedgerEntry[]]; startWorkflowOperation: { options: { workflowId: string } } },
+          }: {
+            args: [LedgerEntry[]];
+            startWorkflowOperation: { options: { workflowId: string; args: unknown[] } };
+          },
         ) => {
-          sent.push({ workflowId: options.workflowId, entries: args[0], deadline });
+          sent.push({ workflowId: options.workflowId, args: options.args, entries: args[0], deadline });
           if (failures.length > 0) throw failures.shift();
           return args[0].map(() => ({ ok: true }));
         },
@@ -147,6 +177,8 @@ describe('the ledger of a task queue', () => {
     expect(await ledgersInTemporal(() => client).write('foxes', entry('a'))).toEqual({ ok: true });
     expect(sent.map(({ entries }) => entries)).toEqual([[entry('a')], [entry('a')]]);
     expect(sent[0]?.deadline).toBe(sent[1]?.deadline);
+    // A ledger that is started by the update has counted nothing yet.
+    expect(sent[0]?.args).toEqual([]);
   });
 
   test('is one for each queue, and one update has all that a queue writes at a time', async () => {

@@ -17,7 +17,7 @@ const usd = (amount: number) => ({ amount, currency: 'USD' });
 /** The tools for a service, at this price a second. */
 const toolsAt = (name: string | undefined, perSecond: number): TaskDescriptionDeps => ({
   ...(name !== undefined && { choice: { name } }),
-  service: { profile: { name: name ?? 'unnamed', prices: { currency: 'USD', table: [{ perSecond }] } } },
+  service: { profile: { name: 'Ark', prices: { currency: 'USD', table: [{ perSecond }] } } },
   learnedTimes: { usualTimesFor: () => ({}) },
 });
 const [unnamed, a, b] = [toolsAt(undefined, 1), toolsAt('a', 2), toolsAt('b', 3)];

@@ -28,6 +28,12 @@ describe('the next service', () => {
     ['is tried when the time of this one is over', true, 60_000, {}],
     ['is not tried before', false, 60_001, {}],
     ['is not tried by a job that has none', false, undefined, {}],
+    [
+      'is not tried by one that has none, after a final refusal',
+      false,
+      undefined,
+      { error: REFUSED, failure: INVALID },
+    ],
     ['is not tried while a task may exist', false, 0, { madeNoTask: false }],
     ['is not tried after a cancellation', false, 0, { failure: new CancelledFailure('cancelled') }],
     [
