@@ -3,17 +3,21 @@ import { createFailure } from '../../src/contract/video-failure';
 
 const sender = (defaultUrl?: string) => ({ defaultUrl, send: async () => ({ status: 204 }) });
 const RECEIVER = 'https://receiver.example/hook';
-const failing = (error: unknown) => async (): Promise<object> => {
+interface Result {
+  taskId?: string;
+  hasReceiver?: true;
+}
+const failing = (error: unknown) => async (): Promise<Result> => {
   throw error;
 };
 
 test.each([undefined, sender()])('a worker without a receiver changes nothing', async (none) => {
-  const activity = async () => ({});
+  const activity = async (): Promise<Result> => ({});
   expect(createSayReceiver(none)(activity)).toBe(activity);
 });
 
 test('a worker with a receiver says so in the result', async () => {
-  const activity = createSayReceiver(sender(RECEIVER))(async (taskId: string) => ({ taskId }));
+  const activity = createSayReceiver(sender(RECEIVER))(async (taskId: string): Promise<Result> => ({ taskId }));
   expect(await activity('task-1')).toEqual({ taskId: 'task-1', hasReceiver: true });
 });
 
