@@ -17,7 +17,9 @@ test.each([undefined, sender()])('a worker without a receiver changes nothing', 
 });
 
 test('a worker with a receiver says so in the result', async () => {
-  const activity = createSayReceiver(sender(RECEIVER))(async (taskId: string): Promise<Result> => ({ taskId }));
+  const activity = createSayReceiver(sender(RECEIVER))(
+    async (taskId: string): Promise<Result> => ({ taskId }),
+  );
   expect(await activity('task-1')).toEqual({ taskId: 'task-1', hasReceiver: true });
 });
 
