@@ -29,7 +29,6 @@ export function toFailure(
   call: AnsweredCall,
   { retryAs = call === 'resubmit' ? 'submit' : call, ...details }: FailureContext = {},
 ): unknown {
-  if (error instanceof ApplicationFailure) return error;
   for (const [fault, type] of FAILURE_OF_FAULT) {
     if (!(error instanceof fault)) continue;
     const isFinal = error instanceof StorageFault && error.isFinal;

@@ -8,6 +8,7 @@ import type { NamedJob } from '../attempt';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+type Events = NonNullable<History['events']>;
 type Payloads = Parameters<typeof decodeFirst>[1];
 
 /** Temporal's initiator of a continue-as-new; other initiators are workflow retries. */
@@ -64,21 +65,22 @@ export async function searchEarlierRuns(
       lost = { lostSubmit: `Temporal no longer has run ${run}, so it is unknown whether a request was sent` };
       continue;
     }
-    for (const before of runsBefore(history)) runs.add(before);
+    const events = history.events ?? [];
+    for (const before of runsBefore(events)) runs.add(before);
     if (own.includes(run)) continue;
-    const submits = submitsIn(history, activityId);
+    const submits = submitsIn(events, activityId);
     const { taskId, service } =
-      activityId === undefined ? taskInMemo(await kept.memoOf(run)) : await resultOf(submits, history, kept);
+      activityId === undefined ? taskInMemo(await kept.memoOf(run)) : await resultOf(submits, events, kept);
     if (typeof taskId === 'string') return { taskId, ...(service && { service }) };
-    const open = submitsWithoutEnd(history, submits);
+    const open = submitsWithoutEnd(events, submits);
     if (open.length > 0) {
-      const at = await serviceOf(open.at(-1), history, kept);
+      const at = await serviceOf(open.at(-1), events, kept);
       lost = {
         lostSubmit: `run ${run} ended while a request may have been in progress`,
         ...(at && { service: at }),
       };
     }
-    for (const after of runsAfter(history)) runs.add(after);
+    for (const after of runsAfter(events)) runs.add(after);
   }
   return lost;
 }
@@ -114,8 +116,8 @@ async function unlessDeleted<T>(call: () => Promise<T>): Promise<T | undefined> 
 }
 
 /** The runs that this run was reset from or retries. */
-function runsBefore({ events }: History): string[] {
-  return (events ?? []).flatMap((event) => {
+function runsBefore(events: Events): string[] {
+  return events.flatMap((event) => {
     const { continuedExecutionRunId, initiator } = event.workflowExecutionStartedEventAttributes ?? {};
     const retriedRunId = initiator === CONTINUED_BY_WORKFLOW ? undefined : continuedExecutionRunId;
     return nonEmpty(event.workflowTaskFailedEventAttributes?.baseRunId, retriedRunId);
@@ -123,8 +125,8 @@ function runsBefore({ events }: History): string[] {
 }
 
 /** The run that continued this one, before an operator reset this one. */
-function runsAfter({ events }: History): string[] {
-  return (events ?? []).flatMap((event) =>
+function runsAfter(events: Events): string[] {
+  return events.flatMap((event) =>
     nonEmpty(
       event.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId,
       event.workflowExecutionFailedEventAttributes?.newExecutionRunId,
@@ -139,8 +141,8 @@ function nonEmpty(...runIds: (string | null | undefined)[]): string[] {
 }
 
 /** The event ids of the submits of a job, or of one item of a batch. */
-function submitsIn({ events }: History, activityId: string | undefined): string[] {
-  return (events ?? [])
+function submitsIn(events: Events, activityId: string | undefined): string[] {
+  return events
     .filter(({ activityTaskScheduledEventAttributes: scheduled }) => {
       const isSubmit = scheduled?.activityType?.name === 'submitVideo';
       return isSubmit && (activityId === undefined || scheduled?.activityId === activityId);
@@ -149,8 +151,8 @@ function submitsIn({ events }: History, activityId: string | undefined): string[
 }
 
 /** The task that one of the submits returned. */
-async function resultOf(submits: string[], { events }: History, { decode }: KeptRuns): Promise<FoundTask> {
-  const completed = (events ?? [])
+async function resultOf(submits: string[], events: Events, { decode }: KeptRuns): Promise<FoundTask> {
+  const completed = events
     .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
     .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
   const { taskId, service }: Record<keyof FoundTask, unknown> = Object(
@@ -162,17 +164,17 @@ async function resultOf(submits: string[], { events }: History, { decode }: Kept
 /** The named service that a submit went to. */
 async function serviceOf(
   submit: string | undefined,
-  { events }: History,
+  events: Events,
   { decode }: KeptRuns,
 ): Promise<ServiceChoice | undefined> {
-  const scheduled = events?.find(({ eventId }) => String(eventId) === submit);
+  const scheduled = events.find(({ eventId }) => String(eventId) === submit);
   const input = scheduled?.activityTaskScheduledEventAttributes?.input;
   return readChoice(Object(input && (await decode(input))).service);
 }
 
 /** The submits that are not known to have made no task. */
-function submitsWithoutEnd({ events }: History, submits: string[]): string[] {
-  const refused = (events ?? []).flatMap(({ activityTaskFailedEventAttributes: failed }) => {
+function submitsWithoutEnd(events: Events, submits: string[]): string[] {
+  const refused = events.flatMap(({ activityTaskFailedEventAttributes: failed }) => {
     const type = fromTemporalType(failed?.failure?.applicationFailureInfo?.type);
     const madeNoTask = type !== undefined && !mayHaveMadeTask(type);
     return madeNoTask ? [String(failed?.scheduledEventId)] : [];

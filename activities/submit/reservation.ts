@@ -16,7 +16,6 @@ import {
 } from '../../src/contract/caps';
 import { cleanText } from '../../src/contract/clean-text';
 import { accountName, type LedgerAccount, type LedgerEntry } from '../../src/contract/ledger';
-import type { Money } from '../../src/contract/money';
 import { estimateCost } from '../../src/contract/prices';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFailure } from '../../src/contract/video-failure';
@@ -113,13 +112,13 @@ export class Reservation {
     this.isTaken = false;
   }
 
-  /** The POST made a task. `charged` is what the service said in its answer. */
-  async settle(charged?: Money): Promise<void> {
-    if (this.isTaken) await this.write('settle', charged).catch(stayCounted);
+  /** The POST made a task. */
+  async settle(): Promise<void> {
+    if (this.isTaken) await this.write('settle').catch(stayCounted);
     this.isTaken = false;
   }
 
-  private write(kind: LedgerEntry['kind'], charged?: Money) {
+  private write(kind: LedgerEntry['kind']) {
     const { seconds, cost } = this.takes;
     return this.deps.ledger.write(this.input.ledgerQueue ?? activityInfo().taskQueue, {
       kind,
@@ -129,7 +128,6 @@ export class Reservation {
       accounts: this.accounts,
       ...(seconds !== undefined && { seconds }),
       ...(cost !== undefined && { cost }),
-      ...(charged !== undefined && { charged }),
     });
   }
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
@@ -79,17 +80,21 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   };
 }
 
-/** One attempt of an activity. Its result, heartbeats and log lines are added to `reported`. */
+/**
+ * One attempt of an activity. Its result, heartbeats and log lines are added to `reported`. There is no Temporal to ask, unless
+ * `client` says what it answers.
+ */
 export function startAttempt<I, T>(
   activity: (input: I) => Promise<T>,
   input: I,
   info: ActivityInfo = {},
   reported: unknown[] = [],
+  client?: object,
 ): Attempt<T> {
   const environment = new MockActivityEnvironment(
     // The SDK's default is one second, too short for a submit.
     { scheduleToCloseTimeoutMs: HOUR_MS, ...info },
-    { logger: loggerInto(reported) },
+    { logger: loggerInto(reported), ...(client && { client: answering(client) }) },
   );
   const beats: unknown[] = [];
   environment.on('heartbeat', (details: unknown) => {
@@ -113,6 +118,22 @@ export function startAttempt<I, T>(
         check();
       }),
   };
+}
+
+/** A client with these answers. The SDK runs an activity inside of `withAbortSignal`. */
+function answering(answers: object): Client {
+  const client = {
+    withAbortSignal: (_signal: AbortSignal, run: () => unknown) => run(),
+    withDeadline: beforeDeadline,
+    ...answers,
+  };
+  return client as object as Client;
+}
+
+/** As a client does: a call whose deadline is over is not made. */
+export async function beforeDeadline<T>(untilMs: number, call: () => Promise<T>): Promise<T> {
+  if (untilMs <= Date.now()) throw new Error('the deadline is over');
+  return call();
 }
 
 /** More attempts than any failure is limited to. */

@@ -1,5 +1,8 @@
+import { createCancelVideo } from '../../activities/cancel-video';
+import type { FindTools } from '../../activities/service-tools';
 import type { Refusal } from '../../src/emulator/faults';
-import { type ActivityWorld, createActivityWorld } from './activity-world';
+import { type CancelAnswer, ServiceFault } from '../../src/service';
+import { type ActivityWorld, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
 
@@ -35,4 +38,44 @@ test.each<[string, Refusal]>([
   ['a 503', { kind: 'server-error', status: 503 }],
 ])('%s fails, so that Temporal tries again', async (_what, fault) => {
   await expect(cancel(fault)).rejects.toMatchObject({ nonRetryable: false });
+});
+
+describe('what a service answers', () => {
+  const cancelAt = (status: number | undefined, reported: unknown[] = []) => {
+    const cancelTask = async (): Promise<CancelAnswer> => {
+      if (status === undefined) return 'not-offered';
+      if (status < 300) return 'asked';
+      throw new ServiceFault('answered', { status });
+    };
+    const asked: unknown[] = [];
+    const find = ((choice: unknown) => {
+      asked.push(choice);
+      return { service: { cancel: cancelTask } };
+    }) as object as FindTools;
+    const input = { taskId: 'task-1', service: { name: 'a' } };
+    return { asked, ...startAttempt(createCancelVideo(find), input, {}, reported) };
+  };
+
+  test.each([400, 499])('with %i is a refusal', async (status) => {
+    expect(await cancelAt(status).result).toBe('refused');
+  });
+
+  test.each([399, 500])('with %i is none, and the failure names the task', async (status) => {
+    const { details } = await failureOf(cancelAt(status));
+    expect(details).toMatchObject({ status, taskId: 'task-1' });
+  });
+
+  test('is the answer of the service that has the task', async () => {
+    const { asked, result } = cancelAt(200);
+    expect(await result).toBe('asked');
+    expect(asked).toEqual([{ name: 'a' }]);
+  });
+
+  test('is logged only if it was asked', async () => {
+    const [said, unsaid]: unknown[][] = [[], []];
+    await cancelAt(200, said).result;
+    await cancelAt(undefined, unsaid).result;
+    expect(JSON.stringify(said)).toContain('task-1');
+    expect(JSON.stringify(unsaid)).not.toContain('task-1');
+  });
 });

@@ -1,4 +1,5 @@
 import { requestOnRecord } from '../../activities/request-on-record';
+import { lastFrameUrl } from '../../src/contract/continue-from';
 import { signedLinks } from '../support/signed-links';
 
 const SECRET = 'a1B2c3D4e5F6g7H8i9J0';
@@ -33,4 +34,51 @@ it('a value that is deeper or longer than any is cut', () => {
   const record = requestOnRecord(request);
   expect(JSON.stringify(record.deep)).toBe(`${'['.repeat(20)}"…"${']'.repeat(20)}`);
   expect(record.long).toMatch(/^\["x+","y+… \(18007 characters\)$/);
+});
+
+it('a text is cut only if it is longer than any prompt', () => {
+  expect(requestOnRecord({ prompt: 'x'.repeat(10_000) }).prompt).toBe('x'.repeat(10_000));
+  expect(requestOnRecord({ prompt: 'x'.repeat(10_001) }).prompt).toBe(
+    `${'x'.repeat(10_000)}… (10001 characters)`,
+  );
+  const longest = ['x'.repeat(9_996)];
+  expect(requestOnRecord({ prompt: 'A fox', longest } as { prompt: string }).longest).toEqual(longest);
+});
+
+it.each([
+  ['data:image/png;base64,AAAA', 'data:image/png,… (26 characters)'],
+  [' DATA:image/png,AAAA', 'DATA:image/png,… (20 characters)'],
+  [`data:${'x'.repeat(200)},AAAA`, `data:${'x'.repeat(95)},… (210 characters)`],
+])('of an image in the request, only its type and length are recorded: %s', (image_url, recorded) => {
+  expect(requestOnRecord({ prompt: 'A fox', image_url }).image_url).toBe(recorded);
+});
+
+it.each([
+  ['https://example.com/fox.png?size=2', 'https://example.com/fox.png?…'],
+  [' HTTP://example.com/fox.png?size=2', 'http://example.com/fox.png?…'],
+  ['https://user:pass@example.com/fox.png#top', 'https://example.com/fox.png'],
+])('of a link, origin and path are recorded: %s', (image_url, recorded) => {
+  expect(requestOnRecord({ prompt: 'A fox', image_url }).image_url).toBe(recorded);
+});
+
+it.each(['see the data: it is a fox', 'https: is a scheme', 'a https://', 'mailto:fox@example.com'])(
+  'a text that only looks like one stays: %s',
+  (prompt) => {
+    expect(requestOnRecord({ prompt }).prompt).toBe(prompt);
+  },
+);
+
+describe('the last frame of another job', () => {
+  const image = 'videogen-image:_frames/5f70.png';
+
+  it('is recorded by the file that was sent and the job that it is from', () => {
+    const request = { prompt: 'It looks up', image_url: lastFrameUrl('fox') };
+    expect(requestOnRecord(request, image)).toEqual({ ...request, image_url: image, continueFrom: 'fox' });
+    expect(requestOnRecord(request)).toEqual(request);
+  });
+
+  it('is not recorded for a request with an image of its own', () => {
+    const request = { prompt: 'It looks up', image_url: 'https://example.com/fox.png' };
+    expect(requestOnRecord(request, image)).toEqual(request);
+  });
 });

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { createSendWebhook } from '../../activities/send-webhook';
 import type { WebhookDelivery } from '../../src/contract';
 import { workflowIdOf } from '../../src/gateway/task-names';
-import { createWebhookSender, verifyWebhook } from '../../src/service';
+import { createWebhookSender, ServiceFault, verifyWebhook } from '../../src/service';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { startAttempt } from './activity-world';
 
@@ -100,6 +100,23 @@ test("the worker's own receiver may be at any address, and is not called for a j
 test('without a secret nothing is sent, and a later attempt may send it', async () => {
   const { message, nonRetryable } = await failureOf(startAttempt(createSendWebhook(undefined), event).result);
   expect(message).toContain('VIDEOGEN_WEBHOOK_SECRET');
+  expect(nonRetryable).toBe(false);
+});
+
+test('a worker that has no receiver any more gives up, and says which setting is gone', async () => {
+  const { message, nonRetryable } = await failureOf(send({}, {}));
+  expect(message).toContain('VIDEOGEN_WEBHOOK_URL');
+  expect(nonRetryable).toBe(true);
+});
+
+test('a receiver that does not answer is tried again', async () => {
+  const cut = new ServiceFault('cut', { code: 'ECONNRESET' });
+  const sender = { defaultUrl: undefined, send: () => Promise.reject(cut) };
+  const url = 'https://receiver.example/hook?token=x';
+  const { message, nonRetryable } = await failureOf(
+    startAttempt(createSendWebhook(sender), { ...event, url }).result,
+  );
+  expect(message).toBe('The webhook was not delivered: receiver.example did not answer: ECONNRESET.');
   expect(nonRetryable).toBe(false);
 });
 

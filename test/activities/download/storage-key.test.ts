@@ -72,3 +72,8 @@ it('long values of placeholders make neither a name that is too long nor two nam
     for (const part of name.split('/')) expect(Buffer.byteLength(part)).toBeLessThanOrEqual(240);
   }
 });
+
+it('a long name without an extension is cut too, and a dot inside of it begins none', () => {
+  expect(key('x'.repeat(300))).toMatch(/^x+-[0-9a-f]{32}$/);
+  expect(key(`a.mp4 ${'x'.repeat(300)}`)).toMatch(/^a\.mp4 x+-[0-9a-f]{32}$/);
+});

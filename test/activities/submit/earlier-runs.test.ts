@@ -1,6 +1,9 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
-import { type KeptRuns, searchEarlierRuns } from '../../../activities/submit/earlier-runs';
+import { type KeptRuns, readEarlierRuns, searchEarlierRuns } from '../../../activities/submit/earlier-runs';
 import { SERVICE_KEY_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
+import { startAttempt } from '../activity-world';
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 
@@ -35,12 +38,17 @@ const scheduled = (eventId: number, activityId = '1', name = 'submitVideo'): Eve
   eventId: eventId as never,
   activityTaskScheduledEventAttributes: { activityId, activityType: { name } },
 });
-const failed = (scheduledEventId: number, type: string): Event => ({
+const failedBy = (
+  scheduledEventId: number,
+  failure: temporal.api.failure.v1.IFailure | undefined,
+): Event => ({
   activityTaskFailedEventAttributes: {
     scheduledEventId: scheduledEventId as never,
-    failure: { applicationFailureInfo: { type } },
+    ...(failure && { failure }),
   },
 });
+const failed = (scheduledEventId: number, type: string) =>
+  failedBy(scheduledEventId, { applicationFailureInfo: { type } });
 const completed = (scheduledEventId: number, result: unknown): Event => ({
   activityTaskCompletedEventAttributes: {
     scheduledEventId: scheduledEventId as never,
@@ -88,6 +96,8 @@ describe('a job that was reset', () => {
     ['was refused for certain', [scheduled(5), failed(5, 'videogen.InvalidRequest')], NOTHING],
     ['lost its submit', [scheduled(5), failed(5, 'videogen.SubmitUnconfirmed')], IN_PROGRESS],
     ['failed in a way of its host', [scheduled(5), failed(5, 'InvalidRequest')], IN_PROGRESS],
+    ['failed without saying how', [scheduled(5), failedBy(5, undefined)], IN_PROGRESS],
+    ['failed in a way of the server', [scheduled(5), failedBy(5, { serverFailureInfo: {} })], IN_PROGRESS],
     ['ended during the submit', [scheduled(5)], IN_PROGRESS],
     [
       'was refused at first, and ended during a second submit',
@@ -218,5 +228,91 @@ describe('a job with several services that was reset', () => {
     const made = { taskId: 'task-2', service: { name: 'b', key: 'new' } };
     const runs = resetAfter(scheduled(5, 'submit-1'), completed(5, made));
     expect(await searchEarlierRuns(['own'], runs, { activityId: 'submit-1' })).toEqual(made);
+  });
+});
+
+describe('what Temporal has of the runs', () => {
+  const NOT_FOUND = 5;
+  const UNAVAILABLE = 14;
+  const grpcError = (code: number) => Object.assign(new Error('grpc'), { code, details: '', metadata: {} });
+  const deleted = new WorkflowNotFoundError('no such run', 'fox', undefined);
+
+  /** A server with these runs of the workflow `fox`. */
+  const temporalWith = (runs: Record<string, Run | Error>) => {
+    const read = (workflowId: string, runId: string) => {
+      const run = workflowId === 'fox' ? runs[runId] : undefined;
+      if (run === undefined) throw deleted;
+      if (run instanceof Error) throw run;
+      return run;
+    };
+    return {
+      options: { loadedDataConverter: { payloadConverter: defaultPayloadConverter, payloadCodecs: [] } },
+      workflow: {
+        getHandle: (workflowId: string, runId: string) => ({
+          fetchHistory: async () => ({ events: read(workflowId, runId).events }),
+          describe: async () => {
+            const { memo } = read(workflowId, runId);
+            if (memo instanceof Error) throw memo;
+            return { memo };
+          },
+        }),
+      },
+    };
+  };
+  const readRuns = (
+    runs: Record<string, Run | Error>,
+    more: { job?: string; resetRuns?: string[] } = {},
+    info = {},
+  ) =>
+    startAttempt(
+      readEarlierRuns,
+      { resetRuns: [], ...more },
+      { activityId: 'submit-2', workflowExecution: { workflowId: 'fox', runId: 'own' }, ...info },
+      [],
+      temporalWith(runs),
+    ).result;
+  const own = { events: [resetFrom('before')] };
+
+  test('names the task of a job by its memo', async () => {
+    const before = { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 'task-1' } };
+    expect(await readRuns({ own, before })).toEqual({ taskId: 'task-1' });
+  });
+
+  test('names the task of an item by the result of its own submit', async () => {
+    const result = { payloads: [defaultPayloadConverter.toPayload({ taskId: 'of-2' })] };
+    const made: Event = { activityTaskCompletedEventAttributes: { scheduledEventId: 6 as never, result } };
+    const before = { events: [scheduled(6, 'submit-2'), made], memo: { [TASK_ID_MEMO]: 'other' } };
+    expect(await readRuns({ own, before }, { job: 'foxes-2' })).toEqual({ taskId: 'of-2' });
+  });
+
+  test('is also read from the runs before an earlier reset, whose own submits are known', async () => {
+    const runs = {
+      own: { events: [] },
+      reset: { events: [resetFrom('before')] },
+      before: { events: [scheduled(5)] },
+    };
+    expect(await readRuns(runs, { resetRuns: ['reset'] })).toEqual(IN_PROGRESS);
+  });
+
+  test.each([
+    ['the client', deleted],
+    ['the server', grpcError(NOT_FOUND)],
+  ])('may be nothing, as %s says: then a task may exist', async (_what, error) => {
+    expect((await readRuns({ own, before: error })).lostSubmit).toContain('no longer has run before');
+  });
+
+  test('may be deleted between two questions', async () => {
+    const before = { events: [scheduled(5)], memo: deleted as object as Record<string, unknown> };
+    expect(await readRuns({ own, before })).toEqual(IN_PROGRESS);
+  });
+
+  test('is unknown while Temporal cannot be reached, and the submit waits', async () => {
+    await expect(readRuns({ own, before: grpcError(UNAVAILABLE) })).rejects.toThrow('grpc');
+    await expect(readRuns({ own, before: new Error('no route') })).rejects.toThrow('no route');
+  });
+
+  test('is nothing for an activity without a workflow', async () => {
+    const alone = { workflowExecution: undefined, inWorkflow: false };
+    expect(await readRuns({ own }, {}, alone)).toEqual(NOTHING);
   });
 });
