@@ -1,3 +1,5 @@
+import { changeOnce } from './change-once';
+
 /**
  * Deliberate mistakes in what a job carries over to its next run, as changes of the bundled workflows. The model must find
  * each: `npm run model -- --scripts 1000 --seed 7 --break time-held`.
@@ -40,7 +42,5 @@ export type BreakName = keyof typeof BREAKS;
 /** The workflows with one mistake. */
 export function withBreak(code: string, name: BreakName): string {
   const { from, to } = BREAKS[name];
-  const parts = code.split(from);
-  if (parts.length !== 2) throw new Error(`${from} is ${parts.length - 1} times in the bundle, not once`);
-  return parts.join(to);
+  return changeOnce(code, from, to);
 }

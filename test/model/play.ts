@@ -19,6 +19,7 @@ import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { type BatchPerformance, BatchStage, REQUESTS_FILE, requestOf } from './batch-stage';
+import { changeOnce } from './change-once';
 import type { Cue, DirectorActivities, direct } from './director';
 import type { BatchScript, Script } from './script';
 import { type Performance, REQUEST, type Scene, Stage, StageClock, type StageTools } from './stage';
@@ -349,9 +350,9 @@ function batchCue({ script }: BatchStage): Omit<Cue, 'workflowId' | 'taskQueue'>
 
 /** The workflows as they are, but for some numbers. */
 function withConstants(code: string, values: Record<string, number>): string {
-  return Object.entries(values).reduce((changed, [name, value]) => {
-    const parts = changed.split(new RegExp(`\\b${name} = \\d[\\d_]*`));
-    if (parts.length !== 2) throw new Error(`${name} is ${parts.length - 1} times in the bundle, not once`);
-    return parts.join(`${name} = ${value}`);
-  }, code);
+  return Object.entries(values).reduce(
+    (changed, [name, value]) =>
+      changeOnce(changed, new RegExp(`\\b${name} = \\d[\\d_]*`), `${name} = ${value}`),
+    code,
+  );
 }
