@@ -39,7 +39,7 @@ const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
 // Tests of other people's packages with our workers.
 const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 
-// Half a minute of a processor or more each, for what shorter tests show in part, or for what seldom changes.
+// A quarter of a minute of a processor or more each, for what shorter tests show in part, or for what seldom changes.
 const AT_NIGHT = [
   // Kills and faults at random, for hundreds of jobs. The model and crashes.test.ts have each of them.
   'test/real-server/chaos.test.ts',
