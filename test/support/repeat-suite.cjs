@@ -6,14 +6,17 @@ const { parseArgs } = require('node:util');
 const { LAST_RUN, ROOT } = require('./last-run.cjs');
 
 const USAGE = `npm run test:repeat -- [options]
-  --quick N   how often the tests without a server run; 50 if not set
+  --quick N   how often the tests run that need no server and a few seconds at most; 50 if not set
   --rest N    how often the others run; 10 if not set
   --path P    only test files whose path matches
+
+Instead of a number, 21-50 runs only those: what does not fit into one night goes on in the next.
 `;
 
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
 const REPORT = join(dirname(LAST_RUN), 'repeated.json');
-const PARTS = { quick: ['pure'], rest: ['server', 'ai-sdk', 'package'] };
+const FILTER = join(__dirname, 'part-of-suite.cjs');
+const PARTS = { quick: ['pure'], rest: ['pure', 'server', 'ai-sdk', 'package'] };
 
 function readOptions() {
   const { values } = parseArgs({
@@ -24,21 +27,24 @@ function readOptions() {
       help: { type: 'boolean', default: false },
     },
   });
-  for (const name of ['quick', 'rest']) {
-    if (!/^\d+$/.test(values[name]))
-      throw new Error(`--${name} is ${values[name]}: give a number, such as 10.`);
-  }
-  return values;
+  return { ...values, quick: runsOf('quick', values.quick), rest: runsOf('rest', values.rest) };
+}
+
+function runsOf(name, text) {
+  const [, first = '1', last] = /^(?:(\d+)-)?(\d+)$/.exec(text) ?? [];
+  if (last === undefined) throw new Error(`--${name} is ${text}: give a number, such as 10, or 21-50.`);
+  return { first: Number(first), last: Number(last) };
 }
 
 /** One run of some projects: the names of the tests that failed, and how many passed. */
-function runOnce(projects, path, order) {
-  const args = ['--selectProjects', ...projects, '--silent', '--json', `--outputFile=${REPORT}`];
+function runOnce(part, path, order) {
+  const args = ['--selectProjects', ...PARTS[part], '--filter', FILTER, '--silent'];
+  args.push('--json', `--outputFile=${REPORT}`);
   if (path) args.push('--passWithNoTests', '--testPathPatterns', path);
   rmSync(REPORT, { force: true });
   const { status, stderr } = spawnSync(process.execPath, [JEST, ...args], {
     cwd: ROOT,
-    env: { ...process.env, VIDEOGEN_TEST_ORDER: order },
+    env: { ...process.env, VIDEOGEN_TEST_PART: part, VIDEOGEN_TEST_ORDER: order },
     encoding: 'utf8',
     maxBuffer: 1024 ** 3,
   });
@@ -75,15 +81,15 @@ function main() {
   if (build.status !== 0) return 1;
 
   const counts = new Map();
-  for (const [part, projects] of Object.entries(PARTS)) {
-    const times = Number(options[part]);
-    for (let run = 1; run <= times; run++) {
+  for (const part of Object.keys(PARTS)) {
+    const { first, last } = options[part];
+    for (let run = first; run <= last; run++) {
       const startedAtMs = Date.now();
       const order = `${part}-${run}`;
-      const { failed, passed } = runOnce(projects, options.path, order);
+      const { failed, passed } = runOnce(part, options.path, order);
       const seconds = Math.round((Date.now() - startedAtMs) / 1_000);
       process.stdout.write(
-        `${part} ${run} of ${times}: ${passed} passed, ${failed.length} failed, ${seconds} s\n`,
+        `${part} ${run} of ${last}: ${passed} passed, ${failed.length} failed, ${seconds} s\n`,
       );
       for (const { name, why } of failed) {
         counts.set(name, (counts.get(name) ?? 0) + 1);
