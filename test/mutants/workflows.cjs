@@ -17,6 +17,7 @@ const GROUPS = { jobs: [4, 20, 60], batches: [4, 12] };
 /** A mutant may be slower than the workflow itself, and the machine may have more to do than when that was measured. */
 const LIMIT = { atLeastMs: 20_000, times: 8 };
 const LONGEST_TESTS_MS = 240_000;
+const SIDE_BY_SIDE = 2;
 
 /** Measures mutants and adds the results to those of earlier runs. */
 async function measureWorkflows({ only, sample, seed, again, log }) {
@@ -33,18 +34,21 @@ async function measureWorkflows({ only, sample, seed, again, log }) {
   );
   log(`${mutants.length} mutants in workflows/, ${chosen.length} chosen, ${open.length} to measure`);
   if (open.length === 0) return;
-  const player = new Player();
+  const players = Array.from({ length: SIDE_BY_SIDE }, () => new Player());
   try {
-    const reached = await readReached(player, log);
-    for (const [index, mutant] of open.entries()) {
-      const result = await measure(player, reached, mutant);
-      addResults([result]);
-      log(
-        `${index + 1} of ${open.length}: ${result.status} ${describe(result)}${result.by ? ` (${result.by})` : ''}`,
-      );
-    }
+    const reached = await readReached(players[0], log);
+    const queue = [...open];
+    const takeNext = async (player) => {
+      for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+        const result = await measure(player, reached, mutant);
+        addResults([result]);
+        const by = result.by ? ` (${result.by})` : '';
+        log(`${queue.length} left: ${result.status} ${describe(result)}${by}`);
+      }
+    };
+    await Promise.all(players.map(takeNext));
   } finally {
-    player.end();
+    for (const player of players) player.end();
   }
 }
 
