@@ -1,6 +1,6 @@
 // Runs the tests of a file once, and then those that reach a mutant again with that mutant, for one mutant after the other.
-const { TestEnvironment } = require('jest-environment-node');
 const { appendFileSync, readFileSync } = require('node:fs');
+const OneContext = require('../support/one-context.cjs');
 const { NO_END, RepeatableTests } = require('./repeatable-tests.cjs');
 
 /** A mutant may be slower than the code itself, and the machine may have more to do than when that was measured. */
@@ -10,9 +10,9 @@ const HITS = { atLeast: 10_000, times: 20 };
 const MOST_COVERAGE = 3_000_000;
 /** Their ids count from zero. */
 const MOST_MUTANTS = 20_000;
-module.exports = class QuickEnvironment extends TestEnvironment {
-  constructor(config, context) {
-    super(config, context);
+module.exports = class QuickEnvironment extends OneContext {
+  constructor(config) {
+    super(config);
     this.mutants = {
       active: undefined,
       hitsLeft: 0,

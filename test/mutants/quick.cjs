@@ -38,6 +38,11 @@ const CHECK_INTERVAL_MS = 250;
 /** Nothing takes so long, not even the first run of a file's tests: the mutant has stopped the process. */
 const LONGEST_SILENCE_MS = 120_000;
 
+/** What runs the tests: what it has tried before it was changed is tried again. */
+const RUNNER = ['jest.quick.cjs', 'quick-environment.cjs', 'repeatable-tests.cjs']
+  .map((file) => readFileSync(join(__dirname, file), 'utf8'))
+  .join('');
+
 /** Measures mutants and adds the results to those of earlier runs. */
 async function measureQuick({ only, sample, seed, again, log }) {
   const mutants = await instrument('quick');
@@ -81,7 +86,7 @@ class QuickRun {
   constructor(mutants, files, log) {
     this.mutants = new Map(mutants.map((mutant) => [mutant.id, mutant]));
     this.hashes = Object.fromEntries(
-      files.map((file) => [file, sha256(readFileSync(join(ROOT, file), 'utf8'))]),
+      files.map((file) => [file, sha256(RUNNER + readFileSync(join(ROOT, file), 'utf8'))]),
     );
     this.sources = Object.fromEntries(mutants.map(({ file }) => [file, hashOf(file)]));
     this.log = log;
