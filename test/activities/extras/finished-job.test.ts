@@ -136,6 +136,11 @@ describe('a job that Temporal no longer knows', () => {
     expect(await find(unknown)).toEqual({ video: VIDEO, lastFrame: FRAME });
   });
 
+  test('may have no last frame on record', async () => {
+    await onRecord(STORED);
+    expect(await find(gone)).toEqual({ video: VIDEO });
+  });
+
   test('is looked for only if Temporal said that it does not know it', async () => {
     await onRecord(STORED);
     await expect(find(grpcError(UNAVAILABLE))).rejects.toThrow('grpc');
@@ -146,6 +151,14 @@ describe('a job that Temporal no longer knows', () => {
     ['there is none', [], 'there is no job fox to continue from'],
     ['it is being sent', [{ state: 'sending', send: 's', sender: 'x', at: '' }], 'fox has not finished'],
     ['its task is running', [{ state: 'submitted', taskId: 't' }], 'fox has not finished'],
+    [
+      'one of its name is running',
+      [
+        { state: 'submitted', taskId: 't' },
+        { state: 'refused', keySent: true },
+      ],
+      'fox has not finished',
+    ],
     [
       'it was refused',
       [{ state: 'refused', keySent: true }],
