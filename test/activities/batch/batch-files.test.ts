@@ -152,22 +152,20 @@ describe('a file of requests', () => {
 
   it('that is larger than a worker accepts is refused for good, and not read to its end', async () => {
     let bytesRead = 0;
-    const chunk = Buffer.alloc(1_000_000, ' ');
-    folder.storage.read = async () =>
-      Readable.from(
-        (function* () {
-          for (;;) {
-            bytesRead += chunk.length;
-            yield chunk;
-          }
-        })(),
-      );
+    const chunk = Buffer.alloc(LARGEST_REQUESTS_FILE_BYTES / 10, ' ');
+    const content = function* () {
+      for (let chunks = 0; chunks < 15; chunks++) {
+        bytesRead += chunk.length;
+        yield chunk;
+      }
+    };
+    folder.storage.read = async () => Readable.from(content(), { highWaterMark: 1 });
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(
       `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
     );
-    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
+    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 4 * chunk.length);
   });
 
   it('is the same whatever its formatting', async () => {
@@ -315,6 +313,8 @@ describe('the results of a batch', () => {
     const failure = await failed(open('foxes'));
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
     expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
+    const { cause: fault } = Object(failure.cause);
+    expect(fault).toMatchObject({ name: 'StorageFault', cause: expect.any(Error) });
   });
 
   it('are not replaced by an attempt that took so long that the next one may have written', async () => {

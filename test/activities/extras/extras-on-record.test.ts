@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import {
   createMakeExtras,
   type MakeExtrasDeps,
@@ -10,7 +11,7 @@ import type { StoredExtras } from '../../../src/contract/extras';
 import type { StoredVideo } from '../../../src/contract/job';
 import { readRecord, recordKey, type StoredRecord, writeRecord } from '../../../src/retention';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
-import { PNG, pngOf, sha256Of } from '../../support/images';
+import { PNG, sha256Of } from '../../support/images';
 import { recordsIn } from '../../support/stored-files';
 import { eventsIn, failureOf, startAttempt } from '../activity-world';
 
@@ -26,9 +27,11 @@ beforeEach(async () => {
   storage = createFileStorage(folder);
   reported = [];
   const film = Buffer.from('a film of a red fox');
-  const { uri } = await storage.write(KEY, film, 'video/mp4');
+  const path = join(folder, KEY);
+  const { href: uri } = pathToFileURL(path);
   video = { uri, bytes: film.length, sha256: sha256Of(film), contentType: 'video/mp4' };
-  await storage.write(`${KEY}.json`, JSON.stringify({ taskId: 'task-1', video }), 'application/json');
+  await writeFile(path, film);
+  await writeFile(`${path}.json`, JSON.stringify({ taskId: 'task-1', video }));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -111,12 +114,16 @@ test.each<[string, () => Promise<unknown>]>([
   expect(warnings).toEqual([expect.stringContaining('the worker has no ffmpeg')]);
 });
 
-test('the record of a video under another key says nothing, and stays as it is', async () => {
-  await onRecord({ key: 'owl.mp4', extras: await storedBefore('poster', pngOf(200)) });
-  const before = await recorded();
-  const { warnings } = await run({ record: RECORD }).result;
+test('the pictures on record of a video under another key do not count', async () => {
+  await onRecord({ key: 'owl.mp4', extras: await storedBefore('poster') });
+  const { extras, warnings } = await run({ record: RECORD }).result;
+  expect(extras).toEqual({});
   expect(warnings).toHaveLength(1);
-  await rm(join(folder, `${KEY}.poster.png`));
+});
+
+test('the record of a video under another key stays as it is', async () => {
+  await onRecord({ key: 'owl.mp4' });
+  const before = await recorded();
   await make({ record: RECORD });
   expect(await recorded()).toEqual(before);
 });
@@ -129,8 +136,12 @@ test('a job whose record has no video yet keeps it as it is', async () => {
   expect(await recorded()).not.toHaveProperty('extras');
 });
 
-test('an adopted task has no record, and gets none', async () => {
-  expect((await make()).warnings).toEqual([]);
+test('an adopted task has no record: none is read, and none is written', async () => {
+  const read: VideoStorage['read'] = async (key) => {
+    if (key.startsWith('jobs/')) throw new StorageFault('no such record');
+    return storage.read(key);
+  };
+  expect((await make({}, { storage: { ...storage, read } })).warnings).toEqual([]);
   expect(await recordsIn(folder)).toEqual([]);
 });
 
