@@ -26,6 +26,41 @@ test.each(['queued', 'running'] as const)('a task that is %s has its progress', 
   expect(await poll()).toEqual({ state, word: 'w', percent: 40, retryAfterMs: 9_000 });
 });
 
+describe('a poll returns', () => {
+  const charged = { amount: 1.5, currency: 'USD' };
+  const serviceMessage = { code: 'foxes', message: 'Not this.' };
+  const succeeded: Task = { state: 'succeeded', word: 'done' };
+  const found = (reading: Partial<TaskReading>) => pollerOf([reading]).poll();
+
+  test.each<[string, Partial<Task>, boolean]>([
+    ['with a link', { videoUrl: 'https://cdn.example.com/fox.mp4' }, true],
+    ['in the answer itself', { videoBytes: Buffer.from('film') } as Partial<Task>, true],
+    ['not yet', {}, false],
+  ])('whether a video is there: %s', async (_what, video, hasVideo) => {
+    const task = { ...succeeded, ...video } as Task;
+    expect(await found({ task, charged })).toStrictEqual({
+      state: 'succeeded',
+      word: 'done',
+      hasVideo,
+      charged,
+    });
+    expect(await found({ task })).toStrictEqual({ state: 'succeeded', word: 'done', hasVideo });
+  });
+
+  test.each(['failed', 'cancelled'] as const)('why a task ended as %s, and what it cost', async (state) => {
+    const task: Task = { state, word: 'ended' };
+    expect(await found({ task, serviceMessage, charged })).toStrictEqual({
+      ...{ state, word: 'ended', charged },
+      ...serviceMessage,
+    });
+    expect(await found({ task })).toStrictEqual({ state, word: 'ended' });
+  });
+
+  test('when to poll a task again whose state is unknown', async () => {
+    expect(await found({ task: UNKNOWN, retryAfterMs: 9_000 })).toEqual({ ...UNKNOWN, retryAfterMs: 9_000 });
+  });
+});
+
 test('a poll is logged with what it found', async () => {
   const { poll, logged } = pollerOf([{ task: { ...RUNNING, percent: 40 } }, {}, { task: UNKNOWN }]);
   for (const _ of [1, 2, 3]) await poll();
