@@ -17,7 +17,7 @@ export function createPollTask(found: FoundService, pollsPerSecondSaved?: number
     try {
       const reading = await callWithinLimits(found, 'poll', () => service.poll(taskId, { signal }));
       const status = toStatus(reading);
-      logEvent('polled', { taskId, ...shownOf(status) });
+      logEvent('polled', { taskId, state: status.state, percent: percentOf(status) });
       for (const doubt of reading.doubts) warnOnce(taskId, doubt);
       if (hasEnded(status)) rateLimiter.recordTaskEnd();
       return { ...status, ...servicePollingOf(service.profile, pollsPerSecondSaved) };
@@ -45,9 +45,8 @@ function createDoubtWarner() {
   };
 }
 
-function shownOf(status: TaskStatus): { state: string; percent?: number } {
-  const { state } = status;
-  return 'percent' in status && status.percent !== undefined ? { state, percent: status.percent } : { state };
+function percentOf(status: TaskStatus): number | undefined {
+  return 'percent' in status ? status.percent : undefined;
 }
 
 /** At the service; a task that succeeded may still be without its link. */

@@ -174,12 +174,18 @@ export async function failureOf(attempt: Attempt<unknown>) {
   return { failure, details: (outcome.details?.[0] ?? {}) as FailureDetails };
 }
 
-function loggerInto(reported: unknown[]) {
+/** Adds every log line to `reported`. */
+export function loggerInto(reported: unknown[]) {
   const line = (message: string, meta?: unknown) => {
     reported.push(message, meta);
   };
   const log = (_level: string, message: string, meta?: unknown) => line(message, meta);
   return { log, trace: line, debug: line, info: line, warn: line, error: line };
+}
+
+/** The log lines of the table of events among what attempts have reported. */
+export function eventsIn(reported: readonly unknown[]): object[] {
+  return reported.map((one) => Object(one)).filter((one) => typeof one.event === 'string');
 }
 
 /** Everything that a failure converter could serialize, and more: hidden properties and causes too. */

@@ -38,8 +38,12 @@ function folderWithFaults() {
 }
 
 /** The files of batches whose service has this profile. */
-function filesFor(profile: ServiceProfile) {
-  const service = createVideoService({ baseUrl: 'https://video.example.com', apiKey: () => 'key', profile });
+function filesFor(profile: ServiceProfile | undefined) {
+  const service = createVideoService({
+    baseUrl: 'https://video.example.com',
+    apiKey: () => 'key',
+    ...(profile && { profile }),
+  });
   return createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service }), folder.storage));
 }
 
@@ -148,22 +152,20 @@ describe('a file of requests', () => {
 
   it('that is larger than a worker accepts is refused for good, and not read to its end', async () => {
     let bytesRead = 0;
-    const chunk = Buffer.alloc(1_000_000, ' ');
-    folder.storage.read = async () =>
-      Readable.from(
-        (function* () {
-          for (;;) {
-            bytesRead += chunk.length;
-            yield chunk;
-          }
-        })(),
-      );
+    const chunk = Buffer.alloc(LARGEST_REQUESTS_FILE_BYTES / 10, ' ');
+    const content = function* () {
+      for (let chunks = 0; chunks < 15; chunks++) {
+        bytesRead += chunk.length;
+        yield chunk;
+      }
+    };
+    folder.storage.read = async () => Readable.from(content(), { highWaterMark: 1 });
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(
       `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
     );
-    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 100 * chunk.length);
+    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 4 * chunk.length);
   });
 
   it('is the same whatever its formatting', async () => {
@@ -195,6 +197,42 @@ describe('a file of requests', () => {
 });
 
 describe('requests in the input', () => {
+  it('are tied to the name of the batch', async () => {
+    const { items, sha256 } = await files.openBatch({ batch: 'foxes', requests: foxes(2) });
+    const claimed = readFileSync(join(folder.path, 'batches/foxes/requests.json'), 'utf8');
+    expect(JSON.parse(claimed)).toEqual({ items, sha256 });
+    expect(items).toBe(2);
+  });
+
+  it('may be none', async () => {
+    expect(await files.openBatch({ batch: 'foxes' })).toMatchObject({ items: 0, earlier: NOTHING });
+  });
+
+  it('are checked for a service without a profile too', async () => {
+    files = filesFor(undefined);
+    expect(await files.openBatch({ batch: 'foxes', requests: foxes(1) })).toMatchObject({ items: 1 });
+  });
+
+  it('for a service that the worker lacks are refused for good', async () => {
+    const asked = { batch: 'foxes', requests: foxes(1), service: { name: 'kling' } };
+    const failure = await failed(files.openBatch(asked));
+    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
+    expect(failure.message).toContain('this worker has no service kling');
+  });
+
+  it('are estimated together if the service has prices, those of unknown cost apart', async () => {
+    const requests = [
+      ...[5, 10].map((duration) => ({ prompt: 'A fox', duration })),
+      { prompt: 'A fox of unknown length' },
+    ];
+    files = filesFor({ prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } });
+    expect(await files.openBatch({ batch: 'foxes', requests })).toMatchObject({
+      estimated: { sums: [{ amount: 1.5, currency: 'USD' }], unknown: 1 },
+    });
+    files = filesFor({});
+    expect(await files.openBatch({ batch: 'foxes', requests })).not.toHaveProperty('estimated');
+  });
+
   it.each<[string, object | null, string]>([
     ['without a prompt', {}, 'requests[1]: prompt is missing'],
     ['that is null', null, 'requests[1]: '],
@@ -275,6 +313,8 @@ describe('the results of a batch', () => {
     const failure = await failed(open('foxes'));
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
     expect(failure.message).toContain(`batches/foxes/${name} is damaged`);
+    const { cause: fault } = Object(failure.cause);
+    expect(fault).toMatchObject({ name: 'StorageFault', cause: expect.any(Error) });
   });
 
   it('are not replaced by an attempt that took so long that the next one may have written', async () => {

@@ -1,9 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { CancelledFailure } from '@temporalio/common';
 import { type FinishedJob, findFinishedJob } from '../../../activities/extras/finished-job';
-import { createTakeLastFrame, type TakeLastFrameInput } from '../../../activities/extras/take-last-frame';
+import {
+  createTakeLastFrame,
+  type TakeLastFrameDeps,
+  type TakeLastFrameInput,
+} from '../../../activities/extras/take-last-frame';
 import { createFindTools } from '../../../activities/service-tools';
 import { lastFrameUrl } from '../../../src/contract/continue-from';
 import { LAST_FRAME_OWNER, parseImageReference } from '../../../src/contract/image-reference';
@@ -17,9 +22,9 @@ import {
   writeRecord,
 } from '../../../src/retention';
 import { ServiceDirectory } from '../../../src/service';
-import { createFileStorage, hasImage, type VideoStorage } from '../../../src/storage';
+import { checkImage, createFileStorage, hasImage, type VideoStorage } from '../../../src/storage';
 import { PNG, sha256Of } from '../../support/images';
-import { failureOf, startAttempt } from '../activity-world';
+import { eventsIn, failureOf, startAttempt } from '../activity-world';
 
 let folder: string;
 let storage: VideoStorage;
@@ -131,6 +136,11 @@ describe('a job that Temporal no longer knows', () => {
     expect(await find(unknown)).toEqual({ video: VIDEO, lastFrame: FRAME });
   });
 
+  test('may have no last frame on record', async () => {
+    await onRecord(STORED);
+    expect(await find(gone)).toEqual({ video: VIDEO });
+  });
+
   test('is looked for only if Temporal said that it does not know it', async () => {
     await onRecord(STORED);
     await expect(find(grpcError(UNAVAILABLE))).rejects.toThrow('grpc');
@@ -141,6 +151,14 @@ describe('a job that Temporal no longer knows', () => {
     ['there is none', [], 'there is no job fox to continue from'],
     ['it is being sent', [{ state: 'sending', send: 's', sender: 'x', at: '' }], 'fox has not finished'],
     ['its task is running', [{ state: 'submitted', taskId: 't' }], 'fox has not finished'],
+    [
+      'one of its name is running',
+      [
+        { state: 'submitted', taskId: 't' },
+        { state: 'refused', keySent: true },
+      ],
+      'fox has not finished',
+    ],
     [
       'it was refused',
       [{ state: 'refused', keySent: true }],
@@ -162,23 +180,31 @@ describe('a job that Temporal no longer knows', () => {
 describe('the last frame', () => {
   const service = { address: 'http://localhost' } as never;
   const request = { prompt: 'It looks up', image_url: lastFrameUrl('fox') };
-  const take = (known: Known | Error, more: Partial<TakeLastFrameInput> = {}) => {
+  let reported: unknown[];
+  beforeEach(() => {
+    reported = [];
+  });
+  const take = (
+    known: Known | Error,
+    more: Partial<TakeLastFrameInput> = {},
+    deps: Partial<TakeLastFrameDeps> = {},
+  ) => {
     const takeLastFrame = createTakeLastFrame({
       find: createFindTools(new ServiceDirectory({ service }), storage),
       storage,
+      ...deps,
     });
     const input = { from: 'fox', job: 'next', request, ...more };
-    return startAttempt(takeLastFrame, input, {}, [], temporalSaying(known));
+    return startAttempt(takeLastFrame, input, {}, reported, temporalSaying(known));
   };
   const jobWithFrame = async (sha256 = sha256Of(PNG)) => {
     const { uri } = await storage.write('fox.last-frame.png', PNG, 'image/png');
     return { result: { video: VIDEO, extras: { 'last-frame': { ...FRAME, uri, sha256 } } } };
   };
-  const recordNext = (record: JobRecord, image_url?: string) => {
-    const named = { namespace: 'test', job: 'next' };
-    const key = recordKey('next', recordId(digestOfJob(named, request)));
-    return writeRecord(storage, key, { ...named, request: { ...request, image_url }, ...record });
-  };
+  const NEXT = { namespace: 'test', job: 'next' };
+  const NEXT_KEY = recordKey('next', recordId(digestOfJob(NEXT, request)));
+  const recordNext = (record: JobRecord, image_url?: string) =>
+    writeRecord(storage, NEXT_KEY, { ...NEXT, request: { ...request, image_url }, ...record });
   const REFUSED = { state: 'refused', keySent: true } as const;
 
   test('of a job that stored it is taken from there, without ffmpeg', async () => {
@@ -186,6 +212,7 @@ describe('the last frame', () => {
     const reference = parseImageReference(String(image));
     expect(reference?.owner).toBe(LAST_FRAME_OWNER);
     expect(reference && (await hasImage(storage, reference))).toBe(true);
+    expect(eventsIn(reported)).toMatchObject([{ event: 'lastFrameTaken', job: 'next', from: 'fox', image }]);
   });
 
   test('that is another file now is made again, which needs ffmpeg', async () => {
@@ -193,6 +220,61 @@ describe('the last frame', () => {
     expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
     expect(details.message).toContain('the worker has no ffmpeg');
     expect(details.advice).toContain('Nothing was paid for.');
+  });
+
+  test('of a job that stored none is decoded from its video, in the folder of the work', async () => {
+    const { uri } = await storage.write('fox.mp4', 'a film of a red fox', 'video/mp4');
+    const [ffmpeg, frame] = [join(folder, 'ffmpeg'), join(folder, 'frame')];
+    await writeFile(frame, PNG);
+    const script = `case $PWD in */videogen-extras-*) ;; *) exit 1;; esac; echo 0; cat '${frame}' >&3`;
+    await writeFile(ffmpeg, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const known = { result: { video: { ...VIDEO, uri } } };
+    const { image } = await take(known, {}, { ffmpeg }).result;
+    expect(image).toBe(checkImage(PNG, LAST_FRAME_OWNER).url);
+  });
+
+  test.each<[string, Known, Partial<TakeLastFrameDeps>, string]>([
+    ['its worker cannot decode', { result: { video: VIDEO } }, {}, 'the worker has no ffmpeg: install it'],
+    [
+      'its video is gone',
+      { result: { video: VIDEO } },
+      { ffmpeg: 'ffmpeg' },
+      'nothing can be continued from fox: the video is no longer in the storage',
+    ],
+  ])('is refused with a reason when %s', async (_what, known, deps, reason) => {
+    const { failure, details } = await failureOf(take(known, {}, deps));
+    expect(failure.type).toBe('InvalidRequest');
+    expect(details.message?.startsWith(reason)).toBe(true);
+  });
+
+  test('that cannot be decoded is refused with what ffmpeg said', async () => {
+    const { uri } = await storage.write('fox.mp4', 'a film of a red fox', 'video/mp4');
+    const known = { result: { video: { ...VIDEO, uri } } };
+    const { failure, details } = await failureOf(take(known, {}, { ffmpeg: join(folder, 'no-ffmpeg') }));
+    expect(failure.type).toBe('InvalidRequest');
+    expect(details.message).toMatch(/^the last frame of fox was not made: ./);
+  });
+
+  test('that is stored and no picture is refused', async () => {
+    const text = Buffer.from('no picture');
+    const { uri } = await storage.write('fox.last-frame.png', text, 'image/png');
+    const extras = { 'last-frame': { ...FRAME, uri, sha256: sha256Of(text) } };
+    const { failure, details } = await failureOf(take({ result: { video: VIDEO, extras } }));
+    expect(failure.type).toBe('InvalidRequest');
+    expect(details.message).toMatch(/^the last frame of fox (?!was not made)./);
+  });
+
+  test('is made again where the storage opens no files', async () => {
+    const known = await jobWithFrame();
+    const closed = { ...storage, open: undefined as never };
+    const { details } = await failureOf(take(known, {}, { storage: closed }));
+    expect(details.message).toContain('the worker has no ffmpeg');
+  });
+
+  test('of a cancelled attempt is no refusal', async () => {
+    const attempt = take(gone);
+    attempt.cancel();
+    await expect(attempt.result).rejects.toThrow(CancelledFailure);
   });
 
   test('that was sent before is sent again: its key must not come with another one', async () => {
@@ -208,6 +290,11 @@ describe('the last frame', () => {
     ['nothing', undefined],
   ])('is taken anew when the record has %s', async (_what, image_url) => {
     await recordNext(REFUSED, image_url);
+    expect((await take(await jobWithFrame()).result).image).toMatch(/^videogen-image:_frames\//);
+  });
+
+  test('is taken anew when the record has no request', async () => {
+    await writeRecord(storage, NEXT_KEY, { ...NEXT, ...REFUSED });
     expect((await take(await jobWithFrame()).result).image).toMatch(/^videogen-image:_frames\//);
   });
 
@@ -237,6 +324,8 @@ describe('the last frame', () => {
   });
 
   test('is tried again when the storage or Temporal fails', async () => {
-    await expect(take(grpcError(UNAVAILABLE)).result).rejects.toThrow('grpc');
+    await expect(take(grpcError(UNAVAILABLE)).result).rejects.toThrow(/^grpc$/);
+    await recordNext({ state: 'submitted', taskId: 'task-1' });
+    await expect(take(grpcError(UNAVAILABLE)).result).rejects.toThrow(/^grpc$/);
   });
 });

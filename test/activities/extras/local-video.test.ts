@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -89,6 +89,38 @@ test.each<[string, VideoStorage, string]>([
   const failed = read(storage);
   await expect(failed).rejects.toThrow(VideoGone);
   await expect(failed).rejects.toThrow(reason);
+});
+
+test('of a file that is much longer than the video only the beginning is read', async () => {
+  let chunks = 0;
+  const film = async function* () {
+    for (; chunks < 1_000; chunks++) yield FILM;
+  };
+  const storage = { open: async () => Readable.from(film()) } as object as VideoStorage;
+  await expect(read(storage)).rejects.toThrow('another file is stored in place');
+  expect(chunks).toBeLessThan(100);
+});
+
+test('work may remove its folder by itself', async () => {
+  const { signal } = new AbortController();
+  const work = (_local: unknown, used: string) => rm(used, { recursive: true });
+  await expect(withLocalVideo(storing(FILM), VIDEO, signal, work)).resolves.toBeUndefined();
+});
+
+test('a missing folder for temporary files is named', async () => {
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = join(folder, 'missing');
+  const failed = expect(read(storing(FILM))).rejects.toThrow(/ENOENT.*missing/);
+  await failed.finally(() => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+  });
+});
+
+test('what disappears while stale folders are looked for is skipped', async () => {
+  const path = join(tmpdir(), `videogen-extras-gone${process.pid}`);
+  await symlink(join(folder, 'gone'), path);
+  expect(await read(storing(FILM)).finally(() => rm(path))).toMatchObject({ bytes: FILM });
 });
 
 test('nothing is made of what is not a video', async () => {

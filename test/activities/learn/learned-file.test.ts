@@ -118,6 +118,18 @@ test('of each kind the last 200 tasks stay, and of the kinds the last 64', async
   expect([kinds()[0].kind, kinds().at(-1).kind]).toEqual(['other 1', 'new']);
 });
 
+test('only the last 200 tasks say how long the next one takes, those that are not written yet among them', async () => {
+  const slow = Array.from({ length: 200 }, () => [90_000, 95_000]);
+  const quick = Array.from({ length: 100 }, () => [1_000, 1_010]);
+  withFile(learnedKind(slow));
+  const times = timesAt();
+  for (const [afterMs = 0] of quick) await times.learn(task(afterMs));
+  const others = timesAt();
+  withFile(learnedKind([...slow.slice(100), ...quick]));
+  await others.refresh();
+  expect(times.usualTimesFor(REQUEST)).toEqual(others.usualTimesFor(REQUEST));
+});
+
 test.each([{ afterMs: 'soon' }, { byMs: Number.NaN }, { kind: 7 }, { afterMs: -1 }])(
   'what no job could have measured is not learned: %j',
   async (wrong) => {

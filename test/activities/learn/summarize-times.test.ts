@@ -39,6 +39,16 @@ test('the expectation fades with the number of tasks', () => {
   expect(distance(100)).toBeLessThan(10);
 });
 
+test('the slowest tasks that are expected take up to twice as long as the last time', () => {
+  const last = UNKNOWN.at(-1) ?? 0;
+  const beyond = summarizeTimes(repeated(3, [3_600_000, 3_600_001]), UNKNOWN).filter(
+    (time) => time > last && time < 3_600_000,
+  );
+  expect(beyond).toHaveLength(1);
+  expect(beyond[0]).toBeGreaterThan(1.5 * last);
+  expect(beyond[0]).toBeLessThan(2 * last);
+});
+
 test('a service that has become much faster than its first poll is found out', () => {
   const slow = repeated(100, [90_000, 95_000]);
   const found = repeated(40, [0, 85_000]);
