@@ -76,8 +76,12 @@ function fieldsOf({ event: _, ...line }: Record<string, unknown>) {
   return Object.fromEntries(Object.entries(line).filter(([name]) => !OF_TEMPORAL.includes(name)));
 }
 
-/** The same answer, whose connection breaks after so many bytes, or waits for ever. */
-export function cutAfter(bytes: number, body: VideoBody, how: 'break' | 'stall' = 'break'): VideoBody {
+/** The same answer, whose connection breaks after so many bytes; or when `stalled` ends it, which waits until then. */
+export function cutAfter(
+  bytes: number,
+  body: VideoBody,
+  stalled: () => Promise<unknown> = async () => undefined,
+): VideoBody {
   const some = async function* () {
     let left = bytes;
     for await (const chunk of body.stream) {
@@ -85,7 +89,7 @@ export function cutAfter(bytes: number, body: VideoBody, how: 'break' | 'stall' 
       left -= Math.min(left, chunk.length);
       if (left === 0) break;
     }
-    if (how === 'stall') await new Promise(() => undefined);
+    await stalled();
     throw new Error('socket closed');
   };
   return { ...body, stream: Readable.from(some(), { objectMode: false }) };
