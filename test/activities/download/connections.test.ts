@@ -1,15 +1,22 @@
 import type { Readable } from 'node:stream';
 import { FRUITFUL_BYTES } from '../../../src/contract/policies';
 import { openVideoBytes, ServiceFault, type VideoBody, type VideoService } from '../../../src/service';
-import { makeVideo } from '../../media/make-video';
 import { failureOf } from '../activity-world';
-import { createMemoryWorld, cutAfter, FILES, type MemoryWorldOptions, reading, TASK } from './memory-world';
+import {
+  createMemoryWorld,
+  cutAfter,
+  FILES,
+  inspectedVideo,
+  type MemoryWorldOptions,
+  reading,
+  TASK,
+} from './memory-world';
 
 /** A video, and a larger one: the same with a box that players skip. */
 let video: Buffer;
 let large: Buffer;
 beforeAll(async () => {
-  video = await makeVideo('MP4 that begins with its tables');
+  video = await inspectedVideo();
   const free = Buffer.alloc(6 * FRUITFUL_BYTES - video.length);
   free.writeUInt32BE(free.length);
   free.write('free', 4, 'latin1');

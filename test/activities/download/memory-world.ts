@@ -1,13 +1,24 @@
 import { Readable } from 'node:stream';
 import { createVideoActivities, type DownloadOptions, type DownloadVideoInput } from '../../../activities';
+import { PassingVideo } from '../../../src/media';
 import { openVideoBytes, type TaskReading, type VideoBody, type VideoService } from '../../../src/service';
 import type { VideoStorage } from '../../../src/storage';
+import { makeVideo } from '../../media/make-video';
 import { startAttempt } from '../activity-world';
 import { inMemory } from './memory-storage';
 
 export const TASK = 'task-1';
 /** Whoever makes a job of it names the job `test`. */
 export const FILES = ['test.mp4', 'test.mp4.json'];
+
+/** A video, once the process that inspects videos is there: to start it takes longer than a test. */
+export async function inspectedVideo(): Promise<Buffer> {
+  const video = await makeVideo('MP4 that begins with its tables');
+  const passing = new PassingVideo();
+  passing.add(video);
+  await passing.inspect();
+  return video;
+}
 
 export interface MemoryWorldOptions extends DownloadOptions {
   service?: Partial<VideoService>;

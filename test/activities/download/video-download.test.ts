@@ -6,11 +6,12 @@ import { makeVideo } from '../../media/make-video';
 import { startAttempt } from '../activity-world';
 import { sha256 } from './download-world';
 import { inMemory } from './memory-storage';
+import { inspectedVideo } from './memory-world';
 import { heldSink, type Opened, openDownload, streamOf, VALIDATOR, WITHOUT_PARTS } from './open-download';
 
 let video: Buffer;
 beforeAll(async () => {
-  video = await makeVideo('MP4 that begins with its tables');
+  video = await inspectedVideo();
 });
 
 let nowMs: number;
