@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream';
 import { FRUITFUL_BYTES } from '../../../src/contract/policies';
 import { openVideoBytes, ServiceFault, type VideoBody, type VideoService } from '../../../src/service';
+import type { VideoStorage } from '../../../src/storage';
 import { failureOf } from '../activity-world';
+import { inMemory } from './memory-storage';
 import {
   createMemoryWorld,
   cutAfter,
@@ -11,6 +13,7 @@ import {
   reading,
   TASK,
 } from './memory-world';
+import { noteOf } from './open-download';
 
 /** A video, and a larger one: the same with a box that players skip. */
 let video: Buffer;
@@ -136,6 +139,21 @@ describe('a service that sends the video with its answer', () => {
     await world.download().result;
     expect([...world.stored.keys()]).toEqual(FILES);
     expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
+  });
+
+  it('is not stored from its start when a part of it is there', async () => {
+    const received: string[] = [];
+    const receive: VideoStorage['receive'] = (key, options) => {
+      received.push(key);
+      return inMemory().receive(key, options);
+    };
+    const world = withBytes({ receive });
+    const part = video.subarray(0, 5_000);
+    world.parts.set('test.mp4.part', part);
+    const validator = openVideoBytes(video).validator ?? '';
+    const note = { ...noteOf(part), key: 'test.mp4', part: 'test.mp4.part', validator };
+    await world.download({}, { attempt: 2, heartbeatDetails: note }).result;
+    expect(received).toEqual(['test.mp4']);
   });
 });
 

@@ -1,11 +1,21 @@
 import { Readable, Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { VideoDownload } from '../../../activities/download/video-download';
+import { type PartNote, VideoDownload } from '../../../activities/download/video-download';
 import type { VideoBody } from '../../../src/service';
 import type { IncomingVideo, ReceiveOptions, VideoStorage } from '../../../src/storage';
+import { sha256 } from './download-world';
 import { inMemory } from './memory-storage';
 
 export const VALIDATOR = '"fox"';
+
+/** The note of a part with these bytes. */
+export const noteOf = (bytes: Buffer): PartNote => ({
+  key: 'fox.mp4',
+  part: 'fox.mp4.part',
+  bytes: bytes.length,
+  sha256: sha256(bytes),
+  validator: VALIDATOR,
+});
 
 export interface Opened {
   incoming?: Partial<IncomingVideo>;
