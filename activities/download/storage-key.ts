@@ -37,5 +37,5 @@ function shortSegment(segment: string): string {
     .subarray(0, LONGEST_SEGMENT_BYTES - end.length)
     .toString();
   // Half a character decodes to U+FFFD.
-  return `${beginning.replace(/\ufffd+$/, '')}${end}`;
+  return `${beginning.replace(/\ufffd$/, '')}${end}`;
 }

@@ -1,9 +1,9 @@
 import { PassThrough, Writable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { createVideoActivities } from '../../activities';
 import type { IncomingVideo, VideoStorage } from '../../src/storage';
 import { type ActivityWorld, failureOf } from './activity-world';
 import { useDownloadWorld } from './download/download-world';
+import { inMemory } from './download/memory-storage';
 
 const here = useDownloadWorld();
 let world: ActivityWorld;
@@ -13,33 +13,6 @@ beforeEach(() => {
 });
 
 describe('a custom storage', () => {
-  /** Only the three methods that a storage must have. */
-  function inMemory(stored: Map<string, Buffer>, change: Partial<IncomingVideo> = {}): VideoStorage {
-    return {
-      receive: async (key) => {
-        const sink = new PassThrough();
-        const content = buffer(sink);
-        content.catch(() => undefined);
-        return {
-          sink,
-          publish: async () => {
-            sink.end();
-            stored.set(key, await content);
-            return { uri: `memory:${key}` };
-          },
-          discard: async () => {
-            sink.destroy();
-          },
-          ...change,
-        };
-      },
-      write: async (key, text) => {
-        stored.set(key, Buffer.from(text));
-        return { uri: `memory:${key}` };
-      },
-      read: async () => undefined,
-    };
-  }
   const downloadTo = (storage: VideoStorage, input = {}) => {
     const { downloadVideo } = createVideoActivities({ service: world.service, storage });
     return world.run(downloadVideo, { taskId, ...input });
@@ -48,7 +21,7 @@ describe('a custom storage', () => {
   it('receives a video whose connection is cut, and publishes it when it is complete', async () => {
     world.emulator.next('download', { kind: 'cut', afterBytes: 100_000 });
     const stored = new Map<string, Buffer>();
-    const { video } = await downloadTo(inMemory(stored)).result;
+    const { video } = await downloadTo(inMemory({ stored })).result;
     expect(video.uri).toBe('memory:test.mp4');
     expect([...stored.keys()]).toEqual(['test.mp4', 'test.mp4.json']);
     expect(stored.get('test.mp4')?.equals(await world.emulator.video(taskId))).toBe(true);
@@ -57,7 +30,7 @@ describe('a custom storage', () => {
   it('stores the beginning of a bad video', async () => {
     world.emulator.next('download', { kind: 'web-page' });
     const stored = new Map<string, Buffer>();
-    const { failure } = await failureOf(downloadTo(inMemory(stored), { keepBad: true }));
+    const { failure } = await failureOf(downloadTo(inMemory({ stored }), { keepBad: true }));
     expect(failure.message).toContain('the bad file is stored at memory:test.mp4.bad');
     expect(String(stored.get('test.mp4.bad'))).toBe('<p>This link has expired.</p>');
   });
@@ -66,7 +39,7 @@ describe('a custom storage', () => {
     ['cannot publish', { publish: () => Promise.reject(new Error('quota exceeded')) }],
     ['breaks while writing', { sink: brokenSink() }],
   ])('that %s fails the download with its own message', async (_what, change) => {
-    const { failure, details } = await failureOf(downloadTo(inMemory(new Map(), change)));
+    const { failure, details } = await failureOf(downloadTo(inMemory({ incoming: change })));
     expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
     expect(details).toMatchObject({ taskId, message: 'quota exceeded' });
   });
@@ -74,7 +47,7 @@ describe('a custom storage', () => {
   it('that closes without an error fails the download too', async () => {
     const sink = new PassThrough();
     sink.once('data', () => sink.destroy());
-    const { failure, details } = await failureOf(downloadTo(inMemory(new Map(), { sink })));
+    const { failure, details } = await failureOf(downloadTo(inMemory({ incoming: { sink } })));
     expect(failure.type).toBe('StorageFailed');
     expect(details.message).toBe('the storage closed the file');
   });

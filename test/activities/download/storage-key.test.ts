@@ -77,3 +77,8 @@ it('a long name without an extension is cut too, and a dot inside of it begins n
   expect(key('x'.repeat(300))).toMatch(/^x+-[0-9a-f]{32}$/);
   expect(key(`a.mp4 ${'x'.repeat(300)}`)).toMatch(/^a\.mp4 x+-[0-9a-f]{32}$/);
 });
+
+it('a long name is cut between two characters, and keeps a replacement character of its own', () => {
+  const name = key(`a\ufffd${'狐'.repeat(100)}.mp4`);
+  expect(name).toMatch(/^a\ufffd狐{66}-[0-9a-f]{32}\.mp4$/);
+});

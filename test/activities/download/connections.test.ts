@@ -1,0 +1,168 @@
+import type { Readable } from 'node:stream';
+import { FRUITFUL_BYTES } from '../../../src/contract/policies';
+import { openVideoBytes, ServiceFault, type VideoBody, type VideoService } from '../../../src/service';
+import type { VideoStorage } from '../../../src/storage';
+import { failureOf } from '../activity-world';
+import { inMemory } from './memory-storage';
+import {
+  createMemoryWorld,
+  cutAfter,
+  FILES,
+  inspectedVideo,
+  type MemoryWorldOptions,
+  reading,
+  TASK,
+} from './memory-world';
+import { noteOf } from './open-download';
+
+/** A video, and a larger one: the same with a box that players skip. */
+let video: Buffer;
+let large: Buffer;
+beforeAll(async () => {
+  video = await inspectedVideo();
+  const free = Buffer.alloc(6 * FRUITFUL_BYTES - video.length);
+  free.writeUInt32BE(free.length);
+  free.write('free', 4, 'latin1');
+  large = Buffer.concat([video, free]);
+});
+
+type Open = (from: NonNullable<Parameters<VideoService['openVideo']>[1]>['from']) => VideoBody;
+
+/** A world whose server answers as said, and the offsets at which connections begin. */
+function worldOf(bytes: Buffer, open: Open, options: MemoryWorldOptions = {}) {
+  const offsets: (number | undefined)[] = [];
+  const service: Partial<VideoService> = {
+    openVideo: async (_link, { from } = {}) => {
+      offsets.push(from?.offset);
+      return open(from);
+    },
+  };
+  return {
+    offsets,
+    ...createMemoryWorld(bytes, { ...options, service: { ...service, ...options.service } }),
+  };
+}
+const whole = (bytes: Buffer, from: Parameters<Open>[0]) => openVideoBytes(bytes, from && { from });
+
+describe('a download', () => {
+  it('goes on with connections that bring 64 KiB each, however many it takes', async () => {
+    const world = worldOf(large, (from) => {
+      const body = whole(large, from);
+      return body.offset + FRUITFUL_BYTES < large.length ? cutAfter(FRUITFUL_BYTES, body) : body;
+    });
+    const { video: stored } = await world.download().result;
+    expect(stored.bytes).toBe(large.length);
+    expect(world.offsets).toEqual([undefined, ...[1, 2, 3, 4, 5].map((times) => times * FRUITFUL_BYTES)]);
+  });
+
+  it('gives up when connections bring only what it already had', async () => {
+    const world = worldOf(large, () => cutAfter(100_000, whole(large, undefined)));
+    const { failure } = await failureOf(world.download());
+    expect(failure.type).toBe('ServiceUnreachable');
+    expect(world.offsets).toEqual([undefined, 100_000, 100_000, 100_000]);
+  });
+
+  it('says in the log from where it resumes, and why', async () => {
+    let connections = 0;
+    const world = worldOf(video, (from) =>
+      cutAfter(connections++ === 0 ? 5_000 : video.length, whole(video, from)),
+    );
+    await failureOf(world.download());
+    expect(world.linesOf('resuming')[0]).toEqual({
+      taskId: TASK,
+      bytes: 5_000,
+      reason: 'cut: socket closed',
+    });
+  });
+
+  it('connects no more when the time of its attempt is over', async () => {
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now());
+    const pace = { windowMs: 30_000, leastBytes: 1, attemptMs: 0 };
+    const world = worldOf(large, (from) => cutAfter(FRUITFUL_BYTES, whole(large, from)), { pace });
+    await failureOf(world.download());
+    jest.restoreAllMocks();
+    expect(world.offsets).toHaveLength(1);
+  });
+
+  it('closes a connection that it does not read to its end', async () => {
+    const streams: Readable[] = [];
+    const page = Buffer.alloc(100_000, '<p>');
+    const world = worldOf(page, (from) => {
+      const body = whole(page, from);
+      streams.push(body.stream);
+      return { ...body, bytes: undefined };
+    });
+    const { failure } = await failureOf(world.download());
+    expect([failure.type, streams.map(({ destroyed }) => destroyed)]).toEqual(['VideoCorrupt', [true]]);
+  });
+
+  it('that cannot be decoded is no video', async () => {
+    const world = worldOf(video, (from) => ({ ...cutAfter(5_000, whole(video, from)), encoding: 'gzip' }));
+    const { failure } = await failureOf(world.download());
+    expect(failure.type).toBe('VideoCorrupt');
+    expect(failure.message).toContain('its gzip encoding is broken: socket closed');
+    expect(world.offsets).toHaveLength(1);
+  });
+
+  it('is not tried with a fresh link when a link is not allowed, whatever it answered', async () => {
+    const world = worldOf(video, () => {
+      throw new ServiceFault('not-allowed', { status: 403, message: 'a private address' });
+    });
+    const { failure } = await failureOf(world.download());
+    expect([failure.nonRetryable, world.offsets.length]).toEqual([true, 1]);
+  });
+
+  it('that waits for the answer to a poll stops when it is cancelled', async () => {
+    const poll: VideoService['poll'] = (_taskId, { signal } = {}) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason));
+        attempt.cancel();
+      });
+    const world = createMemoryWorld(video, { service: { poll } });
+    const attempt = world.download();
+    await expect(attempt.result).rejects.toThrow('CANCELLED');
+  });
+});
+
+describe('a service that sends the video with its answer', () => {
+  const withBytes = (storage = {}) =>
+    createMemoryWorld(video, {
+      service: {
+        poll: async () => reading({ state: 'succeeded', word: 'done', videoBytes: video }),
+        openVideo: () => Promise.reject(new Error('there is no link')),
+      },
+      storage,
+    });
+
+  it('needs no link', async () => {
+    const world = withBytes();
+    await world.download().result;
+    expect([...world.stored.keys()]).toEqual(FILES);
+    expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
+  });
+
+  it('is not stored from its start when a part of it is there', async () => {
+    const received: string[] = [];
+    const receive: VideoStorage['receive'] = (key, options) => {
+      received.push(key);
+      return inMemory().receive(key, options);
+    };
+    const world = withBytes({ receive });
+    const part = video.subarray(0, 5_000);
+    world.parts.set('test.mp4.part', part);
+    const validator = openVideoBytes(video).validator ?? '';
+    const note = { ...noteOf(part), key: 'test.mp4', part: 'test.mp4.part', validator };
+    await world.download({}, { attempt: 2, heartbeatDetails: note }).result;
+    expect(received).toEqual(['test.mp4']);
+  });
+});
+
+describe('a task without a video', () => {
+  it('that has not failed is not refused, whatever else the answer says', async () => {
+    const poll = async () =>
+      reading({ state: 'running', word: 'running' }, { refusedContent: { stage: 'prompt' } });
+    const { failure, details } = await failureOf(createMemoryWorld(video, { service: { poll } }).download());
+    expect(failure.type).toBe('NoVideo');
+    expect(details).not.toHaveProperty('stage');
+  });
+});

@@ -1,0 +1,111 @@
+import { openVideoBytes, type VideoService } from '../../../src/service';
+import type { VideoStorage } from '../../../src/storage';
+import { failureOf } from '../activity-world';
+import { inMemory } from './memory-storage';
+import { createMemoryWorld, cutAfter, FILES, inspectedVideo, SUCCEEDED, TASK } from './memory-world';
+
+let video: Buffer;
+beforeAll(async () => {
+  video = await inspectedVideo();
+});
+
+/** A server whose connections break after so many bytes, each. */
+const cutting = (bytes: number): Partial<VideoService> => ({
+  openVideo: async (_link, { from } = {}) => cutAfter(bytes, openVideoBytes(video, from && { from })),
+});
+
+describe('the log of a download', () => {
+  it('names its job and task, and what it has stored', async () => {
+    const world = createMemoryWorld(video);
+    const named = { job: 'fox', taskId: TASK };
+    const { video: stored } = await world.download({ job: 'fox' }).result;
+    expect(world.linesOf('downloading')).toEqual([named]);
+    expect(world.linesOf('stored')).toEqual([{ ...named, ...stored }]);
+  });
+
+  it('has the warnings of its result', async () => {
+    const world = createMemoryWorld(video);
+    const { warnings } = await world.download({ expected: { duration: 9 } }).result;
+    expect(warnings).toHaveLength(1);
+    expect(world.linesOf('stored')).toMatchObject([{ warnings }]);
+  });
+});
+
+describe('the result of a download', () => {
+  it('has the warnings of the submit and of the service, each once', async () => {
+    const world = createMemoryWorld(video, {
+      service: {
+        submit: async () => ({ taskId: TASK, doubts: [], warnings: ['no sound'] }),
+        poll: async () => ({ ...SUCCEEDED, warnings: ['no sound', 'no seed'] }),
+      },
+    });
+    const { record } = await world.submit();
+    const { warnings } = await world.download({ record }).result;
+    expect(warnings).toEqual(['no sound', 'no seed']);
+  });
+
+  it('says that the sidecar could not be written', async () => {
+    const write: VideoStorage['write'] = () => Promise.reject(new Error('no room'));
+    const { warnings } = await createMemoryWorld(video, { storage: { write } }).download().result;
+    expect(warnings).toEqual(['test.mp4.json could not be written: no room']);
+  });
+});
+
+describe('beside a video', () => {
+  const cost = { charged: { amount: 2, currency: 'USD' } };
+
+  it('there is a sidecar, with what the video cost if that is known', async () => {
+    const world = createMemoryWorld(video);
+    const { video: stored } = await world.download({ cost, expected: { seed: 7 } }).result;
+    expect([...world.stored.keys()]).toEqual(FILES);
+    const sidecar = { workflowId: 'test', taskId: TASK, seed: 7, video: stored, warnings: [] };
+    expect(world.json('test.mp4.json')).toEqual({ ...sidecar, cost });
+    await world.download({ expected: { seed: 7 } }).result;
+    expect(world.json('test.mp4.json')).toEqual(sidecar);
+  });
+
+  it('there is nothing if the worker writes no sidecars', async () => {
+    const world = createMemoryWorld(video, { sidecar: false });
+    await world.download().result;
+    expect([...world.stored.keys()]).toEqual(['test.mp4']);
+  });
+
+  it('the record of its job says what it cost, and what the submit has written', async () => {
+    const world = createMemoryWorld(video);
+    const { record } = await world.submit();
+    const key = `jobs/test.${record}.json`;
+    const { submittedAt } = world.json(key);
+    await world.download({ record, cost }).result;
+    expect(world.json(key)).toMatchObject({
+      state: 'stored',
+      taskId: TASK,
+      key: 'test.mp4',
+      submittedAt,
+      cost,
+    });
+  });
+});
+
+it('a video that is on record is not downloaded again', async () => {
+  let polls = 0;
+  const poll = async () => {
+    polls += 1;
+    return SUCCEEDED;
+  };
+  const world = createMemoryWorld(video, { service: { poll } });
+  const { record } = await world.submit();
+  const first = await world.download({ record }).result;
+  expect(await world.download({ record }).result).toEqual(first);
+  expect(polls).toBe(1);
+});
+
+it('the failure of a download is not that of cleaning up after it', async () => {
+  const incoming = { discard: () => Promise.reject(new Error('no answer')) };
+  const world = createMemoryWorld(video, {
+    service: cutting(5_000),
+    storage: { receive: inMemory({ incoming }).receive },
+  });
+  const { failure, details } = await failureOf(world.download());
+  expect(failure.type).toBe('ServiceUnreachable');
+  expect(details).toMatchObject({ taskId: TASK, message: 'socket closed' });
+});

@@ -1,0 +1,107 @@
+import { Readable } from 'node:stream';
+import { createVideoActivities, type DownloadOptions, type DownloadVideoInput } from '../../../activities';
+import { PassingVideo } from '../../../src/media';
+import { openVideoBytes, type TaskReading, type VideoBody, type VideoService } from '../../../src/service';
+import type { VideoStorage } from '../../../src/storage';
+import { makeVideo } from '../../media/make-video';
+import { startAttempt } from '../activity-world';
+import { inMemory } from './memory-storage';
+
+export const TASK = 'task-1';
+/** Whoever makes a job of it names the job `test`. */
+export const FILES = ['test.mp4', 'test.mp4.json'];
+
+/** A video, once the process that inspects videos is there: to start it takes longer than a test. */
+export async function inspectedVideo(): Promise<Buffer> {
+  const video = await makeVideo('MP4 that begins with its tables');
+  const passing = new PassingVideo();
+  passing.add(video);
+  await passing.inspect();
+  return video;
+}
+
+export interface MemoryWorldOptions extends DownloadOptions {
+  service?: Partial<VideoService>;
+  storage?: Partial<VideoStorage>;
+}
+
+/** A service and a storage in memory, for what a download does whichever they are. */
+export function createMemoryWorld(video: Buffer, { service, storage, ...worker }: MemoryWorldOptions = {}) {
+  const stored = new Map<string, Buffer>();
+  const parts = new Map<string, Buffer>();
+  const logged: unknown[] = [];
+  const activities = createVideoActivities({
+    service: {
+      address: 'https://foxes.example.com',
+      submit: async () => ({ taskId: TASK, doubts: [] }),
+      poll: async () => SUCCEEDED,
+      openVideo: async (_link, { from } = {}) => openVideoBytes(video, from && { from }),
+      cancel: async () => 'not-offered',
+      close: async () => undefined,
+      ...service,
+    },
+    storage: { ...inMemory({ stored, parts }), ...storage },
+    ...worker,
+  });
+  return {
+    stored,
+    parts,
+    submit: () => startAttempt(activities.submitVideo, { request: { prompt: 'A red fox' } }).result,
+    download: (input: Partial<DownloadVideoInput> = {}, info = {}, client?: object) =>
+      startAttempt(activities.downloadVideo, { taskId: TASK, ...input }, info, logged, client),
+    /** The fields of the log lines of an event. */
+    linesOf: (event: string) =>
+      logged.filter((line) => Object(line).event === event).map((line) => fieldsOf(Object(line))),
+    json: (key: string) => JSON.parse(String(stored.get(key))),
+  };
+}
+
+/** What one poll says. */
+export const reading = (task: TaskReading['task'], more: Partial<TaskReading> = {}): TaskReading => ({
+  json: true,
+  task,
+  serviceMessage: {},
+  doubts: [],
+  ...more,
+});
+
+const LINK = 'https://foxes.example.com/fox.mp4';
+export const SUCCEEDED = reading({ state: 'succeeded', word: 'succeeded', videoUrl: LINK });
+
+/** What Temporal adds to each line. */
+const OF_TEMPORAL = [
+  'activityId',
+  'activityType',
+  'attempt',
+  'isLocal',
+  'namespace',
+  'sdkComponent',
+  'taskQueue',
+  'taskToken',
+  'workflowId',
+  'workflowRunId',
+  'workflowType',
+];
+
+function fieldsOf({ event: _, ...line }: Record<string, unknown>) {
+  return Object.fromEntries(Object.entries(line).filter(([name]) => !OF_TEMPORAL.includes(name)));
+}
+
+/** The same answer, whose connection breaks after so many bytes; or when `stalled` ends it, which waits until then. */
+export function cutAfter(
+  bytes: number,
+  body: VideoBody,
+  stalled: () => Promise<unknown> = async () => undefined,
+): VideoBody {
+  const some = async function* () {
+    let left = bytes;
+    for await (const chunk of body.stream) {
+      yield chunk.subarray(0, left);
+      left -= Math.min(left, chunk.length);
+      if (left === 0) break;
+    }
+    await stalled();
+    throw new Error('socket closed');
+  };
+  return { ...body, stream: Readable.from(some(), { objectMode: false }) };
+}

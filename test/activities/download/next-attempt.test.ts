@@ -1,0 +1,57 @@
+import { LEARNED_TIMES_KEY } from '../../../activities/learn/learned-times';
+import { openVideoBytes, type VideoService } from '../../../src/service';
+import type { ReceiveOptions, VideoStorage } from '../../../src/storage';
+import { failureOf } from '../activity-world';
+import { inMemory } from './memory-storage';
+import { createMemoryWorld, cutAfter, inspectedVideo, TASK } from './memory-world';
+
+let video: Buffer;
+beforeAll(async () => {
+  video = await inspectedVideo();
+});
+
+describe('the next attempt', () => {
+  it('resumes what the one before left', async () => {
+    const offsets: (number | undefined)[] = [];
+    let hasRecovered = false;
+    const openVideo: VideoService['openVideo'] = async (_link, { from } = {}) => {
+      offsets.push(from?.offset);
+      const body = openVideoBytes(video, from && { from });
+      return hasRecovered ? body : cutAfter(offsets.length === 1 ? 5_000 : 0, body);
+    };
+    const world = createMemoryWorld(video, { service: { openVideo } });
+    const first = world.download();
+    await failureOf(first);
+    const note = first.beats.at(-1);
+    hasRecovered = true;
+    offsets.splice(0);
+    const second = world.download({}, { attempt: 2, heartbeatDetails: note });
+    expect((await second.result).video.bytes).toBe(video.length);
+    expect([offsets, second.beats]).toEqual([[5_000], [note]]);
+    expect(world.linesOf('downloading').at(-1)).toEqual({ taskId: TASK, bytes: 5_000 });
+  });
+
+  it('tells the storage that an earlier one may have left a part', async () => {
+    const told: ReceiveOptions[] = [];
+    const storage: Partial<VideoStorage> = {
+      receive: (key, options) => {
+        told.push(options);
+        return inMemory().receive(key, options);
+      },
+    };
+    const world = createMemoryWorld(video, { storage });
+    for (const attempt of [1, 2, 3]) await world.download({}, { attempt }).result;
+    expect(told.map(({ isRetry }) => isRetry)).toEqual([false, true, true]);
+  });
+
+  it('does not learn a second time how long the task took', async () => {
+    const ended = { kind: 'foxes', afterMs: 1_000, byMs: 2_000 };
+    const world = createMemoryWorld(video);
+    await world.download({ ended }, { attempt: 2 }).result;
+    expect(world.stored.has(LEARNED_TIMES_KEY)).toBe(false);
+    await world.download({ ended }, { attempt: 1 }).result;
+    expect(world.json(LEARNED_TIMES_KEY)).toMatchObject({
+      kinds: [{ kind: 'foxes', ended: [[1_000, 2_000]] }],
+    });
+  });
+});

@@ -1,0 +1,95 @@
+import { EventEmitter, once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common';
+import { DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
+import { openVideoBytes, type VideoService } from '../../../src/service';
+import { makeVideo } from '../../media/make-video';
+import { createMemoryWorld, cutAfter, TASK } from './memory-world';
+
+let video: Buffer;
+beforeAll(async () => {
+  video = await makeVideo('MP4 that begins with its tables');
+});
+
+/** A server that sends so many bytes and then nothing. `hasStalled` resolves after that, and after so much time of the activity. */
+function stalling(bytes: number, afterMs = 0) {
+  const server = new EventEmitter();
+  const openVideo: VideoService['openVideo'] = async (_link, { signal } = {}) =>
+    cutAfter(bytes, openVideoBytes(video), async () => {
+      await nextTurn();
+      if (afterMs > 0) await jest.advanceTimersByTimeAsync(afterMs);
+      server.emit('stalled');
+      if (signal) await once(signal, 'abort');
+    });
+  return { service: { openVideo }, hasStalled: once(server, 'stalled') };
+}
+
+describe('the heartbeat of a download', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] }));
+  afterEach(() => jest.useRealTimers());
+
+  /** What a download that stalls says meanwhile. */
+  async function saidBy(bytes: number, forMs: number, input = {}) {
+    const { service, hasStalled } = stalling(bytes, forMs);
+    const signals: unknown[] = [];
+    const signal = async (_name: string, progress: unknown) => signals.push(progress);
+    const client = { workflow: { getHandle: () => ({ signal }) } };
+    const attempt = createMemoryWorld(video, { service }).download(input, {}, client);
+    await hasStalled;
+    attempt.cancel();
+    await expect(attempt.result).rejects.toThrow('CANCELLED');
+    return { beats: attempt.beats, signals };
+  }
+
+  it('has the bytes that have arrived, until there is a part', async () => {
+    const { beats } = await saidBy(1_000, HEARTBEAT_EVERY_MS);
+    expect(beats).toEqual([{ bytes: 1_000 }]);
+  });
+
+  it('has the part that the storage could leave', async () => {
+    const { beats } = await saidBy(5_000, HEARTBEAT_EVERY_MS);
+    expect(beats).toEqual([expect.objectContaining({ key: 'test.mp4', bytes: 5_000 })]);
+  });
+
+  it('is followed by a signal to its workflow that says how far the job is', async () => {
+    const { signals } = await saidBy(1_000, DOWNLOAD_PROGRESS_EVERY_MS, { job: 'fox' });
+    expect(signals).toEqual([{ bytes: 1_000, of: video.length, job: 'fox' }]);
+  });
+});
+
+describe('a download that is stopped', () => {
+  async function stop(
+    ...why: Parameters<ReturnType<ReturnType<typeof createMemoryWorld>['download']>['cancel']>
+  ) {
+    const { service, hasStalled } = stalling(5_000);
+    const world = createMemoryWorld(video, { service });
+    const attempt = world.download();
+    await hasStalled;
+    attempt.cancel(...why);
+    const error: unknown = await attempt.result.catch((reason: unknown) => reason);
+    return { world, error, note: attempt.beats.at(-1) };
+  }
+
+  it('leaves nothing when it is cancelled, and the log says how far it was', async () => {
+    const { world, error, note } = await stop();
+    expect(error).toMatchObject({ name: 'CancelledFailure' });
+    expect([world.parts.size, world.stored.size, note]).toEqual([0, 0, undefined]);
+    expect(world.linesOf('downloadStopped')).toEqual([{ taskId: TASK, bytes: 5_000 }]);
+  });
+
+  it('leaves its part when it is paused', async () => {
+    const { world, error, note } = await stop('PAUSED', new ActivityCancellationDetails({ paused: true }));
+    expect(error).toMatchObject({ name: 'CancelledFailure' });
+    expect(note).toMatchObject({ key: 'test.mp4', bytes: 5_000 });
+    expect(world.parts.get('test.mp4.part')).toHaveLength(5_000);
+  });
+
+  it('leaves its part when the worker shuts down, as a failure that is none', async () => {
+    const details = new ActivityCancellationDetails({ workerShutdown: true });
+    const { world, error, note } = await stop('WORKER_SHUTDOWN', details);
+    expect(error).toBeInstanceOf(ApplicationFailure);
+    expect(error).toMatchObject({ type: 'WorkerShutdown', category: 'BENIGN', nonRetryable: false });
+    expect(note).toMatchObject({ key: 'test.mp4', bytes: 5_000 });
+    expect(world.parts.get('test.mp4.part')).toHaveLength(5_000);
+  });
+});
