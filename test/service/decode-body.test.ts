@@ -1,11 +1,8 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { decodeBody, decodeBytes, encodingOf, textOf } from '../../src/service/decode-body';
 import { justLoaded } from '../support/just-loaded';
-
-/** Its tables are made while it loads. */
-const load = () =>
-  justLoaded((): typeof import('../../src/service/decode-body') => require('../../src/service/decode-body'));
 
 const TEXT = 'A red fox runs through snow.';
 const ENCODED: [encoding: string, encoded: Buffer][] = [
@@ -17,7 +14,7 @@ const ENCODED: [encoding: string, encoded: Buffer][] = [
 
 describe('a whole body', () => {
   it.each(ENCODED)('in the encoding %s is decoded', async (encoding, encoded) => {
-    expect(await load().decodeBytes(encoded, encoding, 1_000)).toEqual({
+    expect(await decodeBytes(encoded, encoding, 1_000)).toEqual({
       ok: true,
       bytes: Buffer.from(TEXT),
     });
@@ -25,21 +22,21 @@ describe('a whole body', () => {
 
   it('in an unknown encoding is returned as it is', async () => {
     const bytes = Buffer.from(TEXT);
-    expect(await load().decodeBytes(bytes, 'utf-8', 1_000)).toEqual({ ok: true, bytes });
+    expect(await decodeBytes(bytes, 'utf-8', 1_000)).toEqual({ ok: true, bytes });
   });
 
   it.each(['{"task_id":"a"}', '\n  [1]'])(
     'that a proxy has decoded already is returned as it is: %j',
     async (json) => {
       const bytes = Buffer.from(json);
-      expect(await load().decodeBytes(bytes, 'gzip', 1_000)).toEqual({ ok: true, bytes });
+      expect(await decodeBytes(bytes, 'gzip', 1_000)).toEqual({ ok: true, bytes });
     },
   );
 
   it.each(['a page with {braces}', 'page{}', ' x [1]'])(
     'that is neither in its encoding nor JSON cannot be decoded: %j',
     async (text) => {
-      expect(await load().decodeBytes(Buffer.from(text), 'gzip', 1_000)).toEqual({
+      expect(await decodeBytes(Buffer.from(text), 'gzip', 1_000)).toEqual({
         ok: false,
         why: 'undecodable',
       });
@@ -47,7 +44,7 @@ describe('a whole body', () => {
   );
 
   it('that is longer than allowed once it is decoded is too large', async () => {
-    expect(await load().decodeBytes(gzipSync(TEXT), 'gzip', TEXT.length - 1)).toEqual({
+    expect(await decodeBytes(gzipSync(TEXT), 'gzip', TEXT.length - 1)).toEqual({
       ok: false,
       why: 'too-large',
     });
@@ -56,12 +53,12 @@ describe('a whole body', () => {
 
 describe('a body that is read as it comes', () => {
   it.each(ENCODED)('in the encoding %s is decoded', async (encoding, encoded) => {
-    const decoded = load().decodeBody(Readable.from([encoded]), encoding);
+    const decoded = decodeBody(Readable.from([encoded]), encoding);
     expect(decoded && (await buffer(decoded)).toString()).toBe(TEXT);
   });
 
   it('in an unknown encoding is not decoded', () => {
-    expect(load().decodeBody(Readable.from([]), 'zstd')).toBeUndefined();
+    expect(decodeBody(Readable.from([]), 'zstd')).toBeUndefined();
   });
 });
 
@@ -73,7 +70,7 @@ it.each([
   ['', undefined],
   [undefined, undefined],
 ])('the header content-encoding %j means the encoding %s', (header, encoding) => {
-  expect(load().encodingOf({ 'content-encoding': header })).toBe(encoding);
+  expect(encodingOf({ 'content-encoding': header })).toBe(encoding);
 });
 
 describe('the text of a body', () => {
@@ -93,6 +90,23 @@ describe('the text of a body', () => {
     ['UTF-16LE by its charset', utf16(TEXT), 'application/json; charset="UTF-16LE"'],
     ['UTF-16BE by its charset', utf16(TEXT).swap16(), 'application/json; charset=utf-16be'],
   ])('is read as %s', (_what, bytes, contentType) => {
-    expect(load().textOf(bytes, contentType)).toBe(TEXT);
+    expect(textOf(bytes, contentType)).toBe(TEXT);
   });
+});
+
+it('a process knows every encoding and byte order from its first body on', async () => {
+  const loaded = justLoaded((): typeof import('../../src/service/decode-body') =>
+    require('../../src/service/decode-body'),
+  );
+  for (const [encoding, encoded] of ENCODED) {
+    expect(await loaded.decodeBytes(encoded, encoding, 1_000)).toEqual({
+      ok: true,
+      bytes: Buffer.from(TEXT),
+    });
+    const decoded = loaded.decodeBody(Readable.from([encoded]), encoding);
+    expect(decoded && (await buffer(decoded)).toString()).toBe(TEXT);
+  }
+  const marked = Buffer.from(`\ufeff${TEXT}`, 'utf16le');
+  expect(loaded.textOf(marked, undefined)).toBe(TEXT);
+  expect(loaded.textOf(marked.swap16(), undefined)).toBe(TEXT);
 });
