@@ -33,6 +33,18 @@ describe('a recorded body has', () => {
   });
 });
 
+describe('a body of very many texts', () => {
+  const body = (texts: number) => JSON.stringify(Array(texts).fill(''));
+
+  it('is recorded up to a limit', () => {
+    expect(redactBody(body(50_000), keys())).toBe(body(50_000));
+  });
+
+  it('is not recorded beyond it', () => {
+    expect(redactBody(body(50_001), keys())).toBe('not recorded: the answer has more than 50000 texts');
+  });
+});
+
 describe('an answer is recorded', () => {
   let folder: string;
   beforeEach(() => {
@@ -40,37 +52,46 @@ describe('an answer is recorded', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const SENT = { method: 'POST', path: '/v1/x', body: '{}' };
+  const WHOLE = answer('', { headers: { a: 'b' }, sent: { method: 'POST', path: '/v1/x', body: '{}' } });
+  const { sent: _, ...WITHOUT_SENT } = WHOLE;
   /** The recording of an answer with this body. */
   const recordingOf = (body: string) => {
-    recordAnswers(folder)(answer(body, { sent: SENT, headers: { a: 'b' } }));
+    recordAnswers(folder)({ ...WHOLE, body });
     const [name = ''] = readdirSync(folder);
     const recording = JSON.parse(readFileSync(join(folder, name), 'utf8'));
     rmSync(join(folder, name));
     return recording;
   };
-  const bytesAround = (recording: object, indent?: number) =>
-    Buffer.byteLength(JSON.stringify({ ...recording, body: '' }, undefined, indent));
+  /** The lengths of the longest bodies. */
+  const MOST_WHOLE = 1_000_000 - JSON.stringify(WHOLE, undefined, 2).length;
+  const MOST_WITHOUT_SENT = 1_000_000 - JSON.stringify(WITHOUT_SENT).length;
+  /** JSON that has no text to cut. */
+  const blank = (length: number) => `[1${' '.repeat(length - 3)}]`;
 
-  it('whole up to 1 MB, and beyond without what was sent and with the beginning of each text', () => {
-    const most = 1_000_000 - bytesAround(recordingOf(''), 2);
-    expect(recordingOf('x'.repeat(most))).toEqual({ ...recordingOf(''), body: 'x'.repeat(most) });
-    const { sent: _, ...rest } = recordingOf('');
-    expect(recordingOf('x'.repeat(most + 1))).toEqual({ ...rest, body: 'x'.repeat(20_000) });
-    const json = JSON.stringify({ task_id: 'a', base64: 'A'.repeat(most) });
-    expect(JSON.parse(recordingOf(json).body)).toEqual({ task_id: 'a', base64: 'A'.repeat(20_000) });
+  it('whole up to 1 MB', () => {
+    const body = 'x'.repeat(MOST_WHOLE);
+    expect(recordingOf(body)).toEqual({ ...WHOLE, body });
   });
 
-  it('with the beginning of a body that has no long text to cut', () => {
-    const { sent: _, ...rest } = recordingOf('');
-    const body = (length: number) => `[1${' '.repeat(length - 3)}]`;
-    const most = 1_000_000 - bytesAround(rest);
-    expect(recordingOf(body(most))).toEqual({ ...rest, body: body(most) });
-    expect(recordingOf(body(most + 1))).toEqual({
-      call: 'poll',
-      status: 200,
-      headers: {},
-      body: body(most).slice(0, 125_000),
+  it('without what was sent, and with the beginning of its text, beyond that', () => {
+    const recording = recordingOf('x'.repeat(MOST_WHOLE + 1));
+    expect(recording).toEqual({ ...WITHOUT_SENT, body: 'x'.repeat(20_000) });
+  });
+
+  it('with the beginning of each text of its JSON', () => {
+    const { body } = recordingOf(JSON.stringify({ task_id: 'a', base64: 'A'.repeat(MOST_WHOLE) }));
+    expect(JSON.parse(body)).toEqual({ task_id: 'a', base64: 'A'.repeat(20_000) });
+  });
+
+  it('with its whole body if that has no text to cut and the rest is small enough', () => {
+    const body = blank(MOST_WITHOUT_SENT);
+    expect(recordingOf(body)).toEqual({ ...WITHOUT_SENT, body });
+  });
+
+  it('with the beginning of its body otherwise', () => {
+    expect(recordingOf(blank(MOST_WITHOUT_SENT + 1))).toEqual({
+      ...{ call: 'poll', status: 200, headers: {} },
+      body: blank(MOST_WITHOUT_SENT).slice(0, 125_000),
     });
   });
 

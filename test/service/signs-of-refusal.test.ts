@@ -153,9 +153,10 @@ describe('words that the service only quotes mean nothing', () => {
     ['an encrypted link', 'cannot fetch https://cdn.example.com/nsfw/detected/1', 'A fox'],
     [
       'a prompt with other spaces',
-      'too long: content policy violation, nsfw content detected',
+      '"content policy violation, nsfw content detected" is too long',
       '  content   policy\n\nviolation,  nsfw   content detected ',
     ],
+    ['a prompt of three characters', '无法解析：敏感词', '敏感词'],
     ['the beginning of a prompt', 'cannot parse nsfw content detected…', 'nsfw content detected in a sign'],
     [
       'the middle of a prompt',

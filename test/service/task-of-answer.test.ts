@@ -22,6 +22,7 @@ describe('a reading has only what the answer says', () => {
     [{}, {}],
     [{ code: 'E1' }, { code: 'E1' }],
     [{ message: ' No. ' }, { message: 'No.' }],
+    [{ message: ' \n', detail: 'No.' }, { message: 'No.' }],
   ])('of the code and the message in %j', (body, serviceMessage) => {
     expect(trace(body, { status: 400 }).serviceMessage).toStrictEqual(serviceMessage);
   });
