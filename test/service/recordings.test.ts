@@ -53,46 +53,46 @@ describe('an answer is recorded', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   const WHOLE = answer('', { headers: { a: 'b' }, sent: { method: 'POST', path: '/v1/x', body: '{}' } });
-  const { sent: _, ...WITHOUT_SENT } = WHOLE;
-  /** The recording of an answer with this body. */
+  const { body: _body, ...whole } = WHOLE;
+  const { sent: _sent, ...withoutSent } = whole;
+  /** The recording of an answer with this body, which is too long to show. */
   const recordingOf = (body: string) => {
     recordAnswers(folder)({ ...WHOLE, body });
     const [name = ''] = readdirSync(folder);
-    const recording = JSON.parse(readFileSync(join(folder, name), 'utf8'));
-    rmSync(join(folder, name));
-    return recording;
+    const { body: recorded, ...rest } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+    return { ...rest, length: recorded.length, isBeginning: body.startsWith(recorded) };
   };
   /** The lengths of the longest bodies. */
   const MOST_WHOLE = 1_000_000 - JSON.stringify(WHOLE, undefined, 2).length;
-  const MOST_WITHOUT_SENT = 1_000_000 - JSON.stringify(WITHOUT_SENT).length;
+  const MOST_WITHOUT_SENT = 1_000_000 - JSON.stringify({ ...withoutSent, body: '' }).length;
   /** JSON that has no text to cut. */
   const blank = (length: number) => `[1${' '.repeat(length - 3)}]`;
 
-  it('whole up to 1 MB', () => {
-    const body = 'x'.repeat(MOST_WHOLE);
-    expect(recordingOf(body)).toEqual({ ...WHOLE, body });
-  });
-
-  it('without what was sent, and with the beginning of its text, beyond that', () => {
-    const recording = recordingOf('x'.repeat(MOST_WHOLE + 1));
-    expect(recording).toEqual({ ...WITHOUT_SENT, body: 'x'.repeat(20_000) });
+  it.each([
+    ['whole up to 1 MB', 'x'.repeat(MOST_WHOLE), { ...whole, length: MOST_WHOLE }],
+    [
+      'without what was sent, and with the beginning of its text, beyond that',
+      'x'.repeat(MOST_WHOLE + 1),
+      { ...withoutSent, length: 20_000 },
+    ],
+    [
+      'with its whole body if that has no text to cut and the rest is small enough',
+      blank(MOST_WITHOUT_SENT),
+      { ...withoutSent, length: MOST_WITHOUT_SENT },
+    ],
+    [
+      'with the beginning of its body otherwise',
+      blank(MOST_WITHOUT_SENT + 1),
+      { call: 'poll', status: 200, headers: {}, length: 125_000 },
+    ],
+  ])('%s', (_how, body, recording) => {
+    expect(recordingOf(body)).toEqual({ ...recording, isBeginning: true });
   });
 
   it('with the beginning of each text of its JSON', () => {
-    const { body } = recordingOf(JSON.stringify({ task_id: 'a', base64: 'A'.repeat(MOST_WHOLE) }));
-    expect(JSON.parse(body)).toEqual({ task_id: 'a', base64: 'A'.repeat(20_000) });
-  });
-
-  it('with its whole body if that has no text to cut and the rest is small enough', () => {
-    const body = blank(MOST_WITHOUT_SENT);
-    expect(recordingOf(body)).toEqual({ ...WITHOUT_SENT, body });
-  });
-
-  it('with the beginning of its body otherwise', () => {
-    expect(recordingOf(blank(MOST_WITHOUT_SENT + 1))).toEqual({
-      ...{ call: 'poll', status: 200, headers: {} },
-      body: blank(MOST_WITHOUT_SENT).slice(0, 125_000),
-    });
+    const base64 = 'A'.repeat(MOST_WHOLE);
+    const cut = JSON.stringify({ task_id: 'a', base64: base64.slice(0, 20_000) });
+    expect(recordingOf(JSON.stringify({ task_id: 'a', base64 })).length).toBe(cut.length);
   });
 
   it('or a problem with its folder is a warning of the process', () => {
