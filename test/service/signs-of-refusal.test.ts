@@ -156,6 +156,7 @@ describe('words that the service only quotes mean nothing', () => {
       '"content policy violation, nsfw content detected" is too long',
       '  content   policy\n\nviolation,  nsfw   content detected ',
     ],
+    ['a short prompt with spaces around it', '"nsfw detected" is too long', ' nsfw detected '],
     ['a prompt of three characters', '无法解析：敏感词', '敏感词'],
     ['the beginning of a prompt', 'cannot parse nsfw content detected…', 'nsfw content detected in a sign'],
     [
