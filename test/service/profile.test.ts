@@ -60,6 +60,8 @@ describe('a profile', () => {
       'a path of tasks for each operation',
       { paths: { task: { textToVideo: '/t/{taskId}', imageToVideo: '/i/{taskId}' } } },
     ],
+    ['how long tasks usually take', { polling: { usually: { median: '30s', slow: '2m' } } }],
+    ['tasks that all take the same time', { polling: { usually: { median: '30s', slow: 30_000 } } }],
     ['ids with slashes in its paths', { paths: { task: '/v1beta/{+taskId}' } }],
     ...Object.entries(BUILT_IN_PROFILES),
   ])('may have %s, and its JSON Schema agrees', (_what, profile) => {
@@ -107,6 +109,12 @@ describe('a profile', () => {
       'callHeaders.poll.host must not be host, which is set by the connection',
     ],
     [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
+    [{ refusals: { content: [{ stage: 'prompt' }] } }, 'refusals.content.0 must have codes, states or says'],
+    [
+      { polling: { usually: { median: '5m', slow: '1m' } } },
+      'polling.usually must have a median that is not longer than slow',
+    ],
+    [JSON.parse('{"read":{},"headers":{"__proto__":"x"}}'), 'headers.__proto__ is not known'],
   ])('%j is refused with the path of the problem', (given, problem) => {
     const parsed = parseProfile(given);
     expect(parsed).toMatchObject({ ok: false });

@@ -1,7 +1,8 @@
 import { whyNotPublic } from '../../src/service/public-address';
+import { justLoaded } from '../support/just-loaded';
 
-describe.each([
-  // The first and the last address of each range.
+// The first and the last address of each range.
+const NOT_PUBLIC_IPV4 = [
   ['0.0.0.0', 'reserved'],
   ['0.255.255.255', 'reserved'],
   ['10.0.0.0', 'private'],
@@ -37,7 +38,9 @@ describe.each([
   ['239.255.255.255', 'multicast'],
   ['240.0.0.0', 'reserved'],
   ['255.255.255.255', 'reserved'],
-])('%s', (address, kind) => {
+] as const;
+
+describe.each(NOT_PUBLIC_IPV4)('%s', (address, kind) => {
   it(`is a ${kind} address, also in its IPv6 forms`, () => {
     expect(whyNotPublic(address)).toBe(kind);
     expect(whyNotPublic(`::ffff:${address}`)).toBe(kind);
@@ -50,7 +53,7 @@ describe.each([
   });
 });
 
-describe.each([
+const PUBLIC_IPV4 = [
   '1.0.0.0',
   '9.255.255.255',
   '11.0.0.0',
@@ -78,7 +81,9 @@ describe.each([
   '203.0.112.255',
   '203.0.114.0',
   '223.255.255.255',
-])('%s', (address) => {
+];
+
+describe.each(PUBLIC_IPV4)('%s', (address) => {
   it('is public, also in its IPv6 forms', () => {
     expect(whyNotPublic(address)).toBeUndefined();
     expect(whyNotPublic(`::ffff:${address}`)).toBeUndefined();
@@ -86,7 +91,7 @@ describe.each([
   });
 });
 
-it.each([
+const NOT_PUBLIC_IPV6 = [
   ['::', 'reserved'],
   ['::1', 'loopback'],
   ['0:0:0:0:0:0:0:1', 'loopback'],
@@ -119,11 +124,13 @@ it.each([
   ['fec0::1', 'link-local'],
   ['ff02::1', 'multicast'],
   ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'multicast'],
-])('%s is a %s address', (address, kind) => {
+] as const;
+
+it.each(NOT_PUBLIC_IPV6)('%s is a %s address', (address, kind) => {
   expect(whyNotPublic(address)).toBe(kind);
 });
 
-it.each([
+const PUBLIC_IPV6 = [
   '2000::',
   '2001:200::',
   '2001:4860:4860::8888',
@@ -133,7 +140,9 @@ it.each([
   '2606:4700::1111',
   '3ffe:ffff::',
   '3fff:1000::',
-])('%s is public', (address) => {
+];
+
+it.each(PUBLIC_IPV6)('%s is public', (address) => {
   expect(whyNotPublic(address)).toBeUndefined();
 });
 
@@ -143,6 +152,25 @@ it.each(['', 'localhost', '1.2.3', '8.8.8.8.', '2130706433', '0x7f.1', '[2606:47
     expect(whyNotPublic(address)).toBeDefined();
   },
 );
+
+it('every range is known from the first address on that a process asks about', () => {
+  const kinds = [
+    ...NOT_PUBLIC_IPV4.flatMap(([address, kind]) => [
+      [address, kind],
+      [`::ffff:${address}`, kind],
+      [`64:ff9b::${address}`, kind],
+    ]),
+    ...PUBLIC_IPV4.flatMap((address) => [[address], [`::ffff:${address}`], [`64:ff9b::${address}`]]),
+    ...NOT_PUBLIC_IPV6,
+    ...PUBLIC_IPV6.map((address) => [address]),
+  ];
+  const { whyNotPublic: ask } = justLoaded((): typeof import('../../src/service/public-address') =>
+    require('../../src/service/public-address'),
+  );
+  expect(kinds.map(([address = '']) => [address, ask(address)])).toEqual(
+    kinds.map(([address, kind]) => [address, kind]),
+  );
+});
 
 /** `127.0.0.1` as `7f00:1`. */
 function hexadecimal(address: string): string {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import {
   signWebhook,
   verifySignature,
@@ -6,6 +6,7 @@ import {
   type WebhookHeaders,
   WebhookRefused,
 } from '../../src/service';
+import { isWebhookSecret } from '../../src/service/webhook-signature';
 
 const secretOf = (bytes: number) => `whsec_${randomBytes(bytes).toString('base64')}`;
 const secret = secretOf(32);
@@ -97,4 +98,94 @@ test('a body that was parsed is refused, because it cannot be checked', () => {
 
 test('nothing is signed with a secret that anybody could guess', () => {
   expect(() => signWebhook('webhook_1', body, { secret: 'whsec_' })).toThrow('must be whsec_');
+});
+
+test('a secret has 24 to 64 bytes', () => {
+  expect([24, 32, 64].map((bytes) => isWebhookSecret(secretOf(bytes)))).toEqual([true, true, true]);
+  expect([0, 23, 65, 66].map((bytes) => isWebhookSecret(secretOf(bytes)))).toEqual(Array(4).fill(false));
+  expect([undefined, 7, [secret]].map(isWebhookSecret)).toEqual([false, false, false]);
+});
+
+describe('a webhook is taken', () => {
+  const AT = 1_767_225_600_000;
+  const headers = signed(body, AT);
+
+  test('for five minutes, and not a moment longer', () => {
+    for (const ageMs of [300_000, -300_000]) {
+      expect(verifyWebhook(headers, body, secret, AT + ageMs)).toEqual(sent);
+    }
+    for (const ageMs of [300_001, -300_001]) {
+      expect(() => verifyWebhook(headers, body, secret, AT + ageMs)).toThrow('older than five minutes');
+    }
+  });
+
+  test('with a secret of the most bytes', () => {
+    const longest = secretOf(64);
+    expect(verifyWebhook(signWebhook('webhook_1', body, { secret: longest }), body, longest)).toEqual(sent);
+  });
+
+  test('with an id of the most characters', () => {
+    const id = 'x'.repeat(256);
+    expect(verifyWebhook(signWebhook(id, body, { secret }), body, secret)).toEqual(sent);
+    const longer = signWebhook(`${id}x`, body, { secret });
+    expect(() => verifyWebhook(longer, body, secret)).toThrow('The header webhook-id is too long.');
+  });
+
+  test('with its signature as the tenth, and not after ten others', () => {
+    const others = (count: number) => `${'v1,AAAA '.repeat(count)}${headers['webhook-signature']}`;
+    const verify = (signatures: string) =>
+      verifyWebhook({ ...headers, 'webhook-signature': signatures }, body, secret, AT);
+    expect(verify(others(9))).toEqual(sent);
+    expect(() => verify(others(10))).toThrow('The signature of the webhook is wrong.');
+  });
+
+  test.each(['taskId', 'failure'])('without %s, and not with one that is no text', (name) => {
+    const payload = (value: unknown) => JSON.stringify({ ...sent, data: { id: 'video_1', [name]: value } });
+    const verify = (text: string) => verifyWebhook(signed(text), text, secret);
+    expect(verify(payload(undefined))).toEqual({ ...sent, data: { id: 'video_1' } });
+    expect(() => verify(payload(5))).toThrow(WebhookRefused);
+    expect(() => verify(payload(null))).toThrow(WebhookRefused);
+  });
+});
+
+test.each([
+  ['no time', 'timestamp', undefined],
+  ['a time that is no text', 'timestamp', 5],
+])('a signed webhook with %s is refused', (_what, name, value) => {
+  const text = JSON.stringify({ ...sent, [name]: value });
+  expect(() => verifyWebhook(signed(text), text, secret)).toThrow('The body of the webhook is none of');
+});
+
+test.each([
+  ['before the number', (time: string) => `x${time}`],
+  ['after the number', (time: string) => `${time}.5`],
+])('a timestamp with something %s is refused, although it is signed', (_where, change) => {
+  const timestamp = change(String(Math.floor(Date.now() / 1_000)));
+  const signature = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
+    .update(`webhook_1.${timestamp}.${body}`)
+    .digest('base64');
+  const headers = {
+    'webhook-id': 'webhook_1',
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${signature}`,
+  };
+  expect(() => verifyWebhook(headers, body, secret)).toThrow('older than five minutes');
+});
+
+test.each([
+  ['before it', (signature: string) => `x${signature}`],
+  ['after it', (signature: string) => `${signature}x`],
+])('a signature with something %s is refused', (_where, change) => {
+  const headers = withHeader('webhook-signature', change(String(signed()['webhook-signature'])));
+  expect(() => verifyWebhook(headers, body, secret)).toThrow('The signature of the webhook is wrong.');
+});
+
+test('a signed body that is not JSON is refused as such', () => {
+  expect(() => verifySignature(signed('{'), '{', secret)).toThrow('The body of the webhook is not JSON.');
+});
+
+test('an empty header counts as none', () => {
+  expect(() => verifyWebhook(withHeader('webhook-id', ''), body, secret)).toThrow(
+    'The webhook must have one header webhook-id.',
+  );
 });
