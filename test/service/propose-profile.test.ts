@@ -1,13 +1,9 @@
 import { parseProfile, readingRules } from '../../src/service/profile';
-import { type AnswerSample, mergeProfiles, proposeProfile } from '../../src/service/propose-profile';
+import { mergeProfiles, proposeProfile } from '../../src/service/propose-profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { sample } from './answer-sample';
 import { PROVIDERS, VIDEO } from './provider-answers';
 
-const sample = (body: unknown, rest: Partial<AnswerSample> = {}): AnswerSample => ({
-  status: 200,
-  body: JSON.stringify(body),
-  ...rest,
-});
 const propose = (...bodies: unknown[]) => proposeProfile(bodies.map((body) => sample(body)));
 
 const TICKET = { ticket: { no: 7, phase: 'P9' }, deliverable: { href: 'https://cdn.example.com/a.mp4' } };
@@ -67,6 +63,15 @@ describe('a profile is proposed', () => {
     expect(mergeProfiles(inUse, profile)).toEqual({
       read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
       states: { succeeded: ['P8', 'P9'] },
+    });
+  });
+
+  it('and changes only the parts of the profile in use that it has', () => {
+    const inUse = { name: 'Foxes' };
+    expect(mergeProfiles(inUse, {})).toEqual(inUse);
+    expect(mergeProfiles(inUse, { states: { failed: ['P8'] } })).toEqual({
+      ...inUse,
+      states: { failed: ['P8'] },
     });
   });
 
