@@ -39,9 +39,11 @@ describe('the leaves of an answer', () => {
     expect(paths(nested(13, 1))).toEqual([]);
   });
 
-  it('are those of the first 5000 values of a larger answer', () => {
-    expect(paths(manyKeys(6_000, 1))).toHaveLength(4_999);
-    expect(paths(manyKeys(300, Array(20).fill(1)))).toHaveLength(4_699);
+  it.each([
+    ['keys', manyKeys(5_100, 1), 4_999],
+    ['entries', manyKeys(260, Array(20).fill(1)), 4_739],
+  ])('are those of the first 5000 values of an answer with many %s', (_what, root, count) => {
+    expect(leavesOf(root)).toHaveLength(count);
   });
 });
 
@@ -68,6 +70,11 @@ describe('of two values the likelier one is proposed:', () => {
     it.each([
       ['one of a task', { ref: 'x', job: { ref: 'y' } }, 'job.ref'],
       ['one that is clearly an id', { ticket_no: 5, ticket_ref: 'y' }, 'ticket_ref'],
+      ['one that is clearly an id, of whatever', { number: 5, handle: 'y' }, 'handle'],
+      ['one that is only of a task', { order: { no: 5 } }, 'order.no'],
+      ['no sentence', { job: 'A job well done', order: { ref: 'y' } }, 'order.ref'],
+      ['not an empty text', { job: ' ', order: { ref: 'y' } }, 'order.ref'],
+      ['none that counts', { number: 5 }, undefined],
       ['one that is not in a list', { jobs: [{ ref: 'x' }], job: { ref: 'y' } }, 'job.ref'],
     ])('%s', (_what, body, path) => {
       expect(find(body)).toBe(path);
@@ -103,6 +110,12 @@ describe('of two values the likelier one is proposed:', () => {
         'job.stage',
       ],
       ['not the HTTP status', { phase: 200, job: { stage: 201 } }, 'job.stage'],
+      ['no message', { state_message: 'P1', job: { stage: 'P2' } }, 'job.stage'],
+      ['no code', { status_code: 'P1', job: { stage: 'P2' } }, 'job.stage'],
+      ['not that of an error', { error_state: 'P1', job: { stage: 'P2' } }, 'job.stage'],
+      ['a known word under any name', { now: 'P1', where: 'queued' }, 'where'],
+      ['not what only its object is named', { phase: { of: 'P1' }, job: { stage: 'P2' } }, 'job.stage'],
+      ['not an empty text', { phase: ' ', job: { stage: 'P2' } }, 'job.stage'],
       ['not the link to it', { state_url: LINK, job: { stage: 'P1' } }, 'job.stage'],
     ])('%s', (_what, body, path) => {
       expect(find(body)).toBe(path);
