@@ -9,25 +9,8 @@ const submitted = (...bodies: object[]) =>
 const keysOf = (letters: string, prefix: string, value: unknown) =>
   Object.fromEntries([...letters].map((letter) => [`${prefix}${letter}`, value]));
 
-describe('what is proposed is for answers', () => {
+describe('what is proposed is for the answer', () => {
   const WHOLE = { job_ref: 'j', phase: 'queued', pct: 5, clip: VIDEO };
-
-  it.each([200, 299])('with status %d', (status) => {
-    expect(proposeProfile([sample(WHOLE, { status })]).profile.read).toEqual({
-      taskId: 'job_ref',
-      state: 'phase',
-      progress: 'pct',
-      video: 'clip',
-    });
-    expect(proposeProfile([sample({ status: 'P9', video_url: VIDEO }, { status })]).profile).toEqual({
-      states: { succeeded: ['P9'] },
-    });
-  });
-
-  it.each([199, 300, 404, 500])('but not with status %d', (status) => {
-    expect(proposeProfile([sample(WHOLE, { status })])).toEqual(NOTHING);
-    expect(proposeProfile([sample({ status: 'P9', video_url: VIDEO }, { status })])).toEqual(NOTHING);
-  });
 
   it.each<[AnswerSample['call'], string[]]>([
     ['submit', ['progress', 'state', 'taskId', 'video']],
@@ -67,12 +50,6 @@ describe('a path is not proposed', () => {
 
   it('for the state around a video that is there', () => {
     expect(polled({ status: 'ok', video_url: VIDEO, job: { stage: 'rendering' } })).toEqual(NOTHING);
-  });
-
-  it('after five others', () => {
-    const [first, ...others] = [...'abcdef'].map((letter) => ({ [`job_ref_${letter}`]: letter }));
-    const { profile } = submitted({ ...first }, ...others);
-    expect(profile.read?.taskId).toEqual(['a', 'b', 'c', 'd', 'e'].map((letter) => `job_ref_${letter}`));
   });
 
   it.each([

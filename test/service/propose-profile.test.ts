@@ -66,15 +66,6 @@ describe('a profile is proposed', () => {
     });
   });
 
-  it('and changes only the parts of the profile in use that it has', () => {
-    const inUse = { name: 'Foxes' };
-    expect(mergeProfiles(inUse, {})).toEqual(inUse);
-    expect(mergeProfiles(inUse, { states: { failed: ['P8'] } })).toEqual({
-      ...inUse,
-      states: { failed: ['P8'] },
-    });
-  });
-
   it('with a note when it is unknown whether the answer is one to a submit', () => {
     expect(propose(TICKET).notes).toEqual([expect.stringContaining('leave taskId out')]);
     expect(proposeProfile([sample(TICKET, { call: 'submit' })]).notes).toEqual([]);
