@@ -140,7 +140,7 @@ describe('a size', () => {
     });
   });
 
-  it('of a ratio that has no other is one row', () => {
+  it('of a ratio that cannot be turned stands for that ratio alone', () => {
     expect(rowsOf('720x720')).toEqual({ '720p 1:1': '720x720', '1:1': '720x720', '720p': '720x720' });
     expect(rowsOf('1680x720')).toEqual({ '720p 21:9': '1680x720', '21:9': '1680x720', '720p': '1680x720' });
   });
@@ -169,7 +169,7 @@ describe('a size', () => {
     ]);
   });
 
-  it('in capitals has a row for each resolution, and a note', () => {
+  it('written in capitals has a row for each resolution, and a note', () => {
     const { profile, notes } = proposeRequest({ prompt: 'x', resolution: '720P' });
     expect(profile.request?.fields?.resolution?.values).toMatchObject({ '720p': '720P', '1080p': '1080P' });
     expect(notes[0]).toBe('Remove the resolutions that the service does not take.');
