@@ -175,3 +175,12 @@ describe('of two values the likelier one is proposed:', () => {
     });
   });
 });
+
+it('values that cannot be it take no place among the likeliest', () => {
+  const eight = (name: string, value: string) =>
+    Object.fromEntries([...'abcdefgh'].map((letter) => [`${name}_${letter}`, value]));
+  const running = sample({ status: 'running', ...eight('pct', 'soon'), job: { pct: 40 } }, { call: 'poll' });
+  expect(proposeProfile([running]).profile.read?.progress).toBe('job.pct');
+  const refused = sample({ fault: { ...eight('reason', ''), more: { reason: 'nsfw' } } }, { status: 402 });
+  expect(proposeProfile([refused]).profile.read?.message).toBe('fault.more.reason');
+});
