@@ -3,7 +3,7 @@ import { hasWord, leavesOf, profilePath, wordsOf } from './likely-paths';
 import { readingRules, type ServiceProfile } from './profile';
 import type { AnswerSample } from './propose-profile';
 import { type TracedReading, traceAnswer } from './read-answer';
-import { linkFrom, nameFrom, taskIdFrom } from './read-values';
+import { linkFrom, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
 
 /** A value that may be what was not found. Only the user can say it. */
@@ -29,7 +29,6 @@ export function findCandidates(
   for (const answer of answers) {
     const reading = traceAnswer(answer, rules);
     const missing = missingIn(answer, reading);
-    if (missing.length === 0) continue;
     const used = Object.values(reading.found).map(profilePath);
     for (const { path, value } of leavesOf(parseJson(answer.body))) {
       if (used.includes(path)) continue;
@@ -63,7 +62,6 @@ const FITS: Record<Candidate['field'], (value: string | number, path: AnswerPath
   video: isLink,
   state: (value, path) =>
     typeof value === 'string' &&
-    nameFrom(value) !== undefined &&
     /^[\p{L}_-]+$/u.test(value) &&
     value.length <= LONGEST_WORD &&
     !hasWord([wordsOf(path)], OF_CALL),

@@ -22,8 +22,8 @@ export function leavesOf(root: unknown): Leaf[] {
   const queue: { value: unknown; path: AnswerPath; keys: string[][] }[] = [
     { value: root, path: '', keys: [] },
   ];
-  for (let next = 0; next < queue.length; next++) {
-    const { value, path, keys } = queue[next] ?? { value: null, path: '', keys: [] };
+  // What is added meanwhile is visited too.
+  for (const { value, path, keys } of queue) {
     const held = parseJson(value) ?? value;
     if (typeof held === 'string' || typeof held === 'number') {
       if (path !== '') leaves.push({ path, keys, value: held });
@@ -51,7 +51,7 @@ export function wordsOf(key: string): string[] {
   const parts = key.slice(0, 100).replace(/([a-z0-9])([A-Z])/g, '$1_$2');
   return parts
     .toLowerCase()
-    .split(/[^a-z0-9]+/)
+    .split(/[^a-z0-9]/)
     .filter(Boolean);
 }
 
@@ -150,7 +150,7 @@ export const SCORES: Record<Field, (leaf: Leaf, answer: HttpAnswer) => number> =
     return 10 + (hasWord(last(leaf), words('code errcode errno')) ? 3 : 0) - Math.min(leaf.keys.length, 9);
   },
   message(leaf, { status }) {
-    const text = typeof leaf.value === 'string' ? textFrom(leaf.value) : undefined;
+    const text = textFrom(leaf.value);
     if (text === undefined || linkFrom(undefined)(text)) return 0;
     const isError = hasWord(leaf.keys, ERROR_WORDS);
     const isMessage = hasWord(last(leaf), MESSAGE);

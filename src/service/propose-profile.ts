@@ -180,7 +180,8 @@ function guessStates(samples: readonly Sample[], profile: ServiceProfile) {
   for (const { answer } of samples) {
     const { found, task } = traceAnswer(answer, rules);
     const isGood = answer.status >= 200 && answer.status <= 299;
-    if (!isGood || found.state === undefined || found.state === 'done' || task.word === '') continue;
+    // "done: true" is not a word of the service.
+    if (!isGood || task.word === '' || task.word.startsWith('done: ')) continue;
     if (rules.stateOf(task.word) !== undefined) continue;
     const isError = [found.code, found.message].some(
       (path) => path !== undefined && hasWord(path.split('.').map(wordsOf), ERROR_WORDS),

@@ -1,13 +1,9 @@
 import { parseProfile, readingRules } from '../../src/service/profile';
-import { type AnswerSample, mergeProfiles, proposeProfile } from '../../src/service/propose-profile';
+import { mergeProfiles, proposeProfile } from '../../src/service/propose-profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { sample } from './answer-sample';
 import { PROVIDERS, VIDEO } from './provider-answers';
 
-const sample = (body: unknown, rest: Partial<AnswerSample> = {}): AnswerSample => ({
-  status: 200,
-  body: JSON.stringify(body),
-  ...rest,
-});
 const propose = (...bodies: unknown[]) => proposeProfile(bodies.map((body) => sample(body)));
 
 const TICKET = { ticket: { no: 7, phase: 'P9' }, deliverable: { href: 'https://cdn.example.com/a.mp4' } };
