@@ -188,8 +188,7 @@ export function unknownUnder(
 export function describeReached(reached: ReachedCap): string {
   const { unit, left, takes, resetsAt } = reached;
   const amount = (value: number) => describeAmount(unit, value, reached.currency);
-  const isUsedUp = left === 0 || unit === 'videos';
-  const state = isUsedUp ? 'is reached' : `has ${amount(left)} left, and this video takes ${amount(takes)}`;
+  const state = left === 0 ? 'is reached' : `has ${amount(left)} left, and this video takes ${amount(takes)}`;
   return `${describeCap(reached)} ${state}${resetsAt === undefined ? '' : `; it resets at ${resetsAt}`}`;
 }
 

@@ -1,4 +1,4 @@
-import type { MetricMeter, MetricTags } from '@temporalio/common';
+import type { MetricMeter } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import {
   callResultOf,
@@ -9,26 +9,8 @@ import {
   measureWebhook,
 } from '../../activities/measure';
 import { ServiceFault } from '../../src/service';
+import { meterInto, type Recorded } from '../support/recording-meter';
 import { eventsIn, loggerInto } from './activity-world';
-
-interface Recorded {
-  name: string;
-  value: number;
-  labels: object;
-}
-
-/** A meter that notes what is recorded with it, without the labels that the SDK adds. */
-function meterInto(recorded: Recorded[]): MetricMeter {
-  const recorder =
-    (name: string) =>
-    (value: number, { namespace: _, taskQueue: __, activityType: ___, ...labels }: MetricTags = {}) =>
-      void recorded.push({ name, value, labels });
-  const meter = {
-    createCounter: (name: string) => ({ add: recorder(name) }),
-    createHistogram: (name: string) => ({ record: recorder(name) }),
-  };
-  return meter as object as MetricMeter;
-}
 
 /** What is recorded while an activity measures. */
 async function recordedBy(measure: () => void, info = {}): Promise<Recorded[]> {

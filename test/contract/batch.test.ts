@@ -71,8 +71,26 @@ describe('when a batch continues an earlier one', () => {
     expect(rest).toEqual({ succeeded: 2, failed: 1 });
   });
 
+  it('what the done items cost is known, and items that were never submitted cost nothing', () => {
+    const cost = { charged: { amount: 1, currency: 'USD' } };
+    const results = [
+      { ...stored(1), cost },
+      failed(2, 'InvalidRequest'),
+      { ...failed(3, 'GenerationFailed'), cost },
+      { ...failed(4, 'ContentRefused', 'task-4'), cost },
+      { ...failed(5, 'Cancelled', 'task-5'), cost },
+      failed(6, 'GenerationFailed', 'task-6'),
+      { ...failed(7, 'ContentRefused'), cost },
+    ];
+    expect(doneBefore(results)).toMatchObject({
+      succeeded: 1,
+      failed: 5,
+      spent: { sums: [{ amount: 3, currency: 'USD' }], unknown: 1 },
+    });
+  });
+
   it('nothing is done without results', () => {
-    expect(doneBefore([])).toEqual({ done: '', succeeded: 0, failed: 0 });
+    expect(doneBefore([])).toStrictEqual({ done: '', succeeded: 0, failed: 0 });
   });
 });
 

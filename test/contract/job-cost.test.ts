@@ -29,14 +29,23 @@ test('what was charged wins over the estimate, and both are kept', () => {
   const cost = mergeCosts(estimate, { charged: CHARGED });
   expect(cost).toEqual({ estimated: ESTIMATED, charged: CHARGED, service: 'Ark' });
   expect(knownCost(cost)).toEqual(CHARGED);
-  expect(knownCost(costOfEstimate({ unknown: 'why' }, undefined))).toBeUndefined();
+  const unknown = costOfEstimate({ unknown: 'why' }, undefined);
+  expect(unknown).toStrictEqual({ unknown: 'why' });
+  expect(knownCost(unknown)).toBeUndefined();
   expect(knownCost(undefined)).toBeUndefined();
 });
 
 test('an estimate ends that the cost is unknown', () => {
   expect(mergeCosts({ unknown: 'why' }, { estimated: ESTIMATED })).toEqual({ estimated: ESTIMATED });
   expect(mergeCosts({ unknown: 'why' }, { charged: CHARGED })).toEqual({ unknown: 'why', charged: CHARGED });
-  expect(mergeCosts({ unknown: 'why' }, undefined)).toEqual({ unknown: 'why' });
+});
+
+test('of two reports of a cost, one that is missing changes nothing', () => {
+  const cost = { unknown: 'why' };
+  expect(mergeCosts(cost, undefined)).toBe(cost);
+  expect(mergeCosts(undefined, cost)).toBe(cost);
+  expect(mergeCosts(undefined, undefined)).toBeUndefined();
+  expect(mergeCosts({ charged: CHARGED }, {})).toStrictEqual({ charged: CHARGED });
 });
 
 test('the cost of a batch says what was spent, and of how much', () => {
@@ -50,8 +59,13 @@ test('the cost of a batch says what was spent, and of how much', () => {
 });
 
 test('a cost is read back as it was written, and what is no cost is left out', () => {
-  const cost = { estimated: ESTIMATED, charged: CHARGED };
-  expect(readCost(JSON.parse(JSON.stringify(cost)))).toEqual(cost);
+  for (const cost of [
+    { estimated: ESTIMATED, charged: CHARGED },
+    { charged: CHARGED },
+    { charged: CHARGED, unknown: 'why', service: 'Ark' },
+  ])
+    expect(readCost(JSON.parse(JSON.stringify(cost)))).toStrictEqual(cost);
+  expect(readCost({ estimated: ESTIMATED, unknown: 'why' })).toEqual({ estimated: ESTIMATED });
   expect(readCost({ estimated: { amount: 'many', currency: 'USD' }, charged: CHARGED })).toEqual({
     charged: CHARGED,
   });

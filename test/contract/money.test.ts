@@ -59,6 +59,17 @@ describe('a sum of costs', () => {
     expect(totalOf(sum)).toBeUndefined();
   });
 
+  it('continues from an earlier sum', () => {
+    const earlier = { sums: [money(1, 'USD')], unknown: 2 };
+    const counter = new MoneyCounter(earlier).add(money(0.5, 'USD')).addSum({ sums: [], unknown: 1 });
+    expect(counter.sum).toEqual({ sums: [money(1.5, 'USD')], unknown: 3 });
+  });
+
+  it('has a total in one currency if all of it is known', () => {
+    expect(totalOf({ sums: [money(1.5, 'USD')], unknown: 0 })).toEqual(money(1.5, 'USD'));
+    expect(totalOf({ sums: [money(1.5, 'USD')], unknown: 1 })).toBeUndefined();
+  });
+
   it('is described with everything in it', () => {
     expect(describeSum(sumOf([money(1.5, 'USD'), money(12, 'credits'), undefined]))).toBe(
       '1.50 USD + 12 credits + 1 of unknown cost',
@@ -75,9 +86,22 @@ describe('a sum of costs', () => {
     );
   });
 
+  it.each([
+    { sums: [], unknown: 0 },
+    { sums: [money(0, 'USD'), money(1, 'EUR')], unknown: 3 },
+    { sums: [{ amount: LARGEST_AMOUNT * 100_000, currency: 'USD' }], unknown: 0 },
+    { sums: Array.from({ length: 100 }, (_, index) => money(1, `c${index}`)), unknown: 0 },
+  ])('may be as large as its limits', (sum) => {
+    expect(readSum(sum)).toEqual(sum);
+  });
+
   it.each<[unknown]>([
     [undefined],
     [{ sums: [], unknown: -1 }],
+    [{ sums: [], unknown: 0.5 }],
+    [{ sums: [], unknown: '1' }],
+    [{ sums: [{ amount: '1', currency: 'USD' }], unknown: 0 }],
+    [{ sums: [{ amount: LARGEST_AMOUNT * 100_001, currency: 'USD' }], unknown: 0 }],
     [{ sums: [{ amount: -1, currency: 'USD' }], unknown: 0 }],
     [{ sums: [{ amount: 1 }], unknown: 0 }],
     [{ sums: 'all', unknown: 0 }],
@@ -96,9 +120,15 @@ describe('an amount', () => {
     [money(0, 'USD'), '0.00 USD'],
     [money(12, 'credits'), '12 credits'],
     [money(2.5, 'credits'), '2.5 credits'],
+    [money(12, 'USDC'), '12 USDC'],
+    [money(12, 'xUSD'), '12 xUSD'],
     [money(LARGEST_AMOUNT, 'USD'), '1000000000.00 USD'],
   ])('%j is shown as %s', (given, shown) => {
     expect(describeMoney(given)).toBe(shown);
+  });
+
+  it('may be as large as the largest', () => {
+    expect(readMoney(money(LARGEST_AMOUNT, 'USD'))).toEqual(money(LARGEST_AMOUNT, 'USD'));
   });
 
   it('is rounded to millionths, but never to zero', () => {

@@ -2,7 +2,6 @@ import type { Cap } from '../../src/contract/caps';
 import {
   accountName,
   type CarriedLedger,
-  isLedgerEntry,
   type LedgerAccount,
   type LedgerEntry,
   MOST_ACCOUNTS,
@@ -233,28 +232,6 @@ describe('a ledger', () => {
         '**What the caps have left on 2026-11-17 (UTC)**',
         '- the daily cap of 3 videos: 2 videos left, 0 videos used, 1 video reserved\n- the daily cap of 2.00 USD: 1.50 USD left, 0.00 USD used, 0.50 USD reserved',
       ].join('\n\n'),
-    );
-  });
-});
-
-describe('an entry', () => {
-  it.each<[string, unknown]>([
-    ['nothing', null],
-    ['an unknown kind', { ...entry('reserve', 'a'), kind: 'steal' }],
-    ['no account', entry('reserve', 'a', { accounts: [] })],
-    ['a batch without a name', entry('reserve', 'a', { accounts: [{ scope: 'batch', cap: {} }] })],
-    ['a name that is too long', entry('reserve', 'a', { accounts: [batch({}, 'x'.repeat(200))] })],
-    ['seconds below nothing', entry('reserve', 'a', { seconds: -1 })],
-    ['money without a currency', { ...entry('reserve', 'a'), cost: { amount: 1 } }],
-  ])('that is %s is refused', (_what, value) => {
-    expect(isLedgerEntry(value)).toBe(false);
-  });
-
-  it('keeps long names of batches apart', () => {
-    const long = 'fox'.repeat(300);
-    expect(accountName(`${long}1`)).not.toBe(accountName(`${long}2`));
-    expect(isLedgerEntry(entry('reserve', 'a', { accounts: [batch({}, accountName(`${long}"\n1`))] }))).toBe(
-      true,
     );
   });
 });

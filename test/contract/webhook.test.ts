@@ -1,0 +1,41 @@
+import { type WebhookDelivery, webhookId, webhookPayload } from '../../src/contract/webhook';
+
+const delivery: Omit<WebhookDelivery, 'id' | 'url'> = {
+  event: 'video.completed',
+  job: 'foxes',
+  taskId: 'task-1',
+  cost: { charged: { amount: 1, currency: 'USD' } },
+  extras: ['poster'],
+  attempts: [{ service: 'fal', outcome: 'made' }],
+  timestamp: '2026-11-17T12:00:00.000Z',
+};
+
+test('an event of a job has one id, and each other event another', () => {
+  const id = webhookId('foxes', 'run-1', 'video.completed', 1);
+  expect(id).toMatch(/^webhook_[0-9a-f]{32}$/);
+  expect(webhookId('foxes', 'run-1', 'video.completed', 1)).toBe(id);
+  const others = [
+    webhookId('bears', 'run-1', 'video.completed', 1),
+    webhookId('foxes', 'run-2', 'video.completed', 1),
+    webhookId('foxes', 'run-1', 'video.failed', 1),
+    webhookId('foxes', 'run-1', 'video.completed', 2),
+  ];
+  expect(new Set([id, ...others]).size).toBe(5);
+});
+
+test('a webhook says what happened to which video, and when', () => {
+  const { event, job, timestamp, ...facts } = delivery;
+  expect(webhookPayload(delivery)).toEqual({ type: event, timestamp, data: { id: job, ...facts } });
+});
+
+test('a webhook of a job with one service has no attempts', () => {
+  expect(webhookPayload({ ...delivery, attempts: undefined }).data).not.toHaveProperty('attempts');
+});
+
+test('a receiver sees the id that the gateway answered, and no other part of the name of the job', () => {
+  const id = `video_${'0a'.repeat(16)}`;
+  const idOf = (job: string) => webhookPayload({ ...delivery, job }).data.id;
+  expect(idOf(`gateway-web_shop2-${id}`)).toBe(id);
+  for (const other of [`my-gateway-shop-${id}`, `gateway-shop-${id}0`, 'gateway-shop-video_1', id])
+    expect(idOf(other)).toBe(other);
+});
