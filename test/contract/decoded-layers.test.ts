@@ -35,3 +35,8 @@ it('each character of a decoded text is known to come from its escape', () => {
   ]);
   expect(originOf(2, 4)).toBe('&#x1F98A;b');
 });
+
+it('a text that ends with an escape is known to its end', () => {
+  const [, layer] = decodedLayers('fox\\/');
+  expect(layer?.origin({ start: 0, end: 4 })).toEqual({ start: 0, end: 5 });
+});

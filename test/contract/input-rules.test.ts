@@ -126,6 +126,7 @@ it.each([
   'https://example.com/two words',
   'https://example.com/füchse',
   'https://[::1',
+  'https://:8443/hooks',
   'https://me@example.com',
   'https://:secret@example.com',
   'https://me:secret@example.com',

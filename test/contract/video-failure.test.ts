@@ -145,6 +145,11 @@ describe('the message of a failure', () => {
     expect(described.length).toBeLessThan(600);
   });
 
+  it('says only of refused content what the content policy refused', () => {
+    const described = describeFailure('GenerationFailed', { stage: 'prompt', field: 'prompt' });
+    expect(described).toBe(describeFailure('GenerationFailed'));
+  });
+
   it.each([
     ['No.', 'refused: No. Change'],
     ['No... ', 'refused: No. Change'],
