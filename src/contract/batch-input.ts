@@ -35,13 +35,12 @@ const FIELD_NAMES = [
 export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): ParsedBatchInput {
   const parsed = batchSchema.safeParse(given);
   if (!parsed.success) return refused(parsed.error.issues.map(describe).join('; '));
-  const { requests, requestsFrom, window, onFailure, ...options } = parsed.data;
+  const { requests, requestsFrom, window, onFailure, ...others } = parsed.data;
   if ((requests === undefined) === (requestsFrom === undefined)) return refused(BATCH_SOURCE_RULE);
+  const options = Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined));
   const notInBatches = batchOptionProblem(options);
   if (notInBatches !== undefined) return refused(notInBatches);
-  const unknown = Object.keys(options).filter(
-    (name) => options[name] !== undefined && !FIELD_NAMES.includes(name),
-  );
+  const unknown = Object.keys(options).filter((name) => !FIELD_NAMES.includes(name));
   if (unknown.length > 0) {
     return refused(
       `${describeNames(unknown)}: not a field of a batch; the fields are ${FIELD_NAMES.join(', ')}`,

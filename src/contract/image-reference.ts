@@ -51,10 +51,9 @@ export function imageName({ owner, sha256, extension }: ImageReference): string 
 }
 
 export function parseImageName(name: string): ImageReference | undefined {
-  const [, owner, sha256, given] = NAME.exec(name) ?? [];
+  const [, owner = '', sha256 = '', given] = NAME.exec(name) ?? [];
   const extension = EXTENSIONS.find((known) => known === given);
-  if (owner === undefined || sha256 === undefined || extension === undefined) return undefined;
-  return { owner, sha256, extension };
+  return extension && { owner, sha256, extension };
 }
 
 const EXTENSIONS: readonly ImageExtension[] = ['png', 'jpg', 'webp', 'gif'];

@@ -100,13 +100,9 @@ function isIdempotencyKey(value: unknown): value is string {
 /** Whether the worker may call it is the worker's decision. A user and a password would not be sent. */
 function isCallbackUrl(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > LONGEST_CALLBACK_URL_CHARS) return false;
-  if (!/^https?:\/\/[\x21-\x7e]+$/i.test(value)) return false;
-  try {
-    const { username, password, hostname } = new URL(value);
-    return hostname !== '' && username === '' && password === '';
-  } catch {
-    return false;
-  }
+  if (!/^https?:\/\/[\x21-\x7e]+$/i.test(value) || !URL.canParse(value)) return false;
+  const { username, password } = new URL(value);
+  return username === '' && password === '';
 }
 
 /** It becomes part of workflow ids, between dashes, and of lines in logs. */

@@ -19,8 +19,9 @@ const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-
 
 /** Undefined for anything but a `traceparent` of version 00: anybody may send one. */
 export function parseTraceparent(text: unknown): RemoteSpan | undefined {
-  const [, traceId, spanId, flags] = typeof text === 'string' ? (TRACEPARENT.exec(text) ?? []) : [];
-  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  const match = typeof text === 'string' ? TRACEPARENT.exec(text) : null;
+  if (match === null) return undefined;
+  const [, traceId = '', spanId = '', flags = ''] = match;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1 };
 }
 

@@ -139,7 +139,10 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
 
 it('undefined counts as absent', () => {
   const unset = { requestsFrom: undefined, window: undefined, idempotencyKey: undefined, storage: undefined };
-  expect(parseBatchInput({ requests, ...unset })).toEqual({ ok: true, input: { requests } });
+  expect(parseBatchInput({ requests, ...unset, foxes: undefined })).toEqual({
+    ok: true,
+    input: { requests },
+  });
 });
 
 it('of many fields that a batch does not have, the first twenty are named and the others counted', () => {

@@ -51,6 +51,12 @@ test('a name is shown on one line', () => {
   fc.assert(fc.property(hostileText, (text) => !STEERING.test(shown(text)) && !shown(text).includes('\n')));
 });
 
+test('JSON on a terminal has escapes for what would steer it', () => {
+  expect(printableJson({ a: 'x\u001b\u009b\u202e\u{e0001}\ny', b: 'ü' })).toBe(
+    '{"a":"x\\u001b\\u009b\\u202e\\udb40\\udc01\\ny","b":"ü"}',
+  );
+});
+
 test('JSON on a terminal parses to the exact value', () => {
   const value = fc.oneof(hostileText, fc.string({ unit: 'binary' }));
   fc.assert(

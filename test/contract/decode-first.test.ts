@@ -1,8 +1,10 @@
 import {
   DefaultFailureConverter,
   defaultPayloadConverter,
+  ExternalStorage,
   type Payload,
   type PayloadCodec,
+  type StorageDriverClaim,
 } from '@temporalio/common';
 import { decodeFirst } from '../../src/contract/decode-first';
 
@@ -44,3 +46,39 @@ it.each([undefined, null, {}, { payloads: null }, { payloads: [] }])(
     expect(await decodeFirst(converterOf([codec(1)]), stored)).toBeUndefined();
   },
 );
+
+describe('a payload in an external storage', () => {
+  const REFERENCE = 'temporal.api.sdk.v1.ExternalStorageReference';
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const referenceTo = (driverName: string): Payload => ({
+    metadata: { encoding: bytes('json/plain'), messageType: bytes(REFERENCE) },
+    data: bytes(JSON.stringify({ driverName, claimData: { key: 'fox' } })),
+  });
+  const stored = new Map([['fox', defaultPayloadConverter.toPayload({ taskId: 'task_1' })]]);
+  const driver = {
+    name: 'shelf',
+    type: 'shelf',
+    store: () => Promise.reject(new Error('nothing is stored here')),
+    retrieve: async (_: object, claims: StorageDriverClaim[]) =>
+      claims.map(({ claimData }) => stored.get(claimData.key ?? '') ?? {}),
+  };
+  const converter = {
+    ...converterOf([]),
+    externalStorage: new ExternalStorage({ drivers: [driver] }),
+  };
+  const decoded = (payload: Payload) => decodeFirst(converter, { payloads: [payload] });
+
+  it('is fetched', async () => {
+    expect(await decoded(referenceTo('shelf'))).toEqual({ taskId: 'task_1' });
+  });
+
+  it('is not looked for when the payload itself is there', async () => {
+    expect(await decoded(defaultPayloadConverter.toPayload('here'))).toBe('here');
+    const { metadata: _, ...plain } = referenceTo('shelf');
+    await expect(decoded(plain)).rejects.toThrow(/encoding|metadata/i);
+  });
+
+  it('cannot be read without the storage that has it', async () => {
+    await expect(decoded(referenceTo('attic'))).rejects.toThrow('there is no external storage attic');
+  });
+});

@@ -1,10 +1,15 @@
 import {
   decisionProblem,
+  fieldProblem,
+  isCaller,
   isDecisionId,
   isDownloadProgress,
+  isKeepFor,
   isPlainKey,
   isTaskId,
+  isVideoKey,
   isWorkflowId,
+  JOB_FIELDS,
 } from '../../src/contract/input-rules';
 
 it.each([
@@ -82,4 +87,69 @@ it.each([undefined, null, 5, {}, { of: 10 }, { bytes: '5', of: 10 }, { bytes: 5,
 it('a decision is named by a text of at most 100 characters', () => {
   expect(isDecisionId('x'.repeat(100))).toBe(true);
   expect(['x'.repeat(101), 5, null, undefined].filter(isDecisionId)).toEqual([]);
+});
+
+it.each(['fox', 'foxes/red.mp4', `${'a'.repeat(240)}/${'b'.repeat(240)}/${'c'.repeat(240)}`, 'foxes/jobs/1'])(
+  'a video may be stored as %s',
+  (key) => {
+    expect(isVideoKey(key)).toBe(true);
+  },
+);
+
+it.each([
+  '',
+  'foxes/',
+  '/fox',
+  'a//b',
+  './fox',
+  'a/../fox',
+  `foxes/${'a'.repeat(241)}`,
+  'jobs/fox',
+  'Batches/1',
+])('a video is never stored as %j', (key) => {
+  expect(isVideoKey(key)).toBe(false);
+});
+
+it.each([
+  'http://example.com',
+  'HTTPS://example.com:8443/hooks?a=1#b',
+  `https://example.com/${'x'.repeat(1_980)}`,
+])('a job may call back %s', (callbackUrl) => {
+  expect(fieldProblem({ callbackUrl }, JOB_FIELDS)).toBeUndefined();
+});
+
+it.each([
+  5,
+  [['https://example.com']],
+  'example.com',
+  'ftp://example.com/https://example.com',
+  'https://example.com/two words',
+  'https://example.com/füchse',
+  'https://[::1',
+  'https://:8443/hooks',
+  'https://me@example.com',
+  'https://:secret@example.com',
+  'https://me:secret@example.com',
+  `https://example.com/${'x'.repeat(1_981)}`,
+])('a job cannot call back %j', (callbackUrl) => {
+  expect(fieldProblem({ callbackUrl }, JOB_FIELDS)).toMatch(/^callbackUrl must be an http\(s\) URL/);
+});
+
+it.each(['a', '7', 'web_shop', 'a__b', 'x'.repeat(63)])('a caller may be named %s', (name) => {
+  expect(isCaller(name)).toBe(true);
+});
+
+it.each(['', '_a', 'a_', 'Shop', 'web-shop', 'web shop', 'x'.repeat(64), 7, [['shop']], null])(
+  'a caller cannot be named %j',
+  (name) => {
+    expect(isCaller(name)).toBe(false);
+  },
+);
+
+it.each(['forever', '30d', '12h', 60_000])('a job may be kept for %j', (keepFor) => {
+  expect(isKeepFor(keepFor)).toBe(true);
+});
+
+it.each(['Forever', 'ever', '', 0, -1, true, null])('a job cannot be kept for %j', (keepFor) => {
+  expect(isKeepFor(keepFor)).toBe(false);
 });

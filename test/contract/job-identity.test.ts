@@ -53,6 +53,14 @@ test('several differences are all named', () => {
   expect(describeDifference({ request }, given)).toBe('prompt, duration');
 });
 
+test('ten differences are named, and more are counted', () => {
+  const fields = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, index]));
+  const differing = (count: number) => describeDifference({ request: {} }, { request: fields(count) });
+  expect(differing(10)).toBe('f0, f1, f2, f3, f4, f5, f6, f7, f8, f9');
+  expect(differing(11)).toBe('f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 1 more');
+});
+
 test('only values of more than 200 characters as JSON become digests', () => {
   const identity = { request: { fits: 'x'.repeat(198), long: 'x'.repeat(199) } };
   expect(shortIdentity(identity).request).toEqual({

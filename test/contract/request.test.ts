@@ -131,6 +131,21 @@ describe('a field that is wrong', () => {
   });
 });
 
+describe('the field of a request that is wrong first', () => {
+  it.each<[unknown, string | undefined]>([
+    [{ prompt: PROMPT, duration: 11, seed: 'x' }, 'duration'],
+    [{}, 'prompt'],
+    [{ prompt: PROMPT, foo: 1, bar: 2 }, 'foo'],
+    [{ prompt: PROMPT, ['x'.repeat(200)]: 1 }, `${'x'.repeat(99)}…`],
+    [[], undefined],
+    ['a fox', undefined],
+  ])('of %j is %s', (request, field) => {
+    const parsed = parseRequest(request);
+    expect(parsed).toMatchObject({ ok: false });
+    expect('field' in parsed && parsed.field).toBe(field);
+  });
+});
+
 describe('what is not a request at all', () => {
   it.each([[undefined], [null], ['a fox'], [''], [5], [true], [[]], [[{ prompt: PROMPT }]], [() => PROMPT]])(
     'is refused: %p',

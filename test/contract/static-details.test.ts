@@ -20,6 +20,16 @@ describe('the details of a job', () => {
     );
   });
 
+  it('show what it may cost, who started it, and at which services', () => {
+    const options = { cap: { videos: 2 }, caller: 'web_shop', deadline: '2h' };
+    expect(staticJobDetails({ taskId: 'task_1', ...options, service: 'sora' })).toMatch(
+      /- deadline: `2 h`\n- cap: `{"videos":2}`\n- caller: `web_shop`\n- service: `sora`$/,
+    );
+    expect(staticJobDetails({ request: { prompt: 'x' }, services: ['sora', 'veo'] })).toMatch(
+      /- services: `sora, veo`$/,
+    );
+  });
+
   it('show the task that it adopts, and the default deadline', () => {
     expect(staticJobDetails({ taskId: 'task_1' })).toBe('**Adopts task `task_1`**\n\n- deadline: `1 h`');
   });
@@ -54,6 +64,7 @@ describe('the details of a job', () => {
       staticBatchDetails({ requestsFrom: long }),
     ]) {
       expect(Buffer.byteLength(JSON.stringify(details))).toBeLessThan(20_000);
+      expect(details.length).toBeLessThanOrEqual(6_000);
     }
     expect(staticJobDetails({ request: { prompt: long, ...fields } })).toMatch(
       /^\*\*Text to video\*\*\n\n> .+…\n\n/,

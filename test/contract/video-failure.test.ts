@@ -19,6 +19,7 @@ import {
   isFailureType,
   mayHaveMadeTask,
 } from '../../src/contract/failure-table';
+import { NotDecrypted } from '../../src/contract/not-decrypted';
 import {
   createFailure,
   describeFailure,
@@ -142,6 +143,11 @@ describe('the message of a failure', () => {
     expect(described).toContain(part);
     expect(described.endsWith(` ${advice}`)).toBe(true);
     expect(described.length).toBeLessThan(600);
+  });
+
+  it('says only of refused content what the content policy refused', () => {
+    const described = describeFailure('GenerationFailed', { stage: 'prompt', field: 'prompt' });
+    expect(described).toBe(describeFailure('GenerationFailed'));
   });
 
   it.each([
@@ -346,6 +352,24 @@ describe('the timeout of an activity', () => {
       expect(readTimeout(timedOut(type, { last: ofTheHost }))).toEqual({ during: 'between-attempts' });
     },
   );
+
+  it('says that no attempt could decrypt its input when none has run', () => {
+    const undecrypted = (lastAttempt?: number) => new NotDecrypted('no key', 'no-keys', lastAttempt);
+    const during = (last: Error, started?: number) =>
+      readTimeout(timedOut('SCHEDULE_TO_CLOSE', { last, started }));
+    expect(during(undecrypted(0))).toEqual({ during: 'never-decrypted' });
+    expect(during(undecrypted(1))).toEqual({ during: 'between-attempts' });
+    expect(during(undecrypted())).toEqual({ during: 'between-attempts' });
+    expect(during(undecrypted(0), 6)).toEqual({ during: 'while-running' });
+  });
+
+  it('says that an attempt may have run when what the server wrote says nothing', () => {
+    const timeout = new TimeoutFailure('t', undefined, TimeoutType.SCHEDULE_TO_CLOSE);
+    for (const written of [{}, { cause: {} }, { activityFailureInfo: {} }]) {
+      const failure = Object.assign(inActivity(timeout), { failure: written });
+      expect(readTimeout(failure)).toEqual({ during: 'while-running' });
+    }
+  });
 
   it('says that an attempt may have run when one was started or killed', () => {
     for (const left of [{}, { last: refused, started: 6 }, { last: killed }, { started: 6 }]) {

@@ -1,5 +1,4 @@
-import { ASPECT_RATIOS, RESOLUTIONS } from '../../src/contract/request';
-import { SIZES, shapeOf, sizeOf } from '../../src/contract/video-size';
+import { SIZES } from '../../src/contract/video-size';
 import { Refusal } from '../../src/gateway/http-errors';
 import { readImageRequest, readOpenAiRequest, readServiceRequest } from '../../src/gateway/video-requests';
 
@@ -12,32 +11,6 @@ const refusalOf = (read: () => unknown) => {
   }
   throw new Error('it was accepted');
 };
-
-describe('a size', () => {
-  it('is that of one resolution and ratio, and back', () => {
-    for (const resolution of RESOLUTIONS) {
-      for (const aspect_ratio of ASPECT_RATIOS) {
-        const size = sizeOf({ prompt: 'A fox', resolution, aspect_ratio }) ?? '';
-        expect(shapeOf(size)).toEqual({ resolution, aspect_ratio });
-      }
-    }
-    expect(SIZES).toHaveLength(RESOLUTIONS.length * ASPECT_RATIOS.length);
-  });
-
-  it.each([
-    ['1280x720', '720p', '16:9'],
-    ['720x1280', '720p', '9:16'],
-    ['1920x1080', '1080p', '16:9'],
-    ['854x480', '480p', '16:9'],
-    ['1080x1080', '1080p', '1:1'],
-  ])('%s is %s and %s', (size, resolution, aspect_ratio) => {
-    expect(shapeOf(size)).toEqual({ resolution, aspect_ratio });
-  });
-
-  it('has even sides, which codecs need', () => {
-    expect(SIZES.flatMap((size) => size.split('x').map(Number)).filter((side) => side % 2 === 1)).toEqual([]);
-  });
-});
 
 describe("the request of OpenAI's clients", () => {
   it('becomes one of the service', () => {

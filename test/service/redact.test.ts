@@ -1,5 +1,4 @@
 import { hideSecrets, NO_SECRETS, redact, type Secrets } from '../../src/contract/redact';
-import { hideRanges, redactLinks } from '../../src/contract/redact-links';
 import { secretsOf, secretsOfLink } from '../../src/service/secrets-of-call';
 
 const KEY = 'sk-live/abc+0123456789';
@@ -85,63 +84,6 @@ describe('a redacted text of a service', () => {
     const secrets = { keys: ['a1b2c3d4'], wholeValues: [] };
     expect(redact(`no ${bytes.toString('hex')}`, secrets)).toBe('no …');
     expect(redact(`no ${bytes.toString('base64')}`, secrets)).toMatch(/^no ….?=*$/);
-  });
-
-  it.each([
-    ['16 letters and digits', 'abcdefgh12345678'],
-    ['such a run after a word', 'fox-abcdefgh12345678'],
-    ['32 letters', 'abcdefghijklmnopqrstuvwxyzabcdef'],
-    ['20 characters with both cases and a digit', 'aB3-cd-ef-gh-ij-kl-m'],
-  ])('hides a name of %s in the path of a link', (_what, name) => {
-    expect(redactLinks(`https://cdn.example.com/v/${name}/fox.mp4`)).toBe(
-      'https://cdn.example.com/v/…/fox.mp4',
-    );
-    expect(redactLinks(`https://cdn.example.com/${name}.mp4`)).toBe('https://cdn.example.com/….mp4');
-    expect(redactLinks(`/v/${name};sig=x`)).toBe('/v/…;…');
-  });
-
-  it.each([
-    'abcdefgh1234567',
-    'abcdefghijklmnopqrstuvwxyzabcde',
-    'aB3-cd-ef-gh-ij-kl-',
-    'a-red-fox-in-the-snow-2026',
-    'A-Red-Fox-In-The-Snow',
-    'A-RED-FOX-IN-THE-SNOW-2026',
-    '1234567890123456',
-    '!abcdefgh12345678',
-    'abcdefgh12345678!',
-  ])('keeps the ordinary name %s in the path of a link', (name) => {
-    const link = `https://cdn.example.com/${name}/fox.mp4`;
-    expect(redactLinks(link)).toBe(link);
-  });
-
-  it.each([
-    'https://abcdefgh12345678.example.com',
-    'https://abcdefgh12345678.example.com/fox.mp4',
-    'http://[fe80::abcd]:8080/fox.mp4',
-    'http://localhost:8080/fox.mp4',
-    'Really? https://example.com/fox?',
-  ])('keeps the host and the port of %s', (link) => {
-    expect(redactLinks(link)).toBe(link);
-  });
-
-  it('hides a password after the colon, even one that starts with digits', () => {
-    expect(redactLinks('redis://cache:1secret/0')).toBe('redis://cache:…/0');
-  });
-
-  it.each([
-    ['0-4 1-2', '…ef'],
-    ['0-3 2-5', '…f'],
-    ['1-2 2-4', 'a…ef'],
-    ['4-6 0-1', '…bcd…'],
-    ['3-3', 'abcdef'],
-    ['3-1', 'abcdef'],
-  ])('has one ellipsis for ranges that overlap or touch, and none for empty ones: %s', (ranges, hidden) => {
-    const given = ranges.split(' ').map((range) => {
-      const [start = 0, end = 0] = range.split('-').map(Number);
-      return { start, end };
-    });
-    expect(hideRanges('abcdef', given)).toBe(hidden);
   });
 
   it.each([
