@@ -6,7 +6,6 @@ const { displayName, ...server } = projects.find(({ displayName }) => displayNam
 module.exports = {
   ...server,
   rootDir: '../..',
-  testEnvironment: 'node',
   testTimeout: 60_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   setupFiles: ['<rootDir>/test/mutants/activate-mutant.cjs'],

@@ -60,6 +60,7 @@ async function measure(player, reached, { id, ...mutant }) {
     if (problem !== undefined) return { ...mutant, status: 'killed', by: `the model: ${problem}` };
   }
   for (const test of testsOf(mutant.file)) {
+    await needsToPass(test);
     const failed = await runTest(test, id);
     if (failed === undefined) continue;
     return { ...mutant, status: failed === 'no end' ? 'timed out' : 'killed', by: failed };
@@ -69,6 +70,17 @@ async function measure(player, reached, { id, ...mutant }) {
     status: 'survived',
     by: groups.length === 0 ? 'the model does not reach it' : undefined,
   };
+}
+
+const passing = new Map();
+
+/** A test that fails without any mutant would kill all of them. */
+function needsToPass(test) {
+  const checked = passing.get(test) ?? runTest(test, 'none');
+  passing.set(test, checked);
+  return checked.then((failed) => {
+    if (failed !== undefined) throw new Error(`A test fails without any mutant: ${failed}`);
+  });
 }
 
 function groupsFor(reached, id) {
