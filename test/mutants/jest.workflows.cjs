@@ -1,11 +1,13 @@
 const { projects } = require('../../jest.config.js');
 
 const { displayName, ...server } = projects.find(({ displayName }) => displayName === 'server');
+const environment = process.env.VIDEOGEN_MUTANTS_REACHED && '<rootDir>/test/mutants/reach-environment.cjs';
 
-/** The tests of the workflows, with one mutant in them. */
+/** The tests of the workflows: with one mutant in them, or to see which mutants they reach. */
 module.exports = {
   ...server,
   rootDir: '../..',
+  testEnvironment: environment || server.testEnvironment,
   testTimeout: 60_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   setupFiles: ['<rootDir>/test/mutants/activate-mutant.cjs'],

@@ -1,6 +1,6 @@
 // Mutants of workflows/. Stryker cannot look into Temporal's sandbox, so its instrumenter makes the mutants, and the
 // model and the tests of the workflows judge them here.
-const { fork, spawn } = require('node:child_process');
+const { fork } = require('node:child_process');
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { BUNDLES, bundleWithMutants } = require('./bundle.cjs');
@@ -8,7 +8,7 @@ const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
 const { instrument } = require('./instrument.cjs');
 const { killGroup } = require('./kill-group.cjs');
 const { addResults, choose, isKilled, keyOf, noteTotals, readResults } = require('./results.cjs');
-const { testsOf } = require('./tests-of-workflows.cjs');
+const { failWith, readTests } = require('./tests-of-workflows.cjs');
 
 /** The scripts of the model, made with the same seed in each run. */
 const SCRIPTS = { seed: 7, jobs: 120, batches: 16 };
@@ -16,7 +16,6 @@ const SCRIPTS = { seed: 7, jobs: 120, batches: 16 };
 const GROUPS = { jobs: [4, 20, 60], batches: [4, 12] };
 /** A mutant may be slower than the workflow itself, and the machine may have more to do than when that was measured. */
 const LIMIT = { atLeastMs: 20_000, times: 8 };
-const LONGEST_TESTS_MS = 240_000;
 const SIDE_BY_SIDE = 2;
 
 /** Measures mutants and adds the results to those of earlier runs. */
@@ -36,11 +35,11 @@ async function measureWorkflows({ only, sample, seed, again, log }) {
   if (open.length === 0) return;
   const players = Array.from({ length: SIDE_BY_SIDE }, () => new Player());
   try {
-    const reached = await readReached(players[0], log);
+    const reach = { reached: await readReached(players[0], log), tests: await readTests(log) };
     const queue = [...open];
     const takeNext = async (player) => {
       for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-        const result = await measure(player, reached, mutant);
+        const result = await measure(player, reach, mutant);
         addResults([result]);
         const by = result.by ? ` (${result.by})` : '';
         log(`${queue.length} left: ${result.status} ${describe(result)}${by}`);
@@ -52,35 +51,22 @@ async function measureWorkflows({ only, sample, seed, again, log }) {
   }
 }
 
-async function measure(player, reached, { id, ...mutant }) {
+async function measure(player, { reached, tests }, { id, ...mutant }) {
   const groups = groupsFor(reached, id);
   if (groups.length > 0) {
     const { problem } = await player.play({ mutant: id, groups });
     if (problem === 'no end') return { ...mutant, status: 'timed out', by: 'the model' };
     if (problem !== undefined) return { ...mutant, status: 'killed', by: `the model: ${problem}` };
   }
-  for (const test of testsOf(mutant.file)) {
-    await needsToPass(test);
-    const failed = await runTest(test, id);
-    if (failed === undefined) continue;
-    return { ...mutant, status: failed === 'no end' ? 'timed out' : 'killed', by: failed };
-  }
-  return {
-    ...mutant,
-    status: 'survived',
-    by: groups.length === 0 ? 'the model does not reach it' : undefined,
-  };
+  const failed = await failWith(tests, id);
+  if (failed === undefined) return { ...mutant, status: 'survived', by: whyNot(groups, tests, id) };
+  return { ...mutant, status: failed === 'no end' ? 'timed out' : 'killed', by: failed };
 }
 
-const passing = new Map();
-
-/** A test that fails without any mutant would kill all of them. */
-function needsToPass(test) {
-  const checked = passing.get(test) ?? runTest(test, 'none');
-  passing.set(test, checked);
-  return checked.then((failed) => {
-    if (failed !== undefined) throw new Error(`A test fails without any mutant: ${failed}`);
-  });
+function whyNot(groups, tests, id) {
+  const isReached = tests.some(({ reached }) => reached.includes(id));
+  if (groups.length > 0) return undefined;
+  return isReached ? 'the model does not reach it' : 'nothing reaches it';
 }
 
 function groupsFor(reached, id) {
@@ -159,34 +145,6 @@ class Player {
   end() {
     killGroup(this.child);
   }
-}
-
-/** Runs one test file with a mutant. Returns the name of a test that failed. */
-async function runTest(file, mutant) {
-  const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
-  const args = [jest, '--config', join(__dirname, 'jest.workflows.cjs'), '-i', '--bail', '--silent', file];
-  const child = spawn(process.execPath, args, {
-    cwd: ROOT,
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, VIDEOGEN_MUTANT: mutant, VIDEOGEN_MUTATED_BUNDLE: BUNDLES.tests },
-  });
-  let output = '';
-  child.stderr.on('data', (chunk) => {
-    output += chunk;
-  });
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    killGroup(child);
-  }, LONGEST_TESTS_MS);
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  clearTimeout(timer);
-  killGroup(child);
-  if (isLate) return 'no end';
-  if (code === 0) return undefined;
-  const [, failed = 'it cannot be loaded'] = /^ +● (.+)$/m.exec(output) ?? [];
-  return `${file}: ${failed}`;
 }
 
 function describe({ file, line, original, replacement }) {

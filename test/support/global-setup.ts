@@ -30,9 +30,15 @@ async function bundle(): Promise<string> {
   return code;
 }
 
-/** The workflows with one of their mutants, when `npm run mutants` runs the tests. */
+/** The workflows with one of their mutants, when `npm run mutants` runs the tests, or noting those that are reached. */
 function withMutant(): string | undefined {
   const { VIDEOGEN_MUTATED_BUNDLE: path, VIDEOGEN_MUTANT: mutant } = process.env;
   if (!path) return undefined;
-  return `globalThis.__mutant__ = ${JSON.stringify(mutant)};\n${readFileSync(path, 'utf8')}`;
+  // A class of Node in Temporal's sandbox leads out of it.
+  const reached = "AsyncLocalStorage.constructor('return globalThis.__reached__')()";
+  const begin =
+    mutant === undefined
+      ? `globalThis.__reached__ = ${reached};`
+      : `globalThis.__mutant__ = ${JSON.stringify(mutant)};`;
+  return `${begin}\n${readFileSync(path, 'utf8')}`;
 }
