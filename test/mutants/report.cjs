@@ -118,17 +118,29 @@ function writePage({ folders, survivors }, { only, sample, seed }) {
     '| Folder | Files | Measured | Killed | Score | Survived and explained | Act while a module loads | Not in the sample |',
     '| --- | --- | --- | --- | --- | --- | --- | --- |',
     ...rows.map((row) => `| ${row} |`),
-    ...(explained.length === 0
-      ? []
-      : ['', 'Survivors that need no test (`test/mutants/explained.json`):', '']),
-    ...explained.map(
-      ({ file, original, replacement, why }) =>
-        `- ${code(file)}: ${code(original)} becomes ${code(replacement)}. ${why}`,
-    ),
+    ...listExplained(explained),
   ];
   const page = readFileSync(PAGE, 'utf8');
   const [start, end] = ['<!-- mutants -->', '<!-- /mutants -->'].map((mark) => page.indexOf(mark));
   writeFileSync(PAGE, `${page.slice(0, start)}<!-- mutants -->\n${lines.join('\n')}\n${page.slice(end)}`);
+}
+
+/** Folded, as it is longer than the page. The same change in several places of a file is listed once. */
+function listExplained(explained) {
+  if (explained.length === 0) return [];
+  const lines = explained.map(
+    ({ file, original, replacement, why }) =>
+      `- ${code(file)}: ${code(original)} becomes ${code(replacement)}. ${why}`,
+  );
+  return [
+    '',
+    '<details>',
+    '<summary>Survivors that need no test (test/mutants/explained.json)</summary>',
+    '',
+    ...new Set(lines),
+    '',
+    '</details>',
+  ];
 }
 
 /** Inline code, even with backticks in it. */
