@@ -24,24 +24,33 @@ const LONGEST_FILE_MS = 240_000;
 const KNOWN = join(CACHE, 'reached-by-tests.json');
 
 /** The tests of all files, each with what it reaches. Those of a file are measured again when it or the workflows have changed. */
-async function readTests(log) {
+async function readTests(log, sideBySide) {
   const bundle = readFileSync(BUNDLES.tests, 'utf8');
   const known = readJson(KNOWN, {});
-  const all = [];
-  for (const file of testFiles()) {
-    const of = sha256(`${bundle}${readFileSync(join(ROOT, file), 'utf8')}`);
-    if (known[file]?.of !== of) {
-      const reached = join(CACHE, 'reached.jest.json');
-      writeJson(reached, []);
-      await runJest([file], { VIDEOGEN_MUTANTS_REACHED: reached });
-      known[file] = { of, tests: readJson(reached) };
+  const files = testFiles().map((file) => ({
+    file,
+    of: sha256(`${bundle}${readFileSync(join(ROOT, file), 'utf8')}`),
+  }));
+  const queue = files.filter(({ file, of }) => known[file]?.of !== of);
+  const takeNext = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const { file, of } = next;
+      const tests = await seeTests(file);
+      known[file] = { of, tests };
       writeJson(KNOWN, known);
-      const useful = known[file].tests.filter((test) => test.reached.length > 0);
-      log(`${file}: ${useful.length} of ${known[file].tests.length} tests reach mutants`);
+      const useful = tests.filter(({ reached }) => reached.length > 0);
+      log(`${file}: ${useful.length} of ${tests.length} tests reach mutants`);
     }
-    all.push(...known[file].tests.map((test) => ({ ...test, file })));
-  }
-  return all;
+  };
+  await Promise.all(Array.from({ length: sideBySide }, takeNext));
+  return files.flatMap(({ file }) => known[file].tests.map((test) => ({ ...test, file })));
+}
+
+async function seeTests(file) {
+  const reached = join(CACHE, 'reached', `${file}.json`);
+  writeJson(reached, []);
+  await runJest([file], { VIDEOGEN_MUTANTS_REACHED: reached });
+  return readJson(reached);
 }
 
 function testFiles() {

@@ -35,7 +35,7 @@ async function measureWorkflows({ only, sample, seed, again, log }) {
   if (open.length === 0) return;
   const players = Array.from({ length: SIDE_BY_SIDE }, () => new Player());
   try {
-    const reach = { reached: await readReached(players[0], log), tests: await readTests(log) };
+    const reach = { reached: await readReached(players[0], log), tests: await readTests(log, SIDE_BY_SIDE) };
     const queue = [...open];
     const takeNext = async (player) => {
       for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
