@@ -40,7 +40,7 @@ beforeAll(async () => {
     // Otherwise each name would have a worker for its submits.
     submitQueue: QUEUE,
     services: services(),
-    worker: { workflowBundle: shortHistories() },
+    worker: { ...quickWorkflows(), workflowBundle: shortHistories() },
   });
   running = worker.run();
   videos = await createVideoClient({
