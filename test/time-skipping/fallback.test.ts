@@ -275,7 +275,14 @@ test.each([
     const result = await others.runUntil(videos.handle(workflowId).result());
     expect(result).toMatchObject({
       service: second,
-      attempts: [{ service: first, failure: 'ServiceUnreachable' }, { outcome: 'made' }],
+      attempts: [
+        {
+          service: first,
+          failure: 'ServiceUnreachable',
+          message: expect.stringContaining('no worker had room for it within 1 s'),
+        },
+        { outcome: 'made' },
+      ],
     });
     expect(posts()).toEqual([0, 1]);
   },

@@ -277,6 +277,15 @@ test('a failed task fails the job as GenerationFailed with the service’s code 
   });
 });
 
+test('a task that the service cancelled fails the job as GenerationCancelled with the service’s word', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    emulator.next('status', { kind: 'unknown-state', word: 'cancelled' });
+    const failure = await failureOf(videos.execute({ request }));
+    expectRow(failure, 'GenerationCancelled', emulator.generations()[0]?.taskId);
+    expect(failure).toMatchObject({ details: { message: 'cancelled' } });
+  });
+});
+
 test.each([
   ['prompt', 'default', { status: 400, code: 'content_policy_violation', field: 'prompt' }],
   ['image', 'fal', { code: 'content_policy_violation', field: 'image_url' }],
@@ -350,6 +359,9 @@ test('the failure of a cancelled or terminated job has the task id', async () =>
     expectRow(await failureOf(cancelled.result()), 'Cancelled', taskId);
     expect(await statusOf(cancelled.workflowId)).toBe('CANCELLED');
     expect(await cancelled.progress()).toMatchObject({ phase: 'cancelled' });
+    // How its submit ended is known, and not asked for.
+    const history = await historyOf(env.temporal.client, cancelled.workflowId);
+    expect(activities(history).map(({ type }) => type)).toEqual(['submitVideo', 'cancelVideo']);
 
     const itsTaskId = await terminated.taskId();
     await env.temporal.client.workflow.getHandle(terminated.workflowId).terminate('tidying up');

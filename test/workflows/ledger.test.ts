@@ -5,6 +5,7 @@ import {
   type LedgerAccount,
   type LedgerEntry,
   MOST_ACCOUNTS,
+  MOST_CURRENCIES,
   MOST_OPEN_RESERVATIONS,
 } from '../../src/contract/ledger';
 import { jsonBytes } from '../../src/contract/sizes';
@@ -150,6 +151,17 @@ describe('a ledger', () => {
     expect(write(ledger, NOON, reserve('a'), reserve('b'), reserve('c'))).toEqual(
       Array.from({ length: 3 }, () => ({ ok: true })),
     );
+  });
+
+  it('counts a few currencies, and goes on with those when it has no room for another', () => {
+    const reserve = (id: string, cost?: LedgerEntry['cost']) =>
+      write(ledger, NOON, entry('reserve', id, { cost, accounts: [day({})] }));
+    for (let index = 0; index < MOST_CURRENCIES; index++) {
+      expect(reserve(`${index}`, { amount: 1, currency: `C${index}` })).toEqual([{ ok: true }]);
+    }
+    expect(reserve('known', { amount: 1, currency: 'C0' })).toEqual([{ ok: true }]);
+    expect(reserve('without a price')).toEqual([{ ok: true }]);
+    expect(reserve('new', usd(1))).toEqual([{ full: `it counts ${MOST_CURRENCIES} currencies already` }]);
   });
 
   it('begins anew at midnight UTC, and keeps the counts of batches', () => {
