@@ -1,13 +1,13 @@
 // Mutants of what the quick tests hold. Stryker's own runner loads every test file anew for each mutant, which takes days:
 // here a file is loaded once, and its tests run again for each mutant that they reach.
-const { spawn } = require('node:child_process');
 const { mkdirSync, readdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { CACHE, ROOT, sha256 } = require('./cache.cjs');
 const { instrument } = require('./instrument.cjs');
-const { killGroup } = require('./kill-group.cjs');
 const { addResults, choose, hashOf, isKilled, keyOf, noteTotals, readResults } = require('./results.cjs');
+const { sideBySide } = require('./side-by-side.cjs');
+const { startJest } = require('./start-jest.cjs');
 
 /** The tests beside each mutated folder. */
 const TESTS = {
@@ -33,7 +33,7 @@ const ROUNDS = [
 ];
 /** All code uses it, so that the quickest tests of all folders hold it. Others are measured with the tests beside them. */
 const USED_BY_ALL = 'src/contract/';
-const SIDE_BY_SIDE = 2;
+const LANES = [1, 2];
 const CHECK_INTERVAL_MS = 250;
 /** Nothing takes so long, not even the first run of a file's tests: the mutant has stopped the process. */
 const LONGEST_SILENCE_MS = 120_000;
@@ -57,12 +57,7 @@ async function measureQuick({ only, sample, seed, again, log }) {
   log(`${mutants.length} mutants, ${chosen.length} chosen, ${run.unfinished().length} to measure`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => run.stop());
   for (const round of ROUNDS) {
-    const queue = [...files];
-    const takeNext = async () => {
-      for (let file = queue.shift(); file !== undefined; file = queue.shift())
-        await run.measureWith(file, round);
-    };
-    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, takeNext));
+    await sideBySide(LANES, files, (_, file) => run.measureWith(file, round));
   }
   addResults(run.results());
 }
@@ -143,12 +138,13 @@ class QuickRun {
     const sources = [...new Set(open.map((id) => this.mutants.get(id).file))];
     writeFileSync(order, JSON.stringify({ open, sources, ...round }));
     writeFileSync(report, '');
-    const child = startJest(file, { VIDEOGEN_MUTANTS_ORDER: order, VIDEOGEN_MUTANTS_REPORT: report });
+    const env = { VIDEOGEN_MUTANTS_ORDER: order, VIDEOGEN_MUTANTS_REPORT: report };
+    const child = startJest('jest.quick.cjs', file, { env });
     this.children.add(child);
     const lines = [];
     let lastAt = Date.now();
     for (let isOver = false; !isOver; ) {
-      isOver = await Promise.race([child.ended, sleep(CHECK_INTERVAL_MS, false)]);
+      isOver = (await Promise.race([child.ended, sleep(CHECK_INTERVAL_MS)])) !== undefined;
       const added = readLines(report).slice(lines.length);
       for (const line of added) this.apply(file, round, open, line, counts);
       lines.push(...added);
@@ -216,28 +212,6 @@ function isBeside(testFile, { file }) {
   return Object.entries(TESTS).some(
     ([folder, tests]) => file.startsWith(`${folder}/`) && testFile.startsWith(`${tests}/`),
   );
-}
-
-function startJest(file, env) {
-  const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
-  const config = join(__dirname, 'jest.quick.cjs');
-  const args = [jest, '--config', config, '-i', '--silent', '--watchman=false', '--runTestsByPath', file];
-  const child = spawn(process.execPath, args, {
-    cwd: ROOT,
-    // A group of its own, so that what a test has started ends with it.
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...env },
-  });
-  let output = '';
-  child.stderr.on('data', (chunk) => {
-    output += chunk;
-  });
-  return {
-    ended: new Promise((resolve) => child.once('close', () => resolve(true))),
-    output: () => output,
-    end: () => killGroup(child),
-  };
 }
 
 /** The last line may not be whole yet. */

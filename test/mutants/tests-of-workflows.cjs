@@ -1,55 +1,61 @@
 // The tests of the workflows: which of them reach a mutant, and whether one fails with it.
-const { spawn } = require('node:child_process');
 const { readdirSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { BUNDLES } = require('./bundle.cjs');
 const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
-const { killGroup } = require('./kill-group.cjs');
+const { sideBySide } = require('./side-by-side.cjs');
+const { startJest } = require('./start-jest.cjs');
 
 const FOLDERS = ['test/workflows', 'test/time-skipping'];
-/** What no test server shows: resets, search attributes, and decisions while others run. */
+/** What no test server shows: resets, search attributes, cancellations, and decisions while others run. */
 const OTHERS = [
   'test/contract/batch-input.test.ts',
   'test/contract/job-input.test.ts',
-  'test/real-server/caps.test.ts',
+  'test/real-server/after-the-video.test.ts',
+  'test/real-server/cancellation.test.ts',
+  'test/real-server/costs.test.ts',
   'test/real-server/decisions.test.ts',
+  'test/real-server/downloads.test.ts',
+  'test/real-server/forgotten.test.ts',
   'test/real-server/one-batch.test.ts',
   'test/real-server/one-job.test.ts',
+  'test/real-server/queues.test.ts',
   'test/real-server/resets.test.ts',
+  'test/real-server/retry-afresh.test.ts',
   'test/real-server/search-attributes.test.ts',
+  'test/real-server/services.test.ts',
+  'test/real-server/services-without-workers.test.ts',
+  'test/real-server/traces.test.ts',
+  'test/real-server/ui-details.test.ts',
 ];
 /** The quickest tests that reach a mutant, for so long. */
-const LONGEST_MS = 30_000;
+const LONGEST_MS = 100_000;
 const LONGEST_FILE_MS = 240_000;
 const KNOWN = join(CACHE, 'reached-by-tests.json');
 
 /** The tests of all files, each with what it reaches. Those of a file are measured again when it or the workflows have changed. */
-async function readTests(log, sideBySide) {
+async function readTests(log, lanes) {
   const bundle = readFileSync(BUNDLES.tests, 'utf8');
   const known = readJson(KNOWN, {});
   const files = testFiles().map((file) => ({
     file,
     of: sha256(`${bundle}${readFileSync(join(ROOT, file), 'utf8')}`),
   }));
-  const queue = files.filter(({ file, of }) => known[file]?.of !== of);
-  const takeNext = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const { file, of } = next;
-      const tests = await seeTests(file);
-      known[file] = { of, tests };
-      writeJson(KNOWN, known);
-      const useful = tests.filter(({ reached }) => reached.length > 0);
-      log(`${file}: ${useful.length} of ${tests.length} tests reach mutants`);
-    }
-  };
-  await Promise.all(Array.from({ length: sideBySide }, takeNext));
-  return files.flatMap(({ file }) => known[file].tests.map((test) => ({ ...test, file })));
+  const unknown = files.filter(({ file, of }) => known[file]?.of !== of);
+  await sideBySide(lanes, unknown, async (_, { file, of }) => {
+    const tests = await seeTests(file);
+    known[file] = { of, tests };
+    writeJson(KNOWN, known);
+    const useful = tests.filter(({ reached }) => reached.length > 0);
+    log(`${file}: ${useful.length} of ${tests.length} tests reach mutants`);
+  });
+  return files.flatMap(({ file, of }) => known[file].tests.map((test) => ({ ...test, file, of })));
 }
 
 async function seeTests(file) {
   const reached = join(CACHE, 'reached', `${file}.json`);
   writeJson(reached, []);
-  await runJest([file], { VIDEOGEN_MUTANTS_REACHED: reached });
+  await runJest(file, { env: { VIDEOGEN_MUTANTS_REACHED: reached } });
   return readJson(reached);
 }
 
@@ -62,23 +68,27 @@ function testFiles() {
   return [...files, ...OTHERS].sort();
 }
 
-/** Why the tests kill a mutant; undefined if none does. */
+/** Why the tests kill a mutant; if none does, the files of which all tests that reach it were tried. */
 async function failWith(tests, id) {
-  for (const [file, names] of byFile(quickest(tests, id))) {
+  const reaching = tests.filter(({ reached }) => reached.includes(id));
+  const chosen = quickest(reaching);
+  for (const [file, names] of byFile(chosen)) {
     const failed = await runTests(file, names, id);
     // Once more: it may fail by chance.
     if (failed !== undefined && (failed === 'no end' || (await runTests(file, names, id)) !== undefined)) {
-      return failed;
+      return { failed };
     }
   }
-  return undefined;
+  const isLeft = ({ file }) => reaching.some((test) => test.file === file && !chosen.includes(test));
+  return {
+    tried: Object.fromEntries(chosen.filter((test) => !isLeft(test)).map(({ file, of }) => [file, of])),
+  };
 }
 
-function quickest(tests, id) {
+function quickest(tests) {
   let leftMs = LONGEST_MS;
   return tests
-    .filter(({ reached }) => reached.includes(id))
-    .sort((a, b) => a.ms - b.ms)
+    .toSorted((a, b) => a.ms - b.ms)
     .filter(({ ms }) => {
       leftMs -= ms;
       return leftMs >= 0;
@@ -93,8 +103,9 @@ function byFile(tests) {
 
 async function runTests(file, names, mutant) {
   const pattern = names.map((name) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`).join('|');
-  const { code, isLate, output } = await runJest([file, '--bail', '-t', pattern], {
-    VIDEOGEN_MUTANT: mutant,
+  const { code, isLate, output } = await runJest(file, {
+    args: ['--bail', '-t', pattern],
+    env: { VIDEOGEN_MUTANT: mutant },
   });
   if (isLate) return 'no end';
   if (code === 0) return undefined;
@@ -102,28 +113,20 @@ async function runTests(file, names, mutant) {
   return `${file}: ${failed}`;
 }
 
-async function runJest(args, env) {
-  const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
-  const config = join(__dirname, 'jest.workflows.cjs');
-  const child = spawn(process.execPath, [jest, '--config', config, '-i', '--silent', ...args], {
-    cwd: ROOT,
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...env, VIDEOGEN_MUTATED_BUNDLE: BUNDLES.tests },
-  });
-  let output = '';
-  child.stderr.on('data', (chunk) => {
-    output += chunk;
+async function runJest(file, { args, env }) {
+  const jest = startJest('jest.workflows.cjs', file, {
+    args,
+    env: { ...env, VIDEOGEN_MUTATED_BUNDLE: BUNDLES.tests },
   });
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
-    killGroup(child);
+    jest.end();
   }, LONGEST_FILE_MS);
-  const code = await new Promise((resolve) => child.once('close', resolve));
+  const { code } = await jest.ended;
   clearTimeout(timer);
-  killGroup(child);
-  return { code, isLate, output };
+  jest.end();
+  return { code, isLate, output: jest.output() };
 }
 
 module.exports = { failWith, readTests };

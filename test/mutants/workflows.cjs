@@ -8,6 +8,7 @@ const { CACHE, ROOT, readJson, sha256, writeJson } = require('./cache.cjs');
 const { instrument } = require('./instrument.cjs');
 const { killGroup } = require('./kill-group.cjs');
 const { addResults, choose, isKilled, keyOf, noteTotals, readResults } = require('./results.cjs');
+const { sideBySide } = require('./side-by-side.cjs');
 const { failWith, readTests } = require('./tests-of-workflows.cjs');
 
 /** The scripts of the model, made with the same seed in each run. */
@@ -16,7 +17,6 @@ const SCRIPTS = { seed: 7, jobs: 120, batches: 16 };
 const GROUPS = { jobs: [4, 20, 60], batches: [4, 12] };
 /** A mutant may be slower than the workflow itself, and the machine may have more to do than when that was measured. */
 const LIMIT = { atLeastMs: 20_000, times: 8 };
-const SIDE_BY_SIDE = 2;
 
 /** Measures mutants and adds the results to those of earlier runs. */
 async function measureWorkflows({ only, sample, seed, again, log }) {
@@ -28,39 +28,44 @@ async function measureWorkflows({ only, sample, seed, again, log }) {
     mutants.filter(({ file }) => file.startsWith(only ?? 'workflows/')),
     { sample, seed },
   );
-  const open = chosen.filter(
-    (mutant) => again || !isKilled(known[mutant.file]?.mutants[keyOf(mutant)] ?? {}),
-  );
+  const open = chosen
+    .map((mutant) => ({ ...mutant, ...(again ? {} : known[mutant.file]?.mutants[keyOf(mutant)]) }))
+    .filter((mutant) => !isKilled(mutant));
   log(`${mutants.length} mutants in workflows/, ${chosen.length} chosen, ${open.length} to measure`);
   if (open.length === 0) return;
-  const players = Array.from({ length: SIDE_BY_SIDE }, () => new Player());
+  const players = [new Player(), new Player()];
   try {
-    const reach = { reached: await readReached(players[0], log), tests: await readTests(log, SIDE_BY_SIDE) };
-    const queue = [...open];
-    const takeNext = async (player) => {
-      for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-        const result = await measure(player, reach, mutant);
-        addResults([result]);
-        const by = result.by ? ` (${result.by})` : '';
-        log(`${queue.length} left: ${result.status} ${describe(result)}${by}`);
-      }
-    };
-    await Promise.all(players.map(takeNext));
+    const reach = { reached: await readReached(players[0], log), tests: await readTests(log, players) };
+    await sideBySide(players, open, async (player, mutant, left) => {
+      const result = await measure(player, reach, mutant);
+      addResults([result]);
+      const by = result.by ? ` (${result.by})` : '';
+      log(`${left} left: ${result.status} ${describe(result)}${by}`);
+    });
   } finally {
     for (const player of players) player.end();
   }
 }
 
-async function measure(player, { reached, tests }, { id, ...mutant }) {
+/** What a survivor was tried with in an earlier run is not tried again. */
+async function measure(player, { reached, tests }, { id, status, by, tried = {}, ...mutant }) {
   const groups = groupsFor(reached, id);
-  if (groups.length > 0) {
+  if (groups.length > 0 && tried.model !== reached.of) {
     const { problem } = await player.play({ mutant: id, groups });
     if (problem === 'no end') return { ...mutant, status: 'timed out', by: 'the model' };
     if (problem !== undefined) return { ...mutant, status: 'killed', by: `the model: ${problem}` };
   }
-  const failed = await failWith(tests, id);
-  if (failed === undefined) return { ...mutant, status: 'survived', by: whyNot(groups, tests, id) };
-  return { ...mutant, status: failed === 'no end' ? 'timed out' : 'killed', by: failed };
+  const untried = tests.filter(({ file, of }) => tried[file] !== of);
+  const { failed, tried: added } = await failWith(untried, id);
+  if (failed !== undefined) {
+    return { ...mutant, status: failed === 'no end' ? 'timed out' : 'killed', by: failed };
+  }
+  return {
+    ...mutant,
+    status: 'survived',
+    by: whyNot(groups, tests, id),
+    tried: { ...tried, model: reached.of, ...added },
+  };
 }
 
 function whyNot(groups, tests, id) {
@@ -87,7 +92,7 @@ async function readReached(player, log) {
   const path = join(CACHE, 'reached.json');
   const of = sha256(`${JSON.stringify([SCRIPTS, GROUPS])}${readFileSync(BUNDLES.model, 'utf8')}`);
   const known = readJson(path, {});
-  if (known.of === of) return known.reached;
+  if (known.of === of) return { of, ...known.reached };
   log('which scripts reach which mutants');
   const { cases } = await player.started;
   const all = (kind) => Array.from({ length: SCRIPTS[kind] + cases[kind] }, (_, index) => index);
@@ -101,7 +106,7 @@ async function readReached(player, log) {
     msEach: { jobs: tookMs[0] / all('jobs').length, batches: tookMs[1] / all('batches').length },
   };
   writeJson(path, { of, reached: result });
-  return result;
+  return { of, ...result };
 }
 
 /** The process that plays scripts, replaced whenever one of its mutants does not end. */
@@ -118,6 +123,12 @@ class Player {
       detached: true,
       execArgv: [],
     });
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('error', reject);
+      this.child.once('exit', (code) => resolve({ problem: `the player ended with ${code}`, isStuck: true }));
+    });
+    // Who plays hears of it.
+    this.ended.catch(() => undefined);
     this.started = this.answer();
   }
 
@@ -134,12 +145,7 @@ class Player {
   }
 
   answer() {
-    const { child } = this;
-    return new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('error', reject);
-      child.once('exit', (code) => resolve({ problem: `the player ended with ${code}`, isStuck: true }));
-    });
+    return Promise.race([new Promise((resolve) => this.child.once('message', resolve)), this.ended]);
   }
 
   end() {
