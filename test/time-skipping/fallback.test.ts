@@ -84,7 +84,7 @@ function services(): NamedServices {
       [`a${index}`, ofA[ROWS[name]?.at ?? 'its emulator']],
       [`b${index}`, ofB],
     ]),
-    ...times(14, undefined).flatMap((_, index) => [
+    ...times(15, undefined).flatMap((_, index) => [
       [`a-${index}`, serviceAt(a.url, priced(0.1))],
       [`b-${index}`, serviceAt(b.url, index === 1 ? {} : priced(0.3))],
     ]),
@@ -287,6 +287,16 @@ test.each([
     expect(posts()).toEqual([0, 1]);
   },
 );
+
+test('a job whose submit never starts finds the task that an earlier job of its name made', async () => {
+  const [first, second] = nextPair();
+  const workflowId = 'never-started-again';
+  const input = { request, services: [first, second] };
+  const { taskId } = await videos.execute(input, { workflowId });
+  const job = await startAgain(workflowId, { ...input, fallbackAfter: '1s', queues: { submit: 'nobody' } });
+  expect(await job.result()).toMatchObject({ taskId, service: first });
+  expect(posts()).toEqual([1, 0]);
+});
 
 test('each item of a batch goes on by itself, and its line in the results says so', async () => {
   const [first, second] = nextPair();
