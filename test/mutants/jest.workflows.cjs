@@ -1,13 +1,13 @@
 const { projects } = require('../../jest.config.js');
 
 const { displayName, ...server } = projects.find(({ displayName }) => displayName === 'server');
-const environment = process.env.VIDEOGEN_MUTANTS_REACHED && '<rootDir>/test/mutants/reach-environment.cjs';
+const environment = process.env.VIDEOGEN_MUTANTS_REACHED ? 'reach-environment' : 'fail-fast-environment';
 
 /** The tests of the workflows: with one mutant in them, or to see which mutants they reach. */
 module.exports = {
   ...server,
   rootDir: '../..',
-  testEnvironment: environment || server.testEnvironment,
+  testEnvironment: `<rootDir>/test/mutants/${environment}.cjs`,
   testTimeout: 60_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   setupFiles: ['<rootDir>/test/mutants/activate-mutant.cjs'],
