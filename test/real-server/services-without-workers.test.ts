@@ -8,6 +8,8 @@ import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
+import { postsOf } from '../support/chaos-audit';
+import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
 import { pause, quickWorkflows } from '../support/world';
@@ -59,12 +61,8 @@ function submitWorker(name: 'a' | 'b', queue: string, more: object = {}): Promis
   });
 }
 
-/** Runs the worker until so many attempts of a submit have ended. The retry after them comes a second later. */
-async function leaveAfter<T>(
-  attempts: number,
-  open: (more: object) => Promise<VideoWorker>,
-  work: () => Promise<T>,
-): Promise<T> {
+/** Runs a worker for submits to a until so many attempts of one have ended. The retry after them comes a second later. */
+async function leaveAfter<T>(attempts: number, queue: string, work: () => Promise<T>): Promise<T> {
   let leave: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
     leave = resolve;
@@ -77,11 +75,11 @@ async function leaveAfter<T>(
         }),
     },
   });
-  const worker = await open({
+  const leaving = await submitWorker('a', queue, {
     storage: failingSecondWrite(),
     worker: { ...quickWorkflows(), interceptors: { activity: [leaveAtEnd] } },
   });
-  const [result] = await worker.runUntil(Promise.all([work(), ended]));
+  const [result] = await leaving.runUntil(Promise.all([work(), ended]));
   return result;
 }
 
@@ -98,14 +96,9 @@ function failingSecondWrite(): VideoStorage {
 }
 
 async function submitsOf({ workflowId }: VideoJob): Promise<number> {
-  const { events } = await env.temporal.client.workflow.getHandle(workflowId).fetchHistory();
-  return (events ?? []).filter(
-    ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'submitVideo',
-  ).length;
+  const history = await historyOf(env.temporal.client, workflowId);
+  return activities(history).filter(({ type }) => type === 'submitVideo').length;
 }
-
-const posts = () =>
-  Object.values(emulators).map(({ calls }) => calls.filter(({ call }) => call === 'submit').length);
 
 const BUSY = { kind: 'rate-limited', retryAfter: 1 } as const;
 const UNSURE = { kind: 'server-error', status: 500 } as const;
@@ -114,26 +107,17 @@ test.each<[string, Faults['submit'], attempts: number, made: string, posts: [a: 
   ['429: the next one makes the only task', BUSY, 1, 'b', [1, 1]],
   ['500: it may have a task, so it is asked again', UNSURE, 1, 'a', [2, 0]],
   ['429, and the storage failed since: that is not its fault', BUSY, 2, 'a', [2, 0]],
-])('no worker is left for a service that answered %s', async (what, fault, attempts, made, expected) => {
-  const before = posts();
+])('no worker is left for a service that answered %s', async (prompt, fault, attempts, made, expected) => {
   const submit = `left-${attempts}-${fault.kind}`;
   emulators.a.next('submit', fault);
-  const job = await leaveAfter(
-    attempts,
-    (more) => submitWorker('a', submit, more),
-    () =>
-      videos.start({
-        request: { prompt: what },
-        services: ['a', 'b'],
-        fallbackAfter: '2s',
-        queues: { submit },
-      }),
+  const job = await leaveAfter(attempts, submit, () =>
+    videos.start({ request: { prompt }, services: ['a', 'b'], fallbackAfter: '2s', queues: { submit } }),
   );
   const [back, next] = await Promise.all([submitWorker('a', submit), submitWorker('b', submit)]);
   while ((await submitsOf(job)) < 2) await pause();
   // A job that stays with its service waits for as long as that takes.
   if (fault === UNSURE) await sleep(3_000);
   const { service } = await back.runUntil(next.runUntil(job.result()));
-  const added = posts().map((count, index) => count - (before[index] ?? 0));
-  expect({ service, posts: added }).toEqual({ service: made, posts: expected });
+  const posts = Object.values(emulators).map((emulator) => postsOf(emulator, prompt).length);
+  expect({ service, posts }).toEqual({ service: made, posts: expected });
 });
