@@ -1,5 +1,6 @@
-import type { ClientOptions } from '@temporalio/client';
+import type { ClientOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { askAgain } from './ask-again';
 import { findOnSearchPath } from './executable-file';
 import { freePort, LOOPBACK } from './loopback-port';
 import { ServerProcess } from './server-process';
@@ -53,9 +54,11 @@ async function createEnvironment(
   client: TestServerOptions['client'],
   port?: number,
 ): Promise<TestServer> {
+  const interceptors: WorkflowClientInterceptor[] = [];
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
-    client,
+    client: { ...client, interceptors: { workflow: interceptors } },
     server: { port, executable: { type: 'existing-path', path } },
   });
+  interceptors.push(askAgain(environment.connection));
   return { environment, stop: () => environment.teardown() };
 }
