@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { activityInfo } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
@@ -11,6 +12,7 @@ import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
+import { testAtNight } from '../support/nightly';
 import { failureOf, inWorld, pause } from '../support/world';
 
 const PendingState = {
@@ -150,14 +152,33 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     });
   });
 
-  test('treats the submit as lost when its attempts cannot be read from Temporal', async () => {
-    const failing: ActivityInboundCallsInterceptor = {
+  /** Does something before the attempts of the submit are read. */
+  const beforeInspecting = (act: () => Promise<void>) => {
+    const inbound: ActivityInboundCallsInterceptor = {
       execute: async (input, next) => {
-        if (activityInfo().activityType === 'inspectPendingSubmit') throw new Error('no answer');
+        if (activityInfo().activityType === 'inspectPendingSubmit') await act();
         return next(input);
       },
     };
-    const worker = { interceptors: { activity: [() => ({ inbound: failing })] } };
+    return { interceptors: { activity: [() => ({ inbound })] } };
+  };
+
+  test('cancels the submit only after its attempts were read, even if that outlasts a workflow task', async () => {
+    const worker = beforeInspecting(() => setTimeout(3_000));
+    await inWorld(env, { worker, wrapService: losing }, async ({ videos }) => {
+      const job = await videos.start({ request }, { temporal: { workflowTaskTimeout: '1s' } });
+      while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
+      await job.cancel();
+      const failure = await failureOf(job.result());
+      expectRow(failure, 'SubmitUnconfirmed', undefined);
+      expect(String(failure)).toContain('attempt 1 ended before its answer was known');
+    });
+  });
+
+  test('treats the submit as lost when its attempts cannot be read from Temporal', async () => {
+    const worker = beforeInspecting(async () => {
+      throw new Error('no answer');
+    });
     const wrapService = failingAs(() => 'ServiceFailed');
     await inWorld(env, { worker, wrapService }, async ({ videos }) => {
       const job = await videos.start({ request });
@@ -226,6 +247,28 @@ test('a cancellation while downloading closes the socket and leaves no file', as
     expect(await storedFiles()).toEqual([]);
   });
 });
+
+// Temporal takes 20 s to notice it.
+testAtNight(
+  'a download that is never heard of again after the cancellation ends the job as cancelled',
+  async () => {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const silent: ActivityInboundCallsInterceptor = {
+      execute: (input, next) => (activityInfo().activityType === 'downloadVideo' ? released : next(input)),
+    };
+    const worker = { interceptors: { activity: [() => ({ inbound: silent })] } };
+    await inWorld(env, { worker, jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      const job = await videos.start({ request, polling: { min: '1s', max: '1s' } });
+      while ((await pendingActivity(job.workflowId))?.activityType?.name !== 'downloadVideo') await pause();
+      await job.cancel();
+      expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
+      release();
+    });
+  },
+);
 
 describe('a cancelled job whose service', () => {
   const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;

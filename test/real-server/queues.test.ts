@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Context as ActivityContext } from '@temporalio/activity';
 import type { Priority } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
-import { createVideoClient } from '../../src/client/video-client';
+import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { historyOf } from '../support/history';
+import { historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
 import {
   ONE_PARTITION,
@@ -32,6 +32,11 @@ afterAll(() => env.teardown());
 
 const DOWNLOAD_QUEUE = 'downloads-by-priority';
 const polling = { min: '1s', max: '1s' } as const;
+const request = { prompt: 'A red fox' };
+/** A workflow task that fails twice ends with this time. */
+const quick = { temporal: { workflowTaskTimeout: '2s' } } as const;
+/** Only when it is asked to. */
+const seldom = { polling: { min: '1h', max: '1h' }, deadline: '10h' };
 
 describe('the priority of a caller', () => {
   const recorded: { type: string; priority: Priority | undefined }[] = [];
@@ -79,31 +84,45 @@ describe('the priority of a caller', () => {
   });
 });
 
-test('a worker with our workflows alone breaks no job: its polls wait for a worker that has the activities', async () => {
-  const taskQueue = `split-${randomUUID()}`;
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  const submits = await env.createWorker({ taskQueue, roles: ['submits'] });
-  const job = await submits.runUntil(async () => {
+test.each([
+  ['job', 'pollVideo', (videos: VideoClient) => videos.start({ request, ...seldom }, quick), { polls: 1 }],
+  [
+    'batch',
+    'pollVideos',
+    (videos: VideoClient) => videos.startBatch({ requests: [request], ...seldom }, quick),
+    { succeeded: 1 },
+  ],
+])(
+  'a worker with our workflows alone breaks no %s: %s waits for a worker that has it',
+  async (_, poll, start, result) => {
+    const taskQueue = `split-${randomUUID()}`;
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+    // Without a cache, the next worker need not wait for the one that has ended.
+    const options = { ...quickWorkflows(), maxCachedWorkflows: 0 };
+    const createWhole = () => env.createWorker({ taskQueue, worker: options });
+    const job = await (await createWhole()).runUntil(async () => {
+      const started = await start(videos);
+      while (timers(await historyOf(env.temporal.client, started.workflowId)).length === 0) await pause();
+      return started;
+    });
     const withoutActivities = await Worker.create({
       connection: env.temporal.nativeConnection,
       taskQueue,
-      ...quickWorkflows(),
+      ...options,
     });
-    return withoutActivities.runUntil(async () => {
-      const started = await videos.start({ request: { prompt: 'A red fox' }, polling });
+    await withoutActivities.runUntil(async () => {
+      await job.pollNow();
       const failedTasks = async () => {
-        const { events } = await historyOf(env.temporal.client, started.workflowId);
+        const { events } = await historyOf(env.temporal.client, job.workflowId);
         return (events ?? []).flatMap((event) => event.workflowTaskFailedEventAttributes?.failure ?? []);
       };
       while ((await failedTasks()).length === 0) await pause();
       const [{ message } = {}] = await failedTasks();
-      expect(message).toContain("'pollVideo' not registered on worker");
-      return started;
+      expect(message).toContain(`'${poll}' not registered on worker`);
     });
-  });
-  const whole = await env.createWorker({ taskQueue, worker: quickWorkflows() });
-  expect(await whole.runUntil(job.result())).toMatchObject({ polls: 1 });
-});
+    expect(await (await createWhole()).runUntil<unknown>(job.result())).toMatchObject(result);
+  },
+);
 
 test('submits of equal priority take turns by fairness key, the heavier more often', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -54,7 +54,13 @@ beforeAll(async () => {
   const [onPage = ''] = blocksOf(readPage('several-services.md'), 'yaml');
   const file = join(folder, 'services.yaml');
   const { services, ...rest } = parse(onPage);
-  const profile = { polling: { ...profileFor(0).polling, min: '100ms' }, prices };
+  const profile = {
+    polling: { ...profileFor(0).polling, min: '100ms' },
+    prices,
+    // A field of its own for the resolution.
+    requestFields: ['size'],
+    request: { fields: { size: { to: 'resolution' }, resolution: { to: null } } },
+  };
   services['fal-seedance'].baseUrl = a.url;
   services['my-own'] = { ...services['my-own'], baseUrl: b.url, profile };
   await writeFile(file, stringify({ ...rest, services }));
@@ -185,6 +191,17 @@ test('an unknown service is refused at once: by a client that has the list, or e
   });
 });
 
+test('a submit that no worker has started at the deadline is not the fault of its service, and goes to no other', async () => {
+  const services = ['my-own', 'fal-seedance'];
+  const posts = () => [a, b].map(submitsOf);
+  const before = posts();
+  const input = { request, services, deadline: '1s', fallbackAfter: '5m', queues: { submit: 'nobody' } };
+  const failure = await failureOf(videos.execute(input));
+  expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
+  expect(String(failure)).toContain('no worker started submitVideo');
+  expect(posts()).toEqual(before);
+});
+
 test('a client without the list may name a service, and gets the default of the worker without one', async () => {
   expect(await plain.execute({ request, service: 'my-own' })).toMatchObject({ service: 'my-own' });
   const job = await plain.start({ request }, { workflowId: 'by-default' });
@@ -263,6 +280,13 @@ test('a batch has one service for all its items, and a retry stays with it', asy
   const batch = await videos.startBatch({ requests, service: 'my-own' }, { workflowId: 'foxes' });
   expect(await batch.result()).toMatchObject({ succeeded: 3 });
   expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'my-own' });
+
+  // With a field that no other service takes.
+  await mkdir(join(folder, 'videos/in'), { recursive: true });
+  await writeFile(join(folder, 'videos/in/foxes.jsonl'), '{"prompt":"A fox","size":"480p"}\n');
+  const fromFile = await videos.startBatch({ requestsFrom: 'in/foxes.jsonl', service: 'my-own' });
+  expect(await fromFile.result()).toMatchObject({ succeeded: 1 });
+  expect(b.generations().at(-1)?.request).toMatchObject({ resolution: '480p' });
 
   b.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
   const failed = await videos.start({ request, service: 'my-own' }, { workflowId: 'no-fox' });

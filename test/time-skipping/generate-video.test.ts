@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
+import { PERCENT_MEMO } from '../../src/contract/names';
 import { QUICK_POLL_MS } from '../../src/contract/policies';
 import { noiseVideo } from '../../src/emulator';
 import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
@@ -396,20 +397,36 @@ test('a video that does not arrive in time leaves no partial file', async () => 
   });
 });
 
-test('an unknown state is logged once per word, not once per poll', async () => {
+test('the wait for the task is logged once, and an unknown state once per word, not once per poll', async () => {
   const workflowId = 'brewing-and-steeping';
+  const linesWith = (text: string) =>
+    logs.filter(({ message, meta }) => message === text && inspect(meta).includes(workflowId));
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     const word = (name: string) => ({ kind: 'unknown-state', word: name }) as const;
     emulator.next('status', word('brewing'), word('brewing'), word('steeping'), word('brewing'));
     await videos.execute({ request }, { workflowId });
     // Log lines arrive late; the line of the download is the last one.
-    while (!logs.some(({ message, meta }) => message === 'stored' && inspect(meta).includes(workflowId)))
-      await pause();
+    while (linesWith('stored').length === 0) await pause();
   });
-  const warned = logs.filter(
-    ({ message, meta }) => message === 'unknown state, polling on' && inspect(meta).includes(workflowId),
-  );
-  expect(warned.map(({ meta }) => meta)).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
+  expect(linesWith('waiting for the task')).toHaveLength(1);
+  const warned = linesWith('unknown state, polling on').map(({ meta }) => meta);
+  expect(warned).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
+});
+
+test('a job that was started with a percentage in its memo writes each quarter there, and never 100', async () => {
+  await inWorld(env, { jobTimeMs: 100 * MINUTE }, async ({ videos }) => {
+    const memo = { [PERCENT_MEMO]: 0 };
+    const polling = { min: '10m', max: '10m' };
+    const job = await videos.start({ request, polling, deadline: '10h' }, { temporal: { memo } });
+    await job.result();
+    const { events } = await historyOf(env.temporal.client, job.workflowId);
+    const written = (events ?? []).flatMap((event) => {
+      const { data } =
+        event.workflowPropertiesModifiedEventAttributes?.upsertedMemo?.fields?.[PERCENT_MEMO] ?? {};
+      return data ? [Number(Buffer.from(data).toString())] : [];
+    });
+    expect(written.map((percent) => Math.floor(percent / 25))).toEqual([1, 2, 3]);
+  });
 });
 
 test('a storage that cannot store the video fails the job as StorageFailed with the task id, and the task can be adopted', async () => {

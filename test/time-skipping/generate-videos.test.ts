@@ -136,6 +136,25 @@ test('a task without an answer in time is polled again at once, and keeps no oth
   });
 });
 
+test('items whose polls fail for a bug end at their deadline, each with its task', async () => {
+  const wrapService = (service: VideoService): VideoService => ({
+    ...service,
+    poll: () => {
+      throw new TypeError('a bug');
+    },
+  });
+  await inWorld(env, { jobTimeMs: 0, wrapService }, async (world) => {
+    const batch = await world.videos.startBatch({ requests: requests(2), deadline: '30m', ...RARE_POLLS });
+    const result = await batch.result();
+    expect(result).toMatchObject({ succeeded: 0, failed: 2 });
+    const ended = (await resultsOf(result)).map((item) =>
+      item.outcome === 'failed' ? `${item.failure} ${item.details.taskId}` : item.outcome,
+    );
+    const paid = world.emulator.generations().map(({ taskId }) => `DeadlineExceeded ${taskId}`);
+    expect(ended.sort()).toEqual(paid.sort());
+  });
+});
+
 test('a batch that polls more tasks than one activity takes replays, although their local activities end one by one', async () => {
   const items = TASKS_PER_POLL + 2;
   await inWorld(env, { jobTimeMs: 0, videoBytes: 10_000 }, async ({ videos, emulator }) => {

@@ -7,6 +7,7 @@ import { createVideoService } from '../../src/service';
 import { type AnswerFault, createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { type RawRequest, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
+import { historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { failureOf, inWorld, pause, quickWorkflows, untilProgress, type World } from '../support/world';
 
@@ -132,6 +133,10 @@ test('a malformed decision is refused with the reason, and the failure of an aba
     }
     expect((await job.progress()).phase).toBe('needs-decision');
     await job.decideSubmit({ decision: 'abandon' });
+    // Temporal allows a run so many updates; those that are refused at once are not in its history.
+    const { events } = await historyOf(env.temporal.client, job.workflowId);
+    const taken = (events ?? []).filter((event) => event.workflowExecutionUpdateAcceptedEventAttributes);
+    expect(taken).toHaveLength(1);
     const failure = await failureOf(job.result());
     expectRow(failure, 'SubmitUnconfirmed', undefined);
     expect(failure).toMatchObject({ details: { code: 'ECONNRESET', attempt: 1, onLostSubmit: 'hold' } });
@@ -291,10 +296,13 @@ test('the policy of a job replaces that of its worker, which replaces hold', asy
 });
 
 test('a request in flight at the deadline may have made a task, and the failure says so', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
+  await inWorld(env, { onLostSubmit: 'fail' }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'late', ms: 6_000 });
-    const job = await videos.start({ request, onLostSubmit: 'fail', deadline: '5s' });
-    expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+    const failure = await failureOf(videos.execute({ request, deadline: '5s' }));
+    expectRow(failure, 'SubmitUnconfirmed', undefined);
+    expect(String(failure)).toContain('it timed out before its result was known');
+    // The policy of the worker applies: nobody is asked.
+    expect(String(failure)).not.toContain('nobody decided');
   });
 });
 

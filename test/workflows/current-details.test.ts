@@ -24,6 +24,27 @@ test.each([
   expect(details).toContain(`Or here in the Temporal UI: ${BUTTONS}`);
 });
 
+test('the details of a job have a line for each thing that is known, and none for the rest', () => {
+  const { hold, ...begun } = { ...job, phase: 'submitting' as const };
+  const deadline = 'Deadline 2026-01-01T01:00:00.000Z, in 0 ms';
+  expect(currentDetails(begun, undefined, 'fox').split('\n\n')).toEqual([
+    '**Submitting the request to the video service**',
+    deadline,
+  ]);
+  const waiting = {
+    ...begun,
+    phase: 'waiting' as const,
+    nextPollAt: '2026-01-01T00:30:00.000Z',
+    signalled: { refused: 'No decision is needed' },
+  };
+  expect(currentDetails(waiting, undefined, 'fox').split('\n\n')).toEqual([
+    '**Waiting for the video**',
+    'Next poll at 2026-01-01T00:30:00.000Z',
+    'A decision sent as a signal was refused: No decision is needed',
+    deadline,
+  ]);
+});
+
 test('the inputs in the details are valid decisions', () => {
   const entered = (details: string) => [...details.matchAll(/`(\{.*?\})`/g)].map(([, json = '']) => json);
   expect(entered(ofJob).map((json) => JSON.parse(json).decision)).toEqual(['adopt', 'resubmit', 'abandon']);

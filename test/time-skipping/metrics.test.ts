@@ -1,0 +1,42 @@
+import { freePort } from '../../src/temporal-server/loopback-port';
+import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { prometheusMetrics, sdkExporter } from '../../src/worker/sdk-metrics';
+import { captureLogs } from '../support/logs';
+import { inWorld } from '../support/world';
+
+const MINUTE = 60_000;
+const polling = { min: '1m', max: '1m' };
+
+let env: VideoTestEnvironment;
+beforeAll(async () => {
+  captureLogs(prometheusMetrics(`127.0.0.1:${await freePort()}`));
+  env = await createVideoTestEnvironment();
+});
+afterAll(() => env.teardown());
+
+/** The count and the sum of a histogram. */
+async function observed(histogram: string): Promise<number[]> {
+  const text = (await sdkExporter()?.text()) ?? '';
+  return ['count', 'sum'].map((what) => {
+    const [, value = 0] = new RegExp(`^${histogram}_${what}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text) ?? [];
+    return Number(value);
+  });
+}
+
+test('how long a task took, and how long its video lay ready, is measured of a task of the job and not of an adopted one', async () => {
+  await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ videos }) => {
+    const { taskId } = await videos.execute({ request: { prompt: 'A red fox' }, polling });
+    const [tasks, seconds = 0] = await observed('videogen_generation_seconds');
+    const [ready, lag = 0] = await observed('videogen_ready_lag_seconds');
+    expect([tasks, ready]).toEqual([1, 1]);
+    expect(seconds).toBeGreaterThanOrEqual(120);
+    expect(seconds).toBeLessThan(150);
+    expect(lag).toBeGreaterThanOrEqual(60);
+    expect(lag).toBeLessThan(seconds);
+
+    await videos.execute({ taskId, polling });
+    expect(await observed('videogen_job_polls')).toEqual([2, 3]);
+    expect(await observed('videogen_generation_seconds')).toEqual([tasks, seconds]);
+    expect(await observed('videogen_ready_lag_seconds')).toEqual([ready, lag]);
+  });
+});
