@@ -48,9 +48,18 @@ function makeReport() {
   return { folders, survivors };
 }
 
-/** Explanations name no lines, which move. */
-function isSame(explained, { file, original, replacement }) {
-  return explained.file === file && explained.original === original && explained.replacement === replacement;
+/** Explanations name no lines, which move, but may quote theirs: `true` alone stands in many places. */
+function isSame(explained, { file, line, original, replacement }) {
+  return (
+    explained.file === file &&
+    explained.original === original &&
+    explained.replacement === replacement &&
+    (explained.in === undefined || linesOf(file)[line - 1]?.includes(explained.in) === true)
+  );
+}
+
+function linesOf(file) {
+  return readFileSync(join(ROOT, file), 'utf8').split('\n');
 }
 
 function printReport(report) {
