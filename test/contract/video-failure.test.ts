@@ -34,15 +34,8 @@ const OUR_NAMES = { type: 'videogen.NoVideo', workflowType: 'generateVideo', ser
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
 const ROWS = Object.entries<FailureRow>(FAILURES);
 
-const inActivity = (cause?: Error) =>
-  new ActivityFailure(
-    'Activity task failed',
-    'pollVideo',
-    '1',
-    RetryState.NON_RETRYABLE_FAILURE,
-    undefined,
-    cause,
-  );
+const inActivity = (cause?: Error, retryState: RetryState = RetryState.NON_RETRYABLE_FAILURE) =>
+  new ActivityFailure('Activity task failed', 'pollVideo', '1', retryState, undefined, cause);
 const inWorkflow = (cause?: Error) =>
   new WorkflowFailedError('Workflow execution failed', cause, RetryState.NON_RETRYABLE_FAILURE);
 const inChild = (cause?: Error, workflowType = 'generateVideo') =>
@@ -361,6 +354,16 @@ describe('the timeout of an activity', () => {
     expect(during(undecrypted(1))).toEqual({ during: 'between-attempts' });
     expect(during(undecrypted())).toEqual({ during: 'between-attempts' });
     expect(during(undecrypted(0), 6)).toEqual({ during: 'while-running' });
+  });
+
+  it('is also that of an activity that ended because no further attempt fits into its time', () => {
+    const ended = (lastRun: number | undefined, retryState: RetryState) =>
+      readTimeout(inActivity(new NotDecrypted('no key', 'no-keys', lastRun), retryState));
+    expect(ended(0, RetryState.TIMEOUT)).toEqual({ during: 'never-decrypted' });
+    expect(ended(2, RetryState.TIMEOUT)).toEqual({ during: 'between-attempts' });
+    expect(ended(undefined, RetryState.TIMEOUT)).toBeUndefined();
+    expect(ended(0, RetryState.CANCEL_REQUESTED)).toBeUndefined();
+    expect(readTimeout(inActivity(refused, RetryState.TIMEOUT))).toBeUndefined();
   });
 
   it('says that an attempt may have run when what the server wrote says nothing', () => {

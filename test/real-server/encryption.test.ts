@@ -247,6 +247,17 @@ describe('a worker without the key of a job', () => {
     expect(JSON.stringify(logs)).not.toContain(KEY_A.split(':')[1]);
   });
 
+  test('is the reason that the failure gives when no other worker takes the submit before the deadline', async () => {
+    const { videos } = await place.client(KEY_A);
+    await place.startWorker(KEY_A, { roles: ['jobs'] });
+    await place.startWorker(KEY_B, { roles: ['submits'] });
+    const prompt = 'for nobody';
+    const failure = await failureOf(videos.execute({ request: { prompt }, polling, deadline: '5s' }));
+    expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
+    expect(String(failure)).toContain('no worker could decrypt the input of submitVideo');
+    expect(place.generationsOf(prompt)).toHaveLength(0);
+  });
+
   test('fails attempts of a submit that are not taken for lost ones', async () => {
     const { client, videos } = await place.client(KEY_A);
     const prompt = 'for the right submitter';
