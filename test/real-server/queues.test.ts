@@ -33,7 +33,7 @@ afterAll(() => env.teardown());
 const DOWNLOAD_QUEUE = 'downloads-by-priority';
 const polling = { min: '1s', max: '1s' } as const;
 const request = { prompt: 'A red fox' };
-/** A workflow task that fails twice ends with this time. */
+/** The SDK reports that a workflow task fails only once; after that it lets the task time out. */
 const quick = { temporal: { workflowTaskTimeout: '2s' } } as const;
 /** Only when it is asked to. */
 const seldom = { polling: { min: '1h', max: '1h' }, deadline: '10h' };
