@@ -1,7 +1,8 @@
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { prometheusMetrics, sdkExporter } from '../../src/worker/sdk-metrics';
+import { prometheusMetrics } from '../../src/worker/sdk-metrics';
 import { captureLogs } from '../support/logs';
+import { readMetrics } from '../support/read-metrics';
 import { inWorld } from '../support/world';
 
 const MINUTE = 60_000;
@@ -16,11 +17,8 @@ afterAll(() => env.teardown());
 
 /** The count and the sum of a histogram. */
 async function observed(histogram: string): Promise<number[]> {
-  const text = (await sdkExporter()?.text()) ?? '';
-  return ['count', 'sum'].map((what) => {
-    const [, value = 0] = new RegExp(`^${histogram}_${what}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text) ?? [];
-    return Number(value);
-  });
+  const metrics = await readMetrics();
+  return [metrics.get(`${histogram}_count`) ?? 0, metrics.get(`${histogram}_sum`) ?? 0];
 }
 
 test('how long a task took, and how long its video lay ready, is measured of a task of the job and not of an adopted one', async () => {

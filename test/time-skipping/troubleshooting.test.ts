@@ -6,9 +6,10 @@ import type { JobInput } from '../../src/contract';
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { prometheusMetrics, sdkExporter } from '../../src/worker/sdk-metrics';
+import { prometheusMetrics } from '../../src/worker/sdk-metrics';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { captureLogs, type LogLine } from '../support/logs';
+import { readMetrics } from '../support/read-metrics';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
 
 const PAGE = readFileSync(join(__dirname, '../../docs/troubleshooting.md'), 'utf8');
@@ -158,18 +159,6 @@ const linesOf = (workflowId: string) =>
 /** Log lines of workflows arrive late. */
 async function untilLogged(workflowId: string): Promise<void> {
   while (!linesOf(workflowId).some((line) => /^(failed|cancelled) /.test(line))) await pause();
-}
-
-/** Every series of ours with its value, without the labels that the SDK adds. */
-async function readMetrics(): Promise<Map<string, number>> {
-  const text = (await sdkExporter()?.text()) ?? '';
-  const sums = new Map<string, number>();
-  for (const [, name = '', labels = '', value] of text.matchAll(/^(videogen_\w+)(?:\{(.*)\})? (\S+)$/gm)) {
-    const own = labels.match(/\b(outcome|call|result|end)="[^"]*"/g)?.join(',');
-    const series = own === undefined ? name : `${name}{${own}}`;
-    sums.set(series, (sums.get(series) ?? 0) + Number(value));
-  }
-  return sums;
 }
 
 const risenBetween = (before: Map<string, number>, after: Map<string, number>) =>
