@@ -3,6 +3,7 @@ import { activityInfo } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { isVideoFailure } from '../../src/contract/video-failure';
 import { type Emulator, type Faults, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
@@ -12,7 +13,7 @@ import { postsOf } from '../support/chaos-audit';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
-import { pause, quickWorkflows } from '../support/world';
+import { failureOf, pause, quickWorkflows } from '../support/world';
 
 // Temporal's test server gives a retry no limit for its start.
 
@@ -62,7 +63,12 @@ function submitWorker(name: 'a' | 'b', queue: string, more: object = {}): Promis
 }
 
 /** Runs a worker for submits to a until so many attempts of one have ended. The retry after them comes a second later. */
-async function leaveAfter<T>(attempts: number, queue: string, work: () => Promise<T>): Promise<T> {
+async function leaveAfter<T>(
+  attempts: number,
+  queue: string,
+  storage: VideoStorage,
+  work: () => Promise<T>,
+): Promise<T> {
   let leave: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
     leave = resolve;
@@ -76,7 +82,7 @@ async function leaveAfter<T>(attempts: number, queue: string, work: () => Promis
     },
   });
   const leaving = await submitWorker('a', queue, {
-    storage: failingSecondWrite(),
+    storage,
     worker: { ...quickWorkflows(), interceptors: { activity: [leaveAtEnd] } },
   });
   const [result] = await leaving.runUntil(Promise.all([work(), ended]));
@@ -102,22 +108,105 @@ async function submitsOf({ workflowId }: VideoJob): Promise<number> {
 
 const BUSY = { kind: 'rate-limited', retryAfter: 1 } as const;
 const UNSURE = { kind: 'server-error', status: 500 } as const;
+const LOST = { kind: 'reset' } as const;
 
-test.each<[string, Faults['submit'], attempts: number, made: string, posts: [a: number, b: number]]>([
-  ['429: the next one makes the only task', BUSY, 1, 'b', [1, 1]],
-  ['500: it may have a task, so it is asked again', UNSURE, 1, 'a', [2, 0]],
-  ['429, and the storage failed since: that is not its fault', BUSY, 2, 'a', [2, 0]],
-])('no worker is left for a service that answered %s', async (prompt, fault, attempts, made, expected) => {
-  const submit = `left-${attempts}-${fault.kind}`;
-  emulators.a.next('submit', fault);
-  const job = await leaveAfter(attempts, submit, () =>
-    videos.start({ request: { prompt }, services: ['a', 'b'], fallbackAfter: '2s', queues: { submit } }),
+interface Case {
+  /** What service a answers to the first submits. */
+  answers: Faults['submit'][];
+  /** After how many attempts the worker leaves; as many as there are answers if not set. */
+  attempts?: number;
+  storage?: () => VideoStorage;
+  /** `fail` if not set: a job that goes to the wrong service would be held for ever. */
+  onLostSubmit?: 'resubmit';
+  /** Longer than a worker may take to come back: a job that stays with its service waits for as long as that takes. */
+  backAfterMs?: number;
+  service: 'a' | 'b';
+  posts: Record<'a' | 'b', number>;
+}
+
+const CASES: Record<string, Case> = {
+  '429: the next one makes the only task': { answers: [BUSY], service: 'b', posts: { a: 1, b: 1 } },
+  '500: it may have a task, so it is asked again': {
+    answers: [UNSURE],
+    backAfterMs: 3_000,
+    service: 'a',
+    posts: { a: 2, b: 0 },
+  },
+  '500, then 429: it may still have a task': {
+    answers: [UNSURE, BUSY],
+    backAfterMs: 3_000,
+    service: 'a',
+    posts: { a: 3, b: 0 },
+  },
+  'nothing, then 429: a lost submit is repeated only where it may be found': {
+    answers: [LOST, BUSY],
+    onLostSubmit: 'resubmit',
+    backAfterMs: 3_000,
+    service: 'a',
+    posts: { a: 3, b: 0 },
+  },
+  '429, and the storage failed since: that is not its fault': {
+    answers: [BUSY],
+    attempts: 2,
+    storage: failingSecondWrite,
+    service: 'a',
+    posts: { a: 2, b: 0 },
+  },
+};
+
+test.each(Object.keys(CASES))('no worker is left for a service that answered %s', async (prompt) => {
+  const { answers, onLostSubmit = 'fail', service, posts, ...more } = CASES[prompt] as Case;
+  const { attempts = answers.length, backAfterMs = 0 } = more;
+  const storage = more.storage?.() ?? createFileStorage(env.storageFolder);
+  const submit = `left-${Object.keys(CASES).indexOf(prompt)}`;
+  emulators.a.next('submit', ...answers);
+  const job = await leaveAfter(attempts, submit, storage, () =>
+    videos.start({
+      request: { prompt },
+      services: ['a', 'b'],
+      fallbackAfter: '2s',
+      onLostSubmit,
+      queues: { submit },
+    }),
   );
   const [back, next] = await Promise.all([submitWorker('a', submit), submitWorker('b', submit)]);
   while ((await submitsOf(job)) < 2) await pause();
-  // A job that stays with its service waits for as long as that takes.
-  if (fault === UNSURE) await sleep(3_000);
-  const { service } = await back.runUntil(next.runUntil(job.result()));
-  const posts = Object.values(emulators).map((emulator) => postsOf(emulator, prompt).length);
-  expect({ service, posts }).toEqual({ service: made, posts: expected });
+  await sleep(backAfterMs);
+  const result = await back.runUntil(next.runUntil(job.result()));
+  const counted = { a: postsOf(emulators.a, prompt).length, b: postsOf(emulators.b, prompt).length };
+  expect({ service: result.service, posts: counted }).toEqual({ service, posts });
+});
+
+test('a worker that hangs until the deadline before it sends anything again has lost no submit', async () => {
+  const prompt = 'Its second attempt reads for ever';
+  let letGo = (): void => undefined;
+  const untilTheEnd = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const storage = createFileStorage(env.storageFolder);
+  const hanging = await submitWorker('a', 'hanging', {
+    storage: {
+      ...storage,
+      read: async (key: string) => {
+        if (activityInfo().attempt === 2) await untilTheEnd;
+        return storage.read(key);
+      },
+    },
+  });
+  emulators.a.next('submit', BUSY);
+  const failure = await hanging.runUntil(async () => {
+    const queues = { submit: 'hanging' };
+    const services = ['a', 'b'];
+    const job = await videos.start({
+      request: { prompt },
+      services,
+      fallbackAfter: '1h',
+      deadline: '5s',
+      onLostSubmit: 'fail',
+      queues,
+    });
+    return failureOf(job.result()).finally(letGo);
+  });
+  expect(isVideoFailure(failure) && failure.type).toBe('DeadlineExceeded');
+  expect(postsOf(emulators.a, prompt)).toHaveLength(1);
 });
