@@ -5,9 +5,10 @@ import { temporal } from '@temporalio/proto';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../../src/contract/names';
+import type { LedgerReport } from '../../src/contract/ledger';
+import { DEFAULT_TASK_QUEUE, LEDGER_QUERY, ledgerIdOf, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoWorkerOptions, WorkerRole } from '../../src/worker/video-worker';
+import type { VideoWorkerOptions } from '../../src/worker/video-worker';
 import type * as releases from '../support/changed-workflows';
 import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
 import { historyOf } from '../support/history';
@@ -234,39 +235,66 @@ test('a job ends on the version it started on, and new jobs start on the current
   for (const shown of commandsOf(sectionOf(page, 'Without one'))) await runShown(shown);
 });
 
-test('a version whose workers miss a queue of running jobs cannot become current', async () => {
+/** Workers of versions 1 and 2, on a task queue of their own. */
+function ownDeployment() {
   const deploymentName = `parts-${randomUUID()}`;
   const taskQueue = `parts-${randomUUID()}`;
-  const startPart = (buildId: string, roles: WorkerRole[]) => {
-    const version = { deploymentName, buildId };
-    return startWorker({
-      taskQueue,
-      roles,
-      worker: {
-        workerDeploymentOptions: {
-          useWorkerVersioning: true,
-          version,
-          defaultVersioningBehavior: 'PINNED',
+  return {
+    taskQueue,
+    start: (buildId: string, more: Pick<VideoWorkerOptions, 'roles' | 'caps'>) =>
+      startWorker({
+        taskQueue,
+        ...more,
+        worker: {
+          workerDeploymentOptions: {
+            useWorkerVersioning: true,
+            version: { deploymentName, buildId },
+            defaultVersioningBehavior: 'PINNED',
+          },
         },
-      },
-    });
+      }),
+    untilPolling: (buildId: string) => untilPolling(taskQueue, { deploymentName, buildId }),
+    makeCurrent: (buildId: string) => () =>
+      shell(
+        `temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId} --yes`,
+      ),
+    untilRouted: (buildId: string) => untilRouted(deploymentName, buildId),
   };
-  const makeCurrent = (buildId: string) => () =>
-    shell(
-      `temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId} --yes`,
-    );
-  const succeeds = ({ code }: Printed) => expect(code).toBe(0);
+}
 
-  await startPart('1', ['jobs', 'submits']);
-  await untilPolling(taskQueue, { deploymentName, buildId: '1' });
+const succeeds = ({ code }: Printed) => expect(code).toBe(0);
+
+test('a version whose workers miss a queue of running jobs cannot become current', async () => {
+  const { taskQueue, makeCurrent, ...deployment } = ownDeployment();
+  await deployment.start('1', { roles: ['jobs', 'submits'] });
+  await deployment.untilPolling('1');
   await until(makeCurrent('1'), succeeds);
-  await untilRouted(deploymentName, '1');
+  await deployment.untilRouted('1');
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   await submitted(await videos.start({ request: { prompt: 'A red fox' } }));
-  await startPart('2', ['jobs']);
+  await deployment.start('2', { roles: ['jobs'] });
   await until(makeCurrent('2'), ({ text }) => expect(text).toContain('missing active task queues'));
-  await startPart('2', ['submits']);
+  await deployment.start('2', { roles: ['submits'] });
   await until(makeCurrent('2'), succeeds);
+});
+
+test('caps go on to count when the workers of the version that began to are gone', async () => {
+  const { taskQueue, makeCurrent, ...deployment } = ownDeployment();
+  const caps = { day: { videos: 10 } };
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  let stopLast: (() => Promise<void>) | undefined;
+  for (const buildId of ['1', '2']) {
+    const stop = await deployment.start(buildId, { caps });
+    await deployment.untilPolling(buildId);
+    await until(makeCurrent(buildId), succeeds);
+    await deployment.untilRouted(buildId);
+    await stopLast?.();
+    stopLast = stop;
+    await finish(await videos.start({ request: { prompt: 'A red fox' }, polling: { min: '1h' } }));
+  }
+  const ledger = env.temporal.client.workflow.getHandle(ledgerIdOf(taskQueue));
+  const { counts } = await ledger.query<LedgerReport>(LEDGER_QUERY);
+  expect(counts).toMatchObject([{ used: { videos: 2 } }]);
 });
 
 describe('the recipe for a changed workflow', () => {
