@@ -77,7 +77,7 @@ export function ownPoller(input: JobInput): Poller {
 /** Two ways to poll. `locally` returns undefined if it got no answer in time. */
 interface PollWays<Answer> {
   /** True by default. */
-  mayBeLocal?: boolean;
+  mayBeLocal: boolean;
   locally(): Promise<Answer | undefined>;
   regularly(): Promise<Answer>;
 }
@@ -89,7 +89,7 @@ interface PollWays<Answer> {
 export class PollPace {
   private isQuick = true;
 
-  async poll<Answer>({ mayBeLocal = true, locally, regularly }: PollWays<Answer>): Promise<Answer> {
+  async poll<Answer>({ mayBeLocal, locally, regularly }: PollWays<Answer>): Promise<Answer> {
     const answer = this.isQuick && mayBeLocal ? await this.measure(locally) : undefined;
     return answer ?? this.measure(regularly);
   }

@@ -26,9 +26,11 @@ module.exports = class WatchfulEnvironment extends OneContext {
     this.before = counted(process.getActiveResourcesInfo());
     this.runtimeWasOpen = temporalRuntimeIsOpen();
     this.left = [];
+    this.hasFailed = false;
   }
 
-  async handleTestEvent({ name }, state) {
+  async handleTestEvent({ name, test }, state) {
+    if (name === 'test_done' && test.errors.length > 0) this.hasFailed = true;
     const { VIDEOGEN_TEST_VARIANT: variant } = process.env;
     if (name === 'run_start' && variant) leaveOut(state.rootDescribeBlock, this.file, variant);
     // After the last hook, while the modules of the file are still loaded.
@@ -40,7 +42,8 @@ module.exports = class WatchfulEnvironment extends OneContext {
     unregisterTracing();
     recordProcessorTime(this.file, processorMs() - this.processorMsBefore);
     const { left } = this;
-    if (left.length === 0) return;
+    // A test that failed may not have closed what it opened; this error would hide its own.
+    if (left.length === 0 || this.hasFailed) return;
     throw new Error(
       `This file leaves open: ${left.join(', ')}. Close what it opens in afterEach or afterAll.`,
     );
