@@ -30,7 +30,7 @@ export type { TakeLastFrameInput, TakenFrame } from './extras/take-last-frame';
 export type { PollVideoInput, PollVideosInput } from './poll-video';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
-export type { InspectPendingSubmitInput } from './submit/submit-note';
+export type { InspectedSubmit, InspectPendingSubmitInput } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 export type { SubmittedTask } from './submit/submitted-task';
 

@@ -23,8 +23,15 @@ const COMPILER = {
 
 const NOT_EXPORTED = 'ae-forgotten-export';
 
-/** Interfaces that exported ones extend, and an activity: the reference shows their members there. */
-const SHOWN_ELSEWHERE = ['ExpectedVideo', 'NamedJob', 'VideoWorkOptions', 'inspectPendingSubmit'];
+/** Interfaces that exported ones extend or take a member of, and an activity: the reference shows their members there. */
+const SHOWN_ELSEWHERE = [
+  'CapInput',
+  'ExpectedVideo',
+  'LedgerAccount',
+  'NamedJob',
+  'VideoWorkOptions',
+  'inspectPendingSubmit',
+];
 
 const createConfig = ({ declaration, reportFile }) =>
   ExtractorConfig.prepare({

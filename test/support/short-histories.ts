@@ -1,17 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { atLength } from './nightly';
 import { bundlePath } from './world-workers';
 
 const LONGEST_EVENTS = 60;
 
 /** Our workflows, except that they continue as new after a shorter history: thousands of events take minutes. */
 export function shortHistories(): { codePath: string } {
-  const codePath = bundlePath();
-  return { codePath: atLength(shorten(codePath), codePath) };
-}
-
-function shorten(codePath: string): string {
+  const { codePath } = fullHistories();
   const shortPath = join(dirname(codePath), `short-histories-${process.pid}.js`);
   let constants = 0;
   const code = readFileSync(codePath, 'utf8').replace(
@@ -24,5 +19,10 @@ function shorten(codePath: string): string {
   if (constants !== 2)
     throw new Error(`${codePath} has ${constants} limits for the length of a history, not two`);
   writeFileSync(shortPath, code);
-  return shortPath;
+  return { codePath: shortPath };
+}
+
+/** Our workflows as they are. */
+export function fullHistories(): { codePath: string } {
+  return { codePath: bundlePath() };
 }

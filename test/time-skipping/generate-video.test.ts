@@ -18,7 +18,7 @@ import { SINKS } from '../support/hostile-sinks';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
-import { shortHistories } from '../support/short-histories';
+import { fullHistories, shortHistories } from '../support/short-histories';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
 // How a job ends when answers fail, workers die and histories grow is for test/model.
@@ -160,9 +160,9 @@ test('a refused submit is retried after its Retry-After, then at growing interva
 });
 
 test('a wait too long for one history continues as new with the same task, deadline, poll count and polling interval', async () => {
-  const jobTimeMs = atLength(2, 25) * MINUTE;
+  const jobTimeMs = atLength(2, 45) * MINUTE;
   const profile = { polling: { min: '5s', max: '5s' } };
-  const worker = { workflowBundle: shortHistories() };
+  const worker = { workflowBundle: atLength(shortHistories, fullHistories)() };
   await inWorld(env, { jobTimeMs, profile, worker }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'reset' });
     const job = await videos.start({ request: { prompt: 'Slow' }, deadline: '1h' });

@@ -17,7 +17,7 @@ import { expectRow } from '../support/expect-row';
 import { activities, historiesOf, historyOf, unendedActivities } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { atLength } from '../support/nightly';
-import { shortHistories } from '../support/short-histories';
+import { fullHistories, shortHistories } from '../support/short-histories';
 import { failureOf, inWorld, pause, quickWorkflows, untilProgress, type World } from '../support/world';
 
 const MINUTE = 60_000;
@@ -354,13 +354,13 @@ test('an item whose submit is lost waits for a decision, frees its slot in the w
 });
 
 test('a batch with a long history continues as new with its running and held items, and pays for nothing twice', async () => {
-  const jobTimeMs = atLength(3, 50) * MINUTE;
-  const worker = { workflowBundle: shortHistories() };
+  const jobTimeMs = atLength(3, 160) * MINUTE;
+  const worker = { workflowBundle: atLength(shortHistories, fullHistories)() };
   await inWorld(env, { jobTimeMs, worker }, async (world) => {
     const { videos, emulator } = world;
     emulator.next('submit', { kind: 'cut-body' });
     const batch = await videos.startBatch(
-      { requests: requests(3), window: 2, deadline: '3h', polling: { min: '5s', max: '5s' } },
+      { requests: requests(3), window: 2, deadline: '4h', polling: { min: '5s', max: '5s' } },
       { workflowId: 'long' },
     );
     while ((await batch.progress()).running.length < 3) await pause();
