@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -57,9 +57,6 @@ beforeAll(async () => {
   const profile = {
     polling: { ...profileFor(0).polling, min: '100ms' },
     prices,
-    // A field of its own for the resolution.
-    requestFields: ['size'],
-    request: { fields: { size: { to: 'resolution' }, resolution: { to: null } } },
   };
   services['fal-seedance'].baseUrl = a.url;
   services['my-own'] = { ...services['my-own'], baseUrl: b.url, profile };
@@ -280,13 +277,6 @@ test('a batch has one service for all its items, and a retry stays with it', asy
   const batch = await videos.startBatch({ requests, service: 'my-own' }, { workflowId: 'foxes' });
   expect(await batch.result()).toMatchObject({ succeeded: 3 });
   expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'my-own' });
-
-  // With a field that no other service takes.
-  await mkdir(join(folder, 'videos/in'), { recursive: true });
-  await writeFile(join(folder, 'videos/in/foxes.jsonl'), '{"prompt":"A fox","size":"480p"}\n');
-  const fromFile = await videos.startBatch({ requestsFrom: 'in/foxes.jsonl', service: 'my-own' });
-  expect(await fromFile.result()).toMatchObject({ succeeded: 1 });
-  expect(b.generations().at(-1)?.request).toMatchObject({ resolution: '480p' });
 
   b.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
   const failed = await videos.start({ request, service: 'my-own' }, { workflowId: 'no-fox' });

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
@@ -67,6 +67,12 @@ function serviceAt(
   return { ...service, address: undefined };
 }
 
+/** A field of its own for the resolution. */
+const WITH_SIZE = {
+  requestFields: ['size'],
+  request: { fields: { size: { to: 'resolution' }, resolution: { to: null } } },
+};
+
 /** Each row and each test has its own pair of names: a 429 pauses a name for those after it. */
 function services(): NamedServices {
   const priced = (perSecond: number) => ({
@@ -89,6 +95,7 @@ function services(): NamedServices {
       [`b-${index}`, serviceAt(b.url, priced(0.3))],
     ]),
     ['b-without-prices', ofB],
+    ['b-with-size', serviceAt(b.url, { profile: WITH_SIZE })],
   ]);
 }
 
@@ -323,6 +330,14 @@ test('each item of a batch goes on by itself, and its line in the results says s
     [2, `${first} refused`, `${second} made`],
     [3, `${first} made`],
   ]);
+});
+
+test('the file of a batch may have a field that only its service takes', async () => {
+  await mkdir(join(env.storageFolder, 'in'));
+  await writeFile(join(env.storageFolder, 'in/foxes.jsonl'), '{"prompt":"A fox","size":"480p"}\n');
+  const batch = await videos.startBatch({ requestsFrom: 'in/foxes.jsonl', service: 'b-with-size' });
+  expect(await batch.result()).toMatchObject({ succeeded: 1 });
+  expect(b.generations().at(-1)?.request).toMatchObject({ resolution: '480p' });
 });
 
 test('items that are held at their second service stay held there when their batch continues as new', async () => {
