@@ -122,7 +122,7 @@ function writePage({ folders, survivors }, { only, sample, seed }) {
   const how =
     sample === undefined ? '' : `, of \`${only ?? 'workflows'}\` a sample of ${sample} with the seed ${seed}`;
   const lines = [
-    `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.${unfinished === 0 ? '' : ` ${unfinished} are not measured to the end, and count as survivors in the scores.`}`,
+    `Measured on ${new Date().toISOString().slice(0, 10)}${how}. ${survivors.length} survived, of which ${explained.length} are explained.${unfinished === 0 ? '' : ` Not measured to the end, and counted as survivors in the scores: ${unfinished}.`}`,
     '',
     '| Folder | Files | Measured | Killed | Score | Survived and explained | Act while a module loads | Not in the sample |',
     '| --- | --- | --- | --- | --- | --- | --- | --- |',
