@@ -76,7 +76,6 @@ export function ownPoller(input: JobInput): Poller {
 
 /** Two ways to poll. `locally` returns undefined if it got no answer in time. */
 interface PollWays<Answer> {
-  /** True by default. */
   mayBeLocal: boolean;
   locally(): Promise<Answer | undefined>;
   regularly(): Promise<Answer>;

@@ -3,13 +3,13 @@ import { activityInfo } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { isVideoFailure } from '../../src/contract/video-failure';
 import { type Emulator, type Faults, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { postsOf } from '../support/chaos-audit';
+import { expectRow } from '../support/expect-row';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
@@ -195,18 +195,16 @@ test('a worker that hangs until the deadline before it sends anything again has 
   });
   emulators.a.next('submit', BUSY);
   const failure = await hanging.runUntil(async () => {
-    const queues = { submit: 'hanging' };
-    const services = ['a', 'b'];
     const job = await videos.start({
       request: { prompt },
-      services,
+      services: ['a', 'b'],
       fallbackAfter: '1h',
       deadline: '5s',
       onLostSubmit: 'fail',
-      queues,
+      queues: { submit: 'hanging' },
     });
     return failureOf(job.result()).finally(letGo);
   });
-  expect(isVideoFailure(failure) && failure.type).toBe('DeadlineExceeded');
+  expectRow(failure, 'DeadlineExceeded', undefined);
   expect(postsOf(emulators.a, prompt)).toHaveLength(1);
 });
