@@ -11,11 +11,10 @@ const HOUSE = [
   { folder: 'src/service/', mayImport: ['src/contract/', 'src/tracing/'] },
   { folder: 'src/ai-sdk/', mayImport: rooms('contract service storage config client') },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
-  { folder: 'src/retention/', mayImport: ['src/contract/', 'src/storage/'] },
   { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
-  { folder: 'activities/', mayImport: rooms('contract tracing service storage retention media') },
+  { folder: 'activities/', mayImport: rooms('contract tracing service storage media') },
   { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {
@@ -24,12 +23,12 @@ const HOUSE = [
     types: ['activities/'],
   },
   { folder: 'src/monitor/', mayImport: rooms('contract config') },
-  { folder: 'src/client/', mayImport: rooms('contract encryption service storage retention config tracing') },
+  { folder: 'src/client/', mayImport: rooms('contract encryption service storage config tracing') },
   {
     folder: 'src/worker/',
     mayImport: [
       ...rooms(
-        'contract encryption service ai-sdk storage retention temporal-server config client monitor logging tracing',
+        'contract encryption service ai-sdk storage media temporal-server config client monitor logging tracing',
       ),
       'activities/',
       'workflows/',
@@ -44,7 +43,7 @@ const HOUSE = [
   { folder: 'src/gateway/page/', mayImport: [] },
   {
     folder: 'src/gateway/',
-    mayImport: rooms('contract encryption service storage retention config client monitor logging tracing'),
+    mayImport: rooms('contract encryption service storage config client monitor logging tracing'),
   },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {

@@ -1,14 +1,13 @@
-import { ApplicationFailure, activityInfo, heartbeat } from '@temporalio/activity';
-import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
-
-export interface NamedJob {
-  /** The name of the job, for an item of a batch; a job with its own workflow has the workflow's id. */
-  job?: string;
-}
+import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
+import { cleanText } from '../src/contract/clean-text';
+import { decodeFirst } from '../src/contract/decode-first';
+import type { ReportedDownload } from '../src/contract/job';
+import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
+import { DOWNLOAD_POLICY, DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
+import { logEvent } from './log-event';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
-export function jobId({ job }: NamedJob): string {
-  if (job !== undefined) return job;
+export function jobName(): string {
   const { workflowExecution, activityId } = activityInfo();
   return workflowExecution?.workflowId ?? activityId;
 }
@@ -44,4 +43,35 @@ function retryDelayMs({ nextRetryDelay }: ApplicationFailure): number {
   if (typeof nextRetryDelay === 'number') return nextRetryDelay;
   const { initialInterval, backoffCoefficient, maximumInterval } = DOWNLOAD_POLICY.retry;
   return Math.min(initialInterval * backoffCoefficient ** (activityInfo().attempt - 1), maximumInterval);
+}
+
+/** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
+export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
+  return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
+}
+
+/** Signals the progress to the workflow from time to time: a workflow cannot read the heartbeats of its activities. */
+export async function whileReportingProgress<T>(
+  current: () => ReportedDownload,
+  work: () => Promise<T>,
+): Promise<T> {
+  const context = Context.current();
+  let reportedBytes = -1;
+  const report = async () => {
+    const progress = current();
+    const { workflowExecution } = activityInfo();
+    if (workflowExecution === undefined || progress.bytes === reportedBytes) return;
+    reportedBytes = progress.bytes;
+    const { workflowId, runId } = workflowExecution;
+    await context.client.workflow.getHandle(workflowId, runId).signal(DOWNLOAD_PROGRESS_SIGNAL, progress);
+  };
+  const timer = setInterval(() => {
+    // The download continues without the report.
+    report().catch((error: unknown) => logEvent('progressNotReported', { error: cleanText(String(error)) }));
+  }, DOWNLOAD_PROGRESS_EVERY_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
 }

@@ -1,18 +1,21 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { type CancelAnswer, ServiceFault } from '../src/service';
+import type { CancelAnswer } from '../src/service';
+import { ServiceFault } from '../src/service/service-fault';
 import { logEvent } from './log-event';
-import { type FindTools, type ForService, toolsFor } from './service-tools';
+import { type FindTools, toolsFor } from './service-tools';
 import { toFailure } from './to-failure';
 
 /** Input of the activity cancelVideo. */
-export interface CancelVideoInput extends ForService {
+export interface CancelVideoInput {
   taskId: string;
+  /** The named service that has the task. */
+  service?: string | undefined;
 }
 
 /** Asks the service to cancel a task, if the service supports it. */
 export function createCancelVideo(find: FindTools) {
-  return async function cancelVideo({ taskId, service: choice }: CancelVideoInput): Promise<CancelAnswer> {
-    const { service } = toolsFor(find, { service: choice }, 'poll');
+  return async function cancelVideo({ taskId, service: name }: CancelVideoInput): Promise<CancelAnswer> {
+    const { service } = toolsFor(find, name, 'poll');
     try {
       const answer = await service.cancel(taskId, { signal: cancellationSignal() });
       if (answer === 'asked') logEvent('cancelAsked', { taskId });

@@ -7,30 +7,35 @@ import {
   type WebhookOptions,
 } from '../src/service';
 import { ImageLinks, type VideoStorage } from '../src/storage';
+import { createAdoptTask } from './adopt-task';
+import { awaitJobs } from './batch/await-jobs';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
+import { createSubmitCaps } from './caps';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
-import { createMakeExtras } from './extras/make-extras';
-import { createTakeLastFrame } from './extras/take-last-frame';
-import { createPollVideo, createPollVideos } from './poll-video';
+import { createFindTurn } from './find-turn';
+import { ledgersInTemporal } from './ledger-client';
+import { createPollVideo } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
 import { createFindService, createFindTools } from './service-tools';
-import { ledgersInTemporal } from './submit/ledger-line';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
 
+export type { AdoptTaskInput } from './adopt-task';
+export type { AwaitedJob, AwaitJobsInput, JobEnd } from './batch/await-jobs';
 export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch/batch-files';
 export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
-export type { DownloadPace } from './download/watch-pace';
-export type { MadeExtras, MakeExtrasInput } from './extras/make-extras';
-export type { TakeLastFrameInput, TakenFrame } from './extras/take-last-frame';
-export type { PollVideoInput, PollVideosInput } from './poll-video';
+export type { DownloadPace } from './download/receive-video';
+export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { PolledTask, PollVideoInput } from './poll-video';
+export type { EndedTask } from './polls/learned-times';
+export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
-export type { InspectedSubmit, InspectPendingSubmitInput } from './submit/submit-note';
+export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 export type { SubmittedTask } from './submit/submitted-task';
 
@@ -49,8 +54,6 @@ export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOpti
   pollsPerSecondSaved?: number;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
   webhooks?: WebhookOptions;
-  /** The executable of ffmpeg, for extras and `continueFrom`. Without it jobs get no extras, and cannot continue from others. */
-  ffmpeg?: string;
 }
 
 /**
@@ -72,30 +75,29 @@ export function createVideoActivities({
   storage,
   onLostSubmit = 'hold',
   gatewayUrl,
-  caps = {},
+  caps: ofWorker = {},
   webhooks,
   pollsPerSecondSaved,
-  ffmpeg,
   ...download
 }: VideoActivityDeps) {
   const find = createFindTools(directory, storage, pollsPerSecondSaved);
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
-  const ledger = ledgersInTemporal();
+  const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
   const sayReceiver = createSayReceiver(sender);
   return {
-    submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps, ledger })),
+    submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps })),
     inspectPendingSubmit,
     recallSubmit: sayReceiver(createRecallSubmit({ find, storage, onLostSubmit })),
+    adoptTask: sayReceiver(createAdoptTask({ find, storage })),
     pollVideo: sayReceiver(createPollVideo(find)),
-    pollVideos: createPollVideos(find),
     downloadVideo: createDownloadVideo({ ...download, find, storage }),
-    makeExtras: createMakeExtras({ storage, ffmpeg, sidecar: download.sidecar }),
-    takeLastFrame: createTakeLastFrame({ find, storage, ffmpeg }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),
+    findTurn: sayReceiver(createFindTurn(find, storage)),
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
+    awaitJobs,
   };
 }
 

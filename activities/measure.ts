@@ -2,7 +2,7 @@ import { activityInfo, metricMeter } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import type { CallResult, WebhookResult } from '../src/contract/metrics';
 import { count, observe } from '../src/contract/record-metric';
-import { ServiceFault } from '../src/service';
+import { ServiceFault } from '../src/service/service-fault';
 import { logEvent } from './log-event';
 
 /** Counts one call, unless its error is not about the service: a cancellation, or a fault of the storage. */

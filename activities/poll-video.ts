@@ -1,72 +1,92 @@
-import { activityInfo, cancellationSignal } from '@temporalio/activity';
-import type { SharedPoll } from '../src/contract/batch';
-import type { TaskStatus } from '../src/contract/job';
-import { LOCAL_SHARED_POLL_MS, POLLS_AT_ONCE, QUICK_POLL_MS, SHARED_POLL_MS } from '../src/contract/policies';
-import { readFailure } from '../src/contract/video-failure';
+import { cancellationSignal } from '@temporalio/activity';
+import { higherProgress, type TaskStatus } from '../src/contract/job';
+import type { Prices } from '../src/contract/prices';
+import type { TaskReading } from '../src/service/http-video-service';
+import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
-import { type FindTools, type ForService, toolsFor } from './service-tools';
+import { logEvent } from './log-event';
+import type { WaitingTask } from './polls/poll-plan';
+import { callWithinLimits } from './rate-limited-call';
+import { type FindTools, toolsFor } from './service-tools';
+import { toFailure } from './to-failure';
 
 /** Input of the activity pollVideo. */
-export interface PollVideoInput extends ForService {
+export interface PollVideoInput extends Omit<WaitingTask, 'retryAfterMs'> {
   taskId: string;
-  /** As for submitVideo. */
-  takesCost?: true;
+  /** The named service that has the task. */
+  service?: string | undefined;
 }
 
-/** Polls one task. */
+/** What one poll learned about a task, and how long to wait before the next one. */
+export type PolledTask = TaskStatus & { nextPollMs: number };
+
+/** Polls a task. It reports that there is a video but not its link, because links are secrets and expire. */
 export function createPollVideo(find: FindTools) {
-  return async function pollVideo({ taskId, takesCost, service }: PollVideoInput): Promise<TaskStatus> {
-    const { pollTask } = toolsFor(find, { service }, 'poll');
-    const status = await whileHeartbeating(
-      () => undefined,
-      () => pollTask(taskId),
-    );
-    return takesCost ? status : { ...status, charged: undefined };
-  };
-}
-
-/** Input of the activity pollVideos. */
-export interface PollVideosInput extends ForService {
-  taskIds: string[];
-}
-
-/** Polls many tasks of one service, a few at a time. A failed poll is the result of its task and does not stop the others. */
-export function createPollVideos(find: FindTools) {
-  return async function pollVideos({ taskIds, service }: PollVideosInput): Promise<SharedPoll[]> {
-    const { pollTask } = toolsFor(find, { service }, 'poll');
-    const { startsWithinMs, signal } = timeForPolls();
-    const lastStartMs = Date.now() + startsWithinMs;
-    const polls = taskIds.map((): SharedPoll => 'not-yet');
-    const waiting = [...taskIds.entries()];
-    const pollWaiting = async () => {
-      for (let next = waiting.shift(); next && Date.now() < lastStartMs; next = waiting.shift()) {
-        const [index, taskId] = next;
-        polls[index] = await toSharedPoll(pollTask(taskId, signal), signal);
+  const warnOnce = createDoubtWarner();
+  return async function pollVideo({ taskId, service, ...waiting }: PollVideoInput): Promise<PolledTask> {
+    const tools = toolsFor(find, service, 'poll');
+    const poll = async (): Promise<PolledTask> => {
+      try {
+        const signal = cancellationSignal();
+        const reading = await callWithinLimits(tools, 'poll', () => tools.service.poll(taskId, { signal }));
+        const { retryAfterMs, doubts } = reading;
+        const status = toStatus(reading, tools.service.profile?.prices);
+        const { percent } = { percent: undefined, ...status };
+        logEvent('polled', { taskId, state: status.state, percent });
+        for (const doubt of doubts) warnOnce(taskId, doubt);
+        if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
+        const progress = higherProgress(waiting.progress, percent, waiting.waitedMs ?? 0);
+        return { ...status, nextPollMs: tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs }) };
+      } catch (error) {
+        throw toFailure(error, 'poll', { taskId });
       }
     };
-    await whileHeartbeating(
+    return whileHeartbeating(
       () => undefined,
-      // If one throws, the activity has failed and the result of further polls would be lost.
-      () => Promise.all(Array.from({ length: POLLS_AT_ONCE }, pollWaiting)).finally(() => waiting.splice(0)),
+      () => tracePoll(taskId, poll),
     );
-    return polls;
   };
 }
 
-/** A local activity ends soon, with what it has: its workflow waits for it. */
-function timeForPolls(): { startsWithinMs: number; signal?: AbortSignal } {
-  if (!activityInfo().isLocal) return { startsWithinMs: SHARED_POLL_MS };
-  return { startsWithinMs: QUICK_POLL_MS, signal: AbortSignal.timeout(LOCAL_SHARED_POLL_MS) };
+const MOST_REMEMBERED_DOUBTS = 1_000;
+
+/** Logs a doubt once per task, not once per poll. */
+function createDoubtWarner() {
+  const warned = new Set<string>();
+  return (taskId: string, doubt: string) => {
+    const key = `${taskId} ${doubt}`;
+    if (warned.has(key)) return;
+    if (warned.size >= MOST_REMEMBERED_DOUBTS) warned.clear();
+    warned.add(key);
+    logEvent('ambiguousAnswer', { taskId, doubt });
+  };
 }
 
-async function toSharedPoll(poll: Promise<TaskStatus>, outOfTime?: AbortSignal): Promise<SharedPoll> {
-  try {
-    return { status: await poll };
-  } catch (error) {
-    const failure = readFailure(error);
-    if (!cancellationSignal().aborted && outOfTime?.aborted) return 'not-yet';
-    // A cancellation or a bug is not about this task.
-    if (failure === undefined || cancellationSignal().aborted) throw error;
-    return { failure: failure.type, details: failure.details };
+/** At the service; a task that succeeded may still be without its link. */
+function hasEnded({ state }: TaskStatus): boolean {
+  return state === 'succeeded' || state === 'failed' || state === 'cancelled';
+}
+
+function toStatus(
+  { task, serviceMessage, refusedContent: refused, charged: amount }: TaskReading,
+  prices: Prices | undefined,
+): TaskStatus {
+  const { word } = task;
+  // Nothing is nothing in any currency.
+  const nothing = refused?.charged === false ? { amount: 0, currency: prices?.currency ?? 'USD' } : undefined;
+  const charged = amount ?? nothing;
+  const cost = charged && { charged };
+  switch (task.state) {
+    case 'queued':
+    case 'running':
+      return { state: task.state, word, percent: task.percent };
+    case 'unknown':
+      return { state: task.state, word };
+    case 'succeeded':
+      return { state: task.state, word, hasVideo: (task.videoUrl ?? task.videoBytes) !== undefined, ...cost };
+    case 'failed':
+      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
+    case 'cancelled':
+      return { state: task.state, word, ...serviceMessage, ...cost };
   }
 }

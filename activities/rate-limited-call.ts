@@ -2,24 +2,19 @@ import { Context } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
 import type { CallResult } from '../src/contract/metrics';
-import {
-  type CallOutcome,
-  type FoundService,
-  type Permit,
-  type RateLimiter,
-  ServiceFault,
-} from '../src/service';
+import type { CallOutcome, FoundService, Permit, RateLimiter } from '../src/service';
+import { ServiceFault } from '../src/service/service-fault';
 import { logEvent } from './log-event';
 import { callResultOf, measureCall } from './measure';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
 export async function callWithinLimits<T>(
-  { rateLimiter, choice }: Pick<FoundService, 'rateLimiter' | 'choice'>,
+  { rateLimiter, name }: Pick<FoundService, 'rateLimiter' | 'name'>,
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
-  const measured = (result: CallResult | undefined) => measureCall(call, result, choice?.name);
+  const measured = (result: CallResult | undefined) => measureCall(call, result, name);
   const permit = await acquire(rateLimiter, call);
   if (!permit.granted) {
     measured('paused');

@@ -1,4 +1,3 @@
-import { parseLastFrameUrl } from '../src/contract/continue-from';
 import { redactLinks } from '../src/contract/redact-links';
 import type { VideoRequest } from '../src/contract/request';
 
@@ -6,17 +5,11 @@ import type { VideoRequest } from '../src/contract/request';
 const LONGEST_VALUE_CHARS = 10_000;
 const DEEPEST_LEVEL = 20;
 
-/**
- * A request as it is written to files: links without secrets, images and long texts cut. `image` is the stored last frame of a job
- * that it continues from: by it, whoever forgets this job finds the file.
- */
-export function requestOnRecord(request: VideoRequest, image?: string): Record<string, unknown> {
-  const recorded = Object.fromEntries(
+/** A request as it is written to files: links without secrets, images and long texts cut. */
+export function requestOnRecord(request: VideoRequest): Record<string, unknown> {
+  return Object.fromEntries(
     Object.entries(request).map(([name, value]) => [recordedText(name), recordedValue(value)]),
   );
-  const continueFrom = parseLastFrameUrl(request.image_url);
-  if (image === undefined || continueFrom === undefined) return recorded;
-  return { ...recorded, image_url: image, continueFrom };
 }
 
 /** The service's own fields may contain links at any depth. */

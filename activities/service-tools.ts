@@ -1,32 +1,18 @@
 import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
-import type { ServiceChoice } from '../src/contract/service-choice';
-import type { FoundService, ServiceDirectory } from '../src/service';
-import type { VideoStorage } from '../src/storage';
-import { LearnedTimes } from './learn/learned-times';
-import { createPollTask, type PollTask } from './poll-task';
-import { createCallFailure, withDetail } from './to-failure';
-
-/** Which service an activity is for; the worker's default without it. */
-export interface ForService {
-  service?: ServiceChoice;
-  /** The submit was lost at the service without a name, and stays there whatever the default is now. */
-  isAtUnnamed?: boolean;
-}
+import type { FoundService, ServiceDirectory } from '../src/service/service-directory';
+import type { VideoStorage } from '../src/storage/storage';
+import { LearnedTimes } from './polls/learned-times';
+import { PollPlan } from './polls/poll-plan';
+import { createCallFailure } from './to-failure';
 
 /** What activities use for one service. */
 export interface ServiceTools extends FoundService {
-  learnedTimes: LearnedTimes;
-  pollTask: PollTask;
-  /** The worker's setting. */
-  pollsPerSecondSaved?: number;
+  pollPlan: PollPlan;
 }
 
 /** The tools for a service, or why the worker has none. A job that has no task yet may get another default. */
-export type FindTools = (
-  choice: ServiceChoice | undefined,
-  task?: 'new task',
-) => ServiceTools | { problem: string };
+export type FindTools = (name: string | undefined, task?: 'new task') => ServiceTools | { problem: string };
 
 export function createFindTools(
   directory: ServiceDirectory,
@@ -34,16 +20,14 @@ export function createFindTools(
   pollsPerSecondSaved?: number,
 ): FindTools {
   const tools = new Map<FoundService, ServiceTools>();
-  const create = (found: FoundService): ServiceTools => ({
-    ...found,
-    learnedTimes: new LearnedTimes(learnedAs(found), storage),
-    pollTask: createPollTask(found, pollsPerSecondSaved),
-    ...(pollsPerSecondSaved !== undefined && { pollsPerSecondSaved }),
-  });
-  return (choice, task) => {
-    const found = task === 'new task' ? directory.findForNew(choice) : directory.find(choice);
+  const learned = new LearnedTimes(storage);
+  return (name, task) => {
+    const found = task === 'new task' ? directory.findForNew(name) : directory.find(name);
     if ('problem' in found) return found;
-    const known = tools.get(found) ?? create(found);
+    const known = tools.get(found) ?? {
+      ...found,
+      pollPlan: new PollPlan(found, learned, pollsPerSecondSaved),
+    };
     tools.set(found, known);
     return known;
   };
@@ -51,41 +35,15 @@ export function createFindTools(
 
 /** Says why this worker has no such service: submits to one that no worker has would wait in a queue that nobody polls. */
 export function createFindService(find: FindTools) {
-  return async function findService({ service }: ForService): Promise<{ problem?: string }> {
+  return async function findService({ service }: { service: string }): Promise<{ problem?: string }> {
     const found = find(service, 'new task');
     return 'problem' in found ? found : {};
   };
 }
 
-/** Two services at one address, such as two models, take different times. */
-function learnedAs({ choice, service }: FoundService): Pick<FoundService['service'], 'address' | 'profile'> {
-  if (choice === undefined) return service;
-  return {
-    get address() {
-      return [choice.name, service.address].filter(Boolean).join(' at ');
-    },
-    get profile() {
-      return service.profile;
-    },
-  };
-}
-
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
-export function toolsFor(find: FindTools, { service }: ForService, call: Call): ServiceTools {
-  return orUnreachable(find(service), call);
-}
-
-/** The same for a job that may have no task yet. */
-export function toolsForNew(find: FindTools, asked: ForService, call: Call): ServiceTools {
-  return orUnreachable(findForNew(find, asked), call);
-}
-
-/** The tools for a job that may have no task yet. */
-export function findForNew(find: FindTools, { service, isAtUnnamed }: ForService): ReturnType<FindTools> {
-  return find(service, isAtUnnamed ? undefined : 'new task');
-}
-
-function orUnreachable(found: ReturnType<FindTools>, call: Call): ServiceTools {
+export function toolsFor(find: FindTools, service: string | undefined, call: Call): ServiceTools {
+  const found = find(service);
   if ('problem' in found) throw notHere(found.problem, call);
   return found;
 }
@@ -103,5 +61,7 @@ function notHere(problem: string, call: Call): ApplicationFailure {
   // A local activity would be tried again by this same worker.
   const isFinal = isLocal || (call === 'poll' && attempt >= MOST_POLLS_ELSEWHERE);
   const failure = createCallFailure('ServiceUnreachable', call, { message: problem }, { isFinal });
-  return withDetail(failure, { mayBeElsewhere: true } satisfies NotHere);
+  // A second detail is for the workflow alone: readers of failures know the first one.
+  failure.details?.push({ mayBeElsewhere: true } satisfies NotHere);
+  return failure;
 }

@@ -1,11 +1,29 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/contract/answer-table';
-import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
+import {
+  type Call,
+  FAILURES,
+  type FailureRow,
+  type FailureType,
+  fromTemporalType,
+} from '../src/contract/failure-table';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
 import { createFailure, type FailureDetails } from '../src/contract/video-failure';
-import { ServiceFault } from '../src/service';
-import { StorageFault } from '../src/storage';
-import { BadVideo, TooManyBytes } from './download/bad-video';
+import { ServiceFault } from '../src/service/service-fault';
+import { StorageFault } from '../src/storage/storage-fault';
+
+/** The download is not a complete video. */
+export class BadVideo extends Error {
+  override readonly name = 'BadVideo';
+}
+
+export class TooManyBytes extends Error {
+  override readonly name = 'TooManyBytes';
+
+  constructor(readonly largestBytes: number) {
+    super(`it has more than ${largestBytes} bytes`);
+  }
+}
 
 export interface FailureContext extends FailureDetails {
   /** The call whose retries apply, if it is not the call that failed: a download polls for its link. */
@@ -57,7 +75,7 @@ export function toFailure(
 export function createCallFailure(
   type: FailureType,
   call: Call,
-  { onLostSubmit, ...details }: FailureDetails,
+  { onLostSubmit, lostSubmit, ...details }: FailureDetails,
   { cause, isFinal = false }: { cause?: Error; isFinal?: boolean } = {},
 ): ApplicationFailure {
   const { attempt, isLocal } = activityInfo();
@@ -68,7 +86,7 @@ export function createCallFailure(
   const mayRetry = retry === 'policy' || (isLostSubmit && onLostSubmit === 'resubmit');
   return createFailure(
     type,
-    { ...details, ...(isLostSubmit && { onLostSubmit }), attempt },
+    { ...details, ...(isLostSubmit && { onLostSubmit, lostSubmit }), attempt },
     {
       retryable: mayRetry && !isFinal && !isWaitTooLong && attempt < mostAttempts(type, call),
       nextRetryDelayMs: nextRetryDelayMs(details.retryAfter),
@@ -102,18 +120,20 @@ function nextRetryDelayMs(retryAfter: number | undefined): number | undefined {
   return Math.round(clampedMs * (1 + Math.random() * RETRY_AFTER_JITTER));
 }
 
-/** The failure with a further detail, for the workflow alone: readers of failures know the first one. */
-export function withDetail(
-  { message, type, details, nonRetryable, nextRetryDelay, cause }: ApplicationFailure,
-  detail: object,
-  { isFinal = false }: { isFinal?: boolean } = {},
-): ApplicationFailure {
-  return ApplicationFailure.create({
-    message,
-    type: type ?? undefined,
-    details: [...(details ?? []), detail],
-    nonRetryable: isFinal || nonRetryable === true,
-    ...(!isFinal && { nextRetryDelay: nextRetryDelay ?? undefined }),
-    cause,
-  });
+/** The failure with further details. A lost submit says it all already, and other errors pass unchanged. */
+export function addDetails(failure: unknown, further: (details: FailureDetails) => FailureDetails): unknown {
+  if (!(failure instanceof ApplicationFailure)) return failure;
+  const type = fromTemporalType(failure.type);
+  if (type === undefined || type === 'SubmitUnconfirmed') return failure;
+  const details: FailureDetails = Object(failure.details?.[0]);
+  const { nonRetryable, nextRetryDelay, cause } = failure;
+  return createFailure(
+    type,
+    { ...details, ...further(details) },
+    {
+      retryable: !nonRetryable,
+      nextRetryDelayMs: typeof nextRetryDelay === 'number' ? nextRetryDelay : undefined,
+      cause,
+    },
+  );
 }

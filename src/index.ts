@@ -9,13 +9,14 @@ export {
   type EncryptedDataConverterOptions,
   encryptedDataConverter,
 } from './client/encrypted-data-converter';
+export { FORGOTTEN_PARTS, type ForgottenPart, type KeptPart } from './client/forget-files';
 export type { ForgetOptions, ForgottenJob } from './client/forget-job';
-export { ForgetRefused } from './client/forget-refused';
+export { ForgetRefused, ForgetStopped } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
 export { RetryRefused } from './client/retry-plan';
 export { TemporalUnreachable } from './client/temporal-unreachable';
-export type { VideoBatch } from './client/video-batch';
+export type { ItemOptions, VideoBatch } from './client/video-batch';
 export {
   createVideoClient,
   type StartOptions,
@@ -27,11 +28,11 @@ export type { FollowOptions } from './client/workflow-handle';
 export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
 export * from './contract/public';
-export { FORGOTTEN_PARTS, ForgetStopped, type ForgottenPart, type KeptPart } from './retention';
 export {
   type AnswerTimeouts,
   createVideoService,
   type FoundService,
+  type NamedService,
   type NamedServices,
   RateLimiter,
   type RateLimiterOptions,
@@ -42,7 +43,6 @@ export {
   type ServiceDirectoryOptions,
   type ServiceProfile,
   type ServiceTimeouts,
-  type ServiceWithKeys,
   type VideoService,
   type VideoServiceOptions,
   type WebhookOptions,
@@ -51,18 +51,15 @@ export {
   type ByteRange,
   createFileStorage,
   createS3Storage,
-  type IncomingVideo,
+  type FileToPublish,
   type LinkValidity,
   type ListedFile,
-  type PublishedVideo,
-  type ReceiveOptions,
   type S3Connection,
   type S3Credentials,
   type S3StorageOptions,
   StorageFault,
   type StorageFaultOptions,
   type VideoStorage,
-  type WholeVideo,
 } from './storage';
 export { createTraceInterceptor } from './tracing/trace-interceptor';
 export { prometheusMetrics } from './worker/sdk-metrics';

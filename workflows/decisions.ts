@@ -1,44 +1,36 @@
-import {
-  ApplicationFailure,
-  CancellationScope,
-  condition,
-  isCancellation,
-  proxyActivities,
-  workflowInfo,
-} from '@temporalio/workflow';
-import type { VideoActivities } from '../activities';
+import { ApplicationFailure, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
+import type { SubmittedTask } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
 import { commandOn } from '../src/contract/job-commands';
-import type { SubmitDecision } from '../src/contract/lost-submit';
-import { DECISION_REFUSED, describeRefusal } from '../src/contract/lost-submit';
-import { ADOPT_POLICY } from '../src/contract/policies';
-import { describeTask } from '../src/contract/summaries';
+import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureHold, measureHoldEnd } from './measure';
 import { notifyReceiver } from './notify';
+import { adoptFoundTask, recordAdopted } from './task';
+import { tellParent } from './tell-parent';
 
-/** Holds the job until somebody decides. Returns the task to adopt, or undefined to submit once more. */
-export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<string | undefined> {
+/** Holds the job until somebody decides: that it has a task, or to submit once more. Throws when it ends. */
+export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<'adopted' | 'submit'> {
   const { hold } = job;
-  // A hold that the run before carried over is counted already.
-  if (hold.lostSubmit === undefined) measureHold();
-  const holdMs = hold.start(lostSubmit);
+  measureHold();
+  hold.start(lostSubmit);
   job.enter('needs-decision');
   logJob(job, 'held', {
     ...lostSubmit.details,
     heldUntil: hold.progress()?.until,
-    decide: `${decisionCommand(job)} (or --resubmit, or --abandon)`,
+    decide: `${commandOn('decide', job.name, '--adopt TASK_ID')} (or --resubmit, or --abandon)`,
   });
   // Not awaited: the hold runs from its start, whatever becomes of the webhook.
   void notifyReceiver(job, 'video.needs_decision');
+  tellParent({ hold: hold.progress() ?? null });
   try {
-    await condition(() => hold.decision !== undefined, holdMs, {
+    await condition(() => hold.decision !== undefined, hold.holdMs, {
       summary: 'for a decision: adopt, resubmit or abandon',
     });
-    // A decision that arrived in time may still be polling the task it wants to adopt.
+    // A decision that arrived in time may still be adopting its task.
     await condition(() => hold.decision !== undefined || hold.pendingDecisions === 0);
   } catch (error) {
     hold.end();
@@ -47,23 +39,21 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
     throw isCancellation(error) ? withEnd(lostSubmit, 'the job was cancelled before anybody decided') : error;
   }
   const decided = hold.end();
+  // Whoever started the job sees its end by itself.
+  if (decided && decided.decision !== 'abandon') tellParent({ hold: null });
   measureHoldEnd(decided?.decision ?? 'expired');
   if (decided) logJob(job, 'decided', decided);
   switch (decided?.decision) {
     case 'adopt':
-      return decided.taskId;
+      if (hold.adopted) recordAdopted(job, hold.adopted);
+      return 'adopted';
     case 'resubmit':
-      return undefined;
+      return 'submit';
     case 'abandon':
       throw withEnd(lostSubmit, 'abandoned by decision');
     case undefined:
-      throw withEnd(lostSubmit, `nobody decided within ${describeDuration(holdMs)}`);
+      throw withEnd(lostSubmit, `nobody decided within ${describeDuration(hold.holdMs)}`);
   }
-}
-
-function decisionCommand({ host: { item } }: Job): string {
-  const option = item === undefined ? '' : `--item ${item} `;
-  return commandOn('decide', workflowInfo().workflowId, `${option}--adopt TASK_ID`);
 }
 
 function withEnd({ details }: VideoFailure, end: string): ApplicationFailure {
@@ -71,15 +61,19 @@ function withEnd({ details }: VideoFailure, end: string): ApplicationFailure {
   return createFailure('SubmitUnconfirmed', { ...details, message });
 }
 
-export function decisionRefused(message: string): ApplicationFailure {
+function decisionRefused(message: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
 }
 
 /** Refuses a malformed decision, or one that no lost submit waits for. */
-export function checkDecision(job: Job, decision: unknown): void {
+export function checkDecision(job: Job, decision: SubmitDecision): void {
+  const { hold } = job;
   const problem = decisionProblem(decision);
   if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
-  if (!job.hold.needsDecision) throw decisionRefused(`No decision is needed: ${job.whyNoDecision()}.`);
+  if (!hold.needsDecision) throw decisionRefused(`No decision is needed: ${job.whyNoDecision()}.`);
+  const { lostSubmit = hold.lostSubmit } = decision;
+  if (lostSubmit !== hold.lostSubmit)
+    throw decisionRefused('The decision cannot be taken: it is about another lost submit than this one.');
 }
 
 /**
@@ -90,12 +84,10 @@ export async function takeDecision(job: Job, decision: SubmitDecision): Promise<
   const { hold } = job;
   hold.pendingDecisions++;
   try {
-    while (hold.isPollingCandidate) {
-      await CancellationScope.nonCancellable(() => condition(() => !hold.isPollingCandidate));
-    }
+    while (hold.isAdopting) await CancellationScope.nonCancellable(() => condition(() => !hold.isAdopting));
     checkDecision(job, decision);
     if (decision.decision === 'adopt') {
-      await pollCandidate(job, decision.taskId);
+      hold.adopted = await adopt(job, decision.taskId);
       checkDecision(job, decision);
     }
     hold.decision = decision;
@@ -118,20 +110,14 @@ export async function takeSignalled(job: Job, decision: SubmitDecision, id: unkn
   }
 }
 
-/** Polls a task before it is adopted: a mistyped id would fail the job. */
-async function pollCandidate(job: Job, taskId: string): Promise<void> {
-  const { pollVideo } = proxyActivities<VideoActivities>({
-    ...ADOPT_POLICY,
-    ...job.activityId('adopt'),
-    summary: job.titled(`${describeTask(taskId)}, to adopt it`),
-  });
-  job.hold.isPollingCandidate = true;
+async function adopt(job: Job, taskId: string): Promise<SubmittedTask> {
+  job.hold.isAdopting = true;
   try {
-    await pollVideo({ taskId, ...job.forService });
+    return await adoptFoundTask(job, taskId);
   } catch (error) {
     throw decisionRefused(whyNotAdopted(taskId, error));
   } finally {
-    job.hold.isPollingCandidate = false;
+    job.hold.isAdopting = false;
   }
 }
 
@@ -142,6 +128,8 @@ function whyNotAdopted(taskId: string, error: unknown): string {
   if (failure?.type === 'TaskUnknown') {
     return `Task ${task} is not adopted: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it. The job stays held.`;
   }
+  if (failure?.type === 'InvalidRequest')
+    return `Task ${task} is not adopted: ${failure.details.message}. The job stays held.`;
   const reason = failure
     ? describeEvent(failure.type, failure.details)
     : 'the service did not answer in time.';

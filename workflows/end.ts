@@ -11,13 +11,8 @@ import type { VideoActivities } from '../activities';
 import { fromTemporalType } from '../src/contract/failure-table';
 import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import {
-  createFailure,
-  describeEvent,
-  readFailure,
-  readTimeout,
-  VideoFailure,
-} from '../src/contract/video-failure';
+import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
+import { readTimeout } from './activity-timeout';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureEnd } from './measure';
@@ -46,13 +41,19 @@ function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, 
   else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
-function failureOf(error: unknown, { taskId, turns, service }: Job): VideoFailure | undefined {
+function failureOf(error: unknown, { taskId, service, cost, hold }: Job): VideoFailure | undefined {
   if (isCancellation(error) || wasNotRetriedBecauseCancelled(error))
     return new VideoFailure('Cancelled', { taskId });
   const failure = readFailure(error) ?? activityFailure(error);
   if (failure === undefined) return undefined;
-  const details = { ...failure.details, taskId, ...(service && { service: service.name }) };
-  return new VideoFailure(failure.type, turns?.explain(details, service?.name) ?? details);
+  return new VideoFailure(failure.type, {
+    ...failure.details,
+    taskId,
+    // However the repeated one ended, the lost one may have made a task.
+    ...(taskId === undefined && hold.repeats.length > 0 && { mayHaveTask: true }),
+    ...(service && { service }),
+    ...(cost && { cost }),
+  });
 }
 
 function activityFailure(error: unknown): VideoFailure | undefined {
@@ -93,16 +94,15 @@ const CANCEL_OUTCOMES = {
 };
 
 /** Asks the service to cancel the task; returns a sentence for the Temporal UI. */
-export async function cancelAtService(job: Job): Promise<string | undefined> {
+async function cancelAtService(job: Job): Promise<string | undefined> {
   const { taskId } = job;
   if (taskId === undefined || !job.isWaiting) return undefined;
   const { cancelVideo } = proxyActivities<VideoActivities>({
     ...CANCEL_POLICY,
-    ...job.activityId('cancel'),
-    summary: job.titled(describeTask(taskId)),
+    summary: describeTask(taskId),
   });
   return CancellationScope.nonCancellable(async () => {
-    const answer = await cancelVideo({ taskId, ...job.forService }).catch(() => 'unreachable' as const);
+    const answer = await cancelVideo({ taskId, service: job.service }).catch(() => 'unreachable' as const);
     return CANCEL_OUTCOMES[answer];
   });
 }

@@ -1,133 +1,169 @@
-import { ActivityFailure, ApplicationFailure } from '@temporalio/workflow';
-import type { SubmitVerdict } from '../activities/submit/verdict';
-import { describeDuration } from '../src/contract/duration';
-import { FAILURES, type FailureRow, type FailureType, mayHaveMadeTask } from '../src/contract/failure-table';
-import { refusedAttempt } from '../src/contract/service-attempts';
-import { readChoice } from '../src/contract/service-choice';
 import {
-  type ActivityTimeout,
-  describeEvent,
-  readFailure,
-  readTimeout,
-  type VideoFailure,
-} from '../src/contract/video-failure';
-import type { Job } from './job';
-import { lastNote, recall } from './known-submit';
-import { logJob } from './log-event';
-import type { ServiceTurns } from './service-turns';
-
-export type Submitted = { taskId: string } | { lostSubmit: VideoFailure };
+  allHandlersFinished,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  getExternalWorkflowHandle,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { FindTurnInput, VideoActivities } from '../activities';
+import { childName, FALLBACK_FIELDS, type FallbackInput, fallsBack } from '../src/contract/fallback';
+import { fileName } from '../src/contract/file-name';
+import { fieldProblem, isWorkflowId, JOB_SOURCE_RULE, WORKFLOW_ID_RULE } from '../src/contract/input-rules';
+import type { JobInput, JobResult } from '../src/contract/job';
+import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
+import { POLL_NOW_SIGNAL, SERVICE_MEMO } from '../src/contract/names';
+import { FIND_TURN_POLICY } from '../src/contract/policies';
+import { choiceProblem } from '../src/contract/service-choice';
+import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
+import { ChildJobs, childNews } from './child-jobs';
+import { FallbackState } from './fallback-state';
+import { checkInput, refused } from './input';
+import { pollNow, progress, waitForTask } from './messages';
 
 /**
- * What follows a submit that failed: a task was found, the next service's turn, the same once more, the same until the
- * deadline, or the end of the job.
+ * One request in; one stored video or one explained failure out, from the first of several services that takes it. Each service
+ * gets a job of its own, a child workflow, and the next one only when it is certain that none before it made a task.
+ *
+ * @example
+ * ```ts
+ * const input = { request: { prompt: 'A red fox in the snow' }, services: ['fal-seedance', 'replicate-wan'] };
+ * const { video } = await executeChild(generateVideoWithFallback, { args: [input] });
+ * ```
  */
-type Sequel = { taskId: string } | { failure: FailureType; message: string } | 'again' | 'stay' | 'end';
-
-/**
- * Submits to the services of a job in turn. The next one gets the request only when it is certain that none before it made a
- * task: a lost submit stays with its service, also after a decision about it.
- */
-export async function submitInTurn(
-  job: Job,
-  turns: ServiceTurns,
-  submitOrHold: () => Promise<Submitted>,
-): Promise<Submitted> {
-  for (;;) {
-    try {
-      return await submitOrHold();
-    } catch (error) {
-      const name = job.service?.name ?? '';
-      const next = turns.nextAfter(name);
-      if (next === undefined) throw error;
-      const sequel = readRefusal(error) ?? (await sequelOfTimeout(job, error));
-      if (sequel === 'end') throw error;
-      if (sequel === 'stay') turns.stay();
-      if (sequel === 'again') turns.waitLonger();
-      if (typeof sequel === 'string') continue;
-      if ('taskId' in sequel) return sequel;
-      const { failure, message } = sequel;
-      logJob(job, 'nextService', { service: name, failureType: failure, reason: message, next });
-      turns.recordRefused(refusedAttempt(name, failure, message));
-      job.moveTo({ name: next });
-    }
+export async function generateVideoWithFallback(input: FallbackInput): Promise<JobResult> {
+  checkFallbackInput(input);
+  const job = new FallbackState(input);
+  answerMessages(job);
+  try {
+    return await tryInTurn(job);
+  } catch (error) {
+    const failure = isCancellation(error) ? new VideoFailure('Cancelled') : readFailure(error);
+    throw failure === undefined ? error : await ended(job, failure);
   }
 }
 
-/** What the activity says beside its failure: see activities/submit/verdict.ts. */
-export function readVerdict(error: unknown): SubmitVerdict {
-  const { cause } = error instanceof ActivityFailure ? error : {};
-  const [, ...more] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
-  const { triesNext, service, isUnnamed }: Record<keyof SubmitVerdict, unknown> = Object.assign(
-    {},
-    ...more.map(Object),
-  );
-  const choice = readChoice(service);
+async function tryInTurn(job: FallbackState): Promise<JobResult> {
+  const { workflowId } = workflowInfo();
+  const turns = job.input.services.map((service) => ({ service, job: childName(workflowId, service) }));
+  const first = await findFirst(job, turns);
+  const children = new ChildJobs('fallback');
+  for (const [index, { service, job: name }] of turns.entries()) {
+    if (index < first) continue;
+    const left = turns.length - index - 1;
+    job.startTurn(service, name);
+    const end = await children.run(name, childInput(job, service, left));
+    if ('result' in end) {
+      const result = { ...end.result, attempts: job.recordMade(service) };
+      await CancellationScope.nonCancellable(() => job.end('succeeded', result));
+      return result;
+    }
+    if (left === 0 || !triesNext(end.failure)) throw end.failure;
+    job.recordRefused(service, end.failure, turns[index + 1]?.service);
+    if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');
+  }
+  throw refused('services names no service');
+}
+
+/** Certainly no task exists, and the next service may do better. A lost submit stays with its service, also after a decision. */
+function triesNext({ type, details }: VideoFailure): boolean {
+  const { taskId, mayHaveTask, lostSubmit, status } = details;
+  return taskId === undefined && !mayHaveTask && lostSubmit === undefined && fallsBack(type, status);
+}
+
+/** The job at one service, as if the user had asked for that one. Its video has the name that the user knows. */
+function childInput(job: FallbackState, service: string, left: number): JobInput {
+  const { services: _, fallbackAfter: __, callbackUrl: ___, storage, ...options } = job.input;
+  const key = storage == null || storage.endsWith('/') ? `${storage ?? ''}{workflowId}.{ext}` : storage;
   return {
-    ...(triesNext === true && { triesNext }),
-    ...(choice && { service: choice }),
-    ...(isUnnamed === true && { isUnnamed }),
+    ...options,
+    service,
+    deadline: job.remainingMs(),
+    storage: key.replaceAll('{workflowId}', () => fileName(workflowInfo().workflowId)),
+    ...(left > 0 && { submitWithin: job.turnMs(left) }),
   };
 }
 
-/** Why the service certainly made no task, if the activity says so. */
-function readRefusal(error: unknown): Sequel | undefined {
-  const failure = readVerdict(error).triesNext && readFailure(error);
-  if (!failure || !fallsBack(failure.type)) return undefined;
-  return { failure: failure.type, message: describeEvent(failure.type, failure.details) };
+/** The service to begin with: that of an earlier run of this name which may have a task. */
+async function findFirst(job: FallbackState, turns: FindTurnInput['turns']): Promise<number> {
+  const { findTurn } = proxyActivities<VideoActivities>({
+    ...FIND_TURN_POLICY,
+    scheduleToCloseTimeout: job.remainingMs(),
+    summary: job.input.services.join(', '),
+  });
+  const isVouchedFor = workflowInfo().memo?.[SERVICE_MEMO] === job.input.services[0];
+  const { request } = job.input;
+  const { problem, first, hasReceiver } = await findTurn({ request, turns, isVouchedFor });
+  if (hasReceiver) job.hasDefaultReceiver = true;
+  if (problem !== undefined) throw refused(problem);
+  return first;
 }
 
-/** What follows a submit that timed out before the deadline. One that may be lost has been held before: see submit.ts. */
-const AFTER_TIMEOUT: Record<
-  ActivityTimeout['during'],
-  (job: Job, timeout: ActivityTimeout, error: unknown) => Sequel | Promise<Sequel>
-> = {
-  'never-started': afterNoStart,
-  'never-decrypted': () => 'again',
-  'between-attempts': (_job, { last }, error) => {
-    if (!hasCertainNote(error)) return 'stay';
-    return last && fallsBack(last) ? { failure: last, message: describeEvent(last, {}) } : 'again';
-  },
-  'while-running': () => 'end',
-};
-
-async function sequelOfTimeout(job: Job, error: unknown): Promise<Sequel> {
-  const timeout = readTimeout(error);
-  if (timeout === undefined || job.remainingMs() === 0) return 'end';
-  return AFTER_TIMEOUT[timeout.during](job, timeout, error);
+async function ended(job: FallbackState, failure: VideoFailure): Promise<unknown> {
+  const explained = job.explain(failure);
+  await CancellationScope.nonCancellable(async () => {
+    await job.end(failure.type === 'Cancelled' ? 'cancelled' : 'failed', explained);
+    // Callers that wait for the task id get their answer before the workflow closes.
+    await condition(allHandlersFinished);
+  });
+  return failure.type === 'Cancelled'
+    ? new CancelledFailure(explained.message)
+    : createFailure(explained.type, explained.details);
 }
 
-/** Its service is paused after a 429, no worker has it any more, or no worker runs at all. */
-async function afterNoStart(job: Job): Promise<Sequel> {
-  const { task, onLostSubmit } = await recall(job);
-  if (task) {
-    job.recordSubmitted(task);
-    return task;
-  }
-  // Without any worker, the service is not to blame.
-  if (onLostSubmit === undefined) return 'again';
-  const failure = 'ServiceUnreachable';
-  const waited = describeDuration(job.startWithinMs ?? 0);
-  const message = `nothing was sent, because no worker had room for it within ${waited}`;
-  return { failure, message: describeEvent(failure, { message }) };
-}
-
-function fallsBack(type: FailureType): boolean {
-  const { fallsBack }: FailureRow = FAILURES[type];
-  return fallsBack !== undefined && !mayHaveMadeTask(type);
-}
-
-/**
- * Whether the last attempt left a note by which none before it may have made a task. With `onLostSubmit: 'resubmit'` one may be
- * lost, and an answer such as 500 leaves it open.
- */
-function hasCertainNote(error: unknown): boolean {
-  const { attemptWithoutTask, lostSubmit, sending, lostSubmits, unsure } = lastNote(error);
-  return (
-    attemptWithoutTask !== undefined &&
-    lostSubmit === undefined &&
-    sending === undefined &&
-    !lostSubmits &&
-    unsure === undefined
+/** Decisions go to the child: a workflow cannot answer for another. Clients find it in the progress. */
+function answerMessages(job: FallbackState): void {
+  setHandler(progress, () => job.progress(), {
+    description: 'Returns which service has its turn and the name of its job, a child workflow',
+  });
+  setHandler(childNews, (news) => job.recordNews(news), {
+    description: 'Sent by the job at a service when it has a task, or waits for a decision',
+  });
+  setHandler(
+    pollNow,
+    async () => {
+      const { child } = job.progress();
+      if (child === undefined) return;
+      // One that has just ended needs no poll; without the catch, Temporal would fail this job.
+      await getExternalWorkflowHandle(child)
+        .signal(POLL_NOW_SIGNAL)
+        .catch(() => undefined);
+    },
+    { description: 'Polls the task now instead of at the next poll' },
   );
+  setHandler(
+    waitForTask,
+    async () => {
+      await CancellationScope.nonCancellable(() => condition(() => job.taskOrFailure() !== undefined));
+      const found = job.taskOrFailure();
+      if (typeof found === 'string') return found;
+      throw found;
+    },
+    {
+      description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',
+      validator: (identity?: JobIdentity) => {
+        const conflict = identity && describeConflict('this', identityOf(job.input), identity);
+        if (conflict) throw createFailure('InvalidRequest', conflict);
+        const found = job.taskOrFailure();
+        if (found !== undefined && typeof found !== 'string') throw found;
+      },
+    },
+  );
+}
+
+/** The same for a job with several services. The names of the jobs at them must be possible too. */
+function checkFallbackInput(input: FallbackInput | null | undefined): asserts input is FallbackInput {
+  const problem =
+    input == null ? JOB_SOURCE_RULE : (fieldProblem(input, FALLBACK_FIELDS) ?? choiceProblem(input));
+  if (problem !== undefined) throw refused(problem);
+  const { services, fallbackAfter: _, ...options }: Partial<FallbackInput> = Object(input);
+  if (services == null) throw refused(`services ${FALLBACK_FIELDS.services.sentence}`);
+  checkInput({ ...options, request: options.request ?? { prompt: '' } });
+  if (options.request == null) throw refused(JOB_SOURCE_RULE);
+  const { workflowId } = workflowInfo();
+  if (!services.every((service) => isWorkflowId(childName(workflowId, service))))
+    throw refused(`the name of the job at a service ${WORKFLOW_ID_RULE}`);
 }

@@ -1,15 +1,8 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
-import type { CarriedJob } from '../src/contract/carried-over';
+import type { SubmittedTask } from '../activities';
 import type { JobProgress, SignalledDecision } from '../src/contract/job';
-import type { SubmitDecision } from '../src/contract/lost-submit';
-import { describeDecisionCommands } from '../src/contract/lost-submit';
-import { cutToBytes } from '../src/contract/sizes';
-import {
-  createFailure,
-  describeEvent,
-  type FailureDetails,
-  VideoFailure,
-} from '../src/contract/video-failure';
+import { describeDecisionCommands, type SubmitDecision } from '../src/contract/lost-submit';
+import { createFailure, describeEvent, type VideoFailure } from '../src/contract/video-failure';
 
 /** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */
 export class SubmitHold {
@@ -17,32 +10,22 @@ export class SubmitHold {
   decision: SubmitDecision | undefined;
   /** Decisions being checked: the hold does not expire until they are taken or refused. */
   pendingDecisions = 0;
-  /** A task that a decision wants to adopt is being polled. */
-  isPollingCandidate = false;
+  /** A task that a decision wants to adopt is being polled and claimed. */
+  isAdopting = false;
+  /** The task that the decision adopted. */
+  adopted: SubmittedTask | undefined;
   /** The last decision that arrived as a signal. */
   signalled: SignalledDecision | undefined;
-  /** The message of the last lost submit that somebody decided on: the submit activity must not report it again. */
-  decidedLostSubmit: string | undefined;
+  /** The ids of the lost submits that are repeated, as decided: the submit activity must not report them again. */
+  readonly repeats: string[] = [];
   /** How many holds began. */
   count = 0;
   private open: { sinceMs: number; lostSubmit: VideoFailure } | undefined;
-  private pastHoldsMs: number;
 
   constructor(
-    private readonly holdMs: number,
-    carried: Pick<CarriedJob, 'hold' | 'pastHoldsMs'> = {},
-  ) {
-    this.pastHoldsMs = carried.pastHoldsMs ?? 0;
-    this.open = carried.hold && {
-      sinceMs: carried.hold.sinceMs,
-      lostSubmit: new VideoFailure('SubmitUnconfirmed', carried.hold.lostSubmit),
-    };
-  }
-
-  /** Set while the job is held, also by the run before this one. */
-  get lostSubmit(): VideoFailure | undefined {
-    return this.open?.lostSubmit;
-  }
+    readonly holdMs: number,
+    private pastHoldsMs = 0,
+  ) {}
 
   get needsDecision(): boolean {
     return this.open !== undefined && this.decision === undefined;
@@ -53,19 +36,27 @@ export class SubmitHold {
     return this.pastHoldsMs + (this.open ? Date.now() - this.open.sinceMs : 0);
   }
 
-  /** Starts a hold or keeps the one carried over; returns how long it may last. */
-  start(lostSubmit: VideoFailure): number {
-    this.open ??= { sinceMs: Date.now(), lostSubmit };
+  /** The id of the lost submit that waits for a decision. */
+  get lostSubmit(): string | undefined {
+    return this.open?.lostSubmit.details.lostSubmit;
+  }
+
+  start(lostSubmit: VideoFailure): void {
+    this.open = { sinceMs: Date.now(), lostSubmit };
     this.count++;
     this.decision = undefined;
-    return Math.max(0, this.open.sinceMs + this.holdMs - Date.now());
   }
 
   end(): SubmitDecision | undefined {
+    const { decision, open } = this;
     this.pastHoldsMs = this.heldMs;
-    this.decidedLostSubmit = this.open?.lostSubmit.details.message;
+    if (decision?.decision === 'resubmit' && open) this.repeat(open.lostSubmit);
     this.open = undefined;
-    return this.decision;
+    return decision;
+  }
+
+  repeat({ details: { lostSubmit } }: VideoFailure): void {
+    if (lostSubmit !== undefined) this.repeats.push(lostSubmit);
   }
 
   progress(): JobProgress['hold'] {
@@ -74,6 +65,7 @@ export class SubmitHold {
         since: new Date(this.open.sinceMs).toISOString(),
         until: new Date(this.open.sinceMs + this.holdMs).toISOString(),
         message: describeEvent('SubmitUnconfirmed', this.open.lostSubmit.details),
+        lostSubmit: this.lostSubmit,
       }
     );
   }
@@ -91,27 +83,4 @@ export class SubmitHold {
       heldUntil: hold.until,
     });
   }
-
-  carry(longestTextBytes: number): Pick<CarriedJob, 'hold' | 'pastHoldsMs'> {
-    return {
-      hold: this.open && {
-        sinceMs: this.open.sinceMs,
-        lostSubmit: cutDetails(this.open.lostSubmit.details, longestTextBytes),
-      },
-      pastHoldsMs: this.pastHoldsMs || undefined,
-    };
-  }
-}
-
-/** submit-video.ts compares this message with that of earlier-runs.ts, so it is never cut; the longest is shorter. */
-const HOLD_MESSAGE_BYTES = 160;
-
-function cutDetails({ code, message, ...details }: FailureDetails, longestBytes: number): FailureDetails {
-  return {
-    ...details,
-    ...(code !== undefined && { code: cutToBytes(code, longestBytes) }),
-    ...(message !== undefined && {
-      message: cutToBytes(message, Math.max(longestBytes, HOLD_MESSAGE_BYTES)),
-    }),
-  };
 }

@@ -9,10 +9,13 @@ import {
   setWorkflowOptions,
   workflowInfo,
 } from '@temporalio/workflow';
+import { describeCap, describeUse } from '../src/contract/caps';
+import { plainMarkdown } from '../src/contract/clean-text';
 import {
   type CarriedLedger,
   isLedgerEntry,
   type LedgerAnswer,
+  type LedgerCount,
   type LedgerEntry,
   type LedgerReport,
   MOST_ENTRIES,
@@ -21,7 +24,6 @@ import { LEDGER_QUERY, LEDGER_UPDATE } from '../src/contract/names';
 import { LONGEST_HISTORY_EVENTS } from '../src/contract/policies';
 import { createFailure } from '../src/contract/video-failure';
 import { Ledger } from './ledger';
-import { ledgerDetails } from './ledger-details';
 import { logEvent } from './log-event';
 import { historyIsLong, ifContinued } from './runs';
 
@@ -74,4 +76,26 @@ setWorkflowOptions(
 function checkEntries(entries: unknown): void {
   const isRight = Array.isArray(entries) && entries.length <= MOST_ENTRIES && entries.every(isLedgerEntry);
   if (!isRight) throw createFailure('InvalidRequest', { message: 'these are no entries of a ledger' });
+}
+
+/** Nobody reads more; the query returns all. */
+const MOST_SHOWN = 20;
+
+/** What the Temporal UI shows, as markdown without tables, which it does not render. */
+function ledgerDetails({ day, counts }: LedgerReport): string {
+  const lines = counts.slice(0, MOST_SHOWN).flatMap(linesOf);
+  const more = counts.length - MOST_SHOWN;
+  return [
+    `**What the caps have left on ${day} (UTC)**`,
+    lines.map((line) => `- ${plainMarkdown(line)}`).join('\n') || 'Nothing is counted.',
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ].join('\n\n');
+}
+
+function linesOf({ scope, name, limits, used, reserved }: LedgerCount): string[] {
+  return limits.map((limit) => {
+    const use = describeUse(limit, used, reserved);
+    const whose = `${describeCap({ scope, name, ...limit })}${scope === 'batch' ? ` (${name})` : ''}`;
+    return `${whose}: ${use.left} left, ${use.used} used, ${use.reserved} reserved`;
+  });
 }

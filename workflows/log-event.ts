@@ -8,7 +8,7 @@ export function logEvent(event: LogEvent, fields: Record<string, unknown> = {}):
   log[level](message, { event, ...fields });
 }
 
-/** The same about one job, with its task, and with its name if it is an item of a batch. */
+/** The same about one job, with its task. */
 export function logJob(job: Job, event: LogEvent, fields: Record<string, unknown> = {}): void {
-  logEvent(event, { ...job.named, taskId: job.taskId, ...fields });
+  logEvent(event, { taskId: job.taskId, ...fields });
 }

@@ -10,8 +10,7 @@ import type { Job } from './job';
 export function measureReady(job: Job): void {
   if (job.isAdopted) return;
   observe(metricMeter, 'videogen_generation_seconds', {}, seconds(job.waitedMs()));
-  const lagMs = job.readyLagMs;
-  if (lagMs !== undefined) observe(metricMeter, 'videogen_ready_lag_seconds', {}, seconds(lagMs));
+  observe(metricMeter, 'videogen_ready_lag_seconds', {}, seconds(job.observed.lagMs));
 }
 
 export function measureEnd(job: Job): void {

@@ -7,12 +7,10 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import { isDownloadProgress } from '../src/contract/input-rules';
-import type { JobProgress, ReportedDownload } from '../src/contract/job';
-import { type ReportedCost, readCost } from '../src/contract/job-cost';
-import { describeConflict, type JobIdentity } from '../src/contract/job-identity';
+import type { DownloadProgress, JobProgress } from '../src/contract/job';
+import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
-  COST_SIGNAL,
   DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
   DOWNLOAD_PROGRESS_SIGNAL,
@@ -33,8 +31,7 @@ export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_U
 export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
 /** Signal: has a job poll its task now. */
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
-export const downloadProgress = defineSignal<[ReportedDownload]>(DOWNLOAD_PROGRESS_SIGNAL);
-export const costEstimated = defineSignal<[ReportedCost]>(COST_SIGNAL);
+export const downloadProgress = defineSignal<[DownloadProgress]>(DOWNLOAD_PROGRESS_SIGNAL);
 
 /** Handles the messages that a running job accepts. */
 export function answerMessages(job: Job): void {
@@ -53,22 +50,14 @@ export function answerMessages(job: Job): void {
     },
     { description: 'Sent by a long download to report its progress' },
   );
-  setHandler(
-    costEstimated,
-    (reported) => {
-      const cost = readCost(Object(reported).cost);
-      if (cost) job.recordCost(cost);
-    },
-    { description: 'Sent by the submit to say what the video will cost, before it is paid for' },
-  );
   setHandler(waitForTask, (_identity?: JobIdentity) => taskOf(job), {
     description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',
     // The caller says what it asks for, so that it never gets the task of another request.
     validator: (identity?: JobIdentity) => {
-      const conflict = identity && describeConflict('this', job.identity, identity);
+      const conflict = identity && describeConflict('this', identityOf(job.input), identity);
       if (conflict) throw createFailure('InvalidRequest', conflict);
       // A refusal by the validator is not in the history and does not count as an update.
-      const held = job.hold.failure(job.host.name);
+      const held = job.hold.failure(job.name);
       if (held) throw held;
     },
   });
@@ -92,7 +81,7 @@ async function taskOf(job: Job): Promise<string> {
     if (job.taskId !== undefined) return job.taskId;
     if (job.failure !== undefined) throw createFailure(job.failure.type, job.failure.details);
     // Temporal accepts ten updates at a time: callers that keep waiting would block the decision.
-    const held = job.hold.failure(job.host.name);
+    const held = job.hold.failure(job.name);
     if (held) throw held;
   }
 }

@@ -13,13 +13,12 @@ export function ifContinued<T>(carried: T | undefined): T | undefined {
 }
 
 /**
- * The run ids, up to this run, that started with a reset or as a retry of the workflow. Runs before them may have paid
- * for tasks that this run's history does not show.
+ * This run, if it started with a reset or as a retry of the workflow: runs before it may have paid for tasks that its history
+ * does not show. A job continues as new only once it has its task, so no other run of its own matters.
  */
-export function resetRunsSince(carried: string[] | undefined): string[] | undefined {
+export function resetRuns(): string[] | undefined {
   const { runId, originalExecutionRunId, attempt } = workflowInfo();
-  const isReset = runId !== originalExecutionRunId || attempt > 1;
-  return isReset ? [...(carried ?? []), runId] : carried;
+  return runId !== originalExecutionRunId || attempt > 1 ? [runId] : undefined;
 }
 
 /** Whether this run should continue as new: it has many events, or the server suggests it. */

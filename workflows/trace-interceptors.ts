@@ -11,7 +11,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { fromTemporalType } from '../src/contract/failure-table';
-import { BATCH_WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../src/contract/names';
+import {
+  BATCH_WORKFLOW_TYPE,
+  FALLBACK_WORKFLOW_TYPE,
+  WEBHOOK_WORKFLOW_TYPE,
+  WORKFLOW_TYPE,
+} from '../src/contract/names';
 import {
   type EndedRun,
   formatTraceparent,
@@ -29,8 +34,12 @@ interface TraceSinks extends Sinks {
   [TRACE_SINK]: TraceSink;
 }
 
-const OWN_TYPES = new Set([WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE]);
-const POLLS = /^pollVideos?$/;
+const OWN_TYPES = new Set([
+  WORKFLOW_TYPE,
+  FALLBACK_WORKFLOW_TYPE,
+  BATCH_WORKFLOW_TYPE,
+  WEBHOOK_WORKFLOW_TYPE,
+]);
 
 /**
  * Hands the trace of the caller on to activities, to webhooks and to the next run, and tells when the run has ended. In a
@@ -104,7 +113,7 @@ class RunTrace {
   }
 
   counted<Input extends { activityType: string }>(input: Input): Input {
-    if (POLLS.test(input.activityType)) this.polls++;
+    if (input.activityType === 'pollVideo') this.polls++;
     return input;
   }
 

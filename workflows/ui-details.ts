@@ -1,11 +1,11 @@
-import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { upsertMemo, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
 import { describeCost } from '../src/contract/job-cost';
 import { decisionCommands } from '../src/contract/lost-submit';
+import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../src/contract/names';
 import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
-import type { ServiceAttempt } from '../src/contract/service-attempts';
 import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {
@@ -25,13 +25,12 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
-  const { download, webhook, cost, service, attempts } = progress;
+  const { download, webhook, cost, service } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
     taskId && `Task ${codeMarkdown(taskId)}`,
     service && `Service ${codeMarkdown(service)}`,
-    attempts?.map(describeAttempt).join('\n'),
     cost && `Cost: ${plainMarkdown(describeCost(cost))}`,
     task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
     nextPollAt && `Next poll at ${nextPollAt}`,
@@ -46,11 +45,6 @@ export function currentDetails(
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', stopped while the job is held' : ''}`,
   ];
   return lines.filter(Boolean).join('\n\n');
-}
-
-function describeAttempt(attempt: ServiceAttempt): string {
-  const became = attempt.outcome === 'made' ? 'made the task' : `no task: ${plainMarkdown(attempt.message)}`;
-  return `- ${codeMarkdown(attempt.service)}: ${became}`;
 }
 
 function describeHold(
@@ -85,4 +79,32 @@ export function updateSearchAttributes(job: Searchable): void {
 /** A job that has its task enters `waiting` in the same workflow task: one update covers both. */
 function isAboutToWait({ phase, taskId }: Searchable): boolean {
   return taskId !== undefined && (phase === 'submitting' || phase === 'needs-decision');
+}
+
+const PERCENT_STEP = 25;
+
+/** What lists of jobs show without asking each job. Only what changed is written: each update is an event. */
+export function updateMemo({ taskId, service, hold, cost, task }: JobProgress): void {
+  const { memo = {} } = workflowInfo();
+  const changed = {
+    ...(taskId !== undefined && { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service }),
+    ...(hold && memo[LOST_SUBMIT_MEMO] === undefined && { [LOST_SUBMIT_MEMO]: hold.since }),
+    // A retry repeats the lost submit there.
+    ...(hold && service !== undefined && { [SERVICE_MEMO]: service }),
+    ...(cost && { [COST_MEMO]: cost }),
+    ...percentStep(memo[PERCENT_MEMO], task?.percent),
+  };
+  const differing = Object.entries(changed).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(memo[name]),
+  );
+  if (differing.length > 0)
+    upsertMemo(Object.fromEntries(differing.map(([name, value]) => [name, value ?? null])));
+}
+
+/** Jobs that were started without this memo write none. */
+function percentStep(recorded: unknown, percent: number | undefined): Record<string, number> {
+  if (typeof recorded !== 'number' || percent === undefined) return {};
+  const whole = Math.min(Math.floor(percent), 99);
+  const isNextStep = Math.floor(whole / PERCENT_STEP) > Math.floor(recorded / PERCENT_STEP);
+  return isNextStep ? { [PERCENT_MEMO]: whole } : {};
 }

@@ -16,7 +16,6 @@ import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../..
 import { estimateCost, type Prices } from '../../src/contract/prices';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import { parseRequestLines } from '../../src/contract/request-lines';
-import type { ServiceChoice } from '../../src/contract/service-choice';
 import {
   firstThatFit,
   itemCountProblem,
@@ -26,10 +25,12 @@ import {
 import { createFailure } from '../../src/contract/video-failure';
 import type { ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
-import type { FindTools, ForService } from '../service-tools';
+import type { FindTools } from '../service-tools';
 
 /** Input of the activity openBatch. */
-export interface OpenBatchInput extends ForService {
+export interface OpenBatchInput {
+  /** The named service that says which fields requests may have. */
+  service?: string;
   /** The name of the batch. */
   batch: string;
   requests?: VideoRequest[];
@@ -38,7 +39,9 @@ export interface OpenBatchInput extends ForService {
 }
 
 /** Input of the activity readRequests. */
-export interface ReadRequestsInput extends ForService {
+export interface ReadRequestsInput {
+  /** As for openBatch. */
+  service?: string;
   /** The key of the file with the requests. */
   from: string;
   /** The digest of the requests when the batch started. */
@@ -103,8 +106,8 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
     },
   };
 
-  function profileFor(choice: ServiceChoice | undefined): ServiceProfile {
-    const found = find(choice, 'new task');
+  function profileFor(service: string | undefined): ServiceProfile {
+    const found = find(service, 'new task');
     if ('problem' in found) throw refused(found.problem);
     return found.service.profile ?? {};
   }

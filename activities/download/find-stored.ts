@@ -1,28 +1,22 @@
 import { createHash } from 'node:crypto';
-import { asStorageFault, type VideoStorage } from '../../src/storage';
-import type { JobRecordFile, StoredRecord } from '../job-record';
+import type { StoredEntry } from '../../src/storage/job-record';
+import type { VideoStorage } from '../../src/storage/storage';
+import { asStorageFault } from '../../src/storage/storage-fault';
 import { logEvent } from '../log-event';
-import type { VideoKeeping } from './keep-video';
 
-/** The stored video of this task, if it is on record and the storage still has it, byte for byte. */
+/** The stored video of this task, if the storage still has what is on record, byte for byte. */
 export async function findStored(
-  record: JobRecordFile,
+  stored: StoredEntry,
   { taskId, storage: requestedKey }: { taskId: string; storage?: string },
-  { storage, keeping }: { storage: VideoStorage; keeping: Pick<VideoKeeping, 'renew'> },
-): Promise<Pick<StoredRecord, 'video' | 'warnings'> | undefined> {
-  const found = await record.read();
-  if (found?.state !== 'stored' || found.taskId !== taskId) return undefined;
-  // Before the file is read: whoever removes videos leaves it from here on.
-  const kept = await keeping.renew(found);
-  if (kept === undefined) return undefined;
-  if (!(await isIntact(found, storage))) {
-    logEvent('storedVideoGone', { taskId, key: found.key });
+  storage: VideoStorage,
+): Promise<Pick<StoredEntry, 'video' | 'warnings'> | undefined> {
+  const { key, video, warnings } = stored;
+  if (stored.taskId !== taskId) return undefined;
+  if (!(await isIntact(stored, storage))) {
+    logEvent('storedVideoGone', { taskId, key });
     return undefined;
   }
-  if (kept !== found.video) await record.writeStored({ ...found, video: kept });
-  const { key, warnings } = found;
-  const video = kept;
-  const isElsewhere = requestedKey !== undefined && requestedKey !== found.storage;
+  const isElsewhere = requestedKey !== undefined && requestedKey !== stored.storage;
   return {
     video,
     warnings: [
@@ -32,7 +26,7 @@ export async function findStored(
   };
 }
 
-async function isIntact({ key, video }: StoredRecord, storage: VideoStorage): Promise<boolean> {
+async function isIntact({ key, video }: StoredEntry, storage: VideoStorage): Promise<boolean> {
   return asStorageFault(async () => {
     const stored = await storage.read(key);
     if (stored === undefined) return false;

@@ -1,23 +1,28 @@
+import type { Readable } from 'node:stream';
+import { describeDuration } from '../../src/contract/duration';
 import type { FailureType } from '../../src/contract/failure-table';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
-import {
-  type FoundService,
-  openVideoBytes,
-  ServiceFault,
-  type TaskReading,
-  type VideoBody,
-} from '../../src/service';
+import type { FoundService, TaskReading, VideoBody } from '../../src/service';
+import { ServiceFault } from '../../src/service/service-fault';
+import { openVideoBytes } from '../../src/service/video-bytes';
 import { logEvent } from '../log-event';
 import { measureReceived } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
-import { createCallFailure, isKnownFault, toFailure } from '../to-failure';
-import { BadVideo } from './bad-video';
-import type { VideoDownload } from './video-download';
-import { type DownloadPace, watchPace } from './watch-pace';
+import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';
+import type { PartFile } from './part-file';
 
 /** The link has expired or needs another key; the service may have a new one. */
 const REFUSED_LINK: (number | undefined)[] = [401, 403, 404, 410];
+
+/** How slow a download may be before it is retried. */
+export interface DownloadPace {
+  /** In each window, at least `leastBytes` must arrive, unless the disk is the slow part. */
+  windowMs: number;
+  leastBytes: number;
+  /** How long one attempt may take. */
+  attemptMs: number;
+}
 
 export interface ReceiveVideoOptions {
   at: FoundService;
@@ -30,52 +35,79 @@ export interface ReceiveVideoOptions {
  * Connects until the whole video has arrived, each time with a fresh link and from where the last connection stopped. When
  * connections make no progress, it fails, so that Temporal's retry policy pauses. Returns what the service warns of.
  */
-export async function receiveVideo(download: VideoDownload, options: ReceiveVideoOptions): Promise<string[]> {
+export async function receiveVideo(part: PartFile, options: ReceiveVideoOptions): Promise<string[]> {
   const { taskId, pace } = options;
   const endsAtMs = Date.now() + pace.attemptMs;
-  let furthestBytes = download.bytes;
+  let furthestBytes = part.bytes;
   for (let fruitless = 0; ; ) {
     try {
-      return await receiveOnce(download, options, endsAtMs);
+      return await receiveOnce(part, options, endsAtMs);
     } catch (error) {
       if (!isWorthReconnecting(error)) throw error;
-      fruitless = download.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
-      furthestBytes = Math.max(furthestBytes, download.bytes);
+      fruitless = part.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
+      furthestBytes = Math.max(furthestBytes, part.bytes);
       if (fruitless === FRUITLESS_CONNECTIONS || Date.now() >= endsAtMs) throw error;
-      logEvent('resuming', { taskId, bytes: download.bytes, reason: error.message });
+      logEvent('resuming', { taskId, bytes: part.bytes, reason: error.message });
     }
   }
 }
 
 /** One connection, from a fresh link to the end of its stream. A service may also send the video with its answer. */
 async function receiveOnce(
-  download: VideoDownload,
+  part: PartFile,
   { at, taskId, pace, signal }: ReceiveVideoOptions,
   endsAtMs: number,
 ): Promise<string[]> {
   const { video, warnings } = await freshVideo(taskId, () =>
     callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal })),
   );
-  const from = download.resumePoint;
+  const from = part.resumePoint;
   const body =
     typeof video === 'string'
       ? await callWithinLimits(at, 'download', () => at.service.openVideo(video, { signal, from }))
       : openVideoBytes(video, { from });
-  const stopWatching = watchPace(body.stream, download, pace, endsAtMs);
-  let offset = download.bytes;
+  // It may break before it is read, and an error without a listener ends the process.
+  body.stream.on('error', () => undefined);
+  const stopWatching = watchPace(body.stream, part, pace, endsAtMs);
+  let offset = part.bytes;
   try {
-    await download.expect(body);
-    offset = download.bytes;
-    await download.write(body.stream);
+    await part.expect(body);
+    offset = part.bytes;
+    await part.write(body.stream);
     return warnings;
   } catch (error) {
     throw signal.aborted ? error : faultOf(error, body);
   } finally {
     stopWatching();
-    measureReceived(download.bytes - offset);
+    measureReceived(part.bytes - offset);
     // A stream that is not read to its end would keep its connection open.
-    body.stream.on('error', () => undefined).destroy();
+    body.stream.destroy();
   }
+}
+
+/** Ends a stream that is too slow or takes too long. Returns a function that stops watching. */
+function watchPace(
+  stream: Readable,
+  part: PartFile,
+  { windowMs, leastBytes }: DownloadPace,
+  endsAtMs: number,
+): () => void {
+  const end = (message: string) => stream.destroy(new ServiceFault('cut', { message }));
+  let bytesBefore = part.bytes;
+  const slow = setInterval(() => {
+    const received = part.bytes - bytesBefore;
+    bytesBefore = part.bytes;
+    if (received >= leastBytes || part.waitsForDisk) return;
+    end(`only ${received} bytes arrived in ${describeDuration(windowMs)}`);
+  }, windowMs);
+  const late = setTimeout(
+    () => end('the attempt took too long; the next one resumes the download'),
+    Math.max(0, endsAtMs - Date.now()),
+  );
+  return () => {
+    clearInterval(slow);
+    clearTimeout(late);
+  };
 }
 
 function isWorthReconnecting(error: unknown): error is ServiceFault {

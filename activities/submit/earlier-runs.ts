@@ -1,98 +1,69 @@
 import { activityInfo, Context } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import { decodeFirst } from '../../src/contract/decode-first';
-import { fromTemporalType, mayHaveMadeTask } from '../../src/contract/failure-table';
-import { SERVICE_KEY_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
-import { readChoice, type ServiceChoice } from '../../src/contract/service-choice';
-import type { NamedJob } from '../attempt';
+import { fromTemporalType } from '../../src/contract/failure-table';
+import { mayHaveMadeTask } from '../../src/contract/lost-submit';
+import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import type { LostSubmit } from './submit-note';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 type Events = NonNullable<History['events']>;
-type Payloads = Parameters<typeof decodeFirst>[1];
 
 /** Temporal's initiator of a continue-as-new; other initiators are workflow retries. */
 const CONTINUED_BY_WORKFLOW = 1;
 /** The gRPC status code. */
 const NOT_FOUND = 5;
 
-interface ReadEarlierRunsInput extends NamedJob {
-  /** The runs of this workflow that began with a reset or a retry. They know what they did, but not what came before. */
-  resetRuns: string[];
-}
-
-/** What the runs before a reset or a retry know: the task, or why a submit is lost. */
+/** What the runs before a reset or a retry know: the task, or which submit is lost. */
 export interface EarlierRuns {
   taskId?: string;
-  lostSubmit?: string;
-  /** The named service of the task or of the lost submit, if it is known. */
-  service?: ServiceChoice;
+  /** The named service of the task. */
+  service?: string;
+  lost?: LostSubmit;
 }
 
 /** What Temporal has of the runs of a workflow; undefined for a run that it has deleted. */
 export interface KeptRuns {
   historyOf(runId: string): Promise<History | undefined>;
   memoOf(runId: string): Promise<Record<string, unknown> | undefined>;
-  decode(payloads: Payloads): Promise<unknown>;
 }
 
 /**
  * A reset workflow loses everything after its reset point, and a retried workflow loses everything: also that it paid for a
- * task. Temporal keeps the earlier runs until their retention ends, so they are read from there.
+ * task. Temporal keeps the earlier runs until their retention ends, so they are read from there. `resetRuns` are the runs of
+ * this workflow that began with a reset or a retry: they know what they did, but not what came before.
  */
-export async function readEarlierRuns({ job, resetRuns }: ReadEarlierRunsInput): Promise<EarlierRuns> {
-  const { workflowExecution, activityId } = activityInfo();
+export async function readEarlierRuns(resetRuns: readonly string[]): Promise<EarlierRuns> {
+  const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;
-  return searchEarlierRuns(
-    [runId, ...resetRuns],
-    runsOf(workflowId),
-    job === undefined ? {} : { activityId },
-  );
+  return searchEarlierRuns([runId, ...resetRuns], runsOf(workflowId));
 }
 
-/** Of a batch, only the submits of one item count: those with its activity id. */
-export async function searchEarlierRuns(
-  own: readonly string[],
-  kept: KeptRuns,
-  { activityId }: { activityId?: string } = {},
-): Promise<EarlierRuns> {
+export async function searchEarlierRuns(own: readonly string[], kept: KeptRuns): Promise<EarlierRuns> {
   const runs = new Set(own);
-  let lost: Pick<EarlierRuns, 'lostSubmit' | 'service'> = {};
+  let lost: LostSubmit | undefined;
   for (const run of runs) {
     const history = await kept.historyOf(run);
     if (history === undefined) {
-      lost = { lostSubmit: `Temporal no longer has run ${run}, so it is unknown whether a request was sent` };
+      lost = lostIn(run, `Temporal no longer has run ${run}, so it is unknown whether a request was sent`);
       continue;
     }
     const events = history.events ?? [];
     for (const before of runsBefore(events)) runs.add(before);
     if (own.includes(run)) continue;
-    const submits = submitsIn(events, activityId);
-    const { taskId, service } =
-      activityId === undefined ? taskInMemo(await kept.memoOf(run)) : await resultOf(submits, events, kept);
-    if (typeof taskId === 'string') return { taskId, ...(service && { service }) };
-    const open = submitsWithoutEnd(events, submits);
-    if (open.length > 0) {
-      const at = await serviceOf(open.at(-1), events, kept);
-      lost = {
-        lostSubmit: `run ${run} ended while a request may have been in progress`,
-        ...(at && { service: at }),
-      };
-    }
+    const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = (await kept.memoOf(run)) ?? {};
+    if (typeof taskId === 'string') return { taskId, ...(typeof service === 'string' && { service }) };
+    if (hasOpenSubmit(events))
+      lost = lostIn(run, `run ${run} ended while a request may have been in progress`);
     for (const after of runsAfter(events)) runs.add(after);
   }
-  return lost;
+  return lost ? { lost } : {};
 }
 
-interface FoundTask {
-  taskId: unknown;
-  service: ServiceChoice | undefined;
-}
-
-function taskInMemo(memo: Record<string, unknown> = {}): FoundTask {
-  const service = readChoice({ name: memo[SERVICE_MEMO], key: memo[SERVICE_KEY_MEMO] });
-  return { taskId: memo[TASK_ID_MEMO], service };
+/** Histories do not have the ids of sends. */
+function lostIn(run: string, why: string): LostSubmit {
+  return { id: `run/${run}`, why };
 }
 
 function runsOf(workflowId: string): KeptRuns {
@@ -101,7 +72,6 @@ function runsOf(workflowId: string): KeptRuns {
   return {
     historyOf: (runId) => unlessDeleted(() => handle(runId).fetchHistory()),
     memoOf: async (runId) => (await unlessDeleted(() => handle(runId).describe()))?.memo,
-    decode: decodeByWorker,
   };
 }
 
@@ -140,49 +110,15 @@ function nonEmpty(...runIds: (string | null | undefined)[]): string[] {
   return runIds.flatMap((runId) => runId || []);
 }
 
-/** The event ids of the submits of a job, or of one item of a batch. */
-function submitsIn(events: Events, activityId: string | undefined): string[] {
-  return events
-    .filter(({ activityTaskScheduledEventAttributes: scheduled }) => {
-      const isSubmit = scheduled?.activityType?.name === 'submitVideo';
-      return isSubmit && (activityId === undefined || scheduled?.activityId === activityId);
-    })
-    .map(({ eventId }) => String(eventId));
-}
-
-/** The task that one of the submits returned. */
-async function resultOf(submits: string[], events: Events, { decode }: KeptRuns): Promise<FoundTask> {
-  const completed = events
-    .map(({ activityTaskCompletedEventAttributes: attributes }) => attributes)
-    .find((attributes) => attributes && submits.includes(String(attributes.scheduledEventId)));
-  const { taskId, service }: Record<keyof FoundTask, unknown> = Object(
-    completed && (await decode(completed.result)),
-  );
-  return { taskId, service: readChoice(service) };
-}
-
-/** The named service that a submit went to. */
-async function serviceOf(
-  submit: string | undefined,
-  events: Events,
-  { decode }: KeptRuns,
-): Promise<ServiceChoice | undefined> {
-  const scheduled = events.find(({ eventId }) => String(eventId) === submit);
-  const input = scheduled?.activityTaskScheduledEventAttributes?.input;
-  return readChoice(Object(input && (await decode(input))).service);
-}
-
-/** The submits that are not known to have made no task. */
-function submitsWithoutEnd(events: Events, submits: string[]): string[] {
+/** Whether a submit is not known to have made no task. */
+function hasOpenSubmit(events: Events): boolean {
   const refused = events.flatMap(({ activityTaskFailedEventAttributes: failed }) => {
     const type = fromTemporalType(failed?.failure?.applicationFailureInfo?.type);
     const madeNoTask = type !== undefined && !mayHaveMadeTask(type);
     return madeNoTask ? [String(failed?.scheduledEventId)] : [];
   });
-  return submits.filter((eventId) => !refused.includes(eventId));
-}
-
-/** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
-export async function decodeByWorker(stored: Payloads): Promise<unknown> {
-  return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
+  return events.some(
+    ({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
+      scheduled?.activityType?.name === 'submitVideo' && !refused.includes(String(eventId)),
+  );
 }

@@ -1,85 +1,163 @@
-import { activityInfo, Context } from '@temporalio/activity';
+import { activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
-import { readChoice, type ServiceChoice } from '../../src/contract/service-choice';
+import { decodeByWorker } from '../attempt';
 import { skippingConnection } from '../rate-limited-call';
-import { decodeByWorker } from './earlier-runs';
+
+/** A submit whose answer nobody knows: a paid task may exist. */
+export interface LostSubmit {
+  /** The id of the send. If that died with its worker, one that names the attempt or the run. */
+  id: string;
+  why: string;
+  /** The named service that the request went to, if that is known. */
+  service?: string;
+}
 
 /** What an attempt to submit leaves for the next attempt, in its heartbeats: Temporal keeps the last one after a kill. */
 export interface SubmitNote {
-  /** The last attempt that certainly made no task. */
-  attemptWithoutTask?: number;
-  /** The last POST that certainly made no task, by its id in the record of the job. */
-  sendWithoutTask?: string;
   /** The task, noted as soon as the answer arrives: the attempt may end before it can return it. */
   taskId?: string;
-  /** The attempt that was sending its request; how it ended is unknown. */
-  sending?: number;
-  /** Which service got the request, if the worker chose it or its key: the job must know, whatever the worker chooses later. */
-  service?: ServiceChoice;
-  /** Why a submit before `attemptWithoutTask` is lost; `resubmit` repeated it. */
-  lostSubmit?: string;
+  /** The request that is being sent; how that ended is unknown. */
+  sending?: { id: string; attempt: number };
+  /** The named service of the task or of that request. */
+  service?: string;
+  /** The last attempt that certainly made no task. */
+  attemptWithoutTask?: number;
+  /** The sends that certainly made no task, also if the record could not be told. */
+  refused?: string[];
+  /** Lost submits that `resubmit` repeated. */
+  lost?: LostSubmit[];
   /** Whether the service may have received the idempotency key. */
   keySent?: boolean;
-  /** How many submits are lost that `resubmit` repeated. */
-  lostSubmits?: number;
-  /** An answer of the service after which it may have a task: no other one is tried. */
+  /** An answer of the service after which it may have a task. */
   unsure?: string;
-  /** How long the service was tried: attempts and the waits between them. Only for a job that has another service left. */
-  triedForMs?: number;
+  /** How long the service has been tried, up to the next attempt. */
+  triedMs?: number;
 }
 
-/** What the earlier attempts of this activity left. */
-export interface EarlierAttempts {
-  taskId?: string;
-  /** Why one of their submits is lost. */
-  lostSubmit?: string;
-  keySent: boolean;
-  sendWithoutTask?: string;
-  /** How many of their submits are lost. */
-  lostSubmits: number;
-  unsure?: string;
-  triedForMs: number;
+/** A note is small: of more sends than these, the record knows. */
+const MOST_NOTED = 20;
+
+/** The notes of one attempt, beginning with what the attempts before it have left. */
+export class SubmitNotes {
+  /** What the heartbeats carry. Until this attempt knows more, they repeat the note of the one before, which they replace. */
+  current: unknown = activityInfo().heartbeatDetails;
+
+  private constructor(
+    readonly before: SubmitNote,
+    /** Lost submits of earlier attempts, according to their notes. */
+    readonly lost: LostSubmit[],
+  ) {}
+
+  static async read(): Promise<SubmitNotes> {
+    const { attempt, heartbeatDetails } = activityInfo();
+    const note = readNote(heartbeatDetails);
+    const lost = (await lostBefore(attempt, note, readOwnLastFailure)) ?? lostBeforeReset();
+    return new SubmitNotes(note, unique([...(note.lost ?? []), ...(lost ? [lost] : [])]));
+  }
+
+  sending(id: string, service: string | undefined): void {
+    this.leave({
+      ...this.kept(),
+      sending: { id, attempt: activityInfo().attempt },
+      ...(service && { service }),
+    });
+  }
+
+  task(taskId: string, service: string | undefined): void {
+    this.leave({ taskId, ...(service && { service }) });
+  }
+
+  /** Neither this attempt nor, apart from those that are lost, one before it made a task. */
+  withoutTask(
+    send: string | undefined,
+    { keySent, unsure, triedMs }: Pick<SubmitNote, 'keySent' | 'unsure' | 'triedMs'>,
+  ): void {
+    const refused = [...(this.before.refused ?? []), ...(send === undefined ? [] : [send])];
+    this.leave({
+      ...this.kept(),
+      attemptWithoutTask: activityInfo().attempt,
+      ...(refused.length > 0 && { refused: refused.slice(-MOST_NOTED) }),
+      ...(keySent && { keySent }),
+      ...(unsure !== undefined && { unsure }),
+      ...(triedMs !== undefined && { triedMs }),
+    });
+  }
+
+  /** How long the service has been tried once the next attempt begins. */
+  triedMs(attemptMs: number, untilNextMs: number): number {
+    return (this.before.triedMs ?? 0) + attemptMs + untilNextMs;
+  }
+
+  private kept(): Pick<SubmitNote, 'lost' | 'refused' | 'keySent' | 'unsure'> {
+    const { refused, keySent, unsure } = this.before;
+    return {
+      ...(this.lost.length > 0 && { lost: this.lost.slice(-MOST_NOTED) }),
+      ...(refused && { refused }),
+      ...(keySent && { keySent }),
+      ...(unsure !== undefined && { unsure }),
+    };
+  }
+
+  private leave(note: SubmitNote): void {
+    this.current = note;
+    heartbeat(note);
+  }
 }
 
-export async function readEarlierAttempts(): Promise<EarlierAttempts> {
-  const { attempt, heartbeatDetails } = activityInfo();
-  const lostSubmit =
-    (await lostSubmitBefore(attempt, heartbeatDetails, readOwnLastFailure)) ?? lostSubmitBeforeReset();
-  const note: Record<keyof SubmitNote, unknown> = Object(heartbeatDetails);
-  const { keySent, sendWithoutTask, taskId, triedForMs, unsure } = note;
-  const before = typeof note.lostSubmits === 'number' ? note.lostSubmits : 0;
-  // A note that repeats a lost submit has counted it.
-  const isCounted = lostSubmit === undefined || (lostSubmit === note.lostSubmit && before > 0);
+/** Lost submits with different ids; of the same id, the first. */
+export function unique(lost: LostSubmit[]): LostSubmit[] {
+  return lost.filter(({ id }, index) => lost.findIndex((one) => one.id === id) === index);
+}
+
+function readNote(details: unknown): SubmitNote {
+  const note: Record<keyof SubmitNote, unknown> = Object(details);
+  const { id, attempt }: { id?: unknown; attempt?: unknown } = Object(note.sending);
+  const text = (name: keyof SubmitNote) => (typeof note[name] === 'string' ? { [name]: note[name] } : {});
   return {
-    lostSubmits: isCounted ? before : before + 1,
-    triedForMs: typeof triedForMs === 'number' ? triedForMs : 0,
-    ...(typeof taskId === 'string' && { taskId }),
-    ...(typeof unsure === 'string' && { unsure }),
-    lostSubmit,
-    keySent: lostSubmit !== undefined || keySent === true,
-    ...(typeof sendWithoutTask === 'string' && { sendWithoutTask }),
+    ...text('taskId'),
+    ...text('service'),
+    ...text('unsure'),
+    ...(note.sending !== undefined && { sending: { id: String(id), attempt: Number(attempt) } }),
+    ...(typeof note.attemptWithoutTask === 'number' && { attemptWithoutTask: note.attemptWithoutTask }),
+    ...(typeof note.triedMs === 'number' && { triedMs: note.triedMs }),
+    ...(Array.isArray(note.refused) && { refused: note.refused.map(String) }),
+    ...(Array.isArray(note.lost) && { lost: note.lost.map(readLost) }),
+    ...(note.keySent === true && { keySent: true }),
   };
 }
 
+function readLost(value: unknown): LostSubmit {
+  const { id, why, service }: Partial<Record<keyof LostSubmit, unknown>> = Object(value);
+  return { id: String(id), why: String(why), ...(typeof service === 'string' && { service }) };
+}
+
 /**
- * Why the submit of an earlier attempt is lost, if one is. An attempt that was refused or sent nothing notes this before it
+ * The lost submit of an earlier attempt, if there is one. An attempt that was refused or sent nothing notes this before it
  * throws. Without such a note (its worker was killed, it timed out) its submit is lost, even without the note that it was
  * sending, because that heartbeat may have died with the worker. If it was killed right before its POST, nobody can tell.
  * Attempts on workers that could not decrypt their input ran nothing, and the failure of the last one says so.
  */
-async function lostSubmitBefore(
+async function lostBefore(
   attempt: number,
-  note: unknown,
+  { attemptWithoutTask, sending, service }: SubmitNote,
   readLastFailure: () => Promise<string | undefined>,
-): Promise<string | undefined> {
-  const { attemptWithoutTask, sending, lostSubmit }: Record<keyof SubmitNote, unknown> = Object(note);
-  if (sending !== undefined) return endedWithoutAnswer(typeof sending === 'number' ? sending : attempt - 1);
-  if (attempt > 1 && attemptWithoutTask !== attempt - 1) {
-    const lastRun = lastAttemptThatRan(await readLastFailure()) ?? attempt - 1;
-    if (lastRun > 0 && attemptWithoutTask !== lastRun) return endedWithoutAnswer(lastRun);
-  }
-  return typeof lostSubmit === 'string' ? lostSubmit : undefined;
+): Promise<LostSubmit | undefined> {
+  const at = service === undefined ? {} : { service };
+  if (sending) return { id: sending.id, why: endedWithoutAnswer(sending.attempt), ...at };
+  if (attempt === 1 || attemptWithoutTask === attempt - 1) return undefined;
+  const lastRun = lastAttemptThatRan(await readLastFailure()) ?? attempt - 1;
+  if (lastRun === 0 || attemptWithoutTask === lastRun) return undefined;
+  return { id: idOfAttempt(lastRun), why: endedWithoutAnswer(lastRun) };
 }
+
+/** For the send of an attempt whose note and record are both missing. */
+function idOfAttempt(attempt: number): string {
+  const { workflowExecution, activityId } = activityInfo();
+  return `${workflowExecution?.runId ?? ''}/${activityId}/${attempt}`;
+}
+
+/** True for an id that was made up because nobody knows that of the send. */
+export const isUnknownSend = (id: string) => id.includes('/');
 
 /** An attempt that asks longer could miss its first heartbeat. */
 const DESCRIBED_WITHIN_MS = 5_000;
@@ -117,51 +195,41 @@ function endedWithoutAnswer(attempt: number): string {
  * After an operator resets the activity, the next attempt has number 1 again, and the notes are gone or old. Temporal still
  * says when the activity was scheduled: only a real first attempt was scheduled at the same time.
  */
-function lostSubmitBeforeReset(): string | undefined {
+function lostBeforeReset(): LostSubmit | undefined {
   const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
   // A server that skips time cannot reset activities, and its two timestamps of a first attempt differ.
   if (skippingConnection() !== undefined) return undefined;
   // Not `>`: different servers may have written the two.
-  return attempt === 1 && currentAttemptScheduledTimestampMs !== scheduledTimestampMs
-    ? 'the submit was reset or paused in Temporal, so it is unknown what was sent before'
-    : undefined;
+  if (attempt > 1 || currentAttemptScheduledTimestampMs === scheduledTimestampMs) return undefined;
+  return {
+    id: idOfAttempt(0),
+    why: 'the submit was reset or paused in Temporal, so it is unknown what was sent before',
+  };
 }
 
-/** Input of the activity inspectPendingSubmit. */
-export interface InspectPendingSubmitInput {
-  /** The activity id of an item's submit; a job with its own workflow has only one submit. */
-  activityId?: string;
-}
-
-/** How far a pending submit has come: its task, or why it is lost, or neither. */
+/** How far a pending submit has come: its task, or that it is lost, or neither. */
 export interface InspectedSubmit {
   taskId?: string;
-  lostSubmit?: string;
-  /** The named service that the worker chose for it. */
-  service?: ServiceChoice;
+  lost?: LostSubmit;
+  /** The named service of the task. */
+  service?: string;
 }
 
 /**
- * Reads the task of a pending submit, or finds out whether it is lost. It must run before the submit is cancelled, because Temporal then drops its
- * heartbeat details. An attempt that is still sending counts as well.
+ * Reads the task of a pending submit, or finds out whether it is lost. It must run before the submit is cancelled, because
+ * Temporal then drops its heartbeat details. An attempt that is still sending counts as well.
  */
-export async function inspectPendingSubmit({
-  activityId,
-}: InspectPendingSubmitInput): Promise<InspectedSubmit> {
+export async function inspectPendingSubmit(): Promise<InspectedSubmit> {
   const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return {};
   const { workflowId, runId } = workflowExecution;
   const { raw } = await Context.current().client.workflow.getHandle(workflowId, runId).describe();
-  const submit = raw.pendingActivities?.find((pending) =>
-    activityId === undefined
-      ? pending.activityType?.name === 'submitVideo'
-      : pending.activityId === activityId,
-  );
+  const submit = raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'submitVideo');
   if (submit === undefined) return {};
-  const note: unknown = await decodeByWorker(submit.heartbeatDetails);
-  const { taskId, service }: Record<keyof SubmitNote, unknown> = Object(note);
-  if (typeof taskId === 'string') return { taskId };
-  const lostSubmit = await lostSubmitBefore(Number(submit.attempt), note, async () => failureTypeOf(submit));
-  const chosen = readChoice(service);
-  return { lostSubmit, ...(chosen && { service: chosen }) };
+  const note = readNote(await decodeByWorker(submit.heartbeatDetails));
+  const { taskId, service } = note;
+  if (taskId !== undefined) return { taskId, ...(service !== undefined && { service }) };
+  const lost = await lostBefore(Number(submit.attempt), note, async () => failureTypeOf(submit));
+  const known = lost ?? note.lost?.at(-1);
+  return known ? { lost: known } : {};
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { describeExpired, hasExpired } from '../contract/expiry';
 import type { StoredVideo } from '../contract/job';
 import type { VideoStorage } from '../storage';
 import { CallError } from './call-error';
@@ -36,9 +35,6 @@ export async function deliver(
   found: readonly VideoOfJob[],
   { delivery, maxVideoBytes, storage }: DeliveryOptions,
 ): Promise<ModelVideo[]> {
-  for (const { workflowId, video } of found) {
-    if (hasExpired(video)) throw unread(`${describeExpired(workflowId, video)} ${ANOTHER_ONE}`);
-  }
   if (delivery === 'bytes') refuseTooLarge(found, maxVideoBytes);
   const videos: ModelVideo[] = [];
   // One after the other, because each is a whole video in memory.

@@ -1,4 +1,5 @@
-import { BATCH_STORAGE_RULE, isBatchStorage, isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import { BATCH_STORAGE_RULE, isBatchStorage } from '../contract/batch';
+import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
 import type { CheckedImage } from '../storage';

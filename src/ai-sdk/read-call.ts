@@ -1,5 +1,5 @@
 import { failureOfStatus } from '../contract/answer-table';
-import { mayHaveMadeTask } from '../contract/failure-table';
+import { mayHaveMadeTask } from '../contract/lost-submit';
 import { redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { refusalFault } from '../service/call-service';

@@ -27,7 +27,8 @@ export function batchScreen(progress: BatchProgress, nowMs: number, columns: num
     `${bar(percent)} ${String(Math.floor(percent)).padStart(3)} %  ${batchLine(progress)}`,
     ...visible.map((item) => {
       const number = `${String(item.item).padStart(width)}  `;
-      return number + progressLine(item, nowMs, columns - number.length);
+      if (item.progress) return number + progressLine(item.progress, nowMs, columns - number.length);
+      return number + (item.isHeld ? 'needs a decision' : 'under way');
     }),
     ...(hidden > 0 ? [`${' '.repeat(width)}  and ${hidden} more`] : []),
   ];

@@ -30,15 +30,6 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
   ];
 }
 
-/** The result of one item; undefined if it has none, or if this process cannot read the storage. */
-export async function readItemResult(
-  result: BatchResult,
-  item: number,
-  env: Environment,
-): Promise<ItemResult | undefined> {
-  return (await readResults(result, env)).find((line) => line.item === item);
-}
-
 /** Empty if this process cannot read the storage. */
 async function readResults({ results }: BatchResult, env: Environment): Promise<ItemResult[]> {
   try {

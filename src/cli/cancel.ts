@@ -4,7 +4,7 @@ import { ConfigError } from '../config/service-config';
 import { adoptCommand, type JobOverview, printableJson, shown } from '../contract';
 import { commandOn } from '../contract/job-commands';
 import { EXIT } from './exit-codes';
-import { findWhole } from './find-job';
+import { findJob } from './find-job';
 import { onJob } from './job-action';
 import type { JobsSession } from './open-jobs';
 import type { CancelOptions } from './options';
@@ -17,7 +17,7 @@ const CHECK_EVERY_MS = 250;
 /** `videogen cancel`: ends a job or a batch. */
 export function cancel(workflowId: string, options: CancelOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
-    const before = await findWhole(session, workflowId);
+    const before = await findJob(session, workflowId);
     if (before.endedAt !== undefined && before.state !== 'cancelled') {
       throw new ConfigError(`${shown(workflowId)} has ended already: it ${ENDINGS[before.state]}.`);
     }
@@ -47,7 +47,7 @@ async function untilEnded(session: JobsSession, before: JobOverview): Promise<Jo
     latest.endedAt === undefined && Date.now() < giveUpAt;
   ) {
     await sleep(CHECK_EVERY_MS, undefined, { signal: session.signal });
-    latest = await findWhole(session, before.workflowId);
+    latest = await findJob(session, before.workflowId);
   }
   return latest;
 }

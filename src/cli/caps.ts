@@ -1,7 +1,7 @@
 import { inTime } from '../client/job-overview';
 import { queuesWithLedger, readLedger } from '../client/read-ledger';
 import { printableJson, shown } from '../contract';
-import { CAP_UNITS, describeAmount, leftOf, takenOf } from '../contract/caps';
+import { describeAmount, describeUse } from '../contract/caps';
 import type { LedgerCount, LedgerReport } from '../contract/ledger';
 import { whyNotDecrypted } from '../contract/not-decrypted';
 import { EXIT, reportError } from './exit-codes';
@@ -68,31 +68,21 @@ async function printCaps(
 
 const WIDE = 200;
 
-interface CapRow {
+interface CapRow extends ReturnType<typeof describeUse> {
   whose: string;
   limit: string;
-  used: string;
-  reserved: string;
-  left: string;
-  isReached: boolean;
   resetsAt: string;
 }
 
 /** One row for each limit that is set. */
-function rowsOf({ scope, name, cap, used, reserved, resetsAt = '' }: LedgerCount): CapRow[] {
-  return CAP_UNITS.filter((unit) => cap[unit] != null).map((unit) => {
-    const { limit, left, currency } = leftOf(cap, unit, used, reserved);
-    const amount = (value: number) => describeAmount(unit, value, currency);
-    return {
-      whose: name === undefined ? scope : `${scope} ${shown(name)}`,
-      limit: amount(limit),
-      used: amount(takenOf(used, unit, currency)),
-      reserved: amount(takenOf(reserved, unit, currency)),
-      left: amount(left),
-      isReached: left === 0,
-      resetsAt,
-    };
-  });
+function rowsOf({ scope, name, limits, used, reserved, resetsAt = '' }: LedgerCount): CapRow[] {
+  const whose = name === undefined ? scope : `${scope} ${shown(name)}`;
+  return limits.map((limit) => ({
+    whose,
+    limit: describeAmount(limit),
+    ...describeUse(limit, used, reserved),
+    resetsAt,
+  }));
 }
 
 const COLUMNS: Column<CapRow>[] = [

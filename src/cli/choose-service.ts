@@ -3,7 +3,8 @@ import { type Environment, namesAService, readProfile } from '../config/service-
 import { readKnownServices, type ServiceOfFile } from '../config/services-config';
 import { readTemporalAddress } from '../config/temporal-config';
 import { shown, VideoFailure } from '../contract';
-import { type GivenChoice, pinChoice, pinServices } from '../contract/known-services';
+import { type GivenChoice, pinChoice } from '../contract/known-services';
+import { servicesOf } from '../contract/service-choice';
 
 /** The service of a command, as far as it is known here. */
 export interface ChosenService {
@@ -24,11 +25,10 @@ export function chooseService(service: string | undefined, env: Environment): Ch
     );
   }
   const several = service?.split(',').map((name) => name.trim()) ?? [];
-  const pinned = several.length > 1 ? pinServices(several, services) : pinChoice({ service }, services);
+  const pinned = pinChoice(several.length > 1 ? { services: several } : { service }, services);
   if (!pinned.ok) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
   const { choice, known } = pinned;
-  const isChosen = choice.service !== undefined || choice.services !== undefined;
-  if (services !== undefined && !isChosen && isHere && !namesAService(env)) {
+  if (services !== undefined && servicesOf(choice).length === 0 && isHere && !namesAService(env)) {
     throw new VideoFailure('InvalidRequest', {
       message: `there is no default service: give --service, one of ${Object.keys(services.services).join(', ')}, or set default in VIDEOGEN_SERVICES_FILE`,
     });

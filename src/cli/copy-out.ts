@@ -1,14 +1,12 @@
-import { createHash, type Hash, randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
 import { readS3Uri } from '../storage';
-import { FileSink } from '../storage/file-sink';
 import { makeFolder, syncFolder } from '../storage/folders';
 import { messageOf } from './doctor/described-error';
 
@@ -83,7 +81,10 @@ async function copyTo(path: string, video: Readable): Promise<string> {
     await makeFolder(dirname(path));
     const file = await open(path, 'wx');
     try {
-      await pipeline(video, hashed(hash), new FileSink(file));
+      for await (const chunk of video) {
+        hash.update(chunk);
+        await file.writeFile(chunk);
+      }
       // A power cut can keep the new name and lose the bytes.
       await file.sync();
     } finally {
@@ -94,14 +95,6 @@ async function copyTo(path: string, video: Readable): Promise<string> {
     video.destroy();
   }
 }
-
-const hashed = (hash: Hash) =>
-  async function* (chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      hash.update(chunk);
-      yield chunk;
-    }
-  };
 
 /** Opens a stored file for reading. */
 export async function openStored(uri: string, env?: Environment): Promise<Readable> {

@@ -1,7 +1,7 @@
 import { ConfigError } from '../config/service-config';
-import { DecisionRefused, printableJson, type SubmitDecision, shown } from '../contract';
+import { DecisionRefused, itemName, printableJson, type SubmitDecision, shown } from '../contract';
 import { describeOtherType } from '../contract/job-identity';
-import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';
 import { reportJoined } from './joined-job';
@@ -10,7 +10,7 @@ import type { DecideOptions } from './options';
 import { noSuchJob } from './similar-names';
 import { printLine, type Terminal } from './terminal';
 
-const OWN_TYPES: readonly string[] = [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE];
+const OWN_TYPES: readonly string[] = [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE];
 
 /** `videogen decide`: settles a submit whose answer was lost. */
 export async function decide(
@@ -20,7 +20,6 @@ export async function decide(
 ): Promise<number> {
   try {
     const decision = readDecision(options);
-    const item = readItem(options.item);
     const session = await openTemporal(terminal, { forNewJob: false });
     try {
       const job = session.videos.handle(workflowId);
@@ -31,13 +30,12 @@ export async function decide(
       const description = await session.describe(workflowId);
       checkIsOurs(description);
       await reportJoined(description, session, { terminal });
-      if (item === undefined) await job.decideSubmit(decision);
-      else await session.videos.batch(workflowId).decideSubmit({ ...decision, item });
+      await job.decideSubmit(decision);
     } finally {
       await session.close();
     }
-    printLine(terminal, `Decided: ${decision.decision}. ${whatNext(workflowId, decision, item)}`);
-    terminal.out(options.json ? printableJson({ workflowId, item, ...decision }) : shown(workflowId));
+    printLine(terminal, `Decided: ${decision.decision}. ${whatNext(workflowId, decision)}`);
+    terminal.out(options.json ? printableJson({ workflowId, ...decision }) : shown(workflowId));
     return EXIT.ok;
   } catch (error) {
     return reportError(error, options, terminal);
@@ -46,6 +44,10 @@ export async function decide(
 
 function checkIsOurs({ workflowId, type, raw }: Awaited<ReturnType<TemporalSession['describe']>>): void {
   if (OWN_TYPES.includes(type)) return;
+  if (type === BATCH_WORKFLOW_TYPE)
+    throw new DecisionRefused(
+      `${shown(workflowId)} is a batch: decide on one of its items, such as ${shown(itemName(workflowId, 17))}.`,
+    );
   const jobs = (raw.pendingChildren ?? []).flatMap((child) =>
     OWN_TYPES.includes(child.workflowTypeName ?? '') ? shown(child.workflowId ?? '') : [],
   );
@@ -56,14 +58,8 @@ function checkIsOurs({ workflowId, type, raw }: Awaited<ReturnType<TemporalSessi
   throw new DecisionRefused(`${describeOtherType(workflowId, type, WORKFLOW_TYPE)} ${where}`);
 }
 
-function whatNext(workflowId: string, { decision }: SubmitDecision, item: number | undefined): string {
-  if (item !== undefined) return decision === 'abandon' ? `Item ${item} ends.` : `Item ${item} continues.`;
+function whatNext(workflowId: string, { decision }: SubmitDecision): string {
   return decision === 'abandon' ? 'The job ends.' : `Follow the job with: ${jobCommand(workflowId)}`;
-}
-
-function readItem(given: string | undefined): number | undefined {
-  if (given === undefined || /^[1-9]\d*$/.test(given)) return given === undefined ? undefined : Number(given);
-  throw new ConfigError(`--item is ${JSON.stringify(given)}: give the number of an item, such as 17.`);
 }
 
 function readDecision({ resubmit, adopt, abandon }: DecideOptions): SubmitDecision {

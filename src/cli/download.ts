@@ -5,24 +5,21 @@ import { extname, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { inTime } from '../client/job-overview';
 import { ConfigError } from '../config/service-config';
-import { itemName, printableJson, type StoredVideo, shown, VideoFailure } from '../contract';
+import { itemName, printableJson, type StoredVideo, shown } from '../contract';
 import { commandOn } from '../contract/job-commands';
-import { readItemResult } from './batch-summary';
 import { CopyFailed, checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
-import { type FoundJob, findJob } from './find-job';
+import { findJob } from './find-job';
 import { onJob } from './job-action';
 import type { JobsSession } from './open-jobs';
 import type { DownloadOptions } from './options';
 import { printLine, type Terminal } from './terminal';
-import { refuseExpired } from './video-expired';
 
-/** `videogen download`: copies the stored video of an ended job, or of an item of an ended batch, to a file. */
+/** `videogen download`: copies the stored video of an ended job to a file. */
 export function download(workflowId: string, options: DownloadOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
     await checkOut(options.out);
-    const video = await storedVideo(session, workflowId, terminal);
-    refuseExpired(workflowId, video);
+    const video = await storedVideo(session, workflowId);
     const target = resolve(options.out ?? fileNameFor(workflowId, video.uri));
     const isThere = options.out === undefined && (await isCopied(target, video));
     const file = isThere ? target : await copyOut(video.uri, target, terminal.env, video.sha256);
@@ -33,42 +30,18 @@ export function download(workflowId: string, options: DownloadOptions, terminal:
   });
 }
 
-async function storedVideo(
-  session: JobsSession,
-  workflowId: string,
-  terminal: Terminal,
-): Promise<StoredVideo> {
-  const found = await findJob(session, workflowId);
-  const { overview, item } = found;
+async function storedVideo(session: JobsSession, workflowId: string): Promise<StoredVideo> {
+  const { kind, endedAt } = await findJob(session, workflowId);
   const name = shown(workflowId);
-  if (overview.kind === 'batch') return videoOfItem(session, found, terminal);
-  if (item === undefined && overview.endedAt === undefined) {
-    throw new ConfigError(`${name} has not ended yet. Follow it with: ${commandOn('watch', workflowId)}`);
-  }
-  return (await inTime(session.client, () => session.videos.handle(workflowId).result())).video;
-}
-
-async function videoOfItem(
-  { client, videos }: JobsSession,
-  { overview, item }: FoundJob,
-  { env }: Terminal,
-): Promise<StoredVideo> {
-  const { workflowId, endedAt } = overview;
-  if (item === undefined) {
+  if (kind === 'batch') {
     throw new ConfigError(
-      `${shown(workflowId)} is a batch: name one of its items, such as ${shown(itemName(workflowId, 1))}.`,
+      `${name} is a batch: name one of its items, such as ${shown(itemName(workflowId, 1))}.`,
     );
   }
   if (endedAt === undefined) {
-    throw new ConfigError(
-      `The batch ${shown(workflowId)} has not ended yet. Follow it with: ${commandOn('watch', workflowId)}`,
-    );
+    throw new ConfigError(`${name} has not ended yet. Follow it with: ${commandOn('watch', workflowId)}`);
   }
-  const result = await inTime(client, () => videos.batch(workflowId).result());
-  const line = await readItemResult(result, item, env);
-  if (line?.outcome === 'succeeded') return line.video;
-  if (line) throw new VideoFailure(line.failure, line.details);
-  throw new ConfigError(`The results of the batch, ${result.results.uri}, have no item ${item} here.`);
+  return (await inTime(session.client, () => session.videos.handle(workflowId).result())).video;
 }
 
 const LONGEST_FILE_NAME_CHARS = 100;

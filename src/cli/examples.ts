@@ -14,7 +14,7 @@ const EXAMPLES: Record<string, readonly Example[]> = {
   ],
   decide: [
     ['videogen decide fox-1 --adopt task_0a285c4d', 'the service has the task'],
-    ['videogen decide foxes --item 17 --resubmit', 'it does not have the task of item 17'],
+    ['videogen decide foxes-17 --resubmit', 'it does not have the task of item 17 of the batch foxes'],
   ],
   list: [
     ['videogen list --state running needs-decision', 'what is under way'],

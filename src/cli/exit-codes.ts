@@ -1,4 +1,4 @@
-import { ForgetRefused } from '../client/forget-refused';
+import { ForgetRefused, ForgetStopped } from '../client/forget-refused';
 import { RetryRefused } from '../client/retry-plan';
 import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
@@ -12,7 +12,6 @@ import {
   type VideoFailure,
 } from '../contract';
 import { describeEvent } from '../contract/video-failure';
-import { ForgetStopped } from '../retention/forget-stopped';
 import { StorageUnusable } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';
@@ -21,7 +20,6 @@ import { messageOf } from './doctor/described-error';
 import { LeftWaiting } from './left-waiting';
 import { NoSuchJob } from './no-such-job';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
-import { VideoExpired } from './video-expired';
 
 /** Exit codes besides those of the failure table. */
 export const EXIT = {
@@ -39,8 +37,8 @@ export const EXIT = {
 /** What the caller has to change. */
 const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused, ForgetRefused];
 
-/** The storage did not do what it was asked, or no longer has the video. */
-const STORAGE_ERRORS = [CopyFailed, StorageUnusable, ForgetStopped, VideoExpired];
+/** The storage did not do what it was asked. */
+const STORAGE_ERRORS = [CopyFailed, StorageUnusable, ForgetStopped];
 
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;

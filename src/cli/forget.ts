@@ -12,18 +12,17 @@ import { printLine, type Terminal } from './terminal';
 /** A batch may have thousands of files; `--json` has them all. */
 const MOST_LINES = 20;
 
-/** `videogen forget`: removes what can be removed of an ended job, batch or item, and says what stays. */
+/** `videogen forget`: removes what can be removed of an ended job or batch, and says what stays. */
 export function forget(
   workflowId: string,
   options: ForgetCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
-    const keepMarker = options.marker;
     const asks = !options.dryRun && !options.yes;
     if (asks && !terminal.canAsk()) throw new ForgetRefused(NOT_ASKED);
     if (asks || options.dryRun) {
-      const plan = await forgetOrExplain(session, workflowId, { dryRun: true, keepMarker });
+      const plan = await forgetOrExplain(session, workflowId, { dryRun: true });
       for (const line of reportLines(plan)) printLine(terminal, line);
       if (options.dryRun) {
         terminal.out(options.json ? printableJson(plan) : shown(workflowId));
@@ -35,7 +34,7 @@ export function forget(
         return session.isInterrupted() ? EXIT.interrupted : EXIT.ok;
       }
     }
-    const done = await forgetOrExplain(session, workflowId, { dryRun: false, keepMarker });
+    const done = await forgetOrExplain(session, workflowId, { dryRun: false });
     for (const line of reportLines(done)) printLine(terminal, line);
     terminal.out(options.json ? printableJson(done) : shown(workflowId));
     return EXIT.ok;
@@ -49,7 +48,7 @@ const NOT_ASKED =
 async function forgetOrExplain(
   { videos, client }: JobsSession,
   workflowId: string,
-  options: { dryRun: boolean; keepMarker: boolean },
+  options: { dryRun: boolean },
 ): Promise<ForgottenJob> {
   try {
     return await videos.forget(workflowId, options);
@@ -60,7 +59,7 @@ async function forgetOrExplain(
 }
 
 function reportLines({ workflowId, kind, dryRun, removed, kept, stays }: ForgottenJob): string[] {
-  const name = `${kind === 'item' ? 'item' : kind} ${shown(workflowId)}`;
+  const name = `${kind} ${shown(workflowId)}`;
   const verb = dryRun ? 'Would be removed' : 'Removed';
   const none = dryRun ? 'Nothing would be removed' : 'Nothing was left to remove';
   return [

@@ -18,7 +18,6 @@ import { showProgress } from './show-progress';
 import { didYouMean, namesLike } from './similar-names';
 import { storedLines } from './stored-lines';
 import { printLine, type Terminal } from './terminal';
-import { refuseExpired } from './video-expired';
 import { orEnded, whileShown, withTemporal } from './with-temporal';
 
 /** `videogen generate`: starts or follows one job, and waits for its video unless `--no-wait` is given. */
@@ -96,7 +95,6 @@ async function runJob(
     );
     return EXIT.interrupted;
   }
-  refuseExpired(workflowId, result.video);
   const file = await copyOut(result.video.uri, options.out, terminal.env);
   const copiedTo = options.out === undefined ? undefined : file;
   for (const line of storedLines(result, copiedTo)) printLine(terminal, line);

@@ -44,6 +44,7 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .addOption(new Option('--state <state...>', 'only those in this state').choices(OVERVIEW_STATES))
     .addOption(new Option('--failure <type...>', 'only those that failed so').choices(Object.keys(FAILURES)))
     .option('--since <time>', 'only those started since, such as 2h, 7d or 2026-11-16')
+    .option('--batch <id>', 'only the items of this batch')
     .option('--limit <number>', 'at most so many', '50')
     .option('--watch', 'show the list again and again, until Ctrl-C')
     .option('--json', AS_JSON_LINES)
@@ -94,7 +95,6 @@ export function addJobCommands(program: Command, actions: JobActions): void {
     .argument('<id>', `${JOB_OR_BATCH}, or of an item such as foxes-3`)
     .option('--dry-run', 'only say what would be removed')
     .option('--yes', 'do not ask')
-    .option('--no-marker', 'leave no marker either: the same name and request would be paid again')
     .option('--json', AS_JSON)
     .action(actions.forget);
   program

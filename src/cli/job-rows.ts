@@ -1,8 +1,7 @@
 import type { BatchProgress, JobOverview, JobProgress, OverviewState } from '../contract';
 import { shown } from '../contract';
-import { hasExpired } from '../contract/expiry';
-import { knownCost } from '../contract/job-cost';
-import { describeMoney } from '../contract/money';
+import { chargesOf } from '../contract/job-cost';
+import { describeSum, sumOf } from '../contract/money';
 import { batchLine } from './batch-lines';
 import { percentOf } from './progress-line';
 import type { Column } from './table';
@@ -53,7 +52,7 @@ export function jobColumns(nowMs: number): Column<JobRow>[] {
 export function phaseText(row: JobRow, nowMs: number): string {
   if (row.kind === 'batch') return batchText(row);
   if (row.state === 'failed') return row.failure ?? 'not known';
-  if (row.endedAt !== undefined) return hasExpired(row, nowMs) ? 'expired' : '';
+  if (row.endedAt !== undefined) return '';
   const { progress, retrying, isCancelling } = row;
   const phase = progress?.phase ?? row.phase ?? '';
   const percent = progress ? percentOf(progress) : row.percent;
@@ -69,10 +68,10 @@ export function phaseText(row: JobRow, nowMs: number): string {
     .join(', ');
 }
 
-/** One number: what was charged, or else the estimate. */
+/** What was charged, or else the estimate, and what lost submits may have cost. */
 function costText({ cost, progress }: JobRow): string {
-  const known = knownCost(progress?.cost ?? cost);
-  return known ? describeMoney(known) : '';
+  const sum = sumOf(chargesOf(progress?.cost ?? cost));
+  return sum.sums.length > 0 ? describeSum(sum) : '';
 }
 
 function batchText({ batch, counts, state, failure }: JobRow): string {

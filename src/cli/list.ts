@@ -78,21 +78,23 @@ async function watchList(
   return terminal.isOutClosed() ? EXIT.ok : EXIT.interrupted;
 }
 
-function sayNone({ state, failure, since }: ListCommandOptions, terminal: Terminal): number {
-  const isFiltered = state !== undefined || failure !== undefined || since !== undefined;
+function sayNone({ state, failure, since, batch }: ListCommandOptions, terminal: Terminal): number {
+  const isFiltered =
+    state !== undefined || failure !== undefined || since !== undefined || batch !== undefined;
   printLine(terminal, isFiltered ? 'No job fits these options.' : 'There are no jobs yet.');
   return EXIT.ok;
 }
 
 /** The options of the command as those of the client. */
 export function readFilters(
-  { state, failure, since, limit }: ListCommandOptions,
+  { state, failure, since, batch, limit }: ListCommandOptions,
   nowMs: number,
 ): ListOptions & { limit: number } {
   return {
     ...(state && { states: OVERVIEW_STATES.filter((one) => state.includes(one)) }),
     ...(failure && { failures: failure.filter(isFailureType) }),
     ...(since !== undefined && { since: readTime('--since', since, nowMs) }),
+    ...(batch !== undefined && { batch }),
     limit: readLimit(limit),
   };
 }

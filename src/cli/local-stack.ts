@@ -338,9 +338,7 @@ function describeServices(
 
 /** Fails for a key that cannot be read before anything is started. */
 function checkServices(env: Environment): void {
-  const file = readServices(env);
-  if (file === undefined) return;
-  for (const { keys } of file.services.values()) for (const key of keys) keyReader(file, key, env);
+  for (const service of readServices(env)?.services.values() ?? []) keyReader(service, env);
 }
 
 /** A job keeps its storage. If the environment differs only in that, another worker can run the job here. */

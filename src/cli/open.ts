@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { ConfigError } from '../config/service-config';
 import { readTemporalAddress } from '../config/temporal-config';
 import { printableJson } from '../contract';
-import { describeExpired, hasExpired } from '../contract/expiry';
 import { devCommand } from './commands';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
@@ -14,11 +13,10 @@ import { printLine, type Terminal } from './terminal';
 export function open(workflowId: string, options: OpenOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
     // An item is shown in its batch.
-    const { overview } = await findJob(session, workflowId);
+    const overview = await findJob(session, workflowId);
     const { uiUrl, client } = session;
     if (uiUrl === undefined) throw noUi(terminal);
     const url = workflowUrl(uiUrl, client.options.namespace, overview.workflowId);
-    if (hasExpired(overview)) printLine(terminal, describeExpired(overview.workflowId, overview));
     terminal.out(options.json ? printableJson({ workflowId, url }) : url);
     if (options.browser && !options.json && terminal.outScreen() !== undefined) {
       const isOpened = await openBrowser(url, terminal.env);

@@ -19,9 +19,6 @@ export interface GenerateOptions {
   storage?: string;
   keepBad?: boolean;
   cap?: string[];
-  keepFor?: string;
-  extras?: string;
-  continueFrom?: string;
   service?: string;
 }
 
@@ -37,13 +34,10 @@ export interface BatchOptions {
   storage?: string;
   keepBad?: boolean;
   cap?: string[];
-  keepFor?: string;
-  extras?: string;
   service?: string;
 }
 
 export interface DecideOptions {
-  item?: string;
   resubmit?: boolean;
   adopt?: string;
   abandon?: boolean;
@@ -113,6 +107,7 @@ export interface ListCommandOptions {
   state?: string[];
   failure?: string[];
   since?: string;
+  batch?: string;
   limit: string;
   watch?: boolean;
   json?: boolean;
@@ -155,7 +150,6 @@ export interface RetryCommandOptions {
 export interface ForgetCommandOptions {
   dryRun?: boolean;
   yes?: boolean;
-  marker: boolean;
   json?: boolean;
 }
 

@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inTime } from '../client/job-overview';
 import { ConfigError } from '../config/service-config';
 import { type BatchProgress, type JobOverview, type JobProgress, printableJson, shown } from '../contract';
-import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../contract/names';
 import { batchLine } from './batch-lines';
 import { EXIT } from './exit-codes';
-import { findWhole } from './find-job';
+import { findJob } from './find-job';
 import { onJob } from './job-action';
 import type { JobsSession } from './open-jobs';
 import type { PollOptions } from './options';
@@ -22,7 +21,7 @@ type Progress = JobProgress | BatchProgress;
 /** `videogen poll`: has a job or a batch poll now, and says what the service answered. */
 export function poll(workflowId: string, options: PollOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
-    const overview = await findWhole(session, workflowId);
+    const overview = await findJob(session, workflowId);
     if (overview.endedAt !== undefined) {
       throw new ConfigError(`${shown(workflowId)} has ended (${overview.state}): there is nothing to poll.`);
     }
@@ -40,17 +39,17 @@ export function poll(workflowId: string, options: PollOptions, terminal: Termina
 
 /** Undefined if no worker answers. */
 async function pollNow(
-  { client, signal }: JobsSession,
-  { workflowId }: JobOverview,
+  { client, videos, signal }: JobsSession,
+  { workflowId, kind }: JobOverview,
 ): Promise<Progress | undefined> {
-  const handle = client.workflow.getHandle(workflowId);
+  const job = kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId);
   const ask = () =>
-    inTime(client, () => handle.query<Progress>(PROGRESS_QUERY), QUERY_WITHIN_MS).catch((error: unknown) => {
+    inTime<Progress>(client, () => job.progress(), QUERY_WITHIN_MS).catch((error: unknown) => {
       if (signal.aborted) throw error;
       return undefined;
     });
   const before = await ask();
-  await inTime(client, () => handle.signal(POLL_NOW_SIGNAL));
+  await inTime(client, () => job.pollNow());
   if (before === undefined) return undefined;
   let latest: Progress | undefined = before;
   for (const giveUpAt = Date.now() + ANSWERED_WITHIN_MS; Date.now() < giveUpAt; ) {

@@ -11,14 +11,14 @@ import {
   type VideoRequest,
 } from '../contract';
 import { errorCode } from '../contract/error-code';
-import type { GivenChoice } from '../contract/known-services';
+import { servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';
 import { chooseService } from './choose-service';
 import type { BatchOptions } from './options';
 import { readCap } from './read-cap';
-import { checkId, defined, EMULATOR_POLLING, names, number } from './read-job-input';
+import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
 
 /** Larger requests go through the storage instead of the workflow's input. */
 const MAX_INLINE_BYTES = 200_000;
@@ -42,7 +42,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   const digest = digestOf(content);
   const isInline = Buffer.byteLength(content) <= MAX_INLINE_BYTES;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
-  const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad, keepFor } = options;
+  const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad } = options;
   const parsed = parseBatchInput(
     defined({
       ...(isInline ? { requests: lines.requests } : { requestsFrom }),
@@ -54,8 +54,6 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       storage,
       keepBad,
       cap: readCap(options.cap),
-      keepFor,
-      extras: names(options.extras),
       polling: usesEmulator(env) ? EMULATOR_POLLING : undefined,
       ...choice,
     }),
@@ -64,7 +62,8 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   if (!parsed.ok) throw refused(parsed.problem);
   if (!isInline) await putRequests(requestsFrom, lines.requests, env);
   return {
-    workflowId: options.id ?? `batch-${digestOf(digest, choiceText(choice) ?? serviceOf(env)).slice(0, 12)}`,
+    workflowId:
+      options.id ?? `batch-${digestOf(digest, servicesOf(choice).join(',') || serviceOf(env)).slice(0, 12)}`,
     requests: lines.requests,
     input: parsed.input,
   };
@@ -94,8 +93,6 @@ async function readContent(file: string): Promise<string> {
     );
   }
 }
-
-const choiceText = ({ service, services }: GivenChoice) => services?.join(',') ?? service;
 
 /** Part of the batch's name, because the same requests to another service are another batch. */
 function serviceOf(env: Environment): string {

@@ -22,7 +22,7 @@ export function readJobInput(
   { onEmulator, choice = {}, requestFields = [] }: JobSettings,
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
-  const { deadline, onLostSubmit, holdFor, storage, keepBad, keepFor, continueFrom } = options;
+  const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
   checkId(id);
   const request = defined({
     prompt,
@@ -50,9 +50,6 @@ export function readJobInput(
       storage,
       keepBad,
       cap: readCap(options.cap),
-      keepFor,
-      extras: names(options.extras),
-      continueFrom,
       polling: onEmulator ? EMULATOR_POLLING : undefined,
       ...choice,
     }),
@@ -60,11 +57,6 @@ export function readJobInput(
   );
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
-}
-
-/** `poster,last-frame` as a list. What is not a name of one is left to the rules of the field. */
-export function names(text: string | undefined): string[] | undefined {
-  return text?.split(',').map((name) => name.trim());
 }
 
 /** Checks the name of a job or a batch, if one is given. */

@@ -5,7 +5,7 @@ import { DURATION_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/job-commands';
 import { pinChoice } from '../contract/known-services';
 import { EXIT } from './exit-codes';
-import { findWhole } from './find-job';
+import { findJob } from './find-job';
 import { onJob } from './job-action';
 import type { RetryCommandOptions } from './options';
 import { printLine, type Terminal } from './terminal';
@@ -25,7 +25,7 @@ export function retry(workflowId: string, options: RetryCommandOptions, terminal
     }
     if (service !== undefined) checkService(service, terminal.env);
     // Before anything else: a mistyped name gets a proposal.
-    await findWhole(session, workflowId);
+    await findJob(session, workflowId);
     const retried = await session.videos.retry(workflowId, { resubmit, deadline, service });
     const { workflowId: name, kind, adopted, isJoined } = retried;
     const newName = name === workflowId ? '' : ` as ${shown(name)},`;

@@ -27,17 +27,15 @@ export function showBatch(
     if (line !== lastPlain) printLine(terminal, line);
     lastPlain = line;
   };
-  const showHold = ({ item, hold }: ItemProgress) => {
-    if (hold === undefined || shownHolds.has(`${item} ${hold.since}`)) return;
-    shownHolds.add(`${item} ${hold.since}`);
+  const showHold = ({ item, name, isHeld, progress }: ItemProgress) => {
+    const hold = progress?.hold;
+    if (!isHeld || shownHolds.has(`${item} ${hold?.since}`)) return;
+    shownHolds.add(`${item} ${hold?.since}`);
     clear();
-    printLine(terminal, `Item ${item}: ${hold.message}`);
-    printLine(
-      terminal,
-      `Look for the task at the service and decide before ${hold.until}; after that the item fails:`,
-    );
-    for (const { when, command } of decisionCommands(batch.workflowId, item))
-      printLine(terminal, `  ${command}   # ${when}`);
+    printLine(terminal, `Item ${item}: ${hold?.message ?? 'needs a decision.'}`);
+    const before = hold ? ` before ${hold.until}; after that the item fails` : '';
+    printLine(terminal, `Look for the task at the service and decide${before}:`);
+    for (const { when, command } of decisionCommands(name)) printLine(terminal, `  ${command}   # ${when}`);
   };
   const clear = () => {
     if (drawn > 0) terminal.control(`\u001b[${drawn}A\r\u001b[J`);
@@ -77,5 +75,7 @@ export function showBatch(
 }
 
 function isStarting({ succeeded, failed, running }: BatchProgress): boolean {
-  return succeeded + failed === 0 && running.every(({ phase }) => phase === 'submitting');
+  return (
+    succeeded + failed === 0 && running.every(({ progress }) => !progress || progress.phase === 'submitting')
+  );
 }

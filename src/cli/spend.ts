@@ -1,4 +1,4 @@
-import { countBatches, type Period, paidJobs } from '../client/paid-jobs';
+import { type Period, paidJobs } from '../client/paid-jobs';
 import { ConfigError } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { printableJson } from '../contract';
@@ -62,14 +62,8 @@ async function collect(
   for await (const job of paidJobs(client, period)) book.add({ ...job, caller: callerOf(job.name) });
   const problem = await collectRecords(session, period, book, terminal);
   if (problem === undefined) return true;
-  const batches = await countBatches(client, period);
-  printLine(terminal, `${problem} Jobs that Temporal has forgotten are missing${andBatches(batches)}.`);
+  printLine(terminal, `${problem} Jobs that Temporal has forgotten are missing.`);
   return false;
-}
-
-function andBatches(count: number): string {
-  if (count === 0) return '';
-  return count === 1 ? ', and the items of one batch' : `, and the items of ${count} batches`;
 }
 
 /** Returns why the storage cannot be read, if it cannot. */

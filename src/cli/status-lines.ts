@@ -1,32 +1,25 @@
 import {
   type BatchProgress,
   type BatchResult,
-  describeFailure,
   describeVideo,
-  type ItemResult,
   type JobOverview,
   type JobProgress,
   type JobResult,
   shown,
 } from '../contract';
-import { hasExpired } from '../contract/expiry';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
 import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';
 import { ageText } from './job-rows';
 import { plainLine } from './progress-line';
-import { extraLines } from './stored-lines';
 import { wrapText } from './wrap-text';
 
-/** What `status` prints. An item has the overview of its batch. */
+/** What `status` prints. */
 export interface StatusReport extends JobOverview {
-  item?: number;
   /** The request in one line. */
   summary?: string;
   progress?: JobProgress | BatchProgress;
   result?: JobResult | BatchResult;
-  /** The line of an item in the results of its batch. */
-  itemResult?: ItemResult;
   error?: ReturnType<typeof errorObject>['error'];
   /** Why something is not known. */
   note?: string;
@@ -39,17 +32,15 @@ const LABEL_COLUMNS = 10;
 /** The report for people, in lines that fit the screen. */
 export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
   const fields: [label: string, value: string | undefined | false][] = [
-    [report.item !== undefined ? 'item' : report.kind, headOf(report)],
+    [report.kind, shown(report.workflowId)],
     ['request', report.summary],
-    ['state', report.item === undefined && stateText(report)],
+    ['state', stateText(report)],
     ['phase', progressText(report)],
-    ['task', report.taskId && report.item === undefined && shown(report.taskId)],
+    ['task', report.taskId && shown(report.taskId)],
     ['service', serviceOf(report)],
     ...refusalsOf(report).map((text): [string, string] => ['refused', text]),
     ['video', videoOf(report)],
-    ['extras', extraLines(storedOf(report)?.extras).join('; ')],
     ['cost', costOf(report)],
-    ['expires', expiryOf(report, nowMs)],
     ['results', report.result && 'results' in report.result && report.result.results.uri],
     [
       'retry',
@@ -65,7 +56,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
         `${report.endedAt}, after ${ageText(Date.parse(report.endedAt) - Date.parse(report.startedAt))}`,
     ],
     ['queue', shown(report.taskQueue)],
-    ['parent', report.parentId && shown(report.parentId)],
+    [report.madeFor === 'batch' ? 'batch' : 'parent', report.parentId && shown(report.parentId)],
     ['retry of', report.retryOf && shown(report.retryOf)],
     ['note', report.note],
     ['advice', report.error?.advice],
@@ -82,10 +73,6 @@ function labelled(label: string, value: string, columns: number): string[] {
   );
 }
 
-function headOf({ workflowId, item }: StatusReport): string {
-  return item === undefined ? shown(workflowId) : `${item} of the batch ${shown(workflowId)}`;
-}
-
 function stateText({ state, failure, isCancelling }: StatusReport): string {
   const why = state === 'failed' ? failure : undefined;
   const more = why ?? (isCancelling ? 'cancellation requested' : undefined);
@@ -100,16 +87,16 @@ function progressText(report: StatusReport): string | undefined {
   return endedAt === undefined && kind === 'job' ? phase : undefined;
 }
 
-function serviceOf({ item, progress, result, service }: StatusReport): string | undefined {
+function serviceOf({ progress, result, service }: StatusReport): string | undefined {
   const known = progress && 'service' in progress ? progress.service : undefined;
   const made = result && 'video' in result ? result.service : undefined;
-  const name = item === undefined ? (known ?? made ?? service) : service;
+  const name = known ?? made ?? service;
   return name === undefined ? undefined : shown(name);
 }
 
 /** Those of a job's `services` that made no task, each with its reason. */
-function refusalsOf({ progress, result, itemResult }: StatusReport): string[] {
-  const ofJob = [itemResult, result, progress].find(
+function refusalsOf({ progress, result }: StatusReport): string[] {
+  const ofJob = [result, progress].find(
     (known): known is JobResult | JobProgress => known !== undefined && 'attempts' in known,
   );
   return (ofJob?.attempts ?? []).flatMap((attempt) =>
@@ -122,25 +109,14 @@ function videoOf(report: StatusReport): string | undefined {
   return stored && `${stored.video.uri} (${describeVideo(stored.video)})`;
 }
 
-function storedOf({ result, itemResult }: StatusReport): Pick<JobResult, 'video' | 'extras'> | undefined {
-  const stored = itemResult?.outcome === 'succeeded' ? itemResult : result;
-  return stored && 'video' in stored ? stored : undefined;
+function storedOf({ result }: StatusReport): Pick<JobResult, 'video'> | undefined {
+  return result && 'video' in result ? result : undefined;
 }
 
-function expiryOf(report: StatusReport, nowMs: number): string | undefined {
-  const { expiresAt } = storedOf(report)?.video ?? {};
-  if (expiresAt === undefined) return undefined;
-  return hasExpired({ expiresAt }, nowMs)
-    ? `${expiresAt}: it has expired`
-    : `${expiresAt}, in ${ageText(Date.parse(expiresAt) - nowMs)}`;
-}
-
-/** Of an item its own; of a batch the sum. */
-function costOf({ item, itemResult, progress, result, cost }: StatusReport): string | undefined {
-  if (itemResult?.cost) return describeCost(itemResult.cost);
+/** Of a batch the sum. */
+function costOf({ progress, result, cost }: StatusReport): string | undefined {
   if (progress && 'running' in progress) return undefined;
   if (progress?.cost) return describeCost(progress.cost);
-  if (item !== undefined) return undefined;
   if (result && 'results' in result) return result.cost && describeBatchCost(result.cost);
   const known = result?.cost ?? cost;
   return known && describeCost(known);
@@ -153,8 +129,7 @@ function holdEndOf({ progress }: StatusReport, nowMs: number): string | undefine
   return `${until}, in ${ageText(Math.max(0, Date.parse(until) - nowMs))}`;
 }
 
-function problemOf({ error, itemResult, progress }: StatusReport): string | undefined {
-  if (itemResult?.outcome === 'failed') return describeFailure(itemResult.failure, itemResult.details);
+function problemOf({ error, progress }: StatusReport): string | undefined {
   if (progress && 'hold' in progress && progress.hold) return progress.hold.message;
   return error?.message;
 }

@@ -8,12 +8,9 @@ import {
   type JobResult,
   printableJson,
 } from '../contract';
-import { hasExpired } from '../contract/expiry';
 import { commandOn } from '../contract/job-commands';
 import { decisionCommands } from '../contract/lost-submit';
-import { PROGRESS_QUERY } from '../contract/names';
 import { whyNotDecrypted } from '../contract/not-decrypted';
-import { readItemResult } from './batch-summary';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';
@@ -25,10 +22,10 @@ import type { Terminal } from './terminal';
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 3_000;
 
-/** `videogen status`: everything that is known about one job, batch or item. */
+/** `videogen status`: everything that is known about one job or batch. */
 export function status(workflowId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
-    const report = await readReport(session, workflowId, terminal);
+    const report = await readReport(session, workflowId);
     const screen = options.json ? undefined : terminal.outScreen();
     if (screen === undefined) terminal.out(printableJson(report));
     else for (const line of reportLines(report, screen.columns, Date.now())) terminal.out(line);
@@ -36,19 +33,14 @@ export function status(workflowId: string, options: StatusOptions, terminal: Ter
   });
 }
 
-async function readReport(
-  session: JobsSession,
-  workflowId: string,
-  terminal: Terminal,
-): Promise<StatusReport> {
-  const { overview, item } = await findJob(session, workflowId);
+async function readReport(session: JobsSession, workflowId: string): Promise<StatusReport> {
+  const overview = await findJob(session, workflowId);
   const [summary, known] = await Promise.all([
     summaryOf(session, overview),
     overview.endedAt === undefined ? askWorker(session, overview) : readEnd(session, overview),
   ]);
   const report = { ...overview, ...(summary && { summary }), ...known };
-  const ofItem = item === undefined ? {} : await readItem(report, item, terminal);
-  return { ...report, ...ofItem, commands: item === undefined ? commandsFor(report) : [] };
+  return { ...report, commands: commandsFor(report) };
 }
 
 /** The SDK decodes it; a codec that is not set here may have encoded it. */
@@ -59,10 +51,10 @@ async function summaryOf({ client }: JobsSession, { workflowId }: JobOverview): 
 
 type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
 
-async function askWorker(session: JobsSession, { workflowId }: JobOverview): Promise<Known> {
-  const { client, describeMissingWorker } = session;
-  const query = () =>
-    client.workflow.getHandle(workflowId).query<JobProgress | BatchProgress>(PROGRESS_QUERY);
+async function askWorker(session: JobsSession, { workflowId, kind }: JobOverview): Promise<Known> {
+  const { client, videos, describeMissingWorker } = session;
+  const query = (): Promise<JobProgress | BatchProgress> =>
+    (kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId)).progress();
   try {
     return { progress: await inTime(client, query, QUERY_WITHIN_MS) };
   } catch (error) {
@@ -85,40 +77,23 @@ async function readEnd({ client, videos }: JobsSession, overview: JobOverview): 
   }
 }
 
-async function readItem(report: Known, item: number, { env }: Terminal): Promise<Partial<StatusReport>> {
-  const running = runningOf(report)?.find((one) => one.item === item);
-  if (running) return { item, progress: running };
-  if (!report.result || !('results' in report.result)) {
-    return { item, note: report.note ?? 'The item is not running: it has not begun, or it has ended.' };
-  }
-  const itemResult = await readItemResult(report.result, item, env);
-  return itemResult ? { item, itemResult } : { item, note: 'Its result cannot be read here.' };
-}
-
-const runningOf = ({ progress }: Known) => (progress && 'running' in progress ? progress.running : undefined);
-
 function commandsFor(report: JobOverview & Known): string[] {
   const { workflowId, kind, state, failure, taskId, progress } = report;
   switch (state) {
     case 'running':
-      return [
-        commandOn('watch', workflowId),
-        commandOn('cancel', workflowId),
-        ...heldItems(workflowId, progress),
-      ];
+      return [commandOn('watch', workflowId), commandOn('cancel', workflowId), ...heldItems(progress)];
     case 'needs-decision':
       return decisionCommands(workflowId).map(({ command }) => command);
     case 'succeeded':
-      return kind === 'batch' || hasExpired(report) ? [] : [commandOn('download', workflowId)];
+      return kind === 'batch' ? [] : [commandOn('download', workflowId)];
     case 'failed':
     case 'cancelled':
       return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];
   }
 }
 
-function heldItems(workflowId: string, progress: StatusReport['progress']): string[] {
-  const held = (runningOf({ ...(progress && { progress }) }) ?? []).filter(({ hold }) => hold);
-  return held
-    .slice(0, 1)
-    .flatMap(({ item }) => decisionCommands(workflowId, item).map(({ command }) => command));
+/** Those of one, which shows how the others are named. */
+function heldItems(progress: StatusReport['progress']): string[] {
+  const held = (progress && 'running' in progress ? progress.running : []).filter(({ isHeld }) => isHeld);
+  return held.slice(0, 1).flatMap(({ name }) => decisionCommands(name).map(({ command }) => command));
 }

@@ -5,7 +5,7 @@ const QUERY_EVERY_MS = 500;
 /** A job or a batch whose progress is shown. */
 export interface Watched<Progress> {
   workflowId: string;
-  follow(options?: FollowOptions): AsyncIterable<Progress>;
+  follow(options?: FollowOptions & { items?: boolean }): AsyncIterable<Progress>;
 }
 
 /** Calls back with each change until `stop` is called. Errors of Temporal are retried. */
@@ -16,7 +16,7 @@ export function watchProgress<Progress>(
   const stopped = new AbortController();
   const { signal } = stopped;
   const watch = async () => {
-    for await (const progress of watched.follow({ everyMs: QUERY_EVERY_MS, signal })) {
+    for await (const progress of watched.follow({ everyMs: QUERY_EVERY_MS, signal, items: true })) {
       // A query that was sent before `stop` may be answered after it.
       if (!signal.aborted) changed(progress);
     }

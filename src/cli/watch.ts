@@ -1,14 +1,7 @@
 import { inTime } from '../client/job-overview';
-import {
-  type BatchProgress,
-  decisionCommands,
-  FAILURES,
-  type JobOverview,
-  type JobProgress,
-} from '../contract';
-import { PROGRESS_QUERY } from '../contract/names';
+import { decisionCommands, FAILURES, type JobOverview } from '../contract';
 import { EXIT, reportError } from './exit-codes';
-import { checkName, findWhole } from './find-job';
+import { checkName, findJob } from './find-job';
 import type { JobRow } from './job-rows';
 import { reportJoined } from './joined-job';
 import { NoSuchJob } from './no-such-job';
@@ -79,7 +72,7 @@ async function watchJobs(
 async function joinHere(session: JobsSession, name: string, terminal: Terminal): Promise<void> {
   const { worker, client } = session;
   if (worker === undefined) return;
-  const { taskQueue, endedAt } = await findWhole(session, name);
+  const { taskQueue, endedAt } = await findJob(session, name);
   if (endedAt !== undefined || taskQueue === worker.taskQueue) return;
   await reportJoined(await client.workflow.getHandle(name).describe(), worker, { terminal });
 }
@@ -123,7 +116,7 @@ class RowReader {
   private async read(name: string): Promise<JobRow> {
     const known = this.ended.get(name);
     if (known) return known;
-    const overview = await findWhole(this.session, name);
+    const overview = await findJob(this.session, name);
     if (overview.endedAt !== undefined) {
       this.ended.set(name, overview);
       return overview;
@@ -133,17 +126,13 @@ class RowReader {
 
   private async askWorker({ workflowId, kind }: JobOverview): Promise<Partial<JobRow>> {
     if (Date.now() < (this.queryAfterMs.get(workflowId) ?? 0)) return {};
-    const { client } = this.session;
-    const query = <Progress>() =>
-      inTime(
-        client,
-        () => client.workflow.getHandle(workflowId).query<Progress>(PROGRESS_QUERY),
-        QUERY_WITHIN_MS,
-      );
+    const { client, videos } = this.session;
+    const ask = async (): Promise<Partial<JobRow>> =>
+      kind === 'batch'
+        ? { batch: await videos.batch(workflowId).progress({ items: true }) }
+        : { progress: await videos.handle(workflowId).progress() };
     try {
-      return kind === 'batch'
-        ? { batch: await query<BatchProgress>() }
-        : { progress: await query<JobProgress>() };
+      return await inTime(client, ask, QUERY_WITHIN_MS);
     } catch {
       this.queryAfterMs.set(workflowId, Date.now() + QUERY_AGAIN_AFTER_MS);
       const note = await this.session.describeMissingWorker(workflowId).catch(() => undefined);
@@ -155,15 +144,15 @@ class RowReader {
 
 /** What to do about the lost submit of a job, or of the items of a batch. */
 function holdLines({ workflowId, progress, batch }: JobRow): string[] {
-  const held = [
-    ...(progress?.hold ? [{ hold: progress.hold, item: undefined }] : []),
-    ...(batch?.running ?? []).flatMap(({ hold, item }) => (hold ? [{ hold, item }] : [])),
-  ];
-  return held.map(({ hold, item }) => {
-    const commands = decisionCommands(workflowId, item).map(
-      ({ when, command }) => `  ${command}   # ${when}`,
-    );
-    const subject = item === undefined ? '' : `Item ${item}: `;
+  const items = (batch?.running ?? []).map(({ name, item, progress: own }) => ({
+    name,
+    subject: `Item ${item}: `,
+    hold: own?.hold,
+  }));
+  return [{ name: workflowId, subject: '', hold: progress?.hold }, ...items].flatMap((one) => {
+    const { name, subject, hold } = one;
+    if (hold === undefined) return [];
+    const commands = decisionCommands(name).map(({ when, command }) => `  ${command}   # ${when}`);
     return [
       `${subject}${hold.message}`,
       `Look for the task at the service and decide before ${hold.until}:`,

@@ -1,9 +1,8 @@
 import type { Client } from '@temporalio/client';
-import { cleanText, shown } from '../contract/clean-text';
+import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { WEBHOOK_WORKFLOW_TYPE } from '../contract/names';
 import { WEBHOOK_EVENTS, webhookId } from '../contract/webhook';
-import { ForgetRefused } from './forget-refused';
 import { inTime, isMissingNamespace, KINDS } from './job-overview';
 
 const NOT_FOUND = 5;
@@ -53,31 +52,35 @@ export async function deliveriesOf(client: Client, runs: readonly Execution[]): 
 const byFirstRun = (runs: readonly Execution[]) =>
   new Map(runs.map((run) => [run.firstRunId, run] as const)).values();
 
-/** Names of jobs with a workflow of their own among those that begin so. */
-export async function namesWith(client: Client, prefix: string): Promise<Set<string>> {
-  const runs = await listRuns(client, `WorkflowId STARTS_WITH ${quoted(prefix)}`);
+/** The jobs that a batch, or a job with several services, has started. */
+export function childrenOf(client: Client, parent: string): Promise<Execution[]> {
+  return listRuns(client, `ParentWorkflowId = ${quoted(parent)}`);
+}
+
+/** Names that begin so of jobs that somebody else has started. */
+export async function namesWith(client: Client, prefix: string, parent: string): Promise<Set<string>> {
+  const isOther = `(ParentWorkflowId IS NULL OR ParentWorkflowId != ${quoted(parent)})`;
+  const runs = await listRuns(client, `WorkflowId STARTS_WITH ${quoted(prefix)} AND ${isOther}`);
   return new Set(runs.map(({ workflowId }) => workflowId));
 }
 
-/** Temporal would end a run that is open: only ended ones are named here, by their run ids. */
+/** Why it stays, if the namespace does not allow it. Temporal would end a run that is open: only ended ones are named here. */
 export async function deleteExecution(
   client: Client,
   { workflowId, runId }: Pick<Execution, 'workflowId' | 'runId'>,
-): Promise<void> {
+): Promise<string | undefined> {
   const { namespace } = client.options;
   const workflowExecution = { workflowId, runId };
   try {
     await inTime(client, () =>
       client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution }),
     );
+    return undefined;
   } catch (error) {
-    if (errorCode(error) === NOT_FOUND && !isMissingNamespace(error)) return;
+    if (errorCode(error) === NOT_FOUND && !isMissingNamespace(error)) return undefined;
     const refused = REFUSALS.get(Number(errorCode(error)));
     if (refused === undefined) throw error;
-    throw new ForgetRefused(
-      `Everything in the storage is removed, but the execution ${shown(workflowId)} stays: ${refused} (${cleanText(String(error))}).`,
-      { cause: error },
-    );
+    return `${refused} (${cleanText(String(error))})`;
   }
 }
 
@@ -114,9 +117,9 @@ async function describeRun(
 }
 
 /** A server without lists, such as a test server, has none. */
-async function listRuns(client: Client, condition: string): Promise<{ workflowId: string; runId: string }[]> {
+async function listRuns(client: Client, condition: string): Promise<Execution[]> {
   const types = [...KINDS.keys()].map((type) => `WorkflowType = '${type}'`).join(' OR ');
-  const found: { workflowId: string; runId: string }[] = [];
+  const found: Execution[] = [];
   let nextPageToken: Uint8Array | undefined;
   do {
     const page = await inTime(client, () =>
@@ -130,9 +133,10 @@ async function listRuns(client: Client, condition: string): Promise<{ workflowId
       if (errorCode(error) === UNIMPLEMENTED) return undefined;
       throw error;
     });
-    for (const { execution } of page?.executions ?? []) {
+    for (const { execution, status, firstRunId } of page?.executions ?? []) {
       const { workflowId, runId } = execution ?? {};
-      if (workflowId && runId) found.push({ workflowId, runId });
+      if (!workflowId || !runId) continue;
+      found.push({ workflowId, runId, isOpen: status === RUNNING, firstRunId: firstRunId || runId });
     }
     nextPageToken = page?.nextPageToken;
   } while (nextPageToken?.length);
@@ -140,6 +144,6 @@ async function listRuns(client: Client, condition: string): Promise<{ workflowId
 }
 
 /** A name may contain anything. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -7,3 +7,8 @@ export class ForgetRefused extends Error {
 export class NothingToForget extends ForgetRefused {
   override readonly name = 'NothingToForget';
 }
+
+/** The storage failed before everything was removed. What finds the rest again is still there. */
+export class ForgetStopped extends Error {
+  override readonly name = 'ForgetStopped';
+}

@@ -11,12 +11,12 @@ import { readCost } from '../contract/job-cost';
 import {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
-  EXPIRES_MEMO,
+  FALLBACK_WORKFLOW_TYPE,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
+  MADE_FOR_MEMO,
   PERCENT_MEMO,
   RETRY_OF_MEMO,
-  SERVICE_KEY_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
@@ -34,6 +34,7 @@ const NOT_FOUND = 5;
 
 export const KINDS: ReadonlyMap<string, JobOverview['kind']> = new Map([
   [WORKFLOW_TYPE, 'job'],
+  [FALLBACK_WORKFLOW_TYPE, 'job'],
   [BATCH_WORKFLOW_TYPE, 'batch'],
 ]);
 
@@ -75,6 +76,7 @@ export async function findWorkflow(
   const kind = KINDS.get(type);
   if (kind === undefined) return { otherType: type, children: childrenOf(described) };
   const overview = await overviewOf(client, kind, described);
+  if (type === FALLBACK_WORKFLOW_TYPE) Object.assign(overview, await turnOf(client, described));
   if (readEnding) Object.assign(overview, await endingOf(client, overview));
   return { overview };
 }
@@ -99,6 +101,16 @@ function childrenOf({ pendingChildren }: Described): string[] {
   return (pendingChildren ?? []).flatMap(({ workflowTypeName, workflowId }) =>
     KINDS.has(workflowTypeName ?? '') && workflowId ? [workflowId] : [],
   );
+}
+
+/** What the job at the service does whose turn it is. */
+async function turnOf(client: Client, described: Described): Promise<Partial<JobOverview>> {
+  const [child] = childrenOf(described);
+  const found = child === undefined ? undefined : await findWorkflow(client, child, { readEnding: false });
+  if (found === undefined || !('overview' in found) || found.overview.endedAt !== undefined) return {};
+  const { state, phase, taskId, service, percent, cost, retrying } = found.overview;
+  const known = Object.entries({ state, phase, taskId, service, percent, cost, retrying });
+  return Object.fromEntries(known.filter(([, value]) => value !== undefined));
 }
 
 async function overviewOf(
@@ -127,7 +139,6 @@ async function overviewOf(
   const outcome = attribute('VideoOutcome');
   const percent = memo(PERCENT_MEMO);
   const service = textIn(memo(SERVICE_MEMO));
-  const serviceKey = textIn(memo(SERVICE_KEY_MEMO));
   const cost = readCost(memo(COST_MEMO));
   const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
   return {
@@ -138,7 +149,6 @@ async function overviewOf(
     ...(phase !== undefined && phase !== 'running' && { phase }),
     ...(taskId !== undefined && { taskId }),
     ...(service !== undefined && { service }),
-    ...(serviceKey !== undefined && { serviceKey }),
     ...(ended === undefined && typeof percent === 'number' && { percent }),
     ...(cost && { cost }),
     ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
@@ -155,9 +165,13 @@ async function overviewOf(
     ...(info?.closeTime && { endedAt: isoOf(info.closeTime) }),
     taskQueue: info?.taskQueue ?? '',
     ...(info?.parentExecution?.workflowId && { parentId: info.parentExecution.workflowId }),
-    ...(isDate(memo(EXPIRES_MEMO)) && { expiresAt: String(memo(EXPIRES_MEMO)) }),
+    ...madeForIn(memo(MADE_FOR_MEMO)),
     ...(typeof memo(RETRY_OF_MEMO) === 'string' && { retryOf: String(memo(RETRY_OF_MEMO)) }),
   };
+}
+
+function madeForIn(noted: unknown): Pick<JobOverview, 'madeFor'> {
+  return noted === 'batch' || noted === 'fallback' ? { madeFor: noted } : {};
 }
 
 /** The start of the first run: a reset run and one that continued as new have later ones. */
@@ -185,9 +199,8 @@ const OWN_MEMOS = [
   COST_MEMO,
   IDENTITY_MEMO,
   RETRY_OF_MEMO,
-  EXPIRES_MEMO,
+  MADE_FOR_MEMO,
   SERVICE_MEMO,
-  SERVICE_KEY_MEMO,
 ];
 /** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
 async function messageOf(client: Client, failure: Failure): Promise<string> {
@@ -214,8 +227,6 @@ export async function readMemos(
   }
   return (name) => read.get(name);
 }
-
-const isDate = (value: unknown) => typeof value === 'string' && !Number.isNaN(Date.parse(value));
 
 interface KnownOfJob {
   recorded: string | undefined;

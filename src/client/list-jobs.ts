@@ -1,8 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { FailureType } from '../contract/failure-table';
-import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import { BATCH_WORKFLOW_TYPE } from '../contract/names';
 import type { JobOverview, OverviewState } from '../contract/overview';
-import { findWorkflow, inTime } from './job-overview';
+import { quoted } from './executions';
+import { findWorkflow, inTime, KINDS } from './job-overview';
 import { newestFirst, type StartedRun } from './newest-first';
 
 /** Which jobs and batches a list has. */
@@ -13,6 +14,8 @@ export interface ListOptions {
   failures?: readonly FailureType[];
   /** Only those that started, or continued as new, since then. */
   since?: Date;
+  /** Only the items of this batch. */
+  batch?: string;
   /** At most so many. Default: 50. */
   limit?: number;
 }
@@ -34,14 +37,14 @@ const CONDITIONS: Record<OverviewState, string> = {
 /** The jobs and batches of a namespace, newest first. */
 export async function* listJobs(
   client: Client,
-  { states, failures, since, limit = DEFAULT_LIMIT }: ListOptions = {},
+  { states, failures, since, batch, limit = DEFAULT_LIMIT }: ListOptions = {},
 ): AsyncGenerator<JobOverview, void, undefined> {
   const wanted = failures === undefined ? states : (['failed', 'cancelled'] as const);
   const fits = ({ state, failure }: JobOverview) =>
     (states === undefined || states.includes(state)) &&
     (failures === undefined || (failure !== undefined && failures.includes(failure)));
   let left = limit;
-  for await (const runs of inGroups(startedRuns(client, wanted, since), AT_ONCE)) {
+  for await (const runs of inGroups(startedRuns(client, { states: wanted, since, batch }), AT_ONCE)) {
     for (const overview of await Promise.all(runs.map((run) => readRun(client, run)))) {
       if (overview === undefined || !fits(overview)) continue;
       if (left <= 0) return;
@@ -65,10 +68,9 @@ export async function recentNames(client: Client, most: number): Promise<string[
 /** A server that falls silent ends the list with an error. */
 async function* startedRuns(
   client: Client,
-  states?: readonly OverviewState[],
-  since?: Date,
+  wanted: Conditions = {},
 ): AsyncGenerator<StartedRun, void, undefined> {
-  const runs = newestFirst(client, conditionsOf(states, since), undefined);
+  const runs = newestFirst(client, conditionsOf(wanted), undefined);
   for (;;) {
     const next = await inTime(client, () => runs.next());
     if (next.done) return;
@@ -76,20 +78,31 @@ async function* startedRuns(
   }
 }
 
-function conditionsOf(states: readonly OverviewState[] | undefined, since: Date | undefined): string {
+interface Conditions {
+  states?: readonly OverviewState[] | undefined;
+  since?: Date | undefined;
+  batch?: string | undefined;
+}
+
+function conditionsOf({ states, since, batch }: Conditions): string {
   const ofState = new Set(states?.map((state) => CONDITIONS[state]));
   return [
-    `(WorkflowType = '${WORKFLOW_TYPE}' OR WorkflowType = '${BATCH_WORKFLOW_TYPE}')`,
+    `(${[...KINDS.keys()].map((type) => `WorkflowType = '${type}'`).join(' OR ')})`,
     "ExecutionStatus != 'ContinuedAsNew'",
     ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
     ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),
+    ...(batch === undefined ? [] : [`ParentWorkflowId = ${quoted(batch)}`]),
   ].join(' AND ');
 }
 
-/** A job that started again is listed once for each run, and counts where its last run is. */
+/**
+ * A job that started again is listed once for each run, and counts where its last run is. The job at one of several services is
+ * listed as the job that tries them.
+ */
 async function readRun(client: Client, { workflowId, runId }: StartedRun): Promise<JobOverview | undefined> {
   const found = await findWorkflow(client, workflowId);
   if (found === undefined || !('overview' in found)) return undefined;
+  if (found.overview.madeFor === 'fallback') return undefined;
   return found.overview.runId === runId ? found.overview : undefined;
 }
 

@@ -2,14 +2,7 @@ import type { Client } from '@temporalio/client';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { decodeFirst } from '../contract/decode-first';
 import { type JobCost, readCost } from '../contract/job-cost';
-import {
-  BATCH_WORKFLOW_TYPE,
-  COST_MEMO,
-  LOST_SUBMIT_MEMO,
-  SERVICE_MEMO,
-  TASK_ID_MEMO,
-  WORKFLOW_TYPE,
-} from '../contract/names';
+import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { isNotDecrypted } from '../contract/not-decrypted';
 import { inTime, readMemos } from './job-overview';
 
@@ -79,11 +72,6 @@ async function refuseUnreadable(
       if (isNotDecrypted(error)) throw error;
     });
   }
-}
-
-/** How many batches there were. What their items cost is in the storage. */
-export async function countBatches(client: Client, period: Period): Promise<number> {
-  return (await inTime(client, () => client.workflow.count(conditions(BATCH_WORKFLOW_TYPE, period)))).count;
 }
 
 function conditions(type: string, { since, until }: Period): string {

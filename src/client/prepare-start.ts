@@ -3,14 +3,21 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import { parseBatchInput } from '../contract/batch-input';
+import type { VideoInput } from '../contract/fallback';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseJobInput } from '../contract/job-input';
-import { type GivenChoice, type KnownServices, pinChoice, pinServices } from '../contract/known-services';
-import { BATCH_WORKFLOW_TYPE, IDENTITY_MEMO, SERVICE_MEMO, WORKFLOW_TYPE } from '../contract/names';
+import { type GivenChoice, type KnownServices, pinChoice } from '../contract/known-services';
+import {
+  BATCH_WORKFLOW_TYPE,
+  FALLBACK_WORKFLOW_TYPE,
+  IDENTITY_MEMO,
+  SERVICE_MEMO,
+  WORKFLOW_TYPE,
+} from '../contract/names';
 import { firstSearchAttributes } from '../contract/search-attributes';
-import { isServiceList } from '../contract/service-choice';
+import { isServiceList, servicesOf } from '../contract/service-choice';
 import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
@@ -37,15 +44,19 @@ export interface StartSettings {
 export function prepareJob(
   given: unknown,
   settings: StartSettings = {},
-): PreparedStart<JobInput> & { identity: JobIdentity } {
+): PreparedStart<VideoInput> & { identity: JobIdentity } {
   const pinned = pinService(given, settings);
   const parsed = parseJobInput(given, pinned.requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
-  const input = withQueues({ ...parsed.input, ...pinned.choice }, settings);
+  const { services: _, ...choice } = pinned.choice;
+  const input = withQueues<VideoInput>(
+    parsed.input.services ? parsed.input : { ...parsed.input, ...choice },
+    settings,
+  );
   const identity = identityOf(input);
   const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes, hidesTaskId } = settings;
   return {
-    type: WORKFLOW_TYPE,
+    type: input.services ? FALLBACK_WORKFLOW_TYPE : WORKFLOW_TYPE,
     identity,
     identityOf,
     options: {
@@ -91,20 +102,18 @@ interface PinnedService {
   memo: Record<string, string>;
 }
 
-/** The service and the name of its key, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
+/** The service, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
 function pinService(given: unknown, { services, requestFields }: StartSettings): PinnedService {
-  const { service, serviceKey, services: several }: Record<string, unknown> = Object(given);
-  const isText = (value: unknown): value is string | undefined =>
-    value === undefined || typeof value === 'string';
-  // Other values are refused with the other fields.
+  const { service, services: several }: Record<string, unknown> = Object(given);
   const asGiven = { choice: {}, requestFields, memo: {} };
-  if (services === undefined || !isText(service) || !isText(serviceKey)) return asGiven;
-  // A job that has both is refused with the other fields, and so is a list of other things.
-  if (several !== undefined && (service !== undefined || !isServiceList(several))) return asGiven;
-  const pinned = several ? pinServices(several, services) : pinChoice({ service, serviceKey }, services);
+  if (services === undefined) return asGiven;
+  // Other values, and a job that has both, are refused with the other fields.
+  if (service !== undefined && (typeof service !== 'string' || several !== undefined)) return asGiven;
+  if (several !== undefined && !isServiceList(several)) return asGiven;
+  const pinned = pinChoice({ service, services: several }, services);
   if (!pinned.ok) throw refused(pinned.problem);
   const { choice, known } = pinned;
-  const name = choice.services?.[0] ?? choice.service;
+  const [name] = servicesOf(choice);
   if (known === undefined || name === undefined) return asGiven;
   return { choice, requestFields: known.requestFields ?? requestFields, memo: { [SERVICE_MEMO]: name } };
 }
@@ -127,13 +136,13 @@ function commonOptions(workflowId: string, memo: Record<string, unknown>, tempor
   } satisfies TemporalOptions;
 }
 
-function withQueues<Input extends JobInput | BatchInput>(input: Input, { queues }: StartSettings): Input {
+function withQueues<Input extends VideoInput | BatchInput>(input: Input, { queues }: StartSettings): Input {
   return { ...input, queues: { ...queues, ...input.queues } };
 }
 
 /** The job's first search attributes and the caller's; a value of the caller's wins. */
 function withOwnAttributes(
-  input: JobInput,
+  input: VideoInput,
   temporal: TemporalOptions = {},
   hidesTaskId?: boolean,
 ): TypedSearchAttributes {

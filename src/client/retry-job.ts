@@ -4,22 +4,13 @@ import { ValueError } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
+import { childName, type VideoInput } from '../contract/fallback';
 import { keyMaterial } from '../contract/idempotency-key';
-import type { JobInput } from '../contract/job';
 import { commandOn } from '../contract/job-commands';
-import {
-  COST_MEMO,
-  EXPIRES_MEMO,
-  IDENTITY_MEMO,
-  LOST_SUBMIT_MEMO,
-  PERCENT_MEMO,
-  RETRY_OF_MEMO,
-  SERVICE_KEY_MEMO,
-  SERVICE_MEMO,
-  TASK_ID_MEMO,
-} from '../contract/names';
+import { OWN_MEMOS, PERCENT_MEMO, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import type { JobOverview } from '../contract/overview';
-import { isServiceName } from '../contract/service-choice';
+import { readServiceName } from '../contract/service-choice';
+import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
 import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import { prepareBatch, prepareJob } from './prepare-start';
@@ -96,7 +87,11 @@ async function retryOne(
   const isAfresh = 'submit' in plan && plan.submit === 'afresh';
   const retryOf = isAfresh ? overview.retryOf : workflowId;
   const input = await inputFor(client, overview, plan);
-  const chosen = choiceFor(overview, plan, { input, service, memo: description.memo ?? {} });
+  const chosen = choiceFor(overview, plan, {
+    input,
+    service,
+    at: serviceOf(overview, input, { failure, memo: description.memo ?? {} }),
+  });
   const prepared = prepareJob(
     { ...input, ...chosen, ...(deadline !== undefined && { deadline }) },
     {
@@ -126,36 +121,35 @@ async function retryOne(
   };
 }
 
-/** Where the retry goes: a task, and a submit that may have made one, stay with their service and their key. */
+/** Where the retry goes: a task, and a submit that may have made one, stay with their service. */
 function choiceFor(
   overview: JobOverview,
   plan: RetryPlan,
-  { input, memo, service }: { input: StoredInput; memo: object; service: string | undefined },
+  { input, at, service }: { input: StoredInput; at: string | undefined; service: string | undefined },
 ): StoredInput {
-  const at = placeOf(overview, input, memo);
   const alone = input.services === undefined ? {} : { services: undefined, fallbackAfter: undefined };
-  const isElsewhere = service !== undefined && service !== at.service;
+  const isElsewhere = service !== undefined && service !== at;
   if ('adopt' in plan && isElsewhere) throw notAt(overview, service);
-  if (isElsewhere) return { ...alone, service, serviceKey: undefined };
-  if ('adopt' in plan || plan.submit === 'again') return { ...alone, ...at };
+  if (isElsewhere) return { ...alone, service };
+  if ('adopt' in plan || plan.submit === 'again') return { ...alone, service: at };
   // A new request goes where that of the job went first.
   if (service === undefined && (input.services ?? input.service) !== undefined) return {};
-  if (at.service === undefined) return {};
-  const serviceKey = at.service === input.service ? input.serviceKey : undefined;
-  return { ...alone, service: at.service, serviceKey };
+  return at === undefined ? {} : { ...alone, service: at };
 }
 
 /**
- * Where the task or the last submit of a job is. Its memo says so: the worker chooses what the input leaves open, and a task of
- * an earlier job of the name may be elsewhere. Jobs that have noted nothing are where their input says.
+ * Where the task or the last submit of a job is. Its memo or its failure says so: the worker chooses what the input leaves open,
+ * and a task of an earlier job of the name may be elsewhere. Jobs that have noted nothing are where their input says.
  */
-function placeOf(overview: JobOverview, input: StoredInput, memo: object): StoredInput {
+function serviceOf(
+  overview: JobOverview,
+  input: StoredInput,
+  { failure, memo }: { failure: VideoFailure | undefined; memo: object },
+): string | undefined {
   const [first]: unknown[] = Array.isArray(input.services) ? input.services : [];
   // A task without a named service is at the one without a name.
-  const asked = TASK_ID_MEMO in memo ? undefined : (input.service ?? first);
-  const service = overview.service ?? (isServiceName(asked) ? asked : undefined);
-  const ofInput = service === input.service ? input.serviceKey : undefined;
-  return { service, serviceKey: overview.serviceKey ?? ofInput };
+  const asked = TASK_ID_MEMO in memo ? undefined : (failure?.details.service ?? input.service ?? first);
+  return overview.service ?? readServiceName(asked);
 }
 
 const notAt = ({ workflowId }: JobOverview, service: string) =>
@@ -163,7 +157,7 @@ const notAt = ({ workflowId }: JobOverview, service: string) =>
     `${shown(workflowId)} goes on with its task, which is not at ${shown(service)}: leave the service out.`,
   );
 
-const restartIfUnpaid: PreparedStart<JobInput>['restartPolicy'] = async (handle, ended) =>
+const restartIfUnpaid: PreparedStart<VideoInput>['restartPolicy'] = async (handle, ended) =>
   (await hasSentNothing(handle, ended)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 
 /** A batch continues under its own name: whatever it paid for is recorded in the storage. */
@@ -181,7 +175,7 @@ async function retryBatch(client: Client, overview: JobOverview): Promise<Retrie
   return { workflowId, kind: 'batch', isJoined };
 }
 
-async function startOn<Input extends JobInput | BatchInput>(
+async function startOn<Input extends VideoInput | BatchInput>(
   client: Client,
   { workflowId, taskQueue }: JobOverview,
   prepared: PreparedStart<Input>,
@@ -220,12 +214,18 @@ const unreadable = (workflowId: string) =>
 
 async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<StoredInput> {
   const { request: _, taskId: __, idempotencyKey, ...options } = await inputOf(client, overview);
+  const { services } = options;
   if ('adopt' in plan) return { ...options, taskId: plan.adopt };
   const request = await requestOf(client, overview);
   if (plan.submit === 'anew') return { ...options, request };
   // Its own key follows from its name.
   if (plan.submit === 'afresh') return { ...options, request, idempotencyKey };
-  const material = keyMaterial(client.options.namespace, overview.workflowId, request);
+  // Of several services, the job at that one has sent it.
+  const sender =
+    services === undefined || overview.service === undefined
+      ? overview.workflowId
+      : childName(overview.workflowId, overview.service);
+  const material = keyMaterial(client.options.namespace, sender, request);
   const ownKey = createHash('sha256').update(material).digest('hex');
   return { ...options, request, idempotencyKey: idempotencyKey ?? ownKey };
 }
@@ -254,16 +254,6 @@ async function inputOf(client: Client, overview: JobOverview): Promise<StoredInp
 
 const fieldsOfAll = ({ requests }: StoredInput) =>
   Array.isArray(requests) ? [...new Set(requests.flatMap((request) => Object.keys(Object(request))))] : [];
-
-const OWN_MEMOS: readonly string[] = [
-  IDENTITY_MEMO,
-  TASK_ID_MEMO,
-  LOST_SUBMIT_MEMO,
-  COST_MEMO,
-  RETRY_OF_MEMO,
-  EXPIRES_MEMO,
-  SERVICE_KEY_MEMO,
-];
 
 /** What other programs noted about the job is true for its retry too. */
 function memoToKeep(memo: Record<string, unknown> = {}, service?: unknown): Record<string, unknown> {

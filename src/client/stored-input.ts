@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import { withLastFrame } from '../contract/continue-from';
 import { decodeFirst } from '../contract/decode-first';
 import { inTime } from './job-overview';
 
@@ -24,5 +23,5 @@ export async function readInput(
   const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
   if (typeof first !== 'object' || first === null) return undefined;
   // Some languages send null for an unset field.
-  return withLastFrame(Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null)));
+  return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));
 }

@@ -1,7 +1,8 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from '../contract/batch';
-import type { ItemDecision } from '../contract/lost-submit';
+import { PROGRESS_QUERY } from '../contract/names';
 import { readFailure } from '../contract/video-failure';
+import { jobProgress } from './video-job';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
@@ -19,22 +20,44 @@ export interface VideoBatch {
   /** The task queue on which a worker must run for the batch to continue. */
   taskQueue(): Promise<string>;
   /** Where the batch is now. Needs a running worker. */
-  progress(): Promise<BatchProgress>;
+  progress(options?: ItemOptions): Promise<BatchProgress>;
   /** Yields the progress at each change until the batch ends. */
-  follow(options?: FollowOptions): AsyncIterable<BatchProgress>;
-  /** Has the batch poll its tasks now instead of at the next planned time. */
+  follow(options?: FollowOptions & ItemOptions): AsyncIterable<BatchProgress>;
+  /** Has the running items poll their tasks now instead of at the next planned time. */
   pollNow(): Promise<void>;
-  /** Settles the lost submit of an item, while the item's phase is `needs-decision`. */
-  decideSubmit(decision: ItemDecision): Promise<void>;
   /** Starts no more items and ends the running ones. The results list what was paid for, with its task id. */
   cancel(): Promise<void>;
   /** Waits for the counts and the location of the results. Rejects with a VideoFailure if a failed item stopped the batch. */
   result(): Promise<BatchResult>;
 }
 
+/** How much of the items of a batch is asked for. */
+export interface ItemOptions {
+  /** Also asks the first 20 running items for their own progress: a query each. */
+  items?: boolean;
+}
+
+const MOST_ITEMS_ASKED = 20;
+
+/** The progress of a batch with that of its first running items, as each of them says it. */
+async function withItems(
+  { client }: WorkflowHandle,
+  { running, ...progress }: BatchProgress,
+): Promise<BatchProgress> {
+  const asked = running.slice(0, MOST_ITEMS_ASKED).map(async (item) => {
+    const own = await jobProgress(client.getHandle(item.name)).catch(() => undefined);
+    return own ? { ...item, progress: own } : item;
+  });
+  return { ...progress, running: [...(await Promise.all(asked)), ...running.slice(MOST_ITEMS_ASKED)] };
+}
+
 export function batchOf(handle: WorkflowHandle): VideoBatch {
+  const progress = async ({ items }: ItemOptions = {}) => {
+    const own = await handle.query<BatchProgress>(PROGRESS_QUERY);
+    return items ? withItems(handle, own) : own;
+  };
   return {
-    ...followedWorkflow<BatchProgress, ItemDecision>(handle),
+    ...followedWorkflow(handle, progress),
     result: () =>
       resultOf<BatchResult>(handle).catch((error: unknown) => {
         throw endedByTemporal(error) ?? readFailure(error) ?? error;

@@ -9,7 +9,8 @@ import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
-import type { JobInput, JobResult } from '../contract/job';
+import type { VideoInput } from '../contract/fallback';
+import type { JobResult } from '../contract/job';
 import type { KnownServices } from '../contract/known-services';
 import type { JobOverview } from '../contract/overview';
 import { encrypts } from '../encryption/data-converter';
@@ -40,7 +41,7 @@ export interface VideoClientOptions {
   /** Request fields that the service takes beyond the interface. Default: those of the profile in `VIDEOGEN_PROFILE`. */
   requestFields?: readonly string[];
   /**
-   * The services of the workers. Jobs get their service and the name of its key from it, and unknown names are refused. Default:
+   * The services of the workers. Jobs get their default from it, and unknown names are refused. Default:
    * those of the file in `VIDEOGEN_SERVICES_FILE`; without it, the workers know.
    */
   services?: KnownServices;
@@ -72,11 +73,11 @@ export interface StartOptions {
 /** Starts and finds jobs and batches. */
 export interface VideoClient {
   /** Starts a job, or joins the one that already has the workflow id. Needs no running worker. */
-  start(input: JobInput, options?: StartOptions): Promise<VideoJob>;
+  start(input: VideoInput, options?: StartOptions): Promise<VideoJob>;
   /** Starts or joins a job and waits for its task id: when it resolves, the service has accepted the request. */
-  submit(input: JobInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
+  submit(input: VideoInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   /** Starts or joins a job and waits for its result. Rejects with a VideoFailure. */
-  execute(input: JobInput, options?: StartOptions): Promise<JobResult>;
+  execute(input: VideoInput, options?: StartOptions): Promise<JobResult>;
   /**
    * A job that was started before, here or elsewhere, running or ended, by its workflow id. Sends nothing by itself.
    *
@@ -122,7 +123,7 @@ export interface VideoClient {
    */
   retry(workflowId: string, options?: RetryOptions): Promise<RetriedJob>;
   /**
-   * Removes what can be removed of an ended job, batch or item: its files in the storage and its executions in Temporal. It
+   * Removes what can be removed of an ended job or batch: its files in the storage and its executions in Temporal. It
    * cannot be undone. Run it again if it was interrupted. Rejects with a ForgetRefused.
    *
    * @example

@@ -1,9 +1,11 @@
-import type { WorkflowHandle } from '@temporalio/client';
+import { type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import type { JobProgress, JobResult } from '../contract/job';
 import type { JobIdentity } from '../contract/job-identity';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { adoptCommand } from '../contract/lost-submit';
+import { PROGRESS_QUERY } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
+import { decideSubmit } from './decide-submit';
 import { taskInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
@@ -62,10 +64,26 @@ export function jobOf(handle: WorkflowHandle, { identity, endedAt }: KnownJob = 
       throw endedAt && failure instanceof VideoFailure ? endedBefore(failure, handle, endedAt) : failure;
     });
   return {
-    ...followedWorkflow<JobProgress, SubmitDecision>(handle),
+    ...followedWorkflow<JobProgress, object>(handle, () => jobProgress(handle)),
+    decideSubmit: (decision) => decideSubmit(handle, decision),
     taskId: () => orExplain(waitForTask(handle, identity)),
     result: () => orExplain(resultOf<JobResult>(handle)),
   };
+}
+
+/** The progress of a job; with several services, that of the job at the one whose turn it is. */
+export async function jobProgress(handle: WorkflowHandle): Promise<JobProgress> {
+  const own = await handle.query<JobProgress>(PROGRESS_QUERY);
+  if (own.child === undefined) return own;
+  const { startedAt, deadlineAt, attempts, child, service } = own;
+  const ofChild = await handle.client
+    .getHandle(child)
+    .query<JobProgress>(PROGRESS_QUERY)
+    .catch((error: unknown) => {
+      // Not started yet.
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+  return { ...own, ...ofChild, startedAt, deadlineAt, attempts, child, service };
 }
 
 /** Temporal reports a cancellation, a termination and its own timeout without the task id; the memo has it. */

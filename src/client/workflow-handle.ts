@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import type { SubmitDecision } from '../contract/lost-submit';
-import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../contract/names';
+import { POLL_NOW_SIGNAL } from '../contract/names';
 import { VideoFailure } from '../contract/video-failure';
-import { decideSubmit } from './decide-submit';
 
 /** Options for following a job or a batch. */
 export interface FollowOptions {
@@ -15,15 +13,17 @@ export interface FollowOptions {
 }
 
 /** What a job and a batch have in common. */
-export function followedWorkflow<Progress, Decision extends SubmitDecision>(handle: WorkflowHandle) {
+export function followedWorkflow<Progress, Asked>(
+  handle: WorkflowHandle,
+  progress: (asked?: Asked) => Promise<Progress>,
+) {
   return {
     workflowId: handle.workflowId,
     exists: () => exists(handle),
     taskQueue: async () => (await handle.describe()).taskQueue,
-    progress: () => handle.query<Progress>(PROGRESS_QUERY),
-    follow: (options?: FollowOptions) => follow<Progress>(handle, options),
+    progress,
+    follow: (options?: FollowOptions & Asked) => follow(handle, () => progress(options), options),
     pollNow: () => handle.signal(POLL_NOW_SIGNAL),
-    decideSubmit: (decision: Decision) => decideSubmit(handle, decision),
     cancel: async () => {
       await handle.cancel();
     },
@@ -43,13 +43,14 @@ async function exists(handle: WorkflowHandle): Promise<boolean> {
 /** Yields the progress now and at each change, until the workflow ends or the signal is aborted. */
 async function* follow<Progress>(
   handle: WorkflowHandle,
+  query: () => Promise<Progress>,
   { everyMs = 1_000, signal }: FollowOptions = {},
 ): AsyncGenerator<Progress, void, undefined> {
   let last: string | undefined;
   while (!signal?.aborted) {
     const { status } = await handle.describe();
     // No worker may be running to answer; then the next query may succeed.
-    const progress = await handle.query<Progress>(PROGRESS_QUERY).catch(() => undefined);
+    const progress = await query().catch(() => undefined);
     const text = JSON.stringify(progress);
     if (progress !== undefined && text !== last) yield progress;
     last = text ?? last;

@@ -1,6 +1,5 @@
 import { CAP_SETTINGS } from './caps-config';
 import { ENCRYPTION_SETTINGS, readEncryptionKeys } from './encryption-config';
-import { EXTRAS_SETTINGS, readFfmpeg } from './extras-config';
 import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
 import { LOG_SETTINGS } from './log-config';
 import { MONITOR_SETTINGS } from './monitor-config';
@@ -23,7 +22,6 @@ export const SETTINGS = {
   'Video service': { ...SERVICE_SETTINGS, ...SERVICES_SETTINGS },
   'Task queues': QUEUE_SETTINGS,
   Storage: STORAGE_SETTINGS,
-  Extras: EXTRAS_SETTINGS,
   Caps: CAP_SETTINGS,
   Gateway: GATEWAY_SETTINGS,
   Webhooks: WEBHOOK_SETTINGS,
@@ -48,7 +46,6 @@ const COMBINED: readonly ((env: Environment) => unknown)[] = [
   readWebhookConfig,
   readHookSecret,
   readEncryptionKeys,
-  readFfmpeg,
 ];
 
 /** What is wrong with the settings, a line each. Each is read by itself, so that one mistake does not hide another. */

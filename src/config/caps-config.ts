@@ -5,17 +5,15 @@ import {
   isMoney,
   isSeconds,
   isVideoCount,
-  limits,
+  limitsOf,
   MONEY_RULE,
   SECONDS_RULE,
   VIDEOS_RULE,
 } from '../contract/caps';
-import { errorCode } from '../contract/error-code';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 import type { Money } from '../contract/money';
-import { readTextFile } from './read-files';
 import { ConfigError, type Environment, readerOf, type SettingGroup, text } from './read-setting';
-import { readYaml } from './read-yaml';
+import { readYamlFile } from './read-yaml';
 
 /** `50 USD`, for files that people write. */
 export function parseMoney(given: unknown): unknown {
@@ -32,7 +30,7 @@ const cap: z.ZodType<Cap> = z
       .preprocess(parseMoney, z.custom<Money>(isMoney, `${MONEY_RULE}, or as text, such as 2.50 USD`))
       .optional(),
   })
-  .refine(limits, { error: 'must have videos, seconds or money' });
+  .refine((given) => limitsOf(given).length > 0, { error: 'must have videos, seconds or money' });
 
 /** A file with more is refused before it is parsed; this bounds what a program gives. */
 const MOST_KEYS = 1_000;
@@ -90,15 +88,8 @@ export function checkCaps(given: Caps): Caps {
 
 /** The caps, or what is wrong with the file. */
 function readCapsFile(file: string): Caps | string {
-  let content: string;
-  try {
-    content = readTextFile(file);
-  } catch (error) {
-    return `is ${JSON.stringify(file)}, which is not a file that can be read (${errorCode(error) ?? 'no code'})`;
-  }
-  // JSON is YAML too.
-  const given = readYaml(content);
-  if (!given.ok) return `names a file that is not YAML (${given.problem})`;
+  const given = readYamlFile(file);
+  if (!given.ok) return given.problem;
   const parsed = parseCaps(given.value);
   if (!parsed.ok) return `names caps with a mistake (${parsed.problem})`;
   // A file that lost its content must not let everything through.

@@ -31,7 +31,7 @@ export const MONITOR_SETTINGS = {
       .refine((given) => (durationMs(given) ?? Number.POSITIVE_INFINITY) <= LONGEST_GRACE_MS, quoted)
       .default('20s'),
     meaning:
-      'How long what a worker does may finish after SIGTERM. Then a download is left for another worker; a submit is awaited.',
+      'How long what a worker does may finish after SIGTERM. Then a download is left for the next attempt; a submit is awaited.',
     page: 'observability.md#shutdown',
     fix: 'give a duration of at most an hour, such as 20s or 5m, or unset it',
   },

@@ -1,14 +1,31 @@
+import { resolve } from 'node:path';
 import type { LineCounter } from 'yaml';
+import { errorCode } from '../contract/error-code';
+import { readTextFile } from './read-files';
 
 /** A profile has a few levels. */
 const DEEPEST_LEVEL = 50;
 /** `- - - x` and `? ? ? x` nest without brackets. */
 const COMPACT_LEVELS = new RegExp(`(?:[-?:][ \\t]+){${DEEPEST_LEVEL}}`);
 
-export type ReadYaml = { ok: true; value: unknown } | { ok: false; problem: string };
+type ReadYaml = { ok: true; value: unknown } | { ok: false; problem: string };
+
+/** The value of a YAML or JSON file, or what is wrong with it, as a phrase that follows the name of its setting. */
+export function readYamlFile(file: string, { folder = '.', not = 'which is not' } = {}): ReadYaml {
+  let content: string;
+  try {
+    content = readTextFile(resolve(folder, file));
+  } catch (error) {
+    const code = errorCode(error) ?? 'no code';
+    return { ok: false, problem: `is ${JSON.stringify(file)}, ${not} a file that can be read (${code})` };
+  }
+  // JSON is YAML too.
+  const given = readYaml(content);
+  return given.ok ? given : { ok: false, problem: `names a file that is not YAML (${given.problem})` };
+}
 
 /** The value of a YAML or JSON text, or the first problem, on one line. */
-export function readYaml(text: string): ReadYaml {
+function readYaml(text: string): ReadYaml {
   // The parser is recursive. Where the stack ends, V8 may end the whole process instead of throwing.
   if (isDeep(text)) return { ok: false, problem: `it is nested more than ${DEEPEST_LEVEL} levels deep` };
   // Loaded only here, because few have a profile in a file and it loads slowly.

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { errorCode } from '../contract/error-code';
 import { isPollsPerSecondSaved } from '../contract/input-rules';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import type { VideoServiceOptions } from '../service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
 import { parseProfile, type ServiceProfile } from '../service/profile';
-import { readTextFile, secretFile } from './read-files';
+import { secretFile } from './read-files';
 import {
   type Environment,
   HOSTS_FIX,
@@ -18,7 +17,7 @@ import {
   text,
   withoutBlanks,
 } from './read-setting';
-import { readYaml } from './read-yaml';
+import { readYamlFile } from './read-yaml';
 
 export { ConfigError, type Environment } from './read-setting';
 
@@ -29,7 +28,7 @@ export const API_KEY = text.regex(
 );
 
 const profile = text.transform((name, { addIssue }): ServiceProfile => {
-  const read = builtInProfile(name) ?? readProfileFile(name);
+  const read = readProfileNamed(name);
   if (typeof read !== 'string') return read;
   addIssue(read);
   return z.NEVER;
@@ -123,18 +122,12 @@ export function readProfile(env?: Environment): ServiceProfile | undefined {
   return read('VIDEOGEN_PROFILE', env);
 }
 
-/** The profile, or what is wrong with the file. */
-function readProfileFile(file: string): ServiceProfile | string {
-  let content: string;
-  try {
-    content = readTextFile(file);
-  } catch (error) {
-    const code = errorCode(error) ?? 'no code';
-    return `is ${JSON.stringify(file)}, neither a built-in profile nor a file that can be read (${code})`;
-  }
-  // JSON is YAML too.
-  const given = readYaml(content);
-  if (!given.ok) return `names a file that is not YAML (${given.problem})`;
+/** A built-in profile by its name, or that of a file; or what is wrong with it. */
+export function readProfileNamed(name: string, folder?: string): ServiceProfile | string {
+  const builtIn = builtInProfile(name);
+  if (builtIn) return builtIn;
+  const given = readYamlFile(name, { folder, not: 'neither a built-in profile nor' });
+  if (!given.ok) return given.problem;
   const parsed = parseProfile(given.value);
   return parsed.ok ? parsed.profile : `names a profile with a mistake (${parsed.problem})`;
 }

@@ -10,7 +10,7 @@ import {
   withoutBlanks,
 } from './read-setting';
 import { API_KEY, namesAService, readBaseUrl } from './service-config';
-import { type KeySource, readServicesFile, type ServiceInFile, type ServicesFile } from './services-file';
+import { readServicesFile, type ServiceInFile, type ServicesFile } from './services-file';
 
 export type { ServiceInFile, ServicesFile } from './services-file';
 
@@ -60,48 +60,44 @@ export interface ServiceOfFile extends KnownService {
 /** The same, for those who start jobs. */
 export function readKnownServices(env?: Environment): KnownServices<ServiceOfFile> | undefined {
   const file = readServices(env);
-  return file && knownServicesOf(file);
-}
-
-export function knownServicesOf(file: ServicesFile): KnownServices<ServiceOfFile> {
-  const services = [...file.services].map(([name, { keys, profile }]): [string, ServiceOfFile] => [
+  if (file === undefined) return undefined;
+  const services = [...file.services].map(([name, { profile }]): [string, ServiceOfFile] => [
     name,
-    { keys, profile, requestFields: profile?.requestFields ?? [] },
+    { profile, requestFields: profile?.requestFields ?? [] },
   ]);
   return { services: Object.fromEntries(services), default: file.default };
 }
 
 /** The keys of the file that can be read here, to hide them in what is shown. */
 export function readableKeys(env?: Environment): string[] {
-  const all = (read: () => string[]) => {
+  // A key that cannot be read is never sent, so nobody can quote it.
+  const ifReadable = <T>(read: () => T[]): T[] => {
     try {
       return read();
     } catch {
-      // A key that cannot be read is never sent, so nobody can quote it.
       return [];
     }
   };
-  return all(() => {
-    const file = readServices(env);
-    if (file === undefined) return [];
-    return [...file.keys.keys()].flatMap((key) => all(() => [keyReader(file, key, env)()]));
-  });
+  const services = ifReadable(() => [...(readServices(env)?.services.values() ?? [])]);
+  return services.flatMap((service) => ifReadable(() => [keyReader(service, env)()]));
 }
 
-/** Reads one key of the file, at every call. Throws at once if it cannot be read. */
-export function keyReader(file: ServicesFile, key: string, env: Environment = process.env): () => string {
-  const source: KeySource | undefined = file.keys.get(key);
-  if (source === undefined) throw new ConfigError(`VIDEOGEN_SERVICES_FILE has no key ${key}.`);
-  const place = `keys.${key} of VIDEOGEN_SERVICES_FILE`;
-  if ('file' in source) {
+/** Reads the key of a service of the file, at every call. Throws at once if it cannot be read. */
+export function keyReader(
+  service: Pick<ServiceInFile, 'name' | 'key'>,
+  env: Environment = process.env,
+): () => string {
+  const { name, key } = service;
+  const place = `services.${name}.key of VIDEOGEN_SERVICES_FILE`;
+  if ('file' in key) {
     const fix = 'name a file that can be read and has the key in it, on one line';
-    return secretFile(place, { fix }, { file: source.file, type: API_KEY });
+    return secretFile(place, { fix }, { file: key.file, type: API_KEY });
   }
-  const value = env[source.env]?.trim() ?? '';
+  const value = env[key.env]?.trim() ?? '';
   const parsed = API_KEY.safeParse(value);
   const problem = value === '' ? 'is not set' : parsed.success ? undefined : parsed.error.issues[0]?.message;
   if (problem === undefined) return () => value;
   throw new ConfigError(
-    `${place} names ${source.env}, which ${problem}: set it to the key as the service gave it, on one line.`,
+    `${place} names ${key.env}, which ${problem}: set it to the key as the service gave it, on one line.`,
   );
 }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { DownloadOptions } from '../../activities';
-import { isKeepFor, isPlainKey, isStorageKey, KEY_PLACEHOLDERS } from '../contract/input-rules';
+import { isPlainKey, isStorageKey, KEY_PLACEHOLDERS } from '../contract/input-rules';
 import type { S3Connection, StorageConfig } from '../storage';
 import {
   type Environment,
@@ -109,13 +109,6 @@ export const STORAGE_SETTINGS = {
     unset: '`2GiB`',
     fix: 'give a size such as 500MB or 2GiB, or unset it for 2GiB',
   },
-  VIDEOGEN_KEEP_FOR: {
-    type: text.refine(isKeepFor, quoted).optional(),
-    meaning: 'How long videos stay in the storage whose job does not say it: `12h`, `30d`.',
-    page: 'retention.md#videos-that-expire',
-    unset: '`forever`',
-    fix: 'give a duration such as 12h or 30d, or unset it to keep videos for good',
-  },
   VIDEOGEN_S3_PATH_STYLE: {
     type: flag.optional(),
     meaning: '`true` for S3 servers that want the bucket in the path.',
@@ -164,6 +157,5 @@ export function readDownloadOptions(env?: Environment): DownloadOptions {
     keyTemplate: read('VIDEOGEN_KEY_TEMPLATE', env),
     largestVideoBytes: read('VIDEOGEN_LARGEST_VIDEO', env),
     sidecar: read('VIDEOGEN_SIDECAR', env),
-    keepFor: read('VIDEOGEN_KEEP_FOR', env),
   });
 }

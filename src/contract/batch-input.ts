@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { BatchInput } from './batch';
-import { describeNames } from './describe-value';
 import {
   BATCH_FIELDS,
   BATCH_SOURCE_RULE,
   BATCH_STORAGE_RULE,
+  type BatchInput,
   batchOptionProblem,
   isBatchStorage,
   NOT_IN_BATCHES,
-} from './input-rules';
+} from './batch';
+import { describeNames } from './describe-value';
 import { fieldSchemas, JOB_OPTION_FIELDS, parseJobInput } from './job-input';
 import { parseRequest } from './request';
 import { requestsSizeProblem } from './sizes';

@@ -1,7 +1,9 @@
 import type { Cap } from './caps';
 import { FAILURES, type FailureType } from './failure-table';
-import type { JobOptions, JobProgress, JobResult, TaskStatus } from './job';
-import { type BatchCost, type JobCost, knownCost, readCost } from './job-cost';
+import type { FallbackInput } from './fallback';
+import { type FieldRule, isFileKey, isStorageKey } from './input-rules';
+import type { JobInput, JobOptions, JobProgress, JobResult } from './job';
+import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
 import type { ServiceAttempt } from './service-attempts';
@@ -25,13 +27,62 @@ export type OnFailure = (typeof ON_FAILURE)[number];
 
 /** The options of a job apply to each item. The deadline of an item runs from its own start. */
 export interface BatchOptions
-  extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl' | 'cap' | 'continueFrom'> {
+  extends Omit<JobOptions, 'idempotencyKey' | 'callbackUrl' | 'cap' | 'submitWithin' | 'sharedCap'>,
+    Partial<Pick<FallbackInput, 'services' | 'fallbackAfter'>> {
   /** How much all items together may take. The batch stops at the first item that it does not allow. */
   cap?: Cap;
   /** How many items run at the same time; 20 by default. Items that wait for a decision do not count. */
   window?: number;
   /** `continue` by default. */
   onFailure?: OnFailure;
+}
+
+const WIDEST_WINDOW = 500;
+
+/** The rules of the fields that only a batch has. */
+export const BATCH_FIELDS = {
+  requests: {
+    accepts: (value): value is unknown[] => Array.isArray(value) && value.length > 0,
+    sentence: 'must be a list of at least one request',
+  },
+  requestsFrom: {
+    accepts: isFileKey,
+    sentence: 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"',
+  },
+  window: {
+    accepts: (value): value is number =>
+      Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WIDEST_WINDOW,
+    sentence: `must be a whole number from 1 to ${WIDEST_WINDOW}`,
+  },
+  onFailure: {
+    accepts: (value): value is OnFailure => ON_FAILURE.some((known) => known === value),
+    sentence: `must be one of ${ON_FAILURE.join(', ')}`,
+  },
+} satisfies Record<Exclude<keyof BatchInput, keyof JobInput | keyof FallbackInput>, FieldRule<unknown>>;
+
+export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom, and not both';
+
+/** The options of a job that a batch does not have, and why. */
+export const NOT_IN_BATCHES = {
+  idempotencyKey: 'idempotencyKey is for a single job; each item of a batch has its own key',
+  callbackUrl: 'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
+  submitWithin: 'submitWithin is for a single job; with services, fallbackAfter says it',
+  sharedCap: 'sharedCap is for a single job; the cap of a batch is shared by its items',
+};
+
+/** Why these options are not those of a batch; undefined when they may be. */
+export function batchOptionProblem(options: object): string | undefined {
+  const given = Object.entries(NOT_IN_BATCHES).find(([name]) => Reflect.get(options, name) != null);
+  return given?.[1];
+}
+
+export const BATCH_STORAGE_RULE =
+  'must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
+
+/** True for a key that gives each item of a batch its own. */
+export function isBatchStorage(storage: unknown): boolean {
+  if (storage == null) return true;
+  return isStorageKey(storage) && (storage.endsWith('/') || /\{(workflowId|taskId)\}/.test(storage));
 }
 
 /** The result of one item: one line of the results file. */
@@ -62,11 +113,16 @@ export interface BatchProgress {
   cost?: BatchCost;
 }
 
-/** The progress of one item of a batch. */
-export interface ItemProgress extends JobProgress {
+/** An item of a batch that runs: a job of its own, whose progress the job itself says. */
+export interface ItemProgress {
   /** The number of the item: its position among the requests, from 1, not counting empty lines. */
   item: number;
+  /** The name of its job. */
   name: string;
+  /** It waits for a decision. */
+  isHeld?: boolean;
+  /** Its own progress, where a client has asked for it. */
+  progress?: JobProgress;
 }
 
 /** The result of a batch. The results of its items are in a file in the storage, one line per item. */
@@ -84,12 +140,6 @@ export interface StoredFile {
   key: string;
   uri: string;
 }
-
-/** What one activity that polls many tasks learned about one of them. */
-export type SharedPoll =
-  | { status: TaskStatus }
-  | { failure: FailureType; details: FailureDetails }
-  | 'not-yet';
 
 export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;
 
@@ -124,7 +174,7 @@ export function doneBefore(results: ItemResult[]): EarlierBatch {
 /** What items cost. Those that were never submitted cost nothing. */
 export function spentOn(results: readonly ItemResult[]): MoneySum {
   // Anybody may have changed the file.
-  return sumOf(results.filter(mayBePaid).map(({ cost }) => knownCost(readCost(cost))));
+  return sumOf(results.filter(mayBePaid).flatMap(({ cost }) => chargesOf(readCost(cost))));
 }
 
 function mayBePaid(result: ItemResult): boolean {
@@ -143,7 +193,7 @@ export interface OpenedBatch {
 }
 
 /**
- * The name of an item: the id that a job for it alone would have.
+ * The name of an item, which is a job.
  *
  * @example
  * ```ts

@@ -1,4 +1,5 @@
-import { describeMoney, fromMillionths, type Money, readMoney, toMillionths } from './money';
+import { describeMoney, type Money, readMoney, toMillionths } from './money';
+import type { Estimate } from './prices';
 import type { FailureDetails } from './video-failure';
 
 /** How much may be made. Every limit that is set holds. */
@@ -9,17 +10,11 @@ export interface Cap {
   money?: Money;
 }
 
-/** The limits of a cap. */
-export const CAP_UNITS = ['videos', 'seconds', 'money'] as const;
-
-/** One of CAP_UNITS. */
-export type CapUnit = (typeof CAP_UNITS)[number];
+/** What a limit counts in. */
+export type CapUnit = keyof Cap;
 
 /** Whose videos a cap counts: those of one job, of one batch, of one gateway key in a day, or all in a day. */
-export const CAP_SCOPES = ['job', 'batch', 'key', 'day'] as const;
-
-/** One of CAP_SCOPES. */
-export type CapScope = (typeof CAP_SCOPES)[number];
+export type CapScope = 'job' | 'batch' | 'key' | 'day';
 
 /** What a worker may make. A day is one of UTC. */
 export interface Caps {
@@ -35,6 +30,13 @@ export interface Caps {
   day?: Cap;
 }
 
+/** One limit of a cap: in videos, seconds, or units of the currency. */
+export interface CapLimit {
+  unit: CapUnit;
+  limit: number;
+  currency?: string;
+}
+
 /** What has been taken of a cap, as whole numbers: fractions would not add up. */
 export interface Taken {
   videos: number;
@@ -44,23 +46,15 @@ export interface Taken {
   money: Record<string, number>;
 }
 
-/** What one video takes. Seconds and cost are unset where they are unknown. */
-export interface VideoTakes {
-  seconds?: number;
-  cost?: Money;
-}
-
-/** A limit that does not allow a video. */
-export interface ReachedCap {
+/** A limit that does not allow a video, with what is left of it and what the video takes. */
+export interface ReachedCap extends CapLimit {
   scope: CapScope;
   /** Of the gateway key or the batch. */
   name?: string;
-  unit: CapUnit;
-  /** The limit, what is left of it and what the video takes: in videos, seconds, or units of the currency. */
-  limit: number;
+  /** The cap of a job is that of its own input, not the worker's. */
+  isOwn?: boolean;
   left: number;
   takes: number;
-  currency?: string;
   /** ISO 8601. Caps of jobs and batches never reset. */
   resetsAt?: string;
 }
@@ -83,25 +77,16 @@ export function isMoney(value: unknown): value is Money {
   return readMoney(value) !== undefined;
 }
 
-/** Whether a cap limits anything. Null counts as absent: some SDKs send it for an unset field. */
-export function limits(cap: Cap | null | undefined): cap is Cap {
-  return cap != null && CAP_UNITS.some((unit) => cap[unit] != null);
-}
-
-/** Both caps in one. Of two currencies the first is kept; `unknownUnder` refuses what the other cannot count. */
-export function strictest(a: Cap | null | undefined, b: Cap | null | undefined): Cap | undefined {
-  if (!limits(a)) return b ?? undefined;
-  if (!limits(b)) return a;
-  const least = (x: number | null | undefined, y: number | null | undefined) =>
-    x == null || y == null ? (x ?? y ?? undefined) : Math.min(x, y);
-  const isSecondLess =
-    b.money != null &&
-    (a.money == null || (b.money.currency === a.money.currency && b.money.amount < a.money.amount));
-  return {
-    videos: least(a.videos, b.videos),
-    seconds: least(a.seconds, b.seconds),
-    money: (isSecondLess ? b.money : a.money) ?? undefined,
-  };
+/** The limits of some caps. Null counts as absent: some SDKs send it for an unset field. */
+export function limitsOf(...caps: (Cap | null | undefined)[]): CapLimit[] {
+  return caps.flatMap((cap) => {
+    const { videos, seconds, money } = cap ?? {};
+    const limits: CapLimit[] = [];
+    if (videos != null) limits.push({ unit: 'videos', limit: videos });
+    if (seconds != null) limits.push({ unit: 'seconds', limit: seconds });
+    if (money != null) limits.push({ unit: 'money', limit: money.amount, currency: money.currency });
+    return limits;
+  });
 }
 
 /** The cap of a gateway key: its own if it is named, else that of each key. */
@@ -111,123 +96,121 @@ export function capOfKey({ key, keys = {} }: Caps, caller: string): Cap | undefi
 
 export const NOTHING_TAKEN: Taken = { videos: 0, ms: 0, money: {} };
 
-/** What is taken after so many such videos more. */
-export function takeMore(taken: Taken, { seconds, cost }: VideoTakes, videos = 1): Taken {
-  const money = cost && {
-    [cost.currency]: (taken.money[cost.currency] ?? 0) + videos * toMillionths(cost.amount),
-  };
+/** What one video takes. Seconds and cost may be unknown: `whyUnknown` refuses that under a cap on them. */
+export function takenBy({ seconds, cost }: { seconds?: number; cost?: Money }): Taken {
   return {
-    videos: taken.videos + videos,
-    ms: taken.ms + videos * toThousandths(seconds ?? 0),
-    money: { ...taken.money, ...money },
+    videos: 1,
+    ms: toWhole('seconds', seconds ?? 0),
+    money: cost ? { [cost.currency]: toMillionths(cost.amount) } : {},
   };
 }
 
-/** What was used and what is reserved, in one. */
-export function takenTogether(used: Taken, reserved: Taken): Taken {
-  const money = Object.entries(reserved.money).map(([currency, amount]) => [
-    currency,
-    amount + (used.money[currency] ?? 0),
-  ]);
-  return {
-    videos: used.videos + reserved.videos,
-    ms: used.ms + reserved.ms,
-    money: { ...used.money, ...Object.fromEntries(money) },
-  };
+/** What is taken after so many times more. */
+export function addTaken(taken: Taken, more: Taken, times = 1): Taken {
+  const money = { ...taken.money };
+  for (const [currency, amount] of Object.entries(more.money))
+    money[currency] = (money[currency] ?? 0) + times * amount;
+  return { videos: taken.videos + times * more.videos, ms: taken.ms + times * more.ms, money };
 }
 
-/** The first limit that does not allow the video; undefined when all do. What it takes must be known: see `unknownUnder`. */
+/** The first limit that does not allow the video; undefined when all do. */
 export function firstReached(
-  cap: Cap,
+  limits: readonly CapLimit[],
   taken: Taken,
-  video: VideoTakes,
-): Pick<ReachedCap, 'unit' | 'limit' | 'left' | 'takes' | 'currency'> | undefined {
-  const { videos, seconds, money } = cap;
-  if (videos != null && taken.videos + 1 > videos)
-    return { unit: 'videos', limit: videos, left: Math.max(0, videos - taken.videos), takes: 1 };
-  if (seconds != null) {
-    const [most, takes] = [toThousandths(seconds), toThousandths(video.seconds ?? 0)];
-    if (taken.ms + takes > most) {
-      const left = Math.max(0, most - taken.ms) / 1_000;
-      return { unit: 'seconds', limit: seconds, left, takes: takes / 1_000 };
-    }
+  video: Taken,
+): Omit<ReachedCap, 'scope'> | undefined {
+  for (const limit of limits) {
+    const left = leftOf(limit, taken);
+    const takes = wholeOf(limit, video);
+    if (takes > left)
+      return { ...limit, left: toAmount(limit.unit, Math.max(0, left)), takes: toAmount(limit.unit, takes) };
   }
-  if (money == null) return undefined;
-  const { currency } = money;
-  const [most, takes] = [toMillionths(money.amount), toMillionths(video.cost?.amount ?? 0)];
-  const before = taken.money[currency] ?? 0;
-  if (before + takes <= most) return undefined;
+  return undefined;
+}
+
+/** What was used of a limit, what is reserved of it and what is left, in words. */
+export function describeUse(limit: CapLimit, used: Taken, reserved: Taken) {
+  const describe = (whole: number) =>
+    describeAmount({ ...limit, limit: toAmount(limit.unit, Math.max(0, whole)) });
+  const left = leftOf(limit, addTaken(used, reserved));
   return {
-    unit: 'money',
-    limit: money.amount,
-    left: fromMillionths(Math.max(0, most - before), currency).amount,
-    takes: fromMillionths(takes, currency).amount,
-    currency,
+    used: describe(wholeOf(limit, used)),
+    reserved: describe(wholeOf(limit, reserved)),
+    left: describe(left),
+    isReached: left <= 0,
   };
 }
 
-/** What must be known of a video under this cap and is not, as half a sentence; undefined when enough is known. */
-export function unknownUnder(
-  cap: Cap,
-  { seconds, cost, whyUnknown }: VideoTakes & { whyUnknown?: string },
-): { unit: CapUnit; why: string } | undefined {
-  const { seconds: mostSeconds, money } = cap;
-  if (mostSeconds != null && seconds === undefined)
-    return { unit: 'seconds', why: 'the duration of the video is not known: the request has none' };
-  if (money == null) return undefined;
-  if (cost === undefined)
-    return { unit: 'money', why: `the cost of the video is not known: ${whyUnknown ?? 'it has no price'}` };
-  if (cost.currency === money.currency) return undefined;
-  return {
-    unit: 'money',
-    why: `the cost of the video is in ${cost.currency} and the cap in ${money.currency}`,
-  };
+/** What must be known of a video under this limit and is not, as half a sentence; undefined when enough is known. */
+export function whyUnknown({ unit, currency }: CapLimit, estimate: Estimate): string | undefined {
+  if (unit === 'seconds' && estimate.seconds === undefined)
+    return 'the duration of the video is not known: the request has none';
+  if (unit !== 'money') return undefined;
+  if (!('cost' in estimate)) return `the cost of the video is not known: ${estimate.unknown}`;
+  return estimate.cost.currency === currency
+    ? undefined
+    : `the cost of the video is in ${estimate.cost.currency} and the cap in ${currency}`;
 }
 
-/** `the daily cap of 3 videos is reached; it resets at 2026-11-18T00:00:00.000Z`. */
-export function describeReached(reached: ReachedCap): string {
-  const { unit, left, takes, resetsAt } = reached;
-  const amount = (value: number) => describeAmount(unit, value, reached.currency);
-  const state = left === 0 ? 'is reached' : `has ${amount(left)} left, and this video takes ${amount(takes)}`;
-  return `${describeCap(reached)} ${state}${resetsAt === undefined ? '' : `; it resets at ${resetsAt}`}`;
-}
-
-/** The details of the failure. */
+/** The details of the failure. `lostSubmits`: how many may have been paid for before. */
 export function capDetails(
   reached: ReachedCap,
-): Pick<FailureDetails, 'message' | 'cap' | 'capLeft' | 'capResetsAt'> {
+  lostSubmits = 0,
+): Pick<FailureDetails, 'message' | 'advice' | 'cap' | 'capLeft' | 'capResetsAt'> {
+  const { left, takes, resetsAt } = reached;
+  const amount = (limit: number) => describeAmount({ ...reached, limit });
+  const state = left === 0 ? 'is reached' : `has ${amount(left)} left, and this video takes ${amount(takes)}`;
+  const reset = resetsAt === undefined ? '' : `; it resets at ${resetsAt}`;
   return {
-    message: describeReached(reached),
+    message: `${describeCap(reached)} ${state}${reset}`,
+    advice: lostSubmits > 0 ? LOST_ADVICE : adviceFor(reached),
     cap: nameOfLimit(reached),
-    capLeft: reached.left,
-    ...(reached.resetsAt !== undefined && { capResetsAt: reached.resetsAt }),
+    capLeft: left,
+    ...(resetsAt !== undefined && { capResetsAt: resetsAt }),
   };
 }
 
-/** `the daily cap of 3 videos for the gateway key web_shop`. */
-export function describeCap({
-  scope,
-  name,
-  unit,
-  limit,
-  currency,
-}: Pick<ReachedCap, 'scope' | 'name' | 'unit' | 'limit' | 'currency'>): string {
-  const amount = describeAmount(unit, limit, currency);
-  switch (scope) {
-    case 'day':
-      return `the daily cap of ${amount}`;
-    case 'key':
-      return `the daily cap of ${amount} for the gateway key ${name}`;
-    case 'batch':
-      return `the cap of ${amount} for this batch`;
+/** Whatever a cap refuses after a lost submit, that one may have been paid for. */
+export const LOST_ADVICE =
+  'An earlier submit was lost, so a task may exist: search for it at the service and adopt it. To submit again, raise the cap.';
+
+function adviceFor(reached: ReachedCap): string {
+  const allowed = describeAmount(reached);
+  const orLess = SMALLER[reached.unit];
+  switch (reached.scope) {
     case 'job':
-      return `the cap of ${amount} for this job`;
+      return reached.isOwn
+        ? `This job's own cap allows ${allowed}. Raise \`cap\`${orLess}.`
+        : `The worker allows each job ${allowed}. Raise \`job\` in its caps${orLess}.`;
+    case 'batch':
+      return 'Raise the cap of the batch, and start it again under the same name.';
+    case 'key':
+    case 'day':
+      return 'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.';
   }
 }
 
-export function describeAmount(unit: CapUnit, value: number, currency = ''): string {
-  if (unit === 'money') return describeMoney({ amount: value, currency });
-  return value === 1 ? `1 ${unit.slice(0, -1)}` : `${value} ${unit}`;
+const SMALLER: Record<CapUnit, string> = {
+  videos: '',
+  seconds: ', or ask for a shorter video',
+  money: ', or ask for a cheaper video',
+};
+
+/** `the daily cap of 3 videos for the gateway key web_shop`. */
+export function describeCap(cap: CapLimit & Pick<ReachedCap, 'scope' | 'name'>): string {
+  const isDaily = cap.scope === 'day' || cap.scope === 'key';
+  const whose = {
+    day: '',
+    key: ` for the gateway key ${cap.name}`,
+    batch: ' for this batch',
+    job: ' for this job',
+  };
+  return `the ${isDaily ? 'daily ' : ''}cap of ${describeAmount(cap)}${whose[cap.scope]}`;
+}
+
+export function describeAmount({ unit, limit, currency = '' }: CapLimit): string {
+  if (unit === 'money') return describeMoney({ amount: limit, currency });
+  return limit === 1 ? `1 ${unit.slice(0, -1)}` : `${limit} ${unit}`;
 }
 
 /** The limit by its name in the settings, such as `day.videos`. */
@@ -243,34 +226,17 @@ export function dayEndsAt(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00.000Z`) + DAY_MS).toISOString();
 }
 
-/** Rounded up: a cap must not hold less than was made. */
-function toThousandths(seconds: number): number {
-  return Math.ceil(seconds * 1_000 - 1e-6);
+const WHOLES: Record<CapUnit, number> = { videos: 1, seconds: 1_000, money: 1_000_000 };
+
+/** Seconds are rounded up: a cap must not hold less than was made. */
+function toWhole(unit: CapUnit, amount: number): number {
+  return unit === 'money' ? toMillionths(amount) : Math.ceil(amount * WHOLES[unit] - 1e-6);
 }
 
-/** How much of a unit was taken, in videos, seconds or units of the currency. */
-export function takenOf({ videos, ms, money }: Taken, unit: CapUnit, currency = ''): number {
-  switch (unit) {
-    case 'videos':
-      return videos;
-    case 'seconds':
-      return ms / 1_000;
-    case 'money':
-      return fromMillionths(money[currency] ?? 0, currency).amount;
-  }
+const toAmount = (unit: CapUnit, whole: number) => whole / WHOLES[unit];
+
+function wholeOf({ unit, currency = '' }: CapLimit, { videos, ms, money }: Taken): number {
+  return { videos, seconds: ms, money: money[currency] ?? 0 }[unit];
 }
 
-/** A limit of a cap and what is left of it. A limit that is not set has nothing left. */
-export function leftOf(
-  cap: Cap,
-  unit: CapUnit,
-  used: Taken,
-  reserved: Taken,
-): { limit: number; left: number; currency?: string } {
-  const { currency, amount = 0 }: Partial<Money> = cap.money ?? {};
-  const limit = unit === 'money' ? amount : (cap[unit] ?? 0);
-  const ofMoney = unit === 'money' ? { currency } : {};
-  const whole = (taken: Taken) => toMillionths(takenOf(taken, unit, currency));
-  const left = Math.max(0, toMillionths(limit) - whole(used) - whole(reserved));
-  return { limit, left: fromMillionths(left, '').amount, ...ofMoney };
-}
+const leftOf = (limit: CapLimit, taken: Taken) => toWhole(limit.unit, limit.limit) - wholeOf(limit, taken);

@@ -1,40 +1,6 @@
-/** The three calls that a job makes to the service. */
-export type Call = 'submit' | 'poll' | 'download';
+import type { FailureRow } from './failure-row';
 
-/**
- * What happens after a failure of a call. `never`: it ends the job; a poll ends it where workflows/poll.ts says so. `policy`:
- * Temporal's retry policy tries again, until the deadline. `poll-again`: this poll has failed, and the job polls again later,
- * as it does when a poll has used up its retries. `hold`: the call may have paid for a task, so the job waits for a
- * decision, unless `onLostSubmit` says otherwise; only SubmitUnconfirmed is held. `-`: no answer to this call leads here.
- */
-export type Retry = 'never' | 'policy' | 'poll-again' | 'hold' | '-';
-
-/** What the table says about one failure type. */
-export interface FailureRow {
-  /** What happened, as the first sentence of the message. */
-  meaning: string;
-  /** What to do about it. */
-  advice: string;
-  retry: Record<Call, Retry>;
-  /** The HTTP status that a web service in front of a job may answer with. */
-  httpStatus: number;
-  /** The exit code of the command; `EXIT` in src/cli/exit-codes.ts has the others. */
-  exitCode: number;
-  /** True if a job that fails so without a task id paid for nothing: the same name and request may start again. */
-  paidNothing: boolean;
-  /** True if trying again would fail the same way or might pay twice: a batch does not start such an item again. */
-  isFinal: boolean;
-  /** True if the task of such a job may still bring a video, so that adopting it is worth a try. */
-  worthAdopting: boolean;
-  /**
-   * Set if a submit that fails so made no task because of this service, so that the next of a job's `services` may be tried
-   * once `isCertainRefusal` says so too: `always`, or `if-answered`, because our own checks refuse in the same way what no
-   * service should get.
-   */
-  fallsBack?: 'always' | 'if-answered';
-  /** Ends the retries of a download that they rarely fix, such as a full disk. The deadline is the only limit by default. */
-  mostDownloadAttempts?: number;
-}
+export type { Call, FailureRow, Retry } from './failure-row';
 
 /** Every way a job can fail, and all that depends on it. CONTRIBUTING.md says what else a new row needs. */
 export const FAILURES = {
@@ -242,13 +208,11 @@ export const FAILURES = {
   },
   CapReached: {
     meaning: 'A cap does not allow this video',
-    advice:
-      'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.',
+    advice: 'Start it again when the cap resets, or raise the cap: videogen caps shows what is left.',
     retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 402,
     exitCode: 23,
     paidNothing: true,
-    // Tomorrow, or with a higher cap, it may be made.
     isFinal: false,
     worthAdopting: true,
   },
@@ -269,11 +233,6 @@ export const FAILURES = {
 /** The type of a failure: a key of FAILURES. */
 export type FailureType = keyof typeof FAILURES;
 
-/** Whether a submit that failed so may have paid for a task. */
-export function mayHaveMadeTask(type: FailureType): boolean {
-  return FAILURES[type].retry.submit === 'hold';
-}
-
 /** Keeps a host's own failure of type `Unauthorized` apart from ours. */
 const PREFIX = 'videogen.';
 
@@ -284,8 +243,7 @@ export function toTemporalType(type: FailureType | 'DecisionRefused'): string {
 
 /** The failure type behind a type that Temporal delivered; undefined when the failure is not from this package. */
 export function fromTemporalType(type: unknown): FailureType | undefined {
-  if (typeof type !== 'string' || !type.startsWith(PREFIX)) return undefined;
-  const row = type.slice(PREFIX.length);
+  const row = typeof type === 'string' && type.startsWith(PREFIX) && type.slice(PREFIX.length);
   return isFailureType(row) ? row : undefined;
 }
 

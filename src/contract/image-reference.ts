@@ -21,9 +21,6 @@ export interface ImageReference {
 /** No gateway key can have this name: names of keys begin with a letter or a digit. */
 export const COMMAND_LINE_OWNER = '_cli';
 
-/** The owner of frames that a worker has taken from a video. No gateway key can have this name either. */
-export const LAST_FRAME_OWNER = '_frames';
-
 /** The owner of images in calls of the AI SDK. */
 export const AI_SDK_OWNER = '_ai_sdk';
 

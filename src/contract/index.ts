@@ -14,15 +14,12 @@ export {
   type OpenedBatch,
   parseResults,
   resultsKey,
-  type SharedPoll,
   type StoredFile,
 } from './batch';
 export { type ParsedBatchInput, parseBatchInput } from './batch-input';
-export type { Cap, CapScope, Caps, CapUnit, Taken } from './caps';
+export type { Cap, CapLimit, CapScope, Caps, CapUnit, Taken } from './caps';
 export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
-export { lastFrameUrl } from './continue-from';
 export { type DurationText, describeDuration, durationMs } from './duration';
-export { EXTRA_NAMES, type ExtraName, type StoredExtra, type StoredExtras } from './extras';
 export {
   type Call,
   FAILURES,
@@ -31,6 +28,7 @@ export {
   isFailureType,
   type Retry,
 } from './failure-table';
+export { type ChildNews, childName, type FallbackInput, type VideoInput } from './fallback';
 export {
   type DownloadProgress,
   JOB_PHASES,
@@ -39,7 +37,6 @@ export {
   type JobPhase,
   type JobProgress,
   type JobResult,
-  type ServicePolling,
   type SignalledDecision,
   type StoredVideo,
   TASK_STATES,
@@ -55,7 +52,6 @@ export {
   adoptCommand,
   DecisionRefused,
   decisionCommands,
-  type ItemDecision,
   LOST_SUBMIT_POLICIES,
   type LostSubmitPolicy,
   type SubmitDecision,
@@ -76,9 +72,7 @@ export {
 export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export type { ServiceAttempt } from './service-attempts';
-export type { SentTo, ServiceChoice } from './service-choice';
 export { describeDownload, describeVideo } from './summaries';
-export type { EndedTask, ExpectedTimes, UsualTimes } from './usual-times';
 export {
   CONTAINER_NAMES,
   type Container,

@@ -1,26 +1,24 @@
-import { type BatchInput, ON_FAILURE, type OnFailure } from './batch';
-import { isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
+import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
-import { EXTRAS_RULE, isExtras } from './extras';
 import type { JobInput, ReportedDownload } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
-import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
+import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
 
 const LONGEST_KEY_CHARS = 500;
 /** File systems allow 255 bytes, and some names get `.json` and an extension on top. */
 export const LONGEST_SEGMENT_BYTES = 240;
-/** Our own records are there: a video among them could overwrite one. */
-const RESERVED_FOLDERS = ['jobs', 'batches'];
+/** Our own files are in folders of these names. A job's name can become the first part of its video's key. */
+const RESERVED_NAMES = ['jobs', 'batches', 'images', 'gateway', 'tasks'];
+const RESERVED_RULE = `${RESERVED_NAMES.join(', ')} are reserved, as names and as folders`;
 /** As JSON, because hundreds of task ids travel in one message. */
 const LONGEST_TASK_ID_BYTES = 1_000;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
-/** Temporal's limit, which items of a batch keep too, although they have no workflow of their own. */
+/** Temporal's limit. */
 const LONGEST_WORKFLOW_ID_BYTES = 1_000;
 const LONGEST_DECISION_ID_CHARS = 100;
 const LONGEST_CALLBACK_URL_CHARS = 2_000;
-const WIDEST_WINDOW = 500;
 
 /** What a storage key may leave open until the video is stored. */
 export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const;
@@ -28,11 +26,10 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID_BYTES} bytes without control characters, and not empty`;
-export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes, and not empty`;
-export const CONTINUE_FROM_RULE = `must be the name of a job, of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes`;
+export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes, and not empty; ${RESERVED_RULE}`;
 export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
 
-const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_FOLDERS.map((name) => `${name}/`).join(' and ')} are reserved`;
+const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_RULE}`;
 
 export function isTaskId(value: unknown): value is string {
   if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_TASK_ID_BYTES) return false;
@@ -41,7 +38,7 @@ export function isTaskId(value: unknown): value is string {
 
 /** True for a name that a job or a batch may have. */
 export function isWorkflowId(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '') return false;
+  if (typeof value !== 'string' || value.trim() === '' || isReserved(value)) return false;
   // Half a character has no bytes.
   if (value.length > LONGEST_WORKFLOW_ID_BYTES || /\p{Cs}/u.test(value)) return false;
   return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID_BYTES;
@@ -52,14 +49,10 @@ export function isStorageKey(key: unknown): key is string {
   return isPlainKey(key) && !isReserved(key);
 }
 
-/** True for the key of a stored video: placeholders may have made it longer than a caller's may be. */
-export function isVideoKey(key: string): boolean {
-  return key.split('/').every(isSegment) && !isReserved(key);
-}
-
-/** Some file systems treat Jobs/ as jobs/. */
-function isReserved(key: string): boolean {
-  return RESERVED_FOLDERS.some((folder) => key.toLowerCase().startsWith(`${folder}/`));
+/** Some file systems treat Jobs as jobs. */
+function isReserved(name: string): boolean {
+  const [first = ''] = name.toLowerCase().split('/');
+  return RESERVED_NAMES.includes(first);
 }
 
 /** True for the key of one file, without placeholders. */
@@ -80,15 +73,6 @@ export function isPlainKey(key: unknown): key is string {
 function isSegment(segment: string | undefined): boolean {
   if (segment === undefined || segment === '' || segment === '.' || segment === '..') return false;
   return jsonBytes(segment) - '""'.length <= LONGEST_SEGMENT_BYTES;
-}
-
-export const BATCH_STORAGE_RULE =
-  'must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
-
-/** True for a key that gives each item of a batch its own. */
-export function isBatchStorage(storage: unknown): boolean {
-  if (storage == null) return true;
-  return isStorageKey(storage) && (storage.endsWith('/') || /\{(workflowId|taskId)\}/.test(storage));
 }
 
 /** It travels as a header. */
@@ -132,19 +116,10 @@ export type FieldRules = Record<string, FieldRule<unknown> | FieldGroup>;
 
 export const DURATION_RULE = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
 
-const DURATION: FieldRule<DurationText> = {
+export const DURATION: FieldRule<DurationText> = {
   accepts: (value): value is DurationText => durationMs(value) !== undefined,
   sentence: DURATION_RULE,
 };
-
-/** What `keepFor` may be instead of a duration: it overrides the worker's setting. */
-export const FOREVER = 'forever';
-
-export const KEEP_FOR_RULE = `must be milliseconds, a duration such as "12h" or "30d", or "${FOREVER}"`;
-
-export function isKeepFor(value: unknown): value is DurationText {
-  return value === FOREVER || durationMs(value) !== undefined;
-}
 
 const FEWEST_POLLS_PER_SECOND_SAVED = 0.01;
 const MOST_POLLS_PER_SECOND_SAVED = 100;
@@ -160,6 +135,18 @@ const QUEUE: FieldRule<string> = {
   accepts: (value): value is string => typeof value === 'string' && value.trim() !== '',
   sentence: 'must be the name of a task queue',
 };
+
+function isSharedCap(value: unknown): value is { name: string; cap: Cap } {
+  const { name, cap }: { name?: unknown; cap?: unknown } = Object(value);
+  if (!isWorkflowId(name) || typeof cap !== 'object' || cap === null) return false;
+  return fieldProblem(cap, CAP_FIELDS) === undefined;
+}
+
+const CAP_FIELDS = {
+  videos: { accepts: isVideoCount, sentence: VIDEOS_RULE },
+  seconds: { accepts: isSeconds, sentence: SECONDS_RULE },
+  money: { accepts: isMoney, sentence: MONEY_RULE },
+} satisfies Record<keyof Cap, FieldRule<unknown>>;
 
 /**
  * The rule of every field of a job but its request. The zod schema of callers is made from this table, and workflows
@@ -186,66 +173,19 @@ export const JOB_FIELDS = {
     accepts: (value): value is boolean => typeof value === 'boolean',
     sentence: 'must be true or false',
   },
-  keepFor: { accepts: isKeepFor, sentence: KEEP_FOR_RULE },
-  extras: { accepts: isExtras, sentence: EXTRAS_RULE },
-  continueFrom: { accepts: isWorkflowId, sentence: CONTINUE_FROM_RULE },
   callbackUrl: {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,
   },
-  cap: {
-    fields: {
-      videos: { accepts: isVideoCount, sentence: VIDEOS_RULE },
-      seconds: { accepts: isSeconds, sentence: SECONDS_RULE },
-      money: { accepts: isMoney, sentence: MONEY_RULE },
-    },
-  },
+  cap: { fields: CAP_FIELDS },
+  sharedCap: { accepts: isSharedCap, sentence: 'must be the name of a cap and the cap' },
   caller: { accepts: isCaller, sentence: CALLER_RULE },
   service: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
-  serviceKey: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
-  services: { accepts: isServiceList, sentence: SERVICES_RULE },
-  fallbackAfter: DURATION,
+  submitWithin: DURATION,
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
 
 export const JOB_SOURCE_RULE = 'a job needs either a request or the taskId of a task to adopt, and not both';
-
-/** The rules of the fields that only a batch has. */
-export const BATCH_FIELDS = {
-  requests: {
-    accepts: (value): value is unknown[] => Array.isArray(value) && value.length > 0,
-    sentence: 'must be a list of at least one request',
-  },
-  requestsFrom: {
-    accepts: isFileKey,
-    sentence: 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"',
-  },
-  window: {
-    accepts: (value): value is number =>
-      Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WIDEST_WINDOW,
-    sentence: `must be a whole number from 1 to ${WIDEST_WINDOW}`,
-  },
-  onFailure: {
-    accepts: (value): value is OnFailure => ON_FAILURE.some((known) => known === value),
-    sentence: `must be one of ${ON_FAILURE.join(', ')}`,
-  },
-} satisfies Record<Exclude<keyof BatchInput, keyof JobInput>, FieldRule<unknown>>;
-
-export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom, and not both';
-
-/** The options of a job that a batch does not have, and why. */
-export const NOT_IN_BATCHES = {
-  idempotencyKey: 'idempotencyKey is for a single job; each item of a batch has its own key',
-  callbackUrl: 'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
-  continueFrom:
-    'continueFrom is for a single job; an item of a batch names its job in its own image_url, such as videogen-last-frame:fox-1',
-};
-
-/** Why these options are not those of a batch; undefined when they may be. */
-export function batchOptionProblem(options: object): string | undefined {
-  const given = Object.entries(NOT_IN_BATCHES).find(([name]) => Reflect.get(options, name) != null);
-  return given?.[1];
-}
 
 /** The first field that breaks its rule, as a sentence. Null counts as absent: some SDKs send it for an unset field. */
 export function fieldProblem(input: object, rules: FieldRules, group = ''): string | undefined {
@@ -277,7 +217,9 @@ export function isDecisionId(value: unknown): value is string {
 
 /** Why a decision about a lost submit cannot be taken; undefined when it can. */
 export function decisionProblem(given: unknown): string | undefined {
-  const { decision, taskId }: { decision?: unknown; taskId?: unknown } = Object(given);
+  const { decision, taskId, lostSubmit }: Partial<Record<string, unknown>> = Object(given);
+  if (lostSubmit != null && typeof lostSubmit !== 'string')
+    return 'lostSubmit must be the id of a lost submit';
   switch (decision) {
     case 'resubmit':
     case 'abandon':

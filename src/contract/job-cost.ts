@@ -1,5 +1,5 @@
 import { cleanText } from './clean-text';
-import { describeMoney, describeSum, type Money, type MoneySum, readMoney } from './money';
+import { describeMoney, describeSum, type Money, type MoneySum, readMoney, sumOf } from './money';
 import type { Estimate } from './prices';
 
 /**
@@ -13,20 +13,25 @@ export interface JobCost {
   unknown?: string;
   /** The service that is paid: the name in its profile, or its host. */
   service?: string;
-}
-
-/** A cost as the submit signals it to the workflow, before it sends the request. */
-export interface ReportedCost {
-  cost: JobCost;
+  /** How many lost submits the job repeated: each may have cost as much again. */
+  lostSubmits?: number;
 }
 
 /** A reason is a sentence of ours; others may still write the memo and the file that it is read from. */
 const LONGEST_REASON_CHARS = 200;
 const LONGEST_SERVICE_CHARS = 100;
+/** Each waited for a decision, or for a timeout. */
+const MOST_LOST_SUBMITS = 1_000;
 
-/** The one number, where there is room for one: what was charged wins. Undefined when it is unknown. */
-export function knownCost(cost: JobCost | undefined): Money | undefined {
-  return cost?.charged ?? cost?.estimated;
+/** What a job may have paid for: its task, and each lost submit that it repeated. Undefined is unknown. */
+export function chargesOf(cost: JobCost | undefined): (Money | undefined)[] {
+  const { charged, estimated, lostSubmits = 0 } = cost ?? {};
+  return [charged ?? estimated, ...Array.from({ length: lostSubmits }, () => estimated)];
+}
+
+/** The cost of a job whose submit repeats lost ones, even if nothing else is known of it. */
+export function withLostSubmits(cost: JobCost | undefined, lostSubmits = 0): JobCost | undefined {
+  return lostSubmits > 0 ? { ...cost, lostSubmits } : cost;
 }
 
 /** The cost of a job that has only an estimate yet. */
@@ -45,13 +50,19 @@ export function mergeCosts(earlier: JobCost | undefined, later: JobCost | undefi
 }
 
 /** `0.50 USD charged (estimated 0.40 USD)`, `0.40 USD estimated`, `unknown: the request has no duration …`. */
-export function describeCost({ estimated, charged, unknown }: JobCost): string {
-  if (charged) {
-    const before = estimated ? ` (estimated ${describeMoney(estimated)})` : '';
-    return `${describeMoney(charged)} charged${before}`;
-  }
-  if (estimated) return `${describeMoney(estimated)} estimated`;
-  return unknown === undefined ? 'unknown' : `unknown: ${unknown}`;
+export function describeCost(cost: JobCost): string {
+  const { estimated, charged, unknown, lostSubmits = 0 } = cost;
+  const before = charged && estimated ? ` (estimated ${describeMoney(estimated)})` : '';
+  const why = unknown === undefined ? 'unknown' : `unknown: ${unknown}`;
+  const ofTask = charged
+    ? `${describeMoney(charged)} charged${before}`
+    : estimated
+      ? `${describeMoney(estimated)} estimated`
+      : why;
+  if (lostSubmits === 0) return ofTask;
+  const lost = lostSubmits === 1 ? 'a lost submit' : `${lostSubmits} lost submits`;
+  const more = estimated ? describeSum(sumOf(chargesOf(cost).slice(1))) : 'more';
+  return `${ofTask}, and ${lost} may have cost ${more}${estimated ? ' more' : ''}`;
 }
 
 /** A cost as others may have written it: in a memo, a signal or a file. Undefined when it says nothing. */
@@ -60,13 +71,19 @@ export function readCost(value: unknown): JobCost | undefined {
   const [estimated, charged] = [readMoney(given.estimated), readMoney(given.charged)];
   const unknown = textIn(given.unknown, LONGEST_REASON_CHARS);
   const service = textIn(given.service, LONGEST_SERVICE_CHARS);
-  if (!estimated && !charged && unknown === undefined) return undefined;
+  const lostSubmits = isLostCount(given.lostSubmits) ? given.lostSubmits : undefined;
+  if (!estimated && !charged && unknown === undefined && lostSubmits === undefined) return undefined;
   return {
     ...(estimated && { estimated }),
     ...(charged && { charged }),
     ...(unknown !== undefined && !estimated && { unknown }),
     ...(service !== undefined && { service }),
+    ...(lostSubmits !== undefined && { lostSubmits }),
   };
+}
+
+function isLostCount(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) > 0 && Number(value) <= MOST_LOST_SUBMITS;
 }
 
 function textIn(value: unknown, longestChars: number): string | undefined {

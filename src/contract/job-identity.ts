@@ -1,6 +1,5 @@
 import { cleanText, shown } from './clean-text';
-import { withLastFrame } from './continue-from';
-import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from './names';
+import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from './names';
 import { sha256 } from './sha256';
 
 /** What makes two jobs the same: the request or the task, not the options. */
@@ -25,8 +24,7 @@ export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
 }
 
 /** The identity in the input of a job. Any program may have written the input; null counts as absent. */
-export function identityOf(input: object): JobIdentity {
-  const { request, taskId }: { request?: unknown; taskId?: unknown } = withLastFrame(input);
+export function identityOf({ request, taskId }: { request?: unknown; taskId?: unknown }): JobIdentity {
   return shortIdentity({
     ...(typeof request === 'object' && request !== null && { request: { ...request } }),
     ...(typeof taskId === 'string' && { taskId }),
@@ -71,6 +69,7 @@ export function describeOtherType(name: string, existing: string, expected: stri
 
 const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
   [WORKFLOW_TYPE, 'video job'],
+  [FALLBACK_WORKFLOW_TYPE, 'video job'],
   [BATCH_WORKFLOW_TYPE, 'batch of videos'],
 ]);
 

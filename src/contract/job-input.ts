@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { continueFromProblem, withLastFrame } from './continue-from';
 import { describeNames } from './describe-value';
 import { durationMs } from './duration';
+import { FALLBACK_FIELDS, type VideoInput } from './fallback';
 import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
-import type { JobInput } from './job';
 import { parseRequest } from './request';
 import { choiceProblem } from './service-choice';
 
@@ -30,7 +29,7 @@ function fieldSchema(rule: FieldRule<unknown> | FieldGroup): z.ZodType {
 /** Pasted ids often come with a space or a line break. */
 const trimmed = (value: unknown) => (typeof value === 'string' ? value.trim() : value);
 
-const fields = fieldSchemas(JOB_FIELDS);
+const fields = fieldSchemas({ ...JOB_FIELDS, ...FALLBACK_FIELDS });
 
 const jobInputSchema = z.strictObject({
   request: z.unknown().optional(),
@@ -45,7 +44,7 @@ const jobInputSchema = z.strictObject({
 });
 
 /** The fields of a job that say how it is done, not what it is for. */
-export const JOB_OPTION_FIELDS = Object.keys(JOB_FIELDS).filter((name) => name !== 'taskId');
+export const JOB_OPTION_FIELDS = Object.keys(fields).filter((name) => name !== 'taskId');
 
 const FIELD_NAMES: Record<string, string[]> = {
   '': Object.keys(jobInputSchema.shape),
@@ -55,7 +54,7 @@ const FIELD_NAMES: Record<string, string[]> = {
 };
 
 /** A valid job, or what is wrong with it. */
-export type ParsedJobInput = { ok: true; input: JobInput } | { ok: false; problem: string };
+export type ParsedJobInput = { ok: true; input: VideoInput } | { ok: false; problem: string };
 
 /**
  * Parses what a caller passes to the client, the CLI, the gateway or Nexus. `requestFields` are the fields that the
@@ -72,12 +71,16 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
   const { request, taskId, ...options } = parsed.data;
   if ((request === undefined) === (taskId === undefined)) return { ok: false, problem: JOB_SOURCE_RULE };
-  const problem = continueFromProblem(parsed.data) ?? choiceProblem({ taskId, ...options });
+  const problem = choiceProblem({ taskId, ...options });
   if (problem !== undefined) return { ok: false, problem };
-  if (taskId !== undefined) return { ok: true, input: { taskId, ...options } };
+  const { services, fallbackAfter, ...one } = options;
+  if (taskId !== undefined) return { ok: true, input: { taskId, ...one } };
   const checked = parseRequest(request, requestFields);
   if (!checked.ok) return checked;
-  return { ok: true, input: withLastFrame({ request: checked.request, ...options }) };
+  const input = { request: checked.request, ...one };
+  if (services === undefined) return { ok: true, input };
+  const { service: _, submitWithin: __, ...shared } = input;
+  return { ok: true, input: { ...shared, services, fallbackAfter } };
 }
 
 function describe(issue: z.core.$ZodIssue): string {

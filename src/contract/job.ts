@@ -1,6 +1,5 @@
 import type { Cap } from './caps';
 import type { DurationText } from './duration';
-import type { ExtraName, StoredExtras } from './extras';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
@@ -8,7 +7,6 @@ import type { Money } from './money';
 import type { RefusedContent } from './refused-content';
 import type { VideoRequest } from './request';
 import type { ServiceAttempt } from './service-attempts';
-import type { ExpectedTimes } from './usual-times';
 import type { VideoFacts } from './video-facts';
 import type { WebhookEvent } from './webhook';
 
@@ -38,18 +36,6 @@ export interface JobOptions {
   idempotencyKey?: string;
   /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
   keepBad?: boolean;
-  /**
-   * How long the video stays in the storage after it was stored, such as `30d`, or `forever`; the worker's
-   * `VIDEOGEN_KEEP_FOR` by default, or else for good.
-   */
-  keepFor?: DurationText;
-  /** Pictures of the video to store beside it; none by default. A worker without ffmpeg makes none, and says so. */
-  extras?: ExtraName[];
-  /**
-   * The name of a finished job whose last frame is the image of this one. The request then has no `image_url` of its own: this
-   * becomes it.
-   */
-  continueFrom?: string;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
   /** How much the job may take: the worker sends nothing that is more. */
@@ -58,15 +44,13 @@ export interface JobOptions {
   caller?: string;
   /** Which of the worker's services makes the video; the worker's default without it. */
   service?: string;
-  /** The name of the key for that service on the worker, never the key itself; the service's own by default. */
-  serviceKey?: string;
   /**
-   * Instead of `service`: the services to try, in this order. The next one is tried only when it is certain that the one before
-   * made no task because it refused the request or could not be reached; never after a lost submit.
+   * How long the submit may be retried after a 429, a server error or a failed connection; until the deadline by default. Once
+   * it has passed and certainly no task exists, the job fails as its last attempt did.
    */
-  services?: string[];
-  /** How long one of `services` is tried again after a 429, a server error or a failed connection; 1 minute by default. */
-  fallbackAfter?: DurationText;
+  submitWithin?: DurationText;
+  /** A cap that several jobs share, counted under its name. A batch gives its items one. */
+  sharedCap?: { name: string; cap: Cap };
   /** Task queues for submits and downloads; the job's own queue by default. */
   queues?: { submit?: string; download?: string };
 }
@@ -82,20 +66,27 @@ export type TaskState = (typeof TASK_STATES)[number];
  * has a default receiver of webhooks. `charged`: what the service says that the task cost, once it has ended. `refused`: the
  * task failed because of the service's content policy.
  */
-export type TaskStatus = { servicePolling?: ServicePolling; hasReceiver?: true; charged?: Money } & (
-  | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number; retryAfterMs?: number }
+export type TaskStatus = { hasReceiver?: true; charged?: Money } & (
+  | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed'; word: string; code?: string; message?: string; refused?: RefusedContent }
   | { state: 'cancelled'; word: string; code?: string; message?: string }
 );
 
-/** How the service's profile and the worker's settings want tasks to be polled. Times are in milliseconds. */
-export interface ServicePolling {
-  min?: number;
-  max?: number;
-  pollsPerSecondSaved?: number;
-  /** How long its tasks take, before the worker has learned it. */
-  usually?: ExpectedTimes;
+/** The highest percentage that the service has reported of a task. */
+export interface ReportedProgress {
+  percent: number;
+  /** When it was first reported, in milliseconds since the submit. */
+  atMs: number;
+}
+
+/** A percentage that falls or stands still says nothing new about the end. */
+export function higherProgress(
+  known: ReportedProgress | undefined,
+  percent: number | undefined,
+  atMs: number,
+): ReportedProgress | undefined {
+  return percent !== undefined && percent > (known?.percent ?? 0) ? { percent, atMs } : known;
 }
 
 /** The phases of a job, in their usual order. */
@@ -120,6 +111,8 @@ export interface JobProgress {
   service?: string;
   /** What became of the submits to the job's `services`, in order. */
   attempts?: ServiceAttempt[];
+  /** Of a job with `services`: the name of the job at the service whose turn it is. */
+  child?: string;
   /** The task at the last poll; `word` is the service's own word for the state. */
   task?: { state: TaskState; word: string; percent?: number };
   /** How many polls were made. */
@@ -132,7 +125,7 @@ export interface JobProgress {
   /** What the job costs, as far as it is known; without it the cost is unknown. */
   cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
-  hold?: { since: string; until: string; message: string };
+  hold?: { since: string; until: string; message: string; lostSubmit?: string };
   /** The last decision that was sent as a signal. */
   signalled?: SignalledDecision;
   /** The last webhook, and the workflow that delivers it. */
@@ -168,8 +161,6 @@ export interface StoredVideo extends Omit<VideoFacts, 'container'> {
   bytes: number;
   sha256: string;
   contentType: string;
-  /** When workers remove it from the storage, ISO 8601; without it, never. */
-  expiresAt?: string;
 }
 
 /** The result of a job that succeeded. */
@@ -181,10 +172,8 @@ export interface JobResult {
   polls: number;
   /** From the submit (or the adoption) to the poll that found the video. */
   waitedMs: number;
-  /** How the video differs from the request, and what could not be checked or made, one sentence each. */
+  /** How the video differs from the request, and what could not be checked, one sentence each. */
   warnings: string[];
-  /** The pictures that were asked for. */
-  extras?: StoredExtras;
   /** What the video cost, as far as it is known; without it the cost is unknown. */
   cost?: JobCost;
   /** The service that made the video, if it has a name on the worker. */

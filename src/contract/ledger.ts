@@ -1,6 +1,5 @@
 import {
-  CAP_SCOPES,
-  type Cap,
+  type CapLimit,
   type CapScope,
   isMoney,
   isSeconds,
@@ -12,12 +11,12 @@ import type { Money } from './money';
 import { sha256 } from './sha256';
 import { jsonBytes } from './sizes';
 
-/** Where a video is counted. The cap travels with it: the ledger has no settings. */
+/** Where a video is counted. The limits travel with it: the ledger has no settings. */
 export interface LedgerAccount {
   scope: Exclude<CapScope, 'job'>;
   /** Of the gateway key or the batch: see `accountName`. */
   name?: string;
-  cap: Cap;
+  limits: CapLimit[];
 }
 
 /**
@@ -26,31 +25,26 @@ export interface LedgerAccount {
  */
 export interface LedgerEntry {
   kind: 'reserve' | 'release' | 'settle';
-  /** The submit: the same for its retries, so that they are counted once. */
+  /** The same for the attempts of a submit, so that they are counted once. One that repeats a lost submit has its own. */
   id: string;
   /** The attempt. A late release of an attempt that was given up does not touch the reservation of the next. */
   holder: string;
   /**
-   * Of a reservation, what it repeats: an attempt of the same activity, or a lost submit that somebody decided to repeat. It takes
-   * the place of that one. Without it, an open reservation of the same id is of an earlier job, and is counted beside it.
+   * An attempt of the same activity came before, and certainly made no task: its reservation is taken over. Otherwise an open
+   * reservation of the same id is of an earlier job, and is counted beside it.
    */
-  repeats?: 'attempt' | 'lost-submit';
+  isRetry?: boolean;
   accounts: LedgerAccount[];
   seconds?: number;
   /** As estimated. */
   cost?: Money;
-  /** What the service said when it settled. */
-  charged?: Money;
 }
 
 /** `full`: why the ledger could not count the video. */
 export type LedgerAnswer = { ok: true } | { reached: ReachedCap } | { full: string };
 
 /** One account, as the query shows it. */
-export interface LedgerCount {
-  scope: LedgerAccount['scope'];
-  name?: string;
-  cap: Cap;
+export interface LedgerCount extends LedgerAccount {
   /** Paid for, and reserved: sent, or about to be, with an end that is not known yet. */
   used: Taken;
   reserved: Taken;
@@ -65,36 +59,36 @@ export interface LedgerReport {
   counts: LedgerCount[];
 }
 
-/** What a ledger passes to its next run. Accounts are named by their position, which keeps it small. */
-export interface CarriedLedger {
-  day: string;
-  accounts: CarriedAccount[];
-  open: CarriedReservation[];
-}
-
-export interface CarriedAccount extends LedgerAccount, Taken {
+/** An account with what was taken of it, its open reservations included. */
+export interface CountedAccount extends LedgerAccount {
+  taken: Taken;
   /** The day of its last change. */
   day: string;
 }
 
-export type CarriedReservation = [
-  id: string,
-  holder: string,
-  accounts: number[],
-  seconds: number | null,
-  cost: [amount: number, currency: string] | null,
-  /** It took the place of a lost submit. */
-  mayBePaid?: true,
-];
+/** A submit whose end is not known yet. */
+export interface LedgerReservation extends Pick<LedgerEntry, 'holder' | 'seconds' | 'cost'> {
+  /** By their keys. */
+  accounts: string[];
+}
+
+/** What a ledger passes to its next run. */
+export interface CarriedLedger {
+  day: string;
+  accounts: CountedAccount[];
+  open: [id: string, LedgerReservation][];
+}
 
 /** A message of Temporal's takes 2 MiB, and a codec may add a third. test/workflows/ledger.test.ts fills a ledger to these. */
-export const MOST_OPEN_RESERVATIONS = 5_000;
+export const MOST_OPEN_RESERVATIONS = 1_000;
 export const MOST_ACCOUNTS = 2_000;
 /** A service has one, or two. */
 export const MOST_CURRENCIES = 4;
 /** In one update: far below the size of a message. */
 export const MOST_ENTRIES = 200;
 
+/** Those of the worker, and those of the batch. */
+const MOST_LIMITS = 6;
 const LONGEST_NAME_BYTES = 100;
 const LONGEST_ID_CHARS = 80;
 
@@ -105,41 +99,38 @@ export function accountName(name: string): string {
   return `${name.replace(/[^\x20-\x7e]|["\\]/g, '_').slice(0, 50)}…${sha256(name).slice(0, 32)}`;
 }
 
-/** The parts of a cap in the input of a job, and their rules. */
-export function isCap(value: unknown): value is Cap {
-  if (typeof value !== 'object' || value === null) return false;
-  const { videos, seconds, money }: { videos?: unknown; seconds?: unknown; money?: unknown } = value;
-  return (
-    (videos == null || isVideoCount(videos)) &&
-    (seconds == null || isSeconds(seconds)) &&
-    (money == null || isMoney(money))
-  );
-}
-
 /** Any program can send an update, of any shape. */
 export function isLedgerEntry(value: unknown): value is LedgerEntry {
-  const { kind, id, holder, repeats, accounts, seconds, cost, charged }: Record<keyof LedgerEntry, unknown> =
+  const { kind, id, holder, isRetry, accounts, seconds, cost }: Record<keyof LedgerEntry, unknown> =
     Object(value);
   return (
     (kind === 'reserve' || kind === 'release' || kind === 'settle') &&
-    isId(id) &&
-    isId(holder) &&
-    (repeats == null || repeats === 'attempt' || repeats === 'lost-submit') &&
-    Array.isArray(accounts) &&
+    [id, holder].every(
+      (text) => typeof text === 'string' && text !== '' && text.length <= LONGEST_ID_CHARS,
+    ) &&
+    (isRetry == null || typeof isRetry === 'boolean') &&
+    isListOf(accounts, isAccount) &&
     accounts.length > 0 &&
-    accounts.length <= CAP_SCOPES.length &&
-    accounts.every(isAccount) &&
     (seconds == null || isSeconds(seconds)) &&
-    (cost == null || isMoney(cost)) &&
-    (charged == null || isMoney(charged))
+    (cost == null || isMoney(cost))
   );
 }
 
 function isAccount(value: unknown): value is LedgerAccount {
-  const { scope, name, cap }: Record<keyof LedgerAccount, unknown> = Object(value);
+  const { scope, name, limits }: Record<keyof LedgerAccount, unknown> = Object(value);
   const isNamed = typeof name === 'string' && jsonBytes(name) <= LONGEST_NAME_BYTES + 2;
-  return (scope === 'day' ? name == null : (scope === 'key' || scope === 'batch') && isNamed) && isCap(cap);
+  return (
+    (scope === 'day' ? name == null : (scope === 'key' || scope === 'batch') && isNamed) &&
+    isListOf(limits, isLimit)
+  );
 }
 
-const isId = (value: unknown) =>
-  typeof value === 'string' && value.length > 0 && value.length <= LONGEST_ID_CHARS;
+function isLimit(value: unknown): value is CapLimit {
+  const { unit, limit, currency }: Record<keyof CapLimit, unknown> = Object(value);
+  if (unit === 'money') return isMoney({ amount: limit, currency });
+  return unit === 'videos' ? isVideoCount(limit) : unit === 'seconds' && isSeconds(limit);
+}
+
+function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is T[] {
+  return Array.isArray(value) && value.length <= MOST_LIMITS && value.every(isOne);
+}

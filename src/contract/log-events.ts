@@ -33,7 +33,7 @@ export const LOG_EVENTS = {
   nextService: row(
     'warn',
     'trying the next service',
-    'One of the `services` of a job has certainly made no task: `failureType` and `reason` say why, `next` where it goes on.',
+    'One of the `services` of a job has certainly made no task: `failureType` and `reason` say why.',
   ),
   decided: row('info', 'a decision was taken', 'Somebody has decided about a lost submit.'),
   waiting: row('info', 'waiting for the task', 'The job has its task and polls it from now on.'),
@@ -53,17 +53,6 @@ export const LOG_EVENTS = {
     'A download was cancelled, or handed over by a worker that drains.',
   ),
   stored: row('info', 'stored', 'The video is in the storage, complete and inspected.'),
-  extrasStored: row('info', 'stored the extras', 'The pictures that a job asked for are in the storage.'),
-  extrasNotMade: row(
-    'warn',
-    'could not make an extra',
-    'The video is stored without a picture that the job asked for; `reason` says why.',
-  ),
-  lastFrameTaken: row(
-    'info',
-    'took the last frame of another job',
-    'The job continues from `from`: its last frame is in the storage as `image`.',
-  ),
   failed: row('warn', 'failed', 'The job has failed: `failureType`, `reason` and `advice` say why.'),
   cancelled: row('info', 'cancelled', 'The job was cancelled; `atService` says what became of the task.'),
   cancelAsked: row(
@@ -77,11 +66,6 @@ export const LOG_EVENTS = {
     'A submit could not be released or settled in the ledger; it stays counted.',
   ),
   continuedAsNew: row('info', 'continued as new', 'The history was long; the next run goes on.'),
-  costNotReported: row(
-    'warn',
-    'the estimate could not be sent to the job',
-    'The job learns what its video will cost only with its task.',
-  ),
   batchOpened: row('info', 'opened the batch', 'A batch has read its requests and starts its items.'),
   batchEnded: row('info', 'ended the batch', 'All items of a batch have ended.'),
   webhookDelivered: row('info', 'delivered the webhook', 'The receiver has taken a webhook.'),
@@ -115,6 +99,11 @@ export const LOG_EVENTS = {
     'the record of the job could not be written',
     'The storage failed; a later job of this name may not find the task.',
   ),
+  taskOfAnotherJob: row(
+    'warn',
+    'the service gave the task of another job',
+    'Two jobs have the same task: check the profile of the service, and its idempotency keys.',
+  ),
   submitNotInspected: row(
     'warn',
     'could not read whether the submit is lost',
@@ -144,21 +133,11 @@ export const LOG_EVENTS = {
   leftoversRemoved: row(
     'info',
     'removed leftovers of unfinished downloads',
-    'Of workers that were killed, after a day.',
+    'Partial downloads of killed workers were removed, after a day.',
   ),
   leftoversNotRemoved: row(
     'warn',
     'could not remove leftovers of unfinished downloads',
-    'The worker tries again in an hour.',
-  ),
-  videosExpired: row(
-    'info',
-    'removed videos that have expired',
-    'By `keepFor`: how many, the names of the first, and how many files stay because other jobs use them (`shared`).',
-  ),
-  videosNotExpired: row(
-    'warn',
-    'could not remove videos that have expired',
     'The worker tries again in an hour.',
   ),
   request: row('info', 'answered', 'The gateway has answered a request; at `error` from status 500 on.'),

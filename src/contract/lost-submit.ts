@@ -11,14 +11,16 @@ export const LOST_SUBMIT_POLICIES = ['hold', 'resubmit', 'fail'] as const;
 /** One of LOST_SUBMIT_POLICIES. */
 export type LostSubmitPolicy = (typeof LOST_SUBMIT_POLICIES)[number];
 
-/** How an operator settles a lost submit, after checking at the service whether the task exists. */
-export type SubmitDecision =
-  | { decision: 'resubmit' }
-  | { decision: 'adopt'; taskId: string }
-  | { decision: 'abandon' };
+/** Whether a submit that failed so may have paid for a task. */
+export function mayHaveMadeTask(type: FailureType): boolean {
+  return FAILURES[type].retry.submit === 'hold';
+}
 
-/** A decision about one item of a batch. */
-export type ItemDecision = SubmitDecision & { item: number };
+/** How an operator settles a lost submit, after checking at the service whether the task exists. */
+export type SubmitDecision = {
+  /** The id of the lost submit, as the progress says it: a decision about another one is refused. Any by default. */
+  lostSubmit?: string;
+} & ({ decision: 'resubmit' } | { decision: 'adopt'; taskId: string } | { decision: 'abandon' });
 
 /** A decision about a lost submit that was refused; the job continues to wait. */
 export class DecisionRefused extends Error {
@@ -40,9 +42,8 @@ export function describeRefusal(sentence: string): string {
 }
 
 /** The commands that settle a lost submit, for the terminal and the Temporal UI. */
-export function decisionCommands(workflowId: string, item?: number): { when: string; command: string }[] {
-  const decide = (decision: string) =>
-    commandOn('decide', workflowId, item === undefined ? decision : `--item ${item} ${decision}`);
+export function decisionCommands(workflowId: string): { when: string; command: string }[] {
+  const decide = (decision: string) => commandOn('decide', workflowId, decision);
   return [
     { when: 'the task exists', command: decide('--adopt TASK_ID') },
     { when: 'it does not exist; if it appears later, you pay for both', command: decide('--resubmit') },

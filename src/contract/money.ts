@@ -11,9 +11,6 @@ const MILLIONTHS = 1_000_000;
 /** The largest amount of one cost. Its millionths are still exact. */
 export const LARGEST_AMOUNT = 1_000_000_000;
 
-/** A hundred thousand of the largest. From about nine billion units on, the last of its decimals is rounded. */
-const LARGEST_SUM = LARGEST_AMOUNT * 100_000;
-
 /** The currency is shown everywhere, so it is a short word. */
 const CURRENCY = /^[A-Za-z][A-Za-z0-9_-]{0,15}$/;
 
@@ -109,34 +106,8 @@ export function sumOf(costs: Iterable<Money | undefined>): MoneySum {
   return counter.sum;
 }
 
-/** The one amount of a sum; undefined when a cost in it is unknown, when currencies are mixed, and when there is none. */
-export function totalOf({ sums, unknown }: MoneySum): Money | undefined {
-  return unknown === 0 && sums.length === 1 ? sums[0] : undefined;
-}
-
 /** `1.50 USD + 12 credits + 3 of unknown cost`. */
 export function describeSum({ sums, unknown }: MoneySum): string {
   const parts = [...sums.map(describeMoney), ...(unknown > 0 ? [`${unknown} of unknown cost`] : [])];
   return parts.join(' + ') || 'nothing';
-}
-
-/** A process sums what it was paid for in a few currencies; a list of a million is not a sum. */
-const MOST_CURRENCIES = 100;
-
-/** A sum as others may have written it. Undefined when it is none. A sum may be larger than the largest single cost. */
-export function readSum(value: unknown): MoneySum | undefined {
-  const { sums, unknown }: { sums?: unknown; unknown?: unknown } = Object(value);
-  if (!Array.isArray(sums) || sums.length > MOST_CURRENCIES || !isCount(unknown)) return undefined;
-  const read = sums.flatMap((sum) => readOneSum(sum));
-  return read.length === sums.length ? { sums: read, unknown } : undefined;
-}
-
-function readOneSum(value: unknown): Money[] {
-  const { amount, currency }: { amount?: unknown; currency?: unknown } = Object(value);
-  const isSum = typeof amount === 'number' && amount >= 0 && amount <= LARGEST_SUM;
-  return isSum && isCurrency(currency) ? [{ amount, currency }] : [];
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

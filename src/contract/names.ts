@@ -1,5 +1,7 @@
 /** The workflow type of a job. */
 export const WORKFLOW_TYPE = 'generateVideo';
+/** The workflow type of a job that tries several services in turn. */
+export const FALLBACK_WORKFLOW_TYPE = 'generateVideoWithFallback';
 /** The workflow type of a batch. */
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
 /** The workflow type that delivers a webhook of a job. */
@@ -22,10 +24,10 @@ export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
 export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
 /** The signal that has a job or batch poll now. */
 export const POLL_NOW_SIGNAL = 'pollNow';
+/** Sent by a job to the batch or the fallback that started it. */
+export const CHILD_NEWS_SIGNAL = 'childNews';
 /** Sent by long downloads. */
 export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
-/** Sent by a submit before its request, if the worker knows prices. */
-export const COST_SIGNAL = 'costEstimated';
 /** The task queue of clients and workers that set none. */
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
@@ -78,14 +80,22 @@ export const PERCENT_MEMO = 'taskPercent';
 
 /** The memo with what a job costs, if anything is known: lists of jobs have it, without a query. */
 export const COST_MEMO = 'videoCost';
-/** The memo with the time when the video of an ended job expires. Only jobs whose video expires have it. */
-export const EXPIRES_MEMO = 'videoExpiresAt';
 
 /** The memo with the name of a job's service, if it has one. A client that set it knows that workers have the service. */
 export const SERVICE_MEMO = 'videoService';
 
-/** The memo with the name of the key of that service that has a job's task, or its lost submit. Never the key itself. */
-export const SERVICE_KEY_MEMO = 'videoServiceKey';
+/** The memo that says what started a job as a part of itself: `batch` or `fallback`. */
+export const MADE_FOR_MEMO = 'madeFor';
 
 /** The memo with the name of the job that a job is a retry of. */
 export const RETRY_OF_MEMO = 'retryOf';
+
+/** The memos of one job alone. What other programs noted about a job is true for its retry and for its parts too. */
+export const OWN_MEMOS: readonly string[] = [
+  IDENTITY_MEMO,
+  TASK_ID_MEMO,
+  LOST_SUBMIT_MEMO,
+  COST_MEMO,
+  RETRY_OF_MEMO,
+  MADE_FOR_MEMO,
+];

@@ -26,8 +26,6 @@ export interface JobOverview {
   taskId?: string;
   /** The service of the job or batch, if it has a name on the worker. */
   service?: string;
-  /** The name of the key of that service which has the task or the lost submit, once the job has noted it. */
-  serviceKey?: string;
   /** The percent of the task, in steps of a quarter. Only jobs of the gateway record it. */
   percent?: number;
   /** What is known about what a job costs. */
@@ -46,8 +44,8 @@ export interface JobOverview {
   taskQueue: string;
   /** The workflow that started it as a child. */
   parentId?: string;
-  /** When its video expires, or has expired; nothing for a video that stays. */
-  expiresAt?: string;
+  /** What that is, if the job is a part of it: an item of a batch, or the job at one of several services. */
+  madeFor?: 'batch' | 'fallback';
   /** The job that it is a retry of. */
   retryOf?: string;
 }

@@ -75,13 +75,13 @@ export const FIND_SERVICE_POLICY = {
   startToCloseTimeout: 10 * SECOND,
 } as const satisfies LocalActivityOptions;
 
-/**
- * A poll runs as a local activity while polls are quick, because that costs about half the events. Until it ends its workflow
- * task is open: queries, signals and cancellations wait. After a slower poll, the next one is a regular activity.
- */
-export const QUICK_POLL_MS = SECOND;
+/** For looking for what an earlier run of a job with several services has paid for. A failing storage is waited for. */
+export const FIND_TURN_POLICY = {
+  startToCloseTimeout: 30 * SECOND,
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
+} as const satisfies ActivityOptions;
 
-/** Well below the 5 s after which the SDK warns of a long workflow task. */
+/** Until a local poll ends, queries, signals and cancellations wait. Well below the 5 s after which the SDK warns. */
 const LOCAL_POLL_CLOSE_MS = 3_000;
 const LOCAL_POLL_RETRY_MS = 500;
 
@@ -93,7 +93,7 @@ export const LOCAL_POLL_POLICY = {
   retry: { initialInterval: LOCAL_POLL_RETRY_MS, maximumAttempts: 2 },
 } as const satisfies LocalActivityOptions;
 
-/** For a slow service. A few attempts for a short fault; then the polling loop shows the problem and polls again later. */
+/** For a slow service, and for the last poll. A few attempts for a short fault; then the loop shows the problem and polls later. */
 export const POLL_POLICY = {
   startToCloseTimeout: MINUTE,
   // As for a submit: notices a dead worker soon.
@@ -120,58 +120,6 @@ export const DOWNLOAD_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
-/**
- * For pictures of a stored video. The video is paid and stored: after these attempts the job succeeds without them. Decoding has
- * limits of its own: see src/media/ffmpeg.ts.
- */
-export const EXTRAS_POLICY = {
-  startToCloseTimeout: 10 * MINUTE,
-  scheduleToCloseTimeout: 15 * MINUTE,
-  heartbeatTimeout: 20 * SECOND,
-  // The job ends only after the copy of the video is deleted.
-  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND, maximumAttempts: 5 },
-} as const satisfies ActivityOptions;
-
-/** For the last frame of another job, before anything is paid for. It waits for a failing storage until the deadline. */
-export const LAST_FRAME_POLICY = {
-  startToCloseTimeout: 10 * MINUTE,
-  heartbeatTimeout: 20 * SECOND,
-  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
-} as const satisfies ActivityOptions;
-
-/** For a local activity that polls many tasks. It has one attempt: failed polls are results. */
-export const LOCAL_SHARED_POLL_POLICY = {
-  ...LOCAL_POLL_POLICY,
-  retry: { maximumAttempts: 1 },
-} as const satisfies LocalActivityOptions;
-
-/**
- * With more busy items than this, a batch polls by a regular activity. While a local one keeps its workflow task open, Temporal
- * holds back two events for each activity that ends, and at a hundred it fails the workflow task: the SDK may then send
- * commands that no replay repeats.
- */
-export const MOST_BUSY_DURING_LOCAL_POLL = 30;
-
-/** A local activity that polls many tasks gives up polls without an answer here: before its timeout, so that it has a result. */
-export const LOCAL_SHARED_POLL_MS = 2 * SECOND;
-
-/** For one regular activity that polls many tasks; tasks it had no time for are polled next time. */
-export const SHARED_POLL_POLICY = {
-  startToCloseTimeout: 3 * MINUTE,
-  scheduleToCloseTimeout: 10 * MINUTE,
-  heartbeatTimeout: 20 * SECOND,
-  cancellationType: 'TRY_CANCEL',
-  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND },
-} as const satisfies ActivityOptions;
-
-/** A regular shared activity starts no poll later than this. */
-export const SHARED_POLL_MS = MINUTE;
-/** How many tasks one activity polls, and how many of them at once. */
-export const TASKS_PER_POLL = 50;
-export const POLLS_AT_ONCE = 8;
-
 /** For writing the results of a batch. It waits for a failing storage without limit: the results say what was paid for. */
 export const RECORD_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
@@ -197,18 +145,21 @@ export const MOST_RESULT_WARNINGS = 20;
 export const REQUESTS_AT_ONCE = 200;
 export const REQUEST_BYTES_AT_ONCE = 200_000;
 
-/**
- * For one text of the service (a state, a message) that a job carries over when it continues as new. The items of a batch
- * share the second limit, so that 500 items carry over less than 1 MiB.
- */
+/** For one text of the service (a state, a message) that a job carries over when it continues as new. */
 export const LONGEST_CARRIED_TEXT_BYTES = 2_000;
-export const CARRIED_TEXT_BYTES = 40_000;
 
-/** Longer than for a job, because a batch writes more events; still quick to replay after a worker is lost. */
-export const LONGEST_BATCH_HISTORY_EVENTS = 4_000;
+/** A batch continues as new about every thousand items, which cost it 4 to 9 events each: it lets the running ones end first. */
+export const LONGEST_BATCH_HISTORY_EVENTS = 9_000;
+/** The requests of its items are in its history. Temporal ends a workflow at 50 MB. */
+export const LARGEST_BATCH_HISTORY_BYTES = 10_000_000;
 
-/** How long a batch with a long history pauses its polls, so that no activity is pending and it can continue as new. */
-export const BATCH_REST_MS = 30 * SECOND;
+/** For waiting for jobs that somebody else has started. It waits as long as they run. */
+export const AWAIT_JOBS_POLICY = {
+  startToCloseTimeout: 24 * HOUR,
+  heartbeatTimeout: 20 * SECOND,
+  cancellationType: 'TRY_CANCEL',
+  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND },
+} as const satisfies ActivityOptions;
 
 /** Short: cancelling at the service is a courtesy, and the cancelled job waits for it. */
 export const CANCEL_POLICY = {
@@ -247,9 +198,6 @@ export const DOWNLOAD_PACE = {
 export const FRUITLESS_CONNECTIONS = 3;
 export const FRUITFUL_BYTES = 64 * 1024;
 
-/** A submit waits for this long at most until its workflow knows what the video will cost. */
-export const REPORT_COST_WITHIN_MS = 2 * SECOND;
-
 /** How often a download reports its progress. Each report is a signal, which Temporal Cloud bills as an Action. */
 export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
 
@@ -261,6 +209,10 @@ export const POLL_AT_LEAST_MS = MINUTE;
 
 /** Well below the heartbeat timeouts above; the SDK throttles what it sends. */
 export const HEARTBEAT_EVERY_MS = 2 * SECOND;
+
+/** After a failed poll the next one waits longer each time, from twice the first of these up to the second. */
+export const FAILED_POLL_LEAST_MS = 3 * SECOND;
+export const FAILED_POLL_MOST_MS = 2 * MINUTE;
 
 /** Some services answer 404 shortly after the submit, until the task has reached their database. */
 export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;

@@ -1,7 +1,8 @@
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { cleanText } from './clean-text';
 import type { FailureType } from './failure-table';
-import type { JobInput, JobPhase } from './job';
+import type { VideoInput } from './fallback';
+import type { JobPhase } from './job';
 
 /** They find jobs in Temporal's lists, in a namespace where they are registered. */
 const TASK_ID = defineSearchAttributeKey('VideoTaskId', 'KEYWORD');
@@ -38,7 +39,7 @@ export function searchAttributesOf({ phase, taskId, failure }: Searchable) {
  * one that hides its task id starts without it: Temporal cannot encrypt search attributes.
  */
 export function firstSearchAttributes(
-  { taskId }: JobInput,
+  { taskId }: VideoInput,
   { hidesTaskId = false }: { hidesTaskId?: boolean } = {},
 ): SearchAttributePair[] {
   return searchAttributesOf(

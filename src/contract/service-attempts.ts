@@ -1,4 +1,5 @@
-import type { FailureType } from './failure-table';
+import { type FailureType, isFailureType } from './failure-table';
+import { isServiceName } from './service-choice';
 import { cutToBytes } from './sizes';
 
 /** What became of the submit to one of a job's `services`: it certainly made no task, or it made the task. */
@@ -21,11 +22,15 @@ export function refusedAttempt(service: string, failure: FailureType, message: s
   return { service, outcome: 'refused', failure, message: cutToBytes(message, LONGEST_REFUSAL_BYTES) };
 }
 
-/** The same in less space. */
-export function cutAttempt(attempt: ServiceAttempt, longestTextBytes: number): ServiceAttempt {
-  return attempt.outcome === 'made'
-    ? attempt
-    : { ...attempt, message: cutToBytes(attempt.message, longestTextBytes) };
+/** Attempts as anybody may have written them into a failure; undefined when there are none. */
+export function readAttempts(value: unknown): ServiceAttempt[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return value.flatMap((one): ServiceAttempt[] => {
+    const { service, outcome, failure, message }: Record<string, unknown> = Object(one);
+    if (!isServiceName(service)) return [];
+    if (outcome === 'made') return [{ service, outcome }];
+    return isFailureType(failure) ? [refusedAttempt(service, failure, String(message))] : [];
+  });
 }
 
 /** `that was the service b, after a (The service refused the API key or its account: HTTP 401)`. */

@@ -1,7 +1,8 @@
 import type { BatchInput } from './batch';
 import { cleanText, codeMarkdown, plainMarkdown } from './clean-text';
 import { type DurationText, describeDuration, durationMs } from './duration';
-import type { JobInput, JobOptions } from './job';
+import type { VideoInput } from './fallback';
+import type { JobOptions } from './job';
 import { DEFAULT_DEADLINE_MS, DEFAULT_WINDOW } from './policies';
 import { redactLinks } from './redact-links';
 
@@ -14,7 +15,7 @@ const MOST_PROMPTS = 10;
 const LONGEST_BATCH_PROMPT_CHARS = 200;
 
 /** What a job was started for, as markdown for the Temporal UI, which shows no tables. */
-export function staticJobDetails(input: JobInput): string {
+export function staticJobDetails(input: VideoInput): string {
   const { request, taskId } = input;
   if (request === undefined) return details([`**Adopts task ${code(taskId)}**`, list(optionsOf(input))]);
   const { prompt, ...fields } = request;
@@ -57,7 +58,7 @@ function optionsOf({
   service,
   services,
   queues,
-}: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'>): Field[] {
+}: Omit<JobOptions, 'idempotencyKey' | 'callbackUrl'> & { services?: string[] }): Field[] {
   return [
     ['deadline', describeDeadline(deadline)],
     ['storage', storage],

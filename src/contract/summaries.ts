@@ -1,6 +1,7 @@
 import type { BatchInput } from './batch';
 import { cleanText } from './clean-text';
-import type { DownloadProgress, JobInput, StoredVideo } from './job';
+import type { VideoInput } from './fallback';
+import type { DownloadProgress, StoredVideo } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 import type { WebhookDelivery } from './webhook';
@@ -37,20 +38,12 @@ export function describeBatch({ requests, requestsFrom }: BatchInput): string {
 }
 
 /** A job in one line: its request, or the task that it adopts. */
-export function describeJob({ request, taskId }: JobInput): string {
+export function describeJob({ request, taskId }: VideoInput): string {
   return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
 }
 
 export function describeTask(taskId: string): string {
   return cleanText(`task ${taskId}`, LONGEST_SUMMARY_CHARS);
-}
-
-export function describeLastFrame(from: string): string {
-  return cleanText(`the last frame of ${from}`, LONGEST_SUMMARY_CHARS);
-}
-
-export function describeExtras(extras: readonly string[]): string {
-  return cleanText(extras.join(', '), LONGEST_SUMMARY_CHARS);
 }
 
 /** Redacts before it cuts, because a cut link is not recognized. */

@@ -1,18 +1,17 @@
 import {
-  ActivityFailure,
   ApplicationFailure,
   CancelledFailure,
   ChildWorkflowFailure,
   NexusOperationFailure,
-  TimeoutFailure,
+  TemporalFailure,
 } from '@temporalio/common';
-import { boundedCause } from './bounded-cause';
 import { cleanText, shown } from './clean-text';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
+import { type JobCost, readCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
-import { BATCH_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
-import { lastAttemptThatRan } from './not-decrypted';
+import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 import { isContentStage, type RefusedContent, refusedSubject } from './refused-content';
+import { readAttempts, type ServiceAttempt } from './service-attempts';
 
 /** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
 export interface FailureDetails extends RefusedContent {
@@ -29,6 +28,14 @@ export interface FailureDetails extends RefusedContent {
   /** The seconds of the service's Retry-After. */
   retryAfter?: number;
   attempt?: number;
+  /** An answer such as 500, or an earlier lost submit, leaves open whether the service made a task. */
+  mayHaveTask?: boolean;
+  /** The id of the lost send. */
+  lostSubmit?: string;
+  /** What the job costs, as far as it is known. */
+  cost?: JobCost;
+  /** What became of the submits to the job's `services`, in order. */
+  attempts?: ServiceAttempt[];
   /** The policy that applied to this lost submit. */
   onLostSubmit?: LostSubmitPolicy;
   /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
@@ -115,6 +122,28 @@ export function createFailure(
   });
 }
 
+/** Errors of this package have at most three causes. */
+const MOST_CAUSES = 5;
+const LONGEST_STACK_CHARS = 8_000;
+
+/** Bounds what an error adds to a history: short errors pass unchanged, long ones become a shortened copy. */
+function boundedCause(error: unknown, mostCauses = MOST_CAUSES): Error | undefined {
+  if (!(error instanceof Error) || mostCauses === 0) return undefined;
+  // Temporal recognizes its failures by their class, and they were cut when they were created.
+  if (error instanceof TemporalFailure) return error;
+  const cause = boundedCause(error.cause, mostCauses - 1);
+  const { name, message, stack = '' } = error;
+  const isShort =
+    name.length + message.length <= LONGEST_MESSAGE_CHARS && stack.length <= LONGEST_STACK_CHARS;
+  if (isShort && cause === error.cause) return error;
+  const copy = new Error(cleanText(message, LONGEST_MESSAGE_CHARS), { cause });
+  copy.name = cleanText(name);
+  // A stack begins with the message.
+  const calls = stack.slice(-LONGEST_STACK_CHARS).match(/^ {4}at .*$/gm) ?? [];
+  copy.stack = [`${copy.name}: ${copy.message}`, ...calls].join('\n');
+  return copy;
+}
+
 /** A failed job, as clients throw it. */
 export class VideoFailure extends Error {
   override readonly name = 'VideoFailure';
@@ -184,45 +213,7 @@ function isCancelledJob(error: Error): boolean {
   if (!(error.cause instanceof CancelledFailure)) return false;
   if (error instanceof NexusOperationFailure) return error.service === NEXUS_SERVICE;
   if (!(error instanceof ChildWorkflowFailure)) return false;
-  return [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
-}
-
-/** How an activity timed out; `last` is how its last attempt failed by itself, if it did. */
-export interface ActivityTimeout {
-  during: 'never-started' | 'never-decrypted' | 'between-attempts' | 'while-running';
-  last?: FailureType;
-}
-
-/**
- * When an activity timed out: before any worker started it; before any worker could decrypt its input; while it waited for its
- * next attempt after one that failed by itself; or while an attempt may have run. Undefined when it did not time out.
- *
- * The SDK's TimeoutFailure does not have the failure of the last attempt, so the server's own failure is read. A running
- * attempt has a started event. An activity that was never started has neither a heartbeat nor an earlier failure; where we
- * set no limit for the start, the server uses the limit of the whole activity and reports SCHEDULE_TO_START.
- */
-export function readTimeout(error: unknown): ActivityTimeout | undefined {
-  if (!(error instanceof ActivityFailure)) return undefined;
-  if (!(error.cause instanceof TimeoutFailure)) return readUndecrypted(error);
-  const { timeoutType, lastHeartbeatDetails } = error.cause;
-  const lastFailure = error.failure?.cause?.cause;
-  const isRunning = Number(error.failure?.activityFailureInfo?.startedEventId ?? 0) > 0;
-  if (lastFailure?.applicationFailureInfo && !isRunning) {
-    if (lastAttemptThatRan(lastFailure.applicationFailureInfo.type) === 0)
-      return { during: 'never-decrypted' };
-    return { during: 'between-attempts', last: fromTemporalType(lastFailure.applicationFailureInfo.type) };
-  }
-  const wasStarted =
-    timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || lastFailure != null;
-  return { during: wasStarted ? 'while-running' : 'never-started' };
-}
-
-/** When no further attempt fits into its time, an activity ends with the failure of the last one. */
-function readUndecrypted({ cause, retryState }: ActivityFailure): ActivityTimeout | undefined {
-  if (!(cause instanceof ApplicationFailure && retryState === 'TIMEOUT')) return undefined;
-  const lastRun = lastAttemptThatRan(cause.type);
-  if (lastRun === undefined) return undefined;
-  return { during: lastRun === 0 ? 'never-decrypted' : 'between-attempts' };
+  return [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
 }
 
 const DETAIL_TYPES: Record<string, string> = {
@@ -243,15 +234,23 @@ const DETAIL_TYPES: Record<string, string> = {
   cap: 'string',
   capLeft: 'number',
   capResetsAt: 'string',
-} satisfies Record<keyof FailureDetails, 'string' | 'number' | 'boolean'>;
+  mayHaveTask: 'boolean',
+  lostSubmit: 'string',
+} satisfies Record<Exclude<keyof FailureDetails, 'cost' | 'attempts'>, 'string' | 'number' | 'boolean'>;
 
 /** Another version or language may have written any shape. */
 function readDetails(value: unknown): FailureDetails {
   if (typeof value !== 'object' || value === null) return {};
-  return Object.fromEntries(
-    Object.entries(value).filter(
-      ([name, detail]) =>
-        typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
+  const given: { cost?: unknown; attempts?: unknown } = value;
+  const [cost, attempts] = [readCost(given.cost), readAttempts(given.attempts)];
+  return {
+    ...Object.fromEntries(
+      Object.entries(value).filter(
+        ([name, detail]) =>
+          typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
+      ),
     ),
-  );
+    ...(cost && { cost }),
+    ...(attempts && { attempts }),
+  };
 }

@@ -1,4 +1,3 @@
-import type { ExtraName } from './extras';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import type { ServiceAttempt } from './service-attempts';
@@ -24,8 +23,6 @@ export interface WebhookPayload {
     failure?: FailureType;
     /** What the job costs, as far as it is known; without it the cost is unknown. */
     cost?: JobCost;
-    /** The pictures that are stored beside the video. */
-    extras?: ExtraName[];
     /** What became of the submits to the job's `services`, in order. */
     attempts?: ServiceAttempt[];
   };
@@ -44,8 +41,6 @@ export interface WebhookDelivery {
   failure?: FailureType;
   /** What is known about what the job costs. */
   cost?: JobCost;
-  /** The pictures that are stored beside the video. */
-  extras?: ExtraName[];
   /** What became of the submits to the job's `services`. */
   attempts?: ServiceAttempt[];
   /** When it happened. */
@@ -68,11 +63,10 @@ export function webhookPayload({
   taskId,
   failure,
   cost,
-  extras,
   attempts,
   timestamp,
 }: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
-  const data = { id, taskId, failure, cost, extras, ...(attempts && { attempts }) };
+  const data = { id, taskId, failure, cost, ...(attempts && { attempts }) };
   return { type: event, timestamp, data };
 }

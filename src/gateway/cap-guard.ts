@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { readLedger } from '../client/read-ledger';
-import { type Caps, capDetails, capOfKey, firstReached, limits, takenTogether } from '../contract/caps';
+import { addTaken, type Caps, capDetails, capOfKey, firstReached, limitsOf, takenBy } from '../contract/caps';
 import { estimateCost, type Prices } from '../contract/prices';
 import type { VideoRequest } from '../contract/request';
 import { VideoFailure } from '../contract/video-failure';
@@ -27,20 +27,19 @@ export type CapGuard = (caller: string, request: VideoRequest, service?: string)
  */
 export function guardCaps({ client, taskQueue, caps, pricesOf }: CapGuardOptions): CapGuard {
   return async (caller, request, service) => {
-    const ofKey = { scope: 'key' as const, name: caller, cap: capOfKey(caps, caller) };
-    const ofDay = { scope: 'day' as const, name: undefined, cap: caps.day };
-    if (!limits(ofKey.cap) && !limits(ofDay.cap)) return;
+    const accounts = [
+      { scope: 'key' as const, name: caller, limits: limitsOf(capOfKey(caps, caller)) },
+      { scope: 'day' as const, name: undefined, limits: limitsOf(caps.day) },
+    ];
+    if (accounts.every(({ limits }) => limits.length === 0)) return;
     const read = () => readLedger(client, taskQueue);
     const ledger = await withDeadline(client, read, LEDGER_WITHIN_MS).catch(() => undefined);
-    const estimate = estimateCost(pricesOf(service), request);
-    const cost = 'cost' in estimate ? estimate.cost : undefined;
-    for (const { scope, name, cap } of [ofKey, ofDay]) {
+    const video = takenBy(estimateCost(pricesOf(service), request));
+    for (const { scope, name, limits } of accounts) {
       const count = ledger?.counts.find((one) => one.scope === scope && one.name === name);
-      if (!limits(cap) || count === undefined) continue;
-      const taken = takenTogether(count.used, count.reserved);
-      const reached = firstReached(cap, taken, { seconds: estimate.seconds, cost });
+      const reached = count && firstReached(limits, addTaken(count.used, count.reserved), video);
       if (reached === undefined) continue;
-      const { resetsAt } = count;
+      const { resetsAt } = count ?? {};
       throw new VideoFailure('CapReached', capDetails({ scope, name, ...reached, resetsAt }));
     }
   };

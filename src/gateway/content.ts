@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { hasExpired } from '../contract/expiry';
-import type { ExtraName } from '../contract/extras';
 import { FAILURES } from '../contract/failure-table';
 import type { ByteRange, VideoStorage } from '../storage';
 import { hasVersion } from './cached-answer';
@@ -20,22 +18,11 @@ export const contentHeaders = z.object({
   'if-none-match': z.string().optional().describe('ETags that the client has already.'),
 });
 
-/** OpenAI's clients say `thumbnail` for what is a poster here. */
-const VARIANTS = {
-  video: undefined,
-  thumbnail: 'poster',
-  poster: 'poster',
-  'last-frame': 'last-frame',
-} as const;
-type Variant = keyof typeof VARIANTS;
-
 export const contentQuery = z.object({
   variant: z
-    .enum(Object.keys(VARIANTS) as [Variant, ...Variant[]])
+    .literal('video', { error: 'must be video, or left out' })
     .optional()
-    .describe(
-      'A picture beside the video instead, if it was asked for in `extras`; `thumbnail` is the poster.',
-    ),
+    .describe("OpenAI's clients name what they want; there is only the video."),
   stream: z
     .literal('true', { error: 'must be true, or left out' })
     .optional()
@@ -54,7 +41,7 @@ const VIDEO_HEADERS = {
   'Cache-Control': 'Private, and to be asked for again: the video may be deleted.',
 };
 const BINARY = { schema: { type: 'string', format: 'binary' } };
-const BYTES = { 'video/*': BINARY, 'image/png': BINARY };
+const BYTES = { 'video/*': BINARY };
 
 export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
   200: {
@@ -90,7 +77,7 @@ export async function sendContent(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { stream: mustStream, variant = 'video' } = contentQuery.parse(request.query);
+  const { stream: mustStream } = contentQuery.parse(request.query);
   if (ending === undefined)
     throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
   if ('failure' in ending) {
@@ -98,18 +85,7 @@ export async function sendContent(
     if (ending.failure.type === 'ContentRefused') throw contentRefused(message, advice, param);
     throw notThere('no_video', message, advice);
   }
-  const { video, extras } = ending.result;
-  const { expiresAt } = video;
-  const extra = VARIANTS[variant];
-  const { uri, bytes, sha256, contentType } =
-    extra === undefined ? video : (extras?.[extra] ?? noExtra(extra));
-  if (hasExpired({ expiresAt })) {
-    throw new Refusal({
-      status: 410,
-      code: 'video_expired',
-      message: `The video has expired: it was kept until ${expiresAt}.`,
-    });
-  }
+  const { uri, bytes, sha256, contentType } = ending.result.video;
   const etag = `"${sha256}"`;
   const isKnown = hasVersion(request, etag);
   // A link is signed for GET. What HEAD asks for, the gateway knows itself.
@@ -120,7 +96,7 @@ export async function sendContent(
   reply.headers({
     etag,
     'accept-ranges': 'bytes',
-    'content-disposition': `inline; filename="${taskId}${extra ? `.${extra}` : ''}.${extensionOf(uri)}"`,
+    'content-disposition': `inline; filename="${taskId}.${extensionOf(uri)}"`,
     // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
     'cache-control': 'private, no-cache',
   });
@@ -185,10 +161,6 @@ function contentRefused(message: string, advice: string, param?: string): Refusa
     advice,
     ...(param !== undefined && { param }),
   });
-}
-
-function noExtra(name: ExtraName): never {
-  throw notThere('no_extra', `The video has no ${name}: ask for it in extras when you start it.`);
 }
 
 function notThere(code: string, message: string, advice?: string): Refusal {

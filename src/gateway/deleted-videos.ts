@@ -1,6 +1,6 @@
+import { removeVideo } from '../client/forget-files';
 import type { JobResult } from '../contract/job';
-import { canRemove, ForgetStopped, forgetVideo } from '../retention';
-import { isStored, type VideoStorage } from '../storage';
+import { canRemove, isStored, type VideoStorage } from '../storage';
 import { Refusal } from './http-errors';
 
 /**
@@ -25,21 +25,16 @@ export class DeletedVideos {
     await this.storage.write(keyOf(workflowId), content, 'application/json');
   }
 
-  /** A file that another job uses too stays; this caller sees it no more. */
-  private async removeFile(job: string, { video, extras, taskId }: Removable): Promise<void> {
+  /** A file that is no longer this job's stays; the caller does not see it. */
+  private async removeFile(job: string, { video: { uri, sha256 }, taskId }: Removable): Promise<void> {
     const { storage, namespace } = this;
-    if (canRemove(storage)) {
-      // A storage that fails is a 503, whatever it was asked for.
-      return forgetVideo(storage, { namespace, job, video, extras, taskId }).catch((error: unknown) => {
-        throw error instanceof ForgetStopped ? error.cause : error;
-      });
-    }
-    if (storage.remove === undefined) throw cannotRemove();
-    for (const { uri } of [video, ...Object.values(extras ?? {})]) await storage.remove(uri);
+    if (!canRemove(storage)) throw cannotRemove();
+    const key = storage.keyOf(uri);
+    if (key !== undefined) await removeVideo(storage, { namespace, job, taskId, key, sha256 });
   }
 }
 
-type Removable = Pick<JobResult, 'video' | 'taskId' | 'extras'>;
+type Removable = Pick<JobResult, 'video' | 'taskId'>;
 
 const keyOf = (workflowId: string) => `gateway/deleted/${workflowId}.json`;
 

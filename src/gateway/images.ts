@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { claimsToBeLastFrame, parseLastFrameUrl } from '../contract/continue-from';
 import {
   claimsToBeImageReference,
   IMAGE_TYPES,
@@ -20,7 +19,6 @@ import {
 } from '../storage';
 import { badField, Refusal } from './http-errors';
 import { BODY_ERRORS } from './openapi';
-import { prefixOf } from './task-names';
 
 /** What POST /v1/images answers. */
 const imageObject = z
@@ -159,13 +157,6 @@ export async function settleImage(
   if (image !== undefined) return storeImage(storage, image);
   // A URL may have blanks in it, even in its scheme.
   if (new URL(imageUrl).protocol === 'data:') throw badField(field, `${field} ${DATA_RULE}.`);
-  if (claimsToBeLastFrame(imageUrl)) {
-    if (parseLastFrameUrl(imageUrl)?.startsWith(prefixOf(caller))) return;
-    throw badField(
-      field,
-      `${field} names a video that was not made with this key: give its id as continue_from.`,
-    );
-  }
   if (!claimsToBeImageReference(imageUrl)) return;
   const reference = parseImageReference(imageUrl);
   // The same answer for an image of somebody else.

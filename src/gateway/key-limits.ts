@@ -1,8 +1,7 @@
 import type { Client } from '@temporalio/client';
-import { WORKFLOW_TYPE } from '../contract/names';
 import { Refusal } from './http-errors';
 import { putLast } from './put-last';
-import { jobsOfCaller } from './task-names';
+import { jobsOfCaller, OF_JOBS } from './task-names';
 
 /** What one key may do. A limit that is not set does not apply. */
 export interface KeyLimits {
@@ -112,8 +111,7 @@ export function jobsInTemporal(client: Client): JobCounter {
     running: (caller) => count(jobsOfCaller(caller), `ExecutionStatus = 'Running'`),
     startedSince: (caller, since) => count(jobsOfCaller(caller), `StartTime > '${since.toISOString()}'`),
     // An id of ours has no quotes.
-    listed: (ids) =>
-      count(`WorkflowType = '${WORKFLOW_TYPE}'`, `WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
+    listed: (ids) => count(OF_JOBS, `WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
   };
 }
 

@@ -49,7 +49,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   404: 'There is no such video, or it belongs to another key.',
   408: 'The request did not arrive in time.',
   409: 'It contradicts what was done before, such as an Idempotency-Key that was used for another request.',
-  410: 'The video has expired, and is no longer stored.',
   413: 'The body is too large.',
   415: 'The gateway does not read bodies of this type.',
   421: 'The Host header names another server. Only a gateway without keys answers so.',

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { WORKFLOW_TYPE } from '../contract/names';
+import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 
 const TASK_ID = /^video_[0-9a-f]{32}$/;
 
@@ -29,6 +29,8 @@ export const taskIdOf = (caller: string, workflowId: string) => workflowId.slice
 export const callerOf = (workflowId: string): string | undefined =>
   /^gateway-([a-z0-9_]+)-video_[0-9a-f]{32}/.exec(workflowId)?.[1];
 
+/** A job of its own, not the one at one of several services. */
+export const OF_JOBS = `(WorkflowType = '${WORKFLOW_TYPE}' OR WorkflowType = '${FALLBACK_WORKFLOW_TYPE}') AND ParentWorkflowId IS NULL`;
+
 /** The condition for the jobs of a caller in Temporal's lists. The name of a key has no quotes. */
-export const jobsOfCaller = (caller: string) =>
-  `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH '${prefixOf(caller)}'`;
+export const jobsOfCaller = (caller: string) => `${OF_JOBS} AND WorkflowId STARTS_WITH '${prefixOf(caller)}'`;

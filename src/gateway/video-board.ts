@@ -1,6 +1,6 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import { jobOf } from '../client/video-job';
-import { WORKFLOW_TYPE } from '../contract/names';
+import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
 import type { DeletedVideos } from './deleted-videos';
 import { putLast } from './put-last';
@@ -84,7 +84,7 @@ export class VideoBoard {
     const handle = this.client.workflow.getHandle(workflowId);
     try {
       const description = await handle.describe();
-      if (description.type !== WORKFLOW_TYPE) return undefined;
+      if (description.type !== WORKFLOW_TYPE && description.type !== FALLBACK_WORKFLOW_TYPE) return undefined;
       if (description.status.name === 'RUNNING') return { description, ending: undefined, isDeleted: false };
       const isSameRun = before?.description.runId === description.runId;
       const [ending, isDeleted] = await Promise.all([

@@ -1,6 +1,5 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
-import { EXTRA_NAMES } from '../contract/extras';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
@@ -33,7 +32,6 @@ export const videoObject = z
     seed: z.int().nullable(),
     created_at: z.int().describe('Seconds since 1970.'),
     completed_at: z.int().nullable(),
-    expires_at: z.int().nullable().describe('When the video is removed from the storage; null if it stays.'),
     service_task_id: z
       .string()
       .nullable()
@@ -46,13 +44,6 @@ export const videoObject = z
         sha256: z.string(),
       })
       .nullable(),
-    extras: z
-      .partialRecord(
-        z.enum(EXTRA_NAMES),
-        z.object({ url: z.string(), content_type: z.string(), bytes: z.int(), sha256: z.string() }),
-      )
-      .nullable()
-      .describe('The pictures beside the video that were asked for and made, by name.'),
     error: z
       .object({
         code: z.string().describe('The type of the failure, such as GenerationFailed.'),
@@ -136,10 +127,8 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     seed: asked.seed ?? null,
     created_at: secondsOf(startTime),
     completed_at: closeTime === undefined ? null : secondsOf(closeTime),
-    expires_at: expiryOf(ending),
     service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
     video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
-    extras: ending && 'result' in ending ? extrasOf(ending.result, urls.content) : null,
     cost: costOf(
       (ending && 'result' in ending ? ending.result.cost : undefined) ?? readCost(memo?.[COST_MEMO]),
     ),
@@ -151,11 +140,6 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     ...(typeof service === 'string' && { service }),
     urls,
   };
-}
-
-function expiryOf(ending: Ending | undefined): number | null {
-  const { expiresAt } = ending && 'result' in ending ? ending.result.video : {};
-  return expiresAt === undefined ? null : secondsOf(new Date(expiresAt));
 }
 
 function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
@@ -171,15 +155,6 @@ function progressOf(ending: Ending | undefined, recorded: unknown): number {
 
 function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
   return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
-}
-
-function extrasOf({ extras }: JobResult, url: string): VideoObject['extras'] {
-  if (extras === undefined) return null;
-  const shown = Object.entries(extras).map(([name, { contentType, bytes, sha256 }]) => [
-    name,
-    { url: `${url}?variant=${name}`, content_type: contentType, bytes, sha256 },
-  ]);
-  return Object.fromEntries(shown);
 }
 
 function costOf(cost: JobCost | undefined): VideoObject['cost'] {

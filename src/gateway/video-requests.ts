@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { EXTRA_NAMES } from '../contract/extras';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { MOST_SERVICES } from '../contract/service-choice';
 import { SIZES, shapeOf, sizeOf } from '../contract/video-size';
@@ -36,24 +35,6 @@ const CALLBACK_URL = z
   .optional()
   .describe('Called when the video is there, has failed or needs a decision.');
 
-const KEEP_FOR = z
-  .union([z.string(), z.number()])
-  .optional()
-  .describe(
-    'How long the video stays in the storage, such as "30d", or milliseconds. `expires_at` says when it ends.',
-  );
-
-const EXTRAS = z
-  .union([z.array(z.enum(EXTRA_NAMES)), z.string()])
-  .optional()
-  .describe(
-    'Pictures to store beside the video: poster, last-frame. A form sends them as text, with a comma.',
-  );
-
-const CONTINUE_FROM = z
-  .string()
-  .optional()
-  .describe('The id of a finished video of the same key. Its last frame is the image to start from.');
 const SERVICE = 'Which of the services makes the video.';
 const SERVICES = 'Instead of `service`: those to try, in this order.';
 
@@ -177,17 +158,10 @@ export function readFormNumbers(body: unknown): unknown {
 const FORM_NUMBERS = new Set(['duration', 'seed']);
 
 /** What is for the gateway and not for the service: see job-options.ts. */
-const OWN_FIELDS = {
-  callback_url: CALLBACK_URL,
-  keep_for: KEEP_FOR,
-  extras: EXTRAS,
-  continue_from: CONTINUE_FROM,
-};
+const OWN_FIELDS = { callback_url: CALLBACK_URL };
 
 const prompt = z.string().regex(/\S/).describe('What the video shows.');
-const image = z
-  .url()
-  .describe('The address of the image to start from. Needed, unless there is a continue_from.');
+const image = z.url().describe('The address of the image to start from.');
 
 /** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
 export function documentedRequests(requestFields: readonly string[], services: readonly string[] = []) {
@@ -203,7 +177,7 @@ export function documentedRequests(requestFields: readonly string[], services: r
   ];
   return {
     service: z.strictObject(fields).meta({ id: 'VideoRequest', examples }),
-    image: z.strictObject({ ...fields, image_url: image.optional() }).meta({
+    image: z.strictObject({ ...fields, image_url: image }).meta({
       id: 'ImageVideoRequest',
       examples: examples.map((one) => ({ ...one, image_url: 'https://example.com/fox.png' })),
     }),

@@ -104,7 +104,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
       const { caller } = videos;
       const given = withoutBytes(request.body, caller);
-      const asking = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body, caller);
+      const asking = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body);
       const { body } = asking;
       const { options, known } = chooseService(
         asking.options,
@@ -230,7 +230,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         params: idParams,
         querystring: contentQuery,
         headers: contentHeaders,
-        response: { ...VIDEO_ERRORS, 410: errorBody, 416: errorBody, 451: errorBody },
+        response: { ...VIDEO_ERRORS, 416: errorBody, 451: errorBody },
         answers: CONTENT_ANSWERS,
         answersHead: true,
       },

@@ -13,6 +13,7 @@ import type { VideoRequest } from '../contract/request';
 import type { CapGuard } from './cap-guard';
 import type { DeletedVideos } from './deleted-videos';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
+import type { VideoOptions } from './job-options';
 import type { LimitKeeper } from './key-limits';
 import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
@@ -55,7 +56,7 @@ export class VideosOfCaller {
 
   /** Starts a job, or joins the one that the same Idempotency-Key has started. */
   async start(
-    { request, asked, options }: Wanted & { options?: JobOptions },
+    { request, asked, options }: Wanted & { options?: VideoOptions },
     idempotencyKey: string | undefined,
   ): Promise<VideoObject> {
     const { client, board, videos, limits, deleted, guardCaps } = this.tools;

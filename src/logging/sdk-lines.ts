@@ -12,7 +12,7 @@ const QUIETER: readonly ((message: string, fields: Fields) => boolean)[] = [
   // `failed` and `cancelled` say why, and what to do.
   (message, { error }) => message === 'Workflow failed' && isOurs(error),
   // `pollsFailing` says it once.
-  (message, { activityType }) => message === 'Activity failed' && /^pollVideos?$/.test(String(activityType)),
+  (message, { activityType }) => message === 'Activity failed' && activityType === 'pollVideo',
 ];
 
 /** The level at which a line is logged. Lines of ours have an `event`, and keep the level of their table. */

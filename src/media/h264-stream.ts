@@ -78,8 +78,8 @@ export class H264Stream {
   }
 
   private copied(macroblock: number): { kind: number; chromaMode: number } | undefined {
-    if (continuesAbove(this.picture, macroblock)) return COPIES_ABOVE;
-    if (continuesLeft(this.picture, macroblock)) return COPIES_LEFT;
+    if (continues(this.picture, macroblock, 'above')) return COPIES_ABOVE;
+    if (continues(this.picture, macroblock, 'left')) return COPIES_LEFT;
     return undefined;
   }
 
@@ -118,29 +118,17 @@ const PLANES = [
   { offset: LUMA_BYTES + CHROMA_BYTES, side: CHROMA_SIDE },
 ];
 
-/** Whether every row of the macroblock equals the last row of the one above. */
-function continuesAbove({ data, columns }: Picture, macroblock: number): boolean {
-  if (macroblock < columns) return false;
+/** Whether every row of a macroblock equals the last row of the one above, or every column the last one of that to the left. */
+function continues({ data, columns }: Picture, macroblock: number, from: 'above' | 'left'): boolean {
+  const isAbove = from === 'above';
+  if (isAbove ? macroblock < columns : macroblock % columns === 0) return false;
   const here = macroblock * MACROBLOCK_BYTES;
-  const above = (macroblock - columns) * MACROBLOCK_BYTES;
+  const neighbour = (macroblock - (isAbove ? columns : 1)) * MACROBLOCK_BYTES;
   return PLANES.every(({ offset, side }) => {
-    const lastRow = above + offset + side * (side - 1);
     for (let sample = 0; sample < side * side; sample++) {
-      if (data[here + offset + sample] !== data[lastRow + (sample % side)]) return false;
-    }
-    return true;
-  });
-}
-
-/** Whether every column of the macroblock equals the last column of the one to its left. */
-function continuesLeft({ data, columns }: Picture, macroblock: number): boolean {
-  if (macroblock % columns === 0) return false;
-  const here = macroblock * MACROBLOCK_BYTES;
-  const left = here - MACROBLOCK_BYTES;
-  return PLANES.every(({ offset, side }) => {
-    const lastColumn = left + offset + side - 1;
-    for (let sample = 0; sample < side * side; sample++) {
-      if (data[here + offset + sample] !== data[lastColumn + sample - (sample % side)]) return false;
+      const column = sample % side;
+      const last = isAbove ? side * (side - 1) + column : sample - column + side - 1;
+      if (data[here + offset + sample] !== data[neighbour + offset + last]) return false;
     }
     return true;
   });

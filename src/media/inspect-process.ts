@@ -1,28 +1,30 @@
-import { Worker } from 'node:worker_threads';
-import { inspectVideo } from './inspect-video';
-import { decodeRequests } from './inspection-request';
-import { RetainedReader } from './retained-reader';
+import { createInterface } from 'node:readline';
+import { inspectVideo, type VideoInspection } from './inspect-video';
+
+/** What the process answers to a path. */
+export interface InspectionAnswer {
+  inspection?: VideoInspection;
+  /** The file cannot be read. */
+  error?: string;
+  /** How large the process is now. */
+  rssBytes: number;
+}
 
 /**
- * A process that inspects one video after the other: requests come on stdin, and each gets a line of JSON on stdout. It
- * ends when its stdin ends, so when its parent does.
+ * A process that inspects one file after the other: each line on stdin is a path in JSON, and gets a line of JSON on
+ * stdout. It ends when its stdin ends, so when its parent does.
  */
 async function main(): Promise<void> {
-  const current = new Int32Array(new SharedArrayBuffer(4));
-  new Worker(require.resolve('./inspect-limits'), { workerData: current }).unref();
   // Ctrl-C reaches every process of a terminal, but the parent decides when an inspection ends.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
-  let inspections = 0;
-  const setCurrent = (inspection: number) => {
-    Atomics.store(current, 0, inspection);
-    Atomics.notify(current, 0);
-  };
-  process.stdout.write('ready\n');
-  for await (const { container, size, ranges } of decodeRequests(process.stdin)) {
-    setCurrent(++inspections);
-    const inspection = await inspectVideo(new RetainedReader(ranges, size), container);
-    setCurrent(0);
-    process.stdout.write(`${JSON.stringify(inspection)}\n`);
+  const answer = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`);
+  answer('ready');
+  for await (const line of createInterface({ input: process.stdin })) {
+    const result = await inspectVideo(JSON.parse(line)).then(
+      (inspection) => ({ inspection }),
+      (error: unknown) => ({ error: String(error) }),
+    );
+    answer({ ...result, rssBytes: process.memoryUsage.rss() } satisfies InspectionAnswer);
   }
 }
 

@@ -10,94 +10,132 @@ import {
   MP4,
   MPEG_TS,
   QTFF,
+  type Source,
   WEBM,
 } from 'mediabunny';
 import type { Container, VideoFacts } from '../contract/video-facts';
-import type { RetainedReader } from './retained-reader';
-import { isUnbranded } from './sniff-container';
+import { FileBytes, type Outline, TooMuchToRead } from './file-bytes';
+import { outlineOfElements } from './matroska-elements';
+import { outlineOfBoxes } from './mp4-boxes';
+import { describeHead, HEAD_TO_SNIFF, isUnbranded, sniffContainer, tsPacketBytes } from './sniff-container';
 import { startsLikeCodec } from './starts-like-codec';
-import { describeMissingSeconds, type StatedEnd, statedEnd } from './stated-end';
-import { describeOversizedTable } from './table-counts';
 
 /** No playlists: a downloaded file must not make a worker open other files and addresses. */
 const FORMATS = [MP4, QTFF, WEBM, MATROSKA, MPEG_TS];
 
-/** A broken file can make mediabunny read in circles; this many reads take half a second. A good file takes a few dozen. */
-const MAX_READS = 50_000;
+/** A fragment for each frame and track makes a quarter of this in an hour. To scan all of them takes a second. */
+const MAX_PARTS = 1_000_000;
 
-/** Makes an old QuickTime file, from before there were brands, look like a current one to mediabunny. */
-const BRAND_AT = 4;
-const BRAND = Buffer.from('ftypqt  ', 'latin1');
+/**
+ * A broken file can make mediabunny read in circles; so many reads take half a second, and a good file takes a few dozen. A
+ * live recording without an index is read from its beginning to its end.
+ */
+const MAX_READS = 50_000;
+const BYTES_A_READ = 4096;
+
+/** A transport stream is read packet by packet: of a longer one only the beginning, without its duration. */
+const TS_BEGINNING_BYTES = 8 * 1024 * 1024;
 
 export type VideoInspection =
   | {
       kind: 'video';
-      facts: VideoFacts;
+      facts: VideoFacts & { container: Container };
       /** `checked`: the file states where it ends, and ends there. */
       end: 'checked' | 'not-stated';
     }
   /** The reason is one clause for the user: `it begins like a web page`. */
   | { kind: 'no-video'; reason: string };
 
-const NO_PICTURE = 'it has no picture';
 const noVideo = (reason: string): VideoInspection => ({ kind: 'no-video', reason });
 
 /**
- * Reads the facts of a video, as far as it was retained: its tables, and the bytes of its first and last picture. No
- * picture is decoded. A hostile file can make this take any time and memory, so it runs in a process of its own.
+ * Reads the facts of a video file, and whether it is complete: its outermost parts, its tables, and the bytes of its first
+ * and last picture. No picture is decoded. A hostile file can make this take any time and memory, so it runs in a process
+ * of its own.
  */
-export async function inspectVideo(reader: RetainedReader, container: Container): Promise<VideoInspection> {
+export async function inspectVideo(path: string): Promise<VideoInspection> {
   // A strange file is a result, not a reason to write to the console.
   Logging.level = LogLevel.Silent;
-  const oversized = describeOversizedTable(reader, container);
-  if (oversized !== undefined) return noVideo(oversized);
+  const file = new FileBytes(path);
   try {
-    // A transport stream is read packet by packet from its beginning, as far as that was retained.
-    const view = container === 'ts' ? reader.beginning() : reader;
-    const isWhole = view.size === reader.size;
-    return await withInput(view, container, (input) => inspectInput(input, view, container, isWhole));
-  } catch {
-    // mediabunny throws for a file that it cannot read.
-    return noVideo('its tables cannot be read');
+    file.readsLeft = MAX_PARTS;
+    const head = file.read(0, HEAD_TO_SNIFF);
+    const container = sniffContainer(head);
+    if (container === undefined) return noVideo(describeHead(head));
+    const outline = outlineOf(file, container, head);
+    if (outline.problem !== undefined) return noVideo(outline.problem);
+    file.readsLeft = MAX_READS + file.size / BYTES_A_READ;
+    return await inspectTracks(file, container, outline);
+  } finally {
+    file.close();
   }
 }
 
-async function withInput<Found>(
-  reader: RetainedReader,
+function outlineOf(file: FileBytes, container: Container, head: Buffer): Outline {
+  try {
+    switch (container) {
+      case 'mp4':
+      case 'mov':
+        return outlineOfBoxes(file);
+      case 'webm':
+      case 'mkv':
+        return outlineOfElements(file);
+      case 'ts':
+        return file.size % (tsPacketBytes(head) ?? 1) === 0
+          ? {}
+          : { problem: 'it ends within a packet of its transport stream' };
+    }
+  } catch (error) {
+    if (!(error instanceof TooMuchToRead)) throw error;
+    const parts = container === 'mp4' || container === 'mov' ? 'boxes' : 'elements';
+    return { problem: `it has more ${parts} than any video needs` };
+  }
+}
+
+async function inspectTracks(
+  file: FileBytes,
   container: Container,
-  use: (input: Input) => Promise<Found>,
-): Promise<Found> {
+  outline: Outline,
+): Promise<VideoInspection> {
   const recognition = { isOver: false };
   const source =
-    container === 'ts' ? new BufferSource(reader.available(0, reader.size)) : sourceOf(reader, recognition);
+    container === 'ts' ? new BufferSource(file.read(0, TS_BEGINNING_BYTES)) : sourceOf(file, recognition);
   const input = new Input({ formats: FORMATS, source });
   try {
     await input.getFormat();
     recognition.isOver = true;
-    return await use(input);
+    return await inspectInput(
+      input,
+      container,
+      outline,
+      container !== 'ts' || file.size <= TS_BEGINNING_BYTES,
+    );
+  } catch {
+    // mediabunny throws for a file that it cannot read.
+    return noVideo('its tables cannot be read');
   } finally {
     input.dispose();
   }
 }
 
-function sourceOf(reader: RetainedReader, recognition: { isOver: boolean }): CustomSource {
-  let reads = 0;
+function sourceOf(file: FileBytes, recognition: { isOver: boolean }): Source {
   return new CustomSource({
-    getSize: () => reader.size,
+    getSize: () => file.size,
     read: (start, end) => {
-      reads++;
-      if (reads > MAX_READS) throw new Error('The file is read in circles.');
-      const bytes = reader.read(start, end);
+      const bytes = file.read(start, end);
       return start === 0 && !recognition.isOver ? branded(bytes) : bytes;
     },
-    // Every read must be counted, and the bytes are already in memory.
+    // Every read must be counted.
     maxCacheSize: 0,
     // The read itself rejects.
     handleUnhandledError: () => undefined,
   });
 }
 
-/** The first bytes of an old QuickTime file with a brand instead of its first box. */
+/** Makes an old QuickTime file, from before there were brands, look like a current one to mediabunny. */
+const BRAND_AT = 4;
+const BRAND = Buffer.from('ftypqt  ', 'latin1');
+
 function branded(bytes: Buffer): Buffer {
   if (!isUnbranded(bytes)) return bytes;
   const copy = Buffer.from(bytes);
@@ -107,98 +145,57 @@ function branded(bytes: Buffer): Buffer {
 
 async function inspectInput(
   input: Input,
-  reader: RetainedReader,
   container: Container,
+  { isEndChecked = false, statedSeconds, c2paBytes = 0 }: Outline,
   isWhole: boolean,
 ): Promise<VideoInspection> {
   const track = await input.getPrimaryVideoTrack();
   if (!track) return noVideo('it has no video track');
-  const problem = await describeFirstPicture(track, reader, container);
+  const problem = await describeFirstPicture(track);
   if (problem !== undefined) return noVideo(problem);
-  const ifRetained = <Fact>(fact: () => Promise<Fact>) => readIfRetained(reader, fact);
-  // First what is at the beginning, because the reads are counted.
-  const width = positive(await ifRetained(() => track.getDisplayWidth()));
-  const height = positive(await ifRetained(() => track.getDisplayHeight()));
-  const codec = (await ifRetained(() => track.getCodec())) ?? undefined;
-  if (!isWhole) return { kind: 'video', facts: { width, height, codec, container }, end: 'not-stated' };
-  const last = await ifRetained(() => new EncodedPacketSink(track).getPacket(Infinity));
-  if (last === null) return noVideo('its last picture is missing');
-  const stated = positive(await ifRetained(() => track.getDurationFromMetadata()));
-  const found = positive(await ifRetained(() => input.computeDuration()));
-  const end = compareEnd(statedEnd(reader, container, stated), found);
-  if (end.problem !== undefined) return noVideo(end.problem);
+  const facts = {
+    width: positive(await track.getDisplayWidth()),
+    height: positive(await track.getDisplayHeight()),
+    codec: (await track.getCodec()) ?? undefined,
+    container,
+    ...(c2paBytes > 0 && { c2pa: { bytes: c2paBytes } }),
+  };
+  if (!isWhole) return { kind: 'video', facts, end: 'not-stated' };
+  if ((await new EncodedPacketSink(track).getPacket(Infinity)) === null)
+    return noVideo('its last picture is missing');
+  const inMetadata = positive(await track.getDurationFromMetadata());
+  const found = positive(await input.computeDuration());
+  const stated = statedSeconds === 'in its metadata' ? inMetadata : statedSeconds;
+  const missing = stated && found && describeMissingSeconds(stated, found);
+  if (missing) return noVideo(missing);
   // Matroska states the length of the whole video, but not of its last picture.
-  const durationSeconds = isMatroska(container) ? (stated ?? found) : (found ?? stated);
+  const isMatroska = container === 'webm' || container === 'mkv';
+  const durationSeconds = isMatroska ? (inMetadata ?? found) : (found ?? inMetadata);
+  const isChecked = isEndChecked || (stated !== undefined && found !== undefined);
   return {
     kind: 'video',
-    facts: { width, height, durationSeconds, codec, container },
-    end: end.isChecked ? 'checked' : 'not-stated',
+    facts: { ...facts, durationSeconds },
+    end: isChecked ? 'checked' : 'not-stated',
   };
 }
 
-function compareEnd({ isChecked, problem, seconds }: StatedEnd, found: number | undefined): StatedEnd {
-  if (isChecked || problem !== undefined || seconds === undefined || found === undefined) {
-    return { isChecked, problem };
-  }
-  const missing = describeMissingSeconds(seconds, found);
-  return { isChecked: missing === undefined, problem: missing };
-}
-
-/** What is wrong with the first picture of the tables, as far as it was retained. */
-async function describeFirstPicture(
-  track: InputVideoTrack,
-  reader: RetainedReader,
-  container: Container,
-): Promise<string | undefined> {
-  reader.missed = false;
-  reader.fillsMissing = true;
-  try {
-    return await describePicture(track);
-  } catch (error) {
-    if (!reader.missed) throw error;
-    reader.fillsMissing = false;
-    return isMatroska(container) ? describeInBeginning(reader, container) : describePosition(track);
-  } finally {
-    reader.fillsMissing = false;
-  }
-}
-
-async function describePicture(track: InputVideoTrack): Promise<string | undefined> {
+async function describeFirstPicture(track: InputVideoTrack): Promise<string | undefined> {
   const first = await new EncodedPacketSink(track).getFirstPacket();
-  if (!first) return NO_PICTURE;
+  if (!first) return 'it has no picture';
   const config = await track.getDecoderConfig();
   const isPicture = startsLikeCodec(first.data, await track.getCodec(), config?.description);
   return isPicture ? undefined : 'its first picture is not valid';
 }
 
-/** A live recording does not state where its first Cluster ends; it may reach into the part that was not retained. */
-function describeInBeginning(reader: RetainedReader, container: Container): Promise<string | undefined> {
-  return withInput(reader.beginning(), container, async (input) => {
-    const track = await input.getPrimaryVideoTrack();
-    return track ? describePicture(track) : NO_PICTURE;
-  });
-}
+/** More than a frame, the sound of some frames, and what editing cuts from the beginning. */
+const TOLERANCE_SECONDS = 1;
+const TOLERANCE_SHARE = 0.02;
 
-/** The picture was not retained, but the tables must say where it is. */
-async function describePosition(track: InputVideoTrack): Promise<string | undefined> {
-  const position = await new EncodedPacketSink(track).getFirstPacket({ metadataOnly: true });
-  return position && position.byteLength > 0 ? undefined : NO_PICTURE;
+function describeMissingSeconds(stated: number, found: number): string | undefined {
+  if (stated - found <= Math.max(TOLERANCE_SECONDS, stated * TOLERANCE_SHARE)) return undefined;
+  const [says, ends] = [stated, found].map((seconds) => Number(seconds.toFixed(2)));
+  return `it says that it is ${says} s long, but ends after ${ends} s`;
 }
-
-async function readIfRetained<Fact>(
-  reader: RetainedReader,
-  fact: () => Promise<Fact>,
-): Promise<Fact | undefined> {
-  reader.missed = false;
-  try {
-    return await fact();
-  } catch (error) {
-    if (reader.missed) return undefined;
-    throw error;
-  }
-}
-
-const isMatroska = (container: Container) => container === 'webm' || container === 'mkv';
 
 const positive = (value: number | null | undefined) =>
   typeof value === 'number' && value > 0 && value < Infinity ? value : undefined;

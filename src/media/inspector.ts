@@ -2,112 +2,66 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { INSPECT_ENTRY } from './inspect-entry';
+import type { InspectionAnswer } from './inspect-process';
 import type { VideoInspection } from './inspect-video';
-import { encodeRequest, type InspectionRequest } from './inspection-request';
 
-/** Bounds the memory when many downloads end together. An inspection takes some thousandths of a second. */
-const MAX_PROCESSES = 2;
-/** To start a process takes as much as a hundred inspections: a second one starts only when a video waits this long. */
-const LONGEST_WAIT_MS = 1_000;
-/** Longer than the pause between two polls of a batch: its videos come in groups. */
-const IDLE_MS = 30_000;
+/** Most files take some hundredths of a second; it is wall time, and a busy machine must not fail a good video. */
+const MAX_INSPECTION_MS = 20_000;
+const MAX_START_MS = 60_000;
+/** A file that needs more is hostile. Buffers are outside the heap: each read is bounded, and the size is checked after it. */
+const NODE_OPTIONS = ['--max-old-space-size=256', '--max-semi-space-size=4'];
+/** The process takes 60 MiB at its start, and keeps some of what a large file needed. */
+const MAX_RSS_BYTES = 256 * 1024 * 1024;
+/** As much of stderr as fits into an error message. */
+const MAX_STDERR_LENGTH = 500;
 
 const TOO_MUCH: VideoInspection = {
   kind: 'no-video',
   reason: 'reading its tables takes more time or memory than any video needs',
 };
 
-const idle: Inspector[] = [];
-const waiting: (() => void)[] = [];
-let running = 0;
+let kept: Inspector | undefined;
+let queue: Promise<unknown> = Promise.resolve();
 
 /**
- * Inspects a video in another process, which can be killed whatever it does. A thread is not enough: V8 limits a thread's
- * heap in steps, and a single allocation beyond the limit, such as for a table in a hostile file, ends the whole process.
+ * Inspects a file in another process, which can be killed whatever it does. One process is kept for all files, one after
+ * the other: to start it takes as long as a dozen inspections.
  */
-export async function inspectInProcess(request: InspectionRequest): Promise<VideoInspection> {
-  await takeTurn();
-  try {
-    const reused = takeIdle();
-    const inspection =
-      (reused && (await inspectWith(reused, request))) ??
-      (await inspectWith(await Inspector.start(), request));
-    // A reused process may have ended for another reason, so only a fresh one proves that the video takes too much.
-    return inspection ?? TOO_MUCH;
-  } finally {
-    const next = waiting.shift();
-    if (next) next();
-    else running--;
-  }
-}
-
-async function takeTurn(): Promise<void> {
-  if (running === 0 || (running < MAX_PROCESSES && idle.length > 0)) {
-    running++;
-    return;
-  }
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => {
-      if (running === MAX_PROCESSES) return;
-      waiting.splice(waiting.indexOf(takeIt), 1);
-      running++;
-      resolve();
-    }, LONGEST_WAIT_MS);
-    const takeIt = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    waiting.push(takeIt);
-  });
-}
-
-async function inspectWith(
-  inspector: Inspector,
-  request: InspectionRequest,
-): Promise<VideoInspection | undefined> {
-  const inspection = await inspector.inspect(request);
-  if (inspection) addIdle(inspector);
+export function inspectFile(path: string): Promise<VideoInspection> {
+  const inspection = queue.then(() => inspectNow(path));
+  queue = inspection.catch(() => undefined);
   return inspection;
 }
 
-function takeIdle(): Inspector | undefined {
-  for (let inspector = idle.pop(); inspector; inspector = idle.pop()) {
-    if (inspector.hasEnded) continue;
-    inspector.ref();
-    return inspector;
-  }
-  return undefined;
+/** Ends the process, which the next inspection starts again. */
+export function endInspector(): void {
+  kept?.kill();
+  kept = undefined;
 }
 
-function addIdle(inspector: Inspector): void {
-  inspector.unref();
-  idle.push(inspector);
-  setTimeout(() => {
-    const index = idle.indexOf(inspector);
-    if (index < 0) return;
-    idle.splice(index, 1);
-    inspector.kill();
-  }, IDLE_MS).unref();
+async function inspectNow(path: string): Promise<VideoInspection> {
+  const reused = kept?.hasEnded ? undefined : kept;
+  const first = reused ?? (await Inspector.start());
+  kept = first;
+  const answer = await first.inspect(path);
+  // A reused process may have ended for another reason, so only a fresh one proves that the file takes too much.
+  if (answer === 'ended' && reused) return inspectNow(path);
+  if (answer === 'ended' || answer === 'late') return TOO_MUCH;
+  if (answer.rssBytes > MAX_RSS_BYTES) first.kill();
+  if (answer.inspection === undefined) throw new Error(`the file cannot be inspected: ${answer.error}`);
+  return answer.inspection;
 }
-
-/** A last resort: the process kills itself earlier by its memory, of which V8 counts only a part. */
-const NODE_OPTIONS = ['--max-old-space-size=512', '--max-semi-space-size=4'];
-/** For a process that waits forever: it measures its processor time itself. */
-const MAX_INSPECTION_MS = 60_000;
-const MAX_START_MS = 60_000;
-/** As much of stderr as fits into an error message. */
-const MAX_STDERR_LENGTH = 500;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** One process that inspects videos. */
+/** One process that inspects files. */
 class Inspector {
-  private onLine: ((line: string | undefined) => void) | undefined;
+  hasEnded = false;
+  private onLine: ((line: string | 'ended' | 'late') => void) | undefined;
   private stderr = '';
-  private isOver = false;
 
   private constructor(private readonly child: Child) {
-    createInterface({ input: child.stdout }).on('line', (line) => this.receive(line));
+    createInterface({ input: child.stdout }).on('line', (line) => this.onLine?.(line));
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.stderr = (this.stderr + text).slice(-MAX_STDERR_LENGTH);
     });
@@ -120,7 +74,7 @@ class Inspector {
     child.once('close', () => this.end());
   }
 
-  /** Rejects when the process cannot be started, whatever the video. */
+  /** Rejects when the process cannot be started, whatever the file. */
   static async start(): Promise<Inspector> {
     const inspector = new Inspector(
       spawn(process.execPath, [...NODE_OPTIONS, ...INSPECT_ENTRY], {
@@ -130,74 +84,60 @@ class Inspector {
         windowsHide: true,
       }),
     );
-    if ((await inspector.line(MAX_START_MS)) === 'ready') return inspector;
+    if ((await inspector.line(MAX_START_MS)) === '"ready"') return inspector;
     inspector.kill();
     throw new Error(
       `The process that inspects videos did not start: ${INSPECT_ENTRY.at(-1)} must exist as a file of its own, not bundled. ${inspector.stderr}`,
     );
   }
 
-  /** Undefined when the process ended: it took too much time or memory, or the reader has a bug. */
-  async inspect(request: InspectionRequest): Promise<VideoInspection | undefined> {
-    for (const piece of encodeRequest(request)) this.child.stdin.write(piece);
-    const inspection = parseInspection(await this.line(MAX_INSPECTION_MS));
-    if (!inspection) this.kill();
-    return inspection;
-  }
-
-  /** Lets this process exit while the inspector is idle. */
-  unref(): void {
-    this.child.unref();
-    for (const stream of [this.child.stdin, this.child.stdout, this.child.stderr]) unrefStream(stream);
-  }
-
-  ref(): void {
-    this.child.ref();
-  }
-
-  get hasEnded(): boolean {
-    return this.isOver;
+  /** The file can make the process end, or take for ever. */
+  async inspect(path: string): Promise<InspectionAnswer | 'ended' | 'late'> {
+    this.child.stdin.write(`${JSON.stringify(path)}\n`);
+    const line = await this.line(MAX_INSPECTION_MS);
+    try {
+      return line === 'late' || line === 'ended' ? line : JSON.parse(line);
+    } catch {
+      // It ended within its answer.
+      return 'ended';
+    } finally {
+      if (line === 'late') this.kill();
+    }
   }
 
   kill(): void {
+    this.hasEnded = true;
     this.child.kill('SIGKILL');
   }
 
-  private line(timeoutMs: number): Promise<string | undefined> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        // The answer may have come while this process was busy.
-        setImmediate(() => this.receive(undefined));
-      }, timeoutMs);
-      this.onLine = (line) => {
+  /** The next line. Only meanwhile does the process keep this one alive. */
+  private async line(timeoutMs: number): Promise<string | 'ended' | 'late'> {
+    if (this.hasEnded) return 'ended';
+    this.keepsAlive('ref');
+    const line = await new Promise<string | 'ended' | 'late'>((resolve) => {
+      // The answer may have come while this process was busy.
+      const timer = setTimeout(() => setImmediate(resolve, 'late'), timeoutMs);
+      this.onLine = (answer) => {
         clearTimeout(timer);
-        this.onLine = undefined;
-        resolve(line);
+        resolve(answer);
       };
-      if (this.isOver) this.receive(undefined);
     });
+    this.onLine = undefined;
+    this.keepsAlive('unref');
+    return line;
   }
 
-  private receive(line: string | undefined): void {
-    this.onLine?.(line);
+  /** Pipes are sockets, which keep a process alive; their types do not say it. */
+  private keepsAlive(how: 'ref' | 'unref'): void {
+    this.child[how]();
+    for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) {
+      const change: unknown = Reflect.get(pipe, how);
+      if (typeof change === 'function') change.call(pipe);
+    }
   }
 
   private end(): void {
-    this.isOver = true;
-    this.receive(undefined);
+    this.hasEnded = true;
+    this.onLine?.('ended');
   }
-}
-
-/** Undefined for an incomplete line, from a process that ended while it answered. */
-function parseInspection(line: string | undefined): VideoInspection | undefined {
-  try {
-    return line === undefined ? undefined : JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Pipes are sockets, which keep a process alive; their types lack `unref`. */
-function unrefStream(stream: object): void {
-  if ('unref' in stream && typeof stream.unref === 'function') stream.unref();
 }

@@ -1,13 +1,19 @@
-import { HeaderScan } from './header-scan';
+import { type FileBytes, type Outline, unsigned } from './file-bytes';
 
 const SEGMENT = 0x18538067;
 const CLUSTER = 0x1f43b675;
+const SEEK_HEAD = 0x114d9b74;
+const SEEK = 0x4dbb;
+const SEEK_POSITION = 0x53ac;
 const CUES = 0x1c53bb6b;
+const CUE_POINT = 0xbb;
+const CUE_TRACK_POSITIONS = 0xb7;
+const CUE_CLUSTER_POSITION = 0xf1;
 const NAMES = new Map([
   [0x1a45dfa3, 'EBML head'],
   [SEGMENT, 'Segment'],
   [CLUSTER, 'Cluster'],
-  [0x114d9b74, 'SeekHead'],
+  [SEEK_HEAD, 'SeekHead'],
   [0x1549a966, 'Info'],
   [0x1654ae6b, 'Tracks'],
   [CUES, 'Cues'],
@@ -16,98 +22,94 @@ const NAMES = new Map([
 ]);
 /** In a live recording these have no size. The scan enters them; they end where the next one begins. */
 const MAY_BE_UNSIZED = new Set([SEGMENT, CLUSTER]);
+/** Elements that contain a position in the Segment, at some depth. */
+const CONTAINS_POSITION = new Set([SEEK_HEAD, SEEK, CUES, CUE_POINT, CUE_TRACK_POSITIONS]);
+const POSITIONS = new Set([SEEK_POSITION, CUE_CLUSTER_POSITION]);
+const MAX_DEPTH = 4;
 
 const MAX_ID_BYTES = 4;
 const MAX_SIZE_BYTES = 8;
 
-/** Scans the outermost elements of a WebM or Matroska file as it comes, and finds what is missing at its end. */
-export class ElementScan {
-  private readonly scan = new HeaderScan((header, have, at) => this.read(header, have, at));
-  private element = { id: 0, at: 0, size: 0 };
-  private hasSegment = false;
-  private hasCluster = false;
-  /** Whether the file states its end, by the size of its Segment or by the index after everything else. */
-  hasKnownEnd = false;
-
-  add(chunk: Buffer): void {
-    this.scan.add(chunk);
-  }
-
-  /** Call it at the end of the file. One clause for the user: `its Segment element is missing`. */
-  problem(): string | undefined {
-    const { scanned, headerAt, have, hasTooManyHeaders } = this.scan;
-    if (hasTooManyHeaders) return 'it has more elements than any video needs';
-    if (have > 0) return 'it ends within the header of an element';
-    if (headerAt > scanned && headerAt < Infinity) {
-      const { id, at, size } = this.element;
-      const name = NAMES.get(id) ?? `0x${id.toString(16)}`;
-      return `it ends within its ${name} element: ${scanned - at} of ${size} bytes`;
-    }
-    return this.hasSegment ? undefined : 'its Segment element is missing';
-  }
-
-  private read(header: Buffer, have: number, at: number): number | undefined {
-    const idBytes = vintBytes(header[0]);
-    // Zeros, for example: padding, which players ignore.
-    if (idBytes > MAX_ID_BYTES) return Infinity;
-    if (have <= idBytes) return undefined;
-    const sizeBytes = vintBytes(header[idBytes]);
-    if (sizeBytes > MAX_SIZE_BYTES) return Infinity;
-    const headerBytes = idBytes + sizeBytes;
-    if (have < headerBytes) return undefined;
-    const id = header.readUIntBE(0, idBytes);
-    const content = vint(header.subarray(idBytes, headerBytes));
-    this.hasSegment ||= id === SEGMENT;
-    this.hasCluster ||= id === CLUSTER;
-    this.hasKnownEnd ||= content !== undefined && (id === SEGMENT || (id === CUES && this.hasCluster));
-    if (content === undefined) return MAY_BE_UNSIZED.has(id) ? headerBytes : Infinity;
-    this.element = { id, at, size: headerBytes + content };
-    return headerBytes + content;
-  }
-}
-
-/** An element of a Matroska file, and where its content begins and ends. */
-export interface ElementContent {
+interface Element {
   id: number;
+  /** Where its content begins, and how long it is; undefined when it does not say so. */
   from: number;
-  to: number;
-  /** Whether its header has a size; without one it reaches the end. */
-  isSized: boolean;
+  content: number | undefined;
 }
 
-/** The elements in some bytes, as far as they are valid. The last may end beyond the bytes. */
-export function* elementsIn(bytes: Buffer, from: number, to: number): Generator<ElementContent> {
+/** Reads the outermost elements of a WebM or Matroska file. */
+export function outlineOfElements(file: FileBytes): Outline {
+  let segment: Element | undefined;
+  let hasCluster = false;
+  let isEndChecked = false;
+  let furthest = 0;
+  for (let at = 0; at < file.size; ) {
+    const element = elementAt(file, at, file.size);
+    if (element === 'cut') return { problem: 'it ends within the header of an element' };
+    if (element === undefined) break;
+    const { id, from, content } = element;
+    if (id === SEGMENT) segment ??= element;
+    hasCluster ||= id === CLUSTER;
+    isEndChecked ||= content !== undefined && (id === SEGMENT || (id === CUES && hasCluster));
+    if (content === undefined && !MAY_BE_UNSIZED.has(id)) break;
+    const next = from + (content ?? 0);
+    if (next > file.size) {
+      const name = NAMES.get(id) ?? `0x${id.toString(16)}`;
+      return { problem: `it ends within its ${name} element: ${file.size - at} of ${next - at} bytes` };
+    }
+    if (CONTAINS_POSITION.has(id)) furthest = Math.max(furthest, furthestPosition(file, from, next));
+    at = next;
+  }
+  if (!segment) return { problem: 'its Segment element is missing' };
+  if (segment.content !== undefined) return { isEndChecked };
+  // A Segment without a size is a live recording, whose index may still refer to bytes that it should have.
+  if (segment.from + furthest >= file.size) {
+    const byte = segment.from + furthest;
+    return { problem: `its index refers to byte ${byte}, but the file has ${file.size} bytes` };
+  }
+  return { isEndChecked, statedSeconds: 'in its metadata' };
+}
+
+function furthestPosition(file: FileBytes, from: number, to: number, depth = 0): number {
+  let furthest = 0;
   for (let at = from; at < to; ) {
-    const idBytes = vintBytes(bytes[at]);
-    const sizeAt = at + idBytes;
-    const sizeBytes = vintBytes(bytes[sizeAt]);
-    const contentAt = sizeAt + sizeBytes;
-    if (idBytes > MAX_ID_BYTES || sizeBytes > MAX_SIZE_BYTES || contentAt > to) return;
-    const size = vint(bytes.subarray(sizeAt, contentAt));
-    const end = contentAt + (size ?? Infinity);
-    yield { id: bytes.readUIntBE(at, idBytes), from: contentAt, to: end, isSized: size !== undefined };
+    const element = elementAt(file, at, to);
+    if (element === undefined || element === 'cut') break;
+    const end = Math.min(element.from + (element.content ?? to), to);
+    if (POSITIONS.has(element.id) && end - element.from <= 8) {
+      furthest = Math.max(furthest, unsigned(file.read(element.from, end)));
+    } else if (CONTAINS_POSITION.has(element.id) && depth < MAX_DEPTH) {
+      furthest = Math.max(furthest, furthestPosition(file, element.from, end, depth + 1));
+    }
     at = end;
   }
+  return furthest;
+}
+
+/** The element at a place, `cut` when the file ends within its header, undefined for padding, which players ignore. */
+function elementAt(file: FileBytes, at: number, to: number): Element | 'cut' | undefined {
+  const header = file.read(at, Math.min(at + MAX_ID_BYTES + MAX_SIZE_BYTES, to));
+  const idBytes = vintBytes(header[0] ?? 0);
+  if (idBytes > MAX_ID_BYTES) return undefined;
+  if (header.length <= idBytes) return 'cut';
+  const sizeBytes = vintBytes(header[idBytes] ?? 0);
+  if (sizeBytes > MAX_SIZE_BYTES) return undefined;
+  const headerBytes = idBytes + sizeBytes;
+  if (header.length < headerBytes) return 'cut';
+  const content = vint(header.subarray(idBytes, headerBytes));
+  return { id: header.readUIntBE(0, idBytes), from: at + headerBytes, content };
 }
 
 /** How many bytes a variable-length number has: one more for each zero bit at the start of its first byte. */
-function vintBytes(first: number | undefined): number {
-  return Math.clz32(first ?? 0) - 23;
+function vintBytes(first: number): number {
+  return Math.clz32(first) - 23;
 }
 
 /** A variable-length number without its marker bit; all ones mean "unknown". */
 function vint(bytes: Buffer): number | undefined {
   const firstMask = 0xff >> bytes.length;
-  let value = (bytes[0] ?? 0) & firstMask;
-  let isKnown = value !== firstMask;
-  for (const byte of bytes.subarray(1)) {
-    isKnown ||= byte !== 0xff;
-    value = value * 256 + byte;
-  }
-  return isKnown ? value : undefined;
-}
-
-/** A number of fixed length. */
-export function unsigned(bytes: Buffer): number {
-  return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
+  const first = (bytes[0] ?? 0) & firstMask;
+  const rest = bytes.subarray(1);
+  if (first === firstMask && rest.every((byte) => byte === 0xff)) return undefined;
+  return rest.reduce((sum, byte) => sum * 256 + byte, first);
 }

@@ -1,5 +1,4 @@
-import { HeaderScan } from './header-scan';
-import type { RetainedReader } from './retained-reader';
+import { type FileBytes, type Outline, unsigned } from './file-bytes';
 
 const SHORT_HEADER_BYTES = 8;
 const LONG_HEADER_BYTES = 16;
@@ -11,7 +10,7 @@ const TO_THE_END = 0;
 const TYPE = /^[\x20-\x7e\xa9]{4}$/;
 
 /** The tables of four hours of film with sound. A service that makes seconds of video sends a thousandth of it. */
-export const MAX_MOOV_BYTES = 16 * 1024 * 1024;
+const MAX_MOOV_BYTES = 16 * 1024 * 1024;
 
 /** The type of a box whose real type is the UUID at the beginning of its content. */
 const UUID_TYPE = 'uuid';
@@ -19,118 +18,163 @@ const UUID_BYTES = 16;
 /** Content Credentials: appendix A of the C2PA specification, "Embedding manifests into BMFF-based assets". */
 const C2PA_UUID = Buffer.from('d8fec3d61b0e483c92975828877ec481', 'hex');
 
-const REPORTED_TYPES = new Set(['moov', 'moof', 'mdat']);
-
-export interface Box {
+interface Box {
   type: string;
   at: number;
-  /** Infinity when it reaches the end of the file. */
+  /** As it is stated, header included. */
   size: number;
-}
-
-/** Scans the outermost boxes of an MP4 or QuickTime file as it comes, and finds what is missing at its end. */
-export class BoxScan {
-  private readonly scan = new HeaderScan((header, have, at) => this.read(header, have, at));
-  private box: Box = { type: '', at: 0, size: 0 };
-  private readonly firsts = new Map<string, Box>();
-  private c2paSize = 0;
-
-  /** `onFirst` is called with the first moov, moof and mdat box when its header has come. */
-  constructor(private readonly onFirst: (box: Box, header: Buffer) => void = () => undefined) {}
-
-  add(chunk: Buffer): void {
-    this.scan.add(chunk);
-  }
-
-  /** Call it at the end of the file. One clause for the user: `its moov box is missing`. */
-  problem(): string | undefined {
-    const { scanned, headerAt, have, hasTooManyHeaders } = this.scan;
-    if (hasTooManyHeaders) return 'it has more boxes than any video needs';
-    if (have > 0) return 'it ends within the header of a box';
-    // Infinity: the last box reaches the end of the file.
-    if (headerAt > scanned && headerAt < Infinity) {
-      const { type, at, size } = this.box;
-      return `it ends within its ${type} box: ${scanned - at} of ${size} bytes`;
-    }
-    const moov = this.firsts.get('moov');
-    if (!moov) return 'its moov box is missing';
-    const moovBytes = Math.min(moov.size, scanned - moov.at);
-    if (moovBytes > MAX_MOOV_BYTES) return `its moov box has ${moovBytes} bytes, more than any video needs`;
-    return this.firsts.has('mdat') ? undefined : 'its mdat box is missing';
-  }
-
-  /** How many bytes the C2PA boxes of the file have, headers included. */
-  get c2paBytes(): number {
-    // The last box may reach the end of the file.
-    return Math.min(this.c2paSize, this.scan.scanned);
-  }
-
-  /** Whether the file ends with the index that follows all fragments. */
-  get endsWithIndex(): boolean {
-    return this.box.type === 'mfra';
-  }
-
-  private read(header: Buffer, have: number, at: number): number | undefined {
-    if (have < SHORT_HEADER_BYTES) return undefined;
-    const shortSize = header.readUInt32BE(0);
-    const isLong = shortSize === SIZE_FOLLOWS;
-    if (isLong && have < LONG_HEADER_BYTES) return undefined;
-    const size = isLong ? Number(header.readBigUInt64BE(8)) : shortSize;
-    const type = header.toString('latin1', 4, 8);
-    // After the boxes there may be padding or a note of a tool, which players ignore.
-    if (!TYPE.test(type)) return Infinity;
-    const sizeOfHeader = isLong ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES;
-    if (size !== TO_THE_END && size < sizeOfHeader) return Infinity;
-    const hasUuid = type === UUID_TYPE && (size === TO_THE_END || size >= sizeOfHeader + UUID_BYTES);
-    if (hasUuid && have < sizeOfHeader + UUID_BYTES) return undefined;
-    this.box = { type, at, size: size === TO_THE_END ? Infinity : size };
-    if (hasUuid && header.subarray(sizeOfHeader, have).equals(C2PA_UUID)) this.c2paSize += this.box.size;
-    this.reportFirst(this.box, header.subarray(0, have));
-    return this.box.size;
-  }
-
-  private reportFirst(box: Box, header: Buffer): void {
-    // A file can have any number of other types, so those are not collected.
-    if (!REPORTED_TYPES.has(box.type) || this.firsts.has(box.type)) return;
-    this.firsts.set(box.type, box);
-    this.onFirst(box, header);
-  }
-}
-
-/** More than any file has outside its fragments. Reading them takes milliseconds. */
-const MAX_BOXES = 20_000;
-
-export interface BoxContent {
-  type: string;
-  /** Where its content begins, and where it ends. */
+  /** Where its content begins, and where it ends in this file. */
   from: number;
   to: number;
 }
 
-/** The boxes in a range of a file, as far as they are retained and valid. */
-export function* boxesIn(reader: RetainedReader, from: number, to: number): Generator<BoxContent> {
-  let at = from;
-  for (let count = 0; count < MAX_BOXES && at + SHORT_HEADER_BYTES <= to; count++) {
-    const header = reader.available(at, Math.min(at + LONG_HEADER_BYTES, to));
-    if (header.length < SHORT_HEADER_BYTES) return;
-    const shortSize = header.readUInt32BE(0);
-    const isLong = shortSize === SIZE_FOLLOWS && header.length === LONG_HEADER_BYTES;
-    const size = isLong ? Number(header.readBigUInt64BE(8)) : shortSize;
-    const headerBytes = isLong ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES;
-    if (size < headerBytes) return;
-    yield { type: header.toString('latin1', 4, 8), from: at + headerBytes, to: Math.min(at + size, to) };
-    at += size;
+/** The box at a place, `cut` when the file ends within its header, undefined when there is none. */
+function boxAt(file: FileBytes, at: number, to: number): Box | 'cut' | undefined {
+  const header = file.read(at, Math.min(at + LONG_HEADER_BYTES + UUID_BYTES, to));
+  if (header.length < SHORT_HEADER_BYTES) return 'cut';
+  const shortSize = header.readUInt32BE(0);
+  const isLong = shortSize === SIZE_FOLLOWS;
+  if (isLong && header.length < LONG_HEADER_BYTES) return 'cut';
+  const stated = isLong ? Number(header.readBigUInt64BE(8)) : shortSize;
+  const type = header.toString('latin1', 4, 8);
+  const size = stated === TO_THE_END ? to - at : stated;
+  const headerBytes = isLong ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES;
+  // After the boxes there may be padding or a note of a tool, which players ignore.
+  if (!TYPE.test(type) || size < headerBytes) return undefined;
+  return { type, at, size, from: at + headerBytes, to: Math.min(at + size, to) };
+}
+
+function* boxesIn(file: FileBytes, { from, to }: Pick<Box, 'from' | 'to'>): Generator<Box> {
+  for (let at = from; at < to; ) {
+    const box = boxAt(file, at, to);
+    if (box === undefined || box === 'cut') return;
+    yield box;
+    at += box.size;
   }
 }
 
-/** The box at a path of types, each the first of its type: `moov`, in it `mvex`, in it `mehd`. */
-export function boxAt(reader: RetainedReader, path: string[]): BoxContent | undefined {
-  let box: BoxContent | undefined = { type: '', from: 0, to: reader.size };
-  for (const type of path) box = box && firstBox(reader, box, type);
-  return box;
+/** The box at a path of types, each the first of its type. */
+function boxIn(file: FileBytes, outer: Box, ...[type, ...inner]: string[]): Box | undefined {
+  if (type === undefined) return outer;
+  for (const box of boxesIn(file, outer)) if (box.type === type) return boxIn(file, box, ...inner);
+  return undefined;
 }
 
-function firstBox(reader: RetainedReader, { from, to }: BoxContent, type: string): BoxContent | undefined {
-  for (const box of boxesIn(reader, from, to)) if (box.type === type) return box;
-  return undefined;
+/** Reads the outermost boxes of an MP4 or QuickTime file and the sizes of its tables. */
+export function outlineOfBoxes(file: FileBytes): Outline {
+  const firsts = new Map<string, Box>();
+  let c2paBytes = 0;
+  let last = '';
+  let indexedEnd: number | undefined;
+  for (let at = 0; at < file.size; ) {
+    const box = boxAt(file, at, file.size);
+    if (box === 'cut') return { problem: 'it ends within the header of a box' };
+    if (box === undefined) break;
+    const { type, size, to } = box;
+    if (at + size > file.size)
+      return { problem: `it ends within its ${type} box: ${file.size - at} of ${size} bytes` };
+    const problem = describeOversizedTable(file, box);
+    if (problem !== undefined) return { problem };
+    if (type === UUID_TYPE && file.read(box.from, Math.min(box.from + UUID_BYTES, to)).equals(C2PA_UUID))
+      c2paBytes += size;
+    // The index that lists the fragments comes before them.
+    if (type === 'sidx' && !firsts.has('moof')) indexedEnd ??= endOfIndex(file, box);
+    if (!firsts.has(type) && OUTERMOST.has(type)) firsts.set(type, box);
+    last = type;
+    at += size;
+  }
+  const moov = firsts.get('moov');
+  if (!moov) return { problem: 'its moov box is missing' };
+  if (!firsts.has('mdat')) return { problem: 'its mdat box is missing' };
+  return { c2paBytes, ...endOfBoxes(file, moov, { indexedEnd, isIndexLast: last === 'mfra' }) };
+}
+
+/** A file can have any number of other types, so those are not collected. */
+const OUTERMOST = new Set(['moov', 'moof', 'mdat']);
+
+/** The tables of a file without fragments describe its last picture. A file of fragments may have an index or a duration. */
+function endOfBoxes(
+  file: FileBytes,
+  moov: Box,
+  { indexedEnd, isIndexLast }: { indexedEnd: number | undefined; isIndexLast: boolean },
+): Outline {
+  if (!boxIn(file, moov, 'mvex')) return { isEndChecked: true };
+  if (indexedEnd !== undefined && indexedEnd > file.size)
+    return { problem: `its sidx box lists ${indexedEnd} bytes, but the file has ${file.size}` };
+  const isIndexed = indexedEnd === file.size;
+  const statedSeconds = isIndexed ? undefined : secondsOfFragments(file, moov);
+  return { isEndChecked: isIndexed || isIndexLast, ...(statedSeconds !== undefined && { statedSeconds }) };
+}
+
+/** `mehd`: the length of all fragments together, in the units of `mvhd`. */
+function secondsOfFragments(file: FileBytes, moov: Box): number | undefined {
+  const [unitAt, duration] = [boxIn(file, moov, 'mvhd'), boxIn(file, moov, 'mvex', 'mehd')];
+  if (!unitAt || !duration) return undefined;
+  // Version 1 has times of eight bytes; two of them come before the units.
+  const timeBytes = ({ from }: Box) => (file.read(from, from + 1)[0] === 1 ? 8 : 4);
+  const unitsFrom = unitAt.from + 4 + 2 * timeBytes(unitAt);
+  const units = unsigned(file.read(unitsFrom, unitsFrom + 4));
+  const length = unsigned(file.read(duration.from + 4, duration.from + 4 + timeBytes(duration)));
+  return units > 0 && length > 0 ? length / units : undefined;
+}
+
+const SIDX_REFERENCE_BYTES = 12;
+
+/** `sidx`: the size of each fragment. */
+function endOfIndex(file: FileBytes, { from, to }: Box): number | undefined {
+  const box = file.read(from, to);
+  const offsetBytes = box[0] === 0 ? 4 : 8;
+  const referencesAt = 12 + 2 * offsetBytes + 4;
+  if (box.length < referencesAt) return undefined;
+  let end = to + unsigned(box.subarray(12 + offsetBytes, 12 + 2 * offsetBytes));
+  const count = box.readUInt16BE(referencesAt - 2);
+  for (let index = 0; index < count; index++) {
+    const at = referencesAt + index * SIDX_REFERENCE_BYTES;
+    if (at + SIDX_REFERENCE_BYTES > box.length) return undefined;
+    end += box.readUInt32BE(at) & 0x7fffffff;
+  }
+  return end;
+}
+
+/** Boxes that contain sample tables, at any depth. */
+const PARENTS = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf']);
+/** Deeper than any sample table. */
+const MAX_DEPTH = 8;
+/** Where each table states how many samples or entries it has. */
+const COUNT_AT: Record<string, number> = { trun: 4, stsz: 8, stz2: 8, stsc: 4, stco: 4, co64: 4, stss: 4 };
+/** Tables of pairs, each of which begins with the number of its samples. */
+const PAIRS = new Set(['stts', 'ctts']);
+const PAIRS_AT = 8;
+const PAIR_BYTES = 8;
+
+/**
+ * A few bytes of a table can state any number of samples, and to read those takes minutes and gigabytes. The limits of the
+ * process stop that too, but this gives the user a better reason, at once.
+ */
+function describeOversizedTable(file: FileBytes, box: Box, depth = 0): string | undefined {
+  const { type, from, to, size } = box;
+  if (type === 'moov' && size > MAX_MOOV_BYTES)
+    return `its moov box has ${size} bytes, more than any video needs`;
+  if (PARENTS.has(type)) {
+    if (depth === MAX_DEPTH) return undefined;
+    for (const inner of boxesIn(file, box)) {
+      const problem = describeOversizedTable(file, inner, depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+  const samples = samplesOf(file, type, from, to);
+  if (samples <= file.size) return undefined;
+  return `its ${type} box lists ${samples} samples, but the file has only ${file.size} bytes`;
+}
+
+function samplesOf(file: FileBytes, type: string, from: number, to: number): number {
+  const countAt = COUNT_AT[type];
+  if (countAt !== undefined) return unsigned(file.read(from + countAt, Math.min(from + countAt + 4, to)));
+  if (!PAIRS.has(type)) return 0;
+  const table = file.read(from, to);
+  let samples = 0;
+  for (let at = PAIRS_AT; at + PAIR_BYTES <= table.length; at += PAIR_BYTES)
+    samples += table.readUInt32BE(at);
+  return samples;
 }

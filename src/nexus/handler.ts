@@ -10,13 +10,14 @@ import {
   type StartOperationContext,
   serviceHandler,
 } from 'nexus-rpc';
-import type { generateVideo } from '../../workflows';
+import type { generateVideo, generateVideoWithFallback } from '../../workflows';
 import { parseWorkflowId, prepareJob } from '../client/prepare-start';
 import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
-import { jobOf } from '../client/video-job';
+import { jobOf, jobProgress } from '../client/video-job';
+import type { VideoInput } from '../contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
 import type { KnownServices } from '../contract/known-services';
-import { PROGRESS_QUERY, WORKFLOW_TYPE } from '../contract/names';
+import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { createFailure, type FailureDetails, isVideoFailure, readFailure } from '../contract/video-failure';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
@@ -61,14 +62,20 @@ export function createHandler({ queues, requestFields, services }: VideoNexusOpt
  * Starts through @temporalio/nexus and not through the client: only that attaches the caller's links and completion
  * callback. So a running job is joined by another start, which adds the callback to it.
  */
-const jobs = new WorkflowRunOperationHandler<PreparedOptions<JobInput>, JobResult>((context, options) =>
-  startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, options),
-);
+const jobs = new WorkflowRunOperationHandler<PreparedOptions<VideoInput>, JobResult>((context, options) => {
+  const [input] = options.args;
+  return input.services
+    ? startWorkflow<typeof generateVideoWithFallback>(context, FALLBACK_WORKFLOW_TYPE, {
+        ...options,
+        args: [input],
+      })
+    : startWorkflow<typeof generateVideo>(context, WORKFLOW_TYPE, { ...options, args: [input] });
+});
 
 /** Joins the job that already has the workflow id. One that has ended can call nobody back, so its end is the answer. */
 async function join(
   context: StartOperationContext,
-  options: PreparedOptions<JobInput>,
+  options: PreparedOptions<VideoInput>,
   { status, closeTime }: Existing,
 ): Promise<HandlerStartOperationResult<JobResult>> {
   if (status.name === 'RUNNING') {
@@ -119,8 +126,9 @@ function refusal(type: RefusalType, details: FailureDetails): HandlerError {
 async function progressOf(client: Client, workflowId: string): Promise<JobProgress | undefined> {
   const handle = client.workflow.getHandle(workflowId);
   try {
-    if ((await handle.describe()).type !== WORKFLOW_TYPE) return undefined;
-    return await handle.query<JobProgress>(PROGRESS_QUERY);
+    const { type } = await handle.describe();
+    if (type !== WORKFLOW_TYPE && type !== FALLBACK_WORKFLOW_TYPE) return undefined;
+    return await jobProgress(handle);
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;

@@ -29,13 +29,13 @@ export {
 export { secretsOf } from './secrets-of-call';
 export {
   type FoundService,
-  hasKeys,
+  type NamedService,
   type NamedServices,
+  namedService,
   namedServicesProblem,
   RateLimiters,
   ServiceDirectory,
   type ServiceDirectoryOptions,
-  type ServiceWithKeys,
   servicesForClients,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';

@@ -1,15 +1,13 @@
 import { shown } from '../contract/clean-text';
-import type { KnownService, KnownServices } from '../contract/known-services';
+import type { KnownServices } from '../contract/known-services';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
-import { choiceId, isServiceName, SERVICE_NAME_RULE, type ServiceChoice } from '../contract/service-choice';
+import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
 import type { VideoService } from './http-video-service';
 import { RateLimiter } from './rate-limiter';
 
-/** One service for each of its keys, by the names of the keys. A running job stays with the key that it began with. */
-export interface ServiceWithKeys {
-  /** The name of the key for new jobs. */
-  key: string;
-  keys: Readonly<Record<string, VideoService>>;
+/** A service with settings of its own. */
+export interface NamedService {
+  service: VideoService;
   /** How many submits per second all workers together may start, if submits have a queue of their own. */
   submitsPerSecond?: number | undefined;
   /** What to do about a lost submit of a job that does not say it; the worker's setting by default. */
@@ -17,7 +15,7 @@ export interface ServiceWithKeys {
 }
 
 /** The services of a worker by name. */
-export type NamedServices = Readonly<Record<string, VideoService | ServiceWithKeys>>;
+export type NamedServices = Readonly<Record<string, VideoService | NamedService>>;
 
 /** What the directory of a worker is made from. */
 export interface ServiceDirectoryOptions {
@@ -34,91 +32,68 @@ export interface ServiceDirectoryOptions {
 }
 
 /** A service with what is kept for it alone, so that the limits of one service do not slow the jobs of another. */
-export interface FoundService {
+export interface FoundService extends NamedService {
   /** Undefined for a service without a name. */
-  choice?: ServiceChoice;
-  service: VideoService;
+  name?: string;
   rateLimiter: RateLimiter;
-  submitsPerSecond?: number | undefined;
-  onLostSubmit?: LostSubmitPolicy | undefined;
 }
 
-/** One rate limiter for each named service and key. Share them among all workers of a process that call the same services. */
+/** One rate limiter for each named service. Share them among all workers of a process that call the same services. */
 export class RateLimiters {
   private readonly limiters = new Map<string, RateLimiter>();
 
-  of(choice: ServiceChoice): RateLimiter {
-    const id = choiceId(choice);
-    const known = this.limiters.get(id) ?? new RateLimiter();
-    this.limiters.set(id, known);
+  of(service: string): RateLimiter {
+    const known = this.limiters.get(service) ?? new RateLimiter();
+    this.limiters.set(service, known);
     return known;
   }
 }
 
-/** Finds the service of a job by its name and the name of its key. */
+/** Finds the service of a job by its name. */
 export class ServiceDirectory {
   private readonly unnamed: FoundService | undefined;
-  private readonly named = new Map<string, FoundService>();
-  private readonly services: ReadonlyMap<string, ServiceWithKeys | VideoService>;
+  private readonly named: ReadonlyMap<string, FoundService & { name: string }>;
   private readonly defaultService: string | undefined;
 
   constructor(options: ServiceDirectoryOptions) {
-    const { service, services = {}, defaultService, rateLimiter } = options;
+    const { service, services = {}, defaultService, rateLimiter = new RateLimiter() } = options;
     const { rateLimiters = new RateLimiters() } = options;
-    this.unnamed = service && { service, rateLimiter: rateLimiter ?? new RateLimiter() };
-    this.services = new Map(Object.entries(services));
+    this.unnamed = service && { service, rateLimiter };
     this.defaultService = defaultService;
-    const add = (choice: ServiceChoice, found: Omit<FoundService, 'choice' | 'rateLimiter'>) =>
-      this.named.set(choiceId(choice), { choice, rateLimiter: rateLimiters.of(choice), ...found });
-    for (const [name, entry] of this.services) {
-      if (!hasKeys(entry)) {
-        add({ name }, { service: entry });
-        continue;
-      }
-      const { submitsPerSecond, onLostSubmit } = entry;
-      for (const [key, one] of Object.entries(entry.keys))
-        add({ name, key }, { service: one, submitsPerSecond, onLostSubmit });
-    }
+    this.named = new Map(
+      Object.entries(services).map(([name, entry]) => [
+        name,
+        { name, rateLimiter: rateLimiters.of(name), ...namedService(entry) },
+      ]),
+    );
   }
 
   /**
    * The service of a task, or why there is none. Tasks that name none are those of the service without a name: a default that
    * was set later has never heard of them.
    */
-  find(choice?: ServiceChoice): FoundService | { problem: string } {
-    return choice === undefined && this.unnamed ? this.unnamed : this.findNamed(choice);
+  find(name?: string): FoundService | { problem: string } {
+    return name === undefined && this.unnamed ? this.unnamed : this.findNamed(name ?? this.defaultService);
   }
 
   /** The service of a job that has no task yet. One that names none gets the default, if there is one. */
-  findForNew(choice?: ServiceChoice): FoundService | { problem: string } {
-    return choice === undefined && this.defaultService === undefined ? this.find() : this.findNamed(choice);
+  findForNew(name: string | undefined = this.defaultService): FoundService | { problem: string } {
+    return this.find(name);
   }
 
-  /** Those whose submits have a queue of their own, each with the service of its key for new jobs. */
-  current(): (FoundService & { choice: ServiceChoice })[] {
-    return [...this.services.keys()].flatMap((name) => {
-      const found = this.find({ name });
-      return 'problem' in found || !found.choice ? [] : [{ ...found, choice: found.choice }];
-    });
+  /** Those whose submits have a queue of their own. */
+  all(): (FoundService & { name: string })[] {
+    return [...this.named.values()];
   }
 
-  private findNamed(choice: ServiceChoice | undefined): FoundService | { problem: string } {
-    const name = choice?.name ?? this.defaultService;
+  private findNamed(name: string | undefined): FoundService | { problem: string } {
     if (name === undefined)
       return { problem: `the job names no service, and this worker has no default: ${this.advice}` };
-    const entry = this.services.get(name);
-    if (entry === undefined) return { problem: `this worker has no service ${shown(name)}: ${this.advice}` };
-    const key = choice?.key ?? (hasKeys(entry) ? entry.key : undefined);
-    const found = this.named.get(choiceId({ name, key }));
-    return (
-      found ?? {
-        problem: `this worker has no key ${shown(key ?? '')} for the service ${shown(name)}: give it that key again, beside the one for new jobs`,
-      }
-    );
+    return this.named.get(name) ?? { problem: `this worker has no service ${shown(name)}: ${this.advice}` };
   }
 
   private get advice(): string {
-    const names = [...this.services.keys()].map((name) => shown(name)).join(', ');
+    const names = [...this.named.keys()].map((name) => shown(name)).join(', ');
     return names === '' ? 'it has no named services' : `name one of ${names}`;
   }
 }
@@ -128,13 +103,8 @@ export function namedServicesProblem({
   services = {},
   defaultService,
 }: Pick<ServiceDirectoryOptions, 'services' | 'defaultService'>): string | undefined {
-  for (const [name, entry] of Object.entries(services)) {
-    if (!isServiceName(name)) return `the name ${shown(name)} ${SERVICE_NAME_RULE}`;
-    if (!hasKeys(entry)) continue;
-    const badKey = Object.keys(entry.keys).find((key) => !isServiceName(key));
-    if (badKey !== undefined) return `the name of a key of ${shown(name)} ${SERVICE_NAME_RULE}`;
-    if (!Object.hasOwn(entry.keys, entry.key)) return `${shown(name)} has no key ${shown(entry.key)}`;
-  }
+  const bad = Object.keys(services).find((name) => !isServiceName(name));
+  if (bad !== undefined) return `the name ${shown(bad)} ${SERVICE_NAME_RULE}`;
   if (defaultService === undefined || Object.hasOwn(services, defaultService)) return undefined;
   return `the default ${shown(defaultService)} is not among them`;
 }
@@ -145,15 +115,14 @@ export function servicesForClients({
   defaultService,
 }: Pick<ServiceDirectoryOptions, 'services' | 'defaultService'>): KnownServices | undefined {
   if (services === undefined) return undefined;
-  const known = Object.entries(services).map(([name, entry]): [string, KnownService] => {
-    if (!hasKeys(entry)) return [name, { requestFields: entry.profile?.requestFields ?? [] }];
-    const { key, keys } = entry;
-    const others = Object.keys(keys).filter((one) => one !== key);
-    return [name, { keys: [key, ...others], requestFields: keys[key]?.profile?.requestFields ?? [] }];
+  const known = Object.entries(services).map(([name, entry]) => {
+    const { profile } = namedService(entry).service;
+    return [name, { requestFields: profile?.requestFields ?? [] }];
   });
   return { services: Object.fromEntries(known), default: defaultService };
 }
 
-export function hasKeys(entry: VideoService | ServiceWithKeys): entry is ServiceWithKeys {
-  return 'keys' in entry;
+/** A service with its settings, of which a program may give none. */
+export function namedService(entry: VideoService | NamedService): NamedService {
+  return 'submit' in entry ? { service: entry } : entry;
 }

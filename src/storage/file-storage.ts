@@ -1,20 +1,21 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
+import { createFile, writeDurably } from './create-file';
 import { inFolder, removeIfEmpty, syncFolder } from './folders';
-import { receiveFile } from './incoming-file';
 import { listFiles } from './list-files';
-import { isPartName, newPartName, partMark, removePartsBefore, removePartsOf } from './part-files';
+import { isPartName, newPartName, removePartsBefore } from './part-files';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
+import { publishFile } from './publish-file';
 import type { ByteRange, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForFolder } from './storage-fixes';
 
 /**
- * Stores videos as files in one folder. A video is written under a temporary name and then renamed.
+ * Stores videos as files in one folder. A video is written there under a temporary name and then gets its own.
  *
  * @example
  * ```ts
@@ -25,33 +26,30 @@ export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   const pathOf = (key: string) => pathInside(root, key);
   const storage: VideoStorage = {
-    receive: async (key, options) => receiveFile({ key, path: pathOf(key) }, options, pathOf),
+    // On the disk of the storage a video is published by giving it another name.
+    partsFolder: root,
+
+    async publishFile(path, key, file) {
+      const target = { key, path: pathOf(key) };
+      return asStorageFault(() => publishFile(path, target, file));
+    },
 
     async write(key, content) {
       const path = pathOf(key);
-      await asStorageFault(() => replaceFile(path, newPartName(partMark(key, '')), content));
+      await asStorageFault(() => replaceFile(path, newPartName(key), content));
       return { uri: pathToFileURL(path).href };
     },
 
-    read: async (key) => readFileAt(pathOf(key)),
+    async create(key, content, { signal } = {}) {
+      const path = pathOf(key);
+      return asStorageFault(() => createFile(path, newPartName(key), content, signal));
+    },
+
+    read: async (key, { isStrict = false } = {}) => readFileAt(pathOf(key), { isStrict }),
 
     open: async (uri, range) => {
       const path = pathOfUri(root, uri);
-      return path === undefined ? undefined : readFileAt(path, range);
-    },
-
-    async remove(uri) {
-      const path = pathOfUri(root, uri);
-      if (path === undefined) return;
-      await asStorageFault(async () => {
-        for (const file of [path, `${path}.json`]) await rm(file, { force: true });
-        await syncFolder(dirname(path));
-      });
-    },
-
-    async readPart(key, part) {
-      const path = pathOf(key);
-      return isPartName(part) ? readFileAt(join(dirname(path), part)) : undefined;
+      return path === undefined ? undefined : readFileAt(path, { range });
     },
 
     probe: (limitMs) =>
@@ -60,6 +58,7 @@ export function createFileStorage(folder: string): VideoStorage {
         // An error of the write says more than one of the removal.
         const remove = () => rm(pathOf(key)).catch(() => undefined);
         await writeAndRead(storage, key).finally(remove);
+        await storage.create(key, '{}').finally(remove);
       }),
 
     sweep: (olderThanMs) => asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, root)),
@@ -71,19 +70,6 @@ export function createFileStorage(folder: string): VideoStorage {
       await asStorageFault(async () => {
         await rm(path, { force: true });
         await removeIfEmpty(dirname(path), root);
-      });
-    },
-
-    async removeParts(key, owner) {
-      const path = pathOf(key);
-      return asStorageFault(() => removePartsOf(dirname(path), key, owner));
-    },
-
-    async storedAt(key) {
-      const path = pathOf(key);
-      return asStorageFault(async () => {
-        const found = await stat(path).catch(unlessMissing);
-        return found?.isFile() ? found.mtime : undefined;
       });
     },
 
@@ -133,22 +119,15 @@ async function replaceFile(path: string, temporaryName: string, content: string 
   await syncFolder(folder);
 }
 
-async function writeDurably(file: FileHandle, content: string | Buffer): Promise<void> {
-  try {
-    await file.writeFile(content);
-    // A power cut can keep the new name and lose the bytes.
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 /** Records and sidecars are smaller: read at once, they need no stream of their own. */
 const SMALL_FILE_BYTES = 64 * 1024;
 
-async function readFileAt(path: string, range?: ByteRange): Promise<Readable | undefined> {
+async function readFileAt(
+  path: string,
+  { range, isStrict = false }: { range?: ByteRange | undefined; isStrict?: boolean } = {},
+): Promise<Readable | undefined> {
   return asStorageFault(async () => {
-    const found = await openIfFile(path);
+    const found = await (isStrict ? openOnlyFile(path) : openIfFile(path));
     if (found === undefined) return undefined;
     const { file, bytes } = found;
     if (range !== undefined || bytes > SMALL_FILE_BYTES) return readWithFaults(file.createReadStream(range));
@@ -176,10 +155,34 @@ function unlessMissing(error: unknown): undefined {
   return undefined;
 }
 
-async function openIfFile(path: string): Promise<{ file: FileHandle; bytes: number } | undefined> {
-  // Without O_NONBLOCK, opening a FIFO waits for a writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(unlessMissing);
+interface OpenFile {
+  file: FileHandle;
+  bytes: number;
+}
+
+// Without O_NONBLOCK, opening a FIFO waits for a writer.
+const READ_AT_ONCE = constants.O_RDONLY | constants.O_NONBLOCK;
+
+async function openIfFile(path: string): Promise<OpenFile | undefined> {
+  const file = await open(path, READ_AT_ONCE).catch(unlessMissing);
+  return file && unlessNotFile(file);
+}
+
+/** Undefined only when the name is free: `link` finds a broken link there too. */
+async function openOnlyFile(path: string): Promise<OpenFile | undefined> {
+  const notFile = new StorageFault(`${path} is not a regular file`);
+  const file = await open(path, READ_AT_ONCE | constants.O_NOFOLLOW).catch((error: unknown) => {
+    const code = errorCode(error);
+    if (code === 'ENOENT') return undefined;
+    throw code === 'ELOOP' ? notFile : error;
+  });
   if (file === undefined) return undefined;
+  const found = await unlessNotFile(file);
+  if (found === undefined) throw notFile;
+  return found;
+}
+
+async function unlessNotFile(file: FileHandle): Promise<OpenFile | undefined> {
   const found = await file.stat();
   if (found.isFile()) return { file, bytes: found.size };
   await file.close();

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rmdir } from 'node:fs/promises';
+import { mkdir, open, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from '../contract/error-code';
 
@@ -82,32 +82,4 @@ export function shareRuns(work: (key: string) => Promise<void>): (key: string) =
     run.next ??= run.running.then(restart, restart);
     return run.next;
   };
-}
-
-/** As long as a listing may be old for an attempt that most likely has no predecessor. */
-const LISTING_MS = 10_000;
-const MOST_LISTINGS = 100;
-
-/**
- * Lists the files of a folder that a test accepts. A folder may have very many files: without `isFresh` the listing may be
- * some seconds old.
- */
-export class FolderListings {
-  private readonly listings = new Map<string, { names: string[]; atMs: number }>();
-
-  constructor(private readonly accepts: (name: string) => boolean) {}
-
-  async list(folder: string, { isFresh }: { isFresh: boolean }): Promise<readonly string[]> {
-    const atMs = performance.now();
-    const listed = this.listings.get(folder);
-    if (!isFresh && listed && atMs - listed.atMs < LISTING_MS) return listed.names;
-    const names = (await readdir(folder)).filter(this.accepts);
-    if (this.listings.size >= MOST_LISTINGS) this.listings.clear();
-    this.listings.set(folder, { names, atMs });
-    return names;
-  }
-
-  forget(folder: string): void {
-    this.listings.delete(folder);
-  }
 }

@@ -1,6 +1,5 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import {
   formatImageReference,
   IMAGE_TYPES,
@@ -10,7 +9,9 @@ import {
 } from '../contract/image-reference';
 import { imageTypeOf } from './image-type';
 import { isStored } from './is-stored';
+import { createPart } from './part-files';
 import type { VideoStorage } from './storage';
+import { asStorageFault } from './storage-fault';
 
 /** Why a file cannot be used as an image; the message is a part of a sentence, such as `is not a complete …`. */
 export class BadImage extends Error {
@@ -61,15 +62,16 @@ export async function storeOnce(
   key: string,
   { contentType, bytes }: { contentType: string; bytes: Buffer },
 ): Promise<{ uri: string }> {
-  // An owner of its own: two uploads of one image at once must not remove each other's parts.
-  const incoming = await storage.receive(key, { owner: randomUUID(), contentType });
-  try {
-    await pipeline(Readable.from([bytes]), incoming.sink, { end: false });
-  } catch (error) {
-    await incoming.discard().catch(() => undefined);
-    throw error;
-  }
-  return incoming.publish({ bytes: bytes.length, sha256: sha256Of(bytes) });
+  return asStorageFault(async () => {
+    const { path, file } = await createPart(storage, key);
+    try {
+      await file.writeFile(bytes).finally(() => file.close());
+      const whole = { bytes: bytes.length, sha256: sha256Of(bytes), contentType };
+      return await storage.publishFile(path, key, whole);
+    } finally {
+      await rm(path, { force: true });
+    }
+  });
 }
 
 export function hasImage(storage: VideoStorage, reference: ImageReference): Promise<boolean> {
@@ -92,11 +94,7 @@ export async function readUpTo(
   mostBytes: number,
 ): Promise<Buffer | undefined> {
   const stored = await storage.read(key);
-  return stored && bytesUpTo(stored, mostBytes);
-}
-
-/** The same of an open file. */
-export async function bytesUpTo(stored: Readable, mostBytes: number): Promise<Buffer | undefined> {
+  if (stored === undefined) return undefined;
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stored) {

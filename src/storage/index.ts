@@ -1,31 +1,47 @@
-export { createStorage, type StorageConfig, storageAddress } from './create-storage';
-export { fileName } from './file-name';
+export { fileName } from '../contract/file-name';
+export {
+  createStorage,
+  type StorageConfig,
+  storageAddress,
+} from './create-storage';
+export { type Appended, DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
 export { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from './image-links';
 export {
   BadImage,
-  bytesUpTo,
   type CheckedImage,
   checkImage,
   hasImage,
-  readUpTo,
   storeImage,
-  storeOnce,
   tooLarge,
 } from './images';
 export { isStored } from './is-stored';
+export {
+  digestOfJob,
+  type JobEntry,
+  type JobName,
+  JobRecord,
+  RECORD_FOLDER,
+  type RecordedJob,
+  readRecordAt,
+  recordId,
+  recordIds,
+  recordOfKey,
+  recordsOf,
+  type StoredEntry,
+} from './job-record';
+export { createPart, isPartName, partsFolderOf, sweepParts } from './part-files';
 export type { S3Connection, S3Credentials } from './s3-connection';
 export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
 export { inTime, readSmallFile, readSmallText, writeSmallJson } from './small-files';
-export type {
-  ByteRange,
-  IncomingVideo,
-  LinkValidity,
-  ListedFile,
-  PublishedVideo,
-  ReceiveOptions,
-  VideoStorage,
-  WholeVideo,
+export {
+  type ByteRange,
+  canRemove,
+  type FileToPublish,
+  type LinkValidity,
+  type ListedFile,
+  type RemovingStorage,
+  type VideoStorage,
 } from './storage';
 export {
   asStorageFault,
@@ -35,3 +51,11 @@ export {
   storageFault,
 } from './storage-fault';
 export { ANOTHER_FOLDER } from './storage-fixes';
+export {
+  type Claim,
+  claimTask,
+  type TaskHolder,
+  type TaskName,
+  type TaskOwner,
+  takeOverTask,
+} from './task-claims';

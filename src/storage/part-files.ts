@@ -1,8 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, lstat, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { type FileHandle, open, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { errorCode } from '../contract/error-code';
-import { FolderListings, syncFolder } from './folders';
+import { inFolder } from './folders';
+import type { VideoStorage } from './storage';
+import { asStorageFault } from './storage-fault';
 
 // Long enough that two owners in one folder never get the same mark.
 const MARK_DIGITS = 16;
@@ -11,91 +14,69 @@ const PART_NAME = new RegExp(
   `^\\.videogen-[0-9a-f]{${MARK_DIGITS}}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part$`,
 );
 
-/** What the names of one owner's parts for one key have in common. */
-export function partMark(key: string, owner: string): string {
-  return createHash('sha256').update(`${key}\0${owner}`).digest('hex').slice(0, MARK_DIGITS);
+/** What the names of one owner's parts have in common. */
+function markOf(owner: string): string {
+  return `.videogen-${createHash('sha256').update(owner).digest('hex').slice(0, MARK_DIGITS)}-`;
 }
 
-/** The mark for the sidecar of a video. The next attempt for the video removes what a killed one left of it. */
-export function sidecarMark(key: string): string {
-  return partMark(`${key}.json`, '');
-}
-
-export function newPartName(mark: string): string {
-  return `.videogen-${mark}-${randomUUID()}.part`;
+/** Nobody else has this name: an attempt that Temporal took for dead may still write to its own part. */
+export function newPartName(owner: string): string {
+  return `${markOf(owner)}${randomUUID()}.part`;
 }
 
 export function isPartName(name: string): boolean {
   return PART_NAME.test(name);
 }
 
-const listings = new FolderListings(isPartName);
-
-/** The parts with these marks. Without `isFresh` it may miss those of the last seconds. */
-export async function partsIn(
-  folder: string,
-  marks: string[],
-  { isFresh }: { isFresh: boolean },
-): Promise<string[]> {
-  const names = await listings.list(folder, { isFresh });
-  return names.filter((name) => marks.some((mark) => name.startsWith(`.videogen-${mark}-`)));
+/** Where videos are written before they are published. */
+export function partsFolderOf({ partsFolder = tmpdir() }: Pick<VideoStorage, 'partsFolder'>): string {
+  return partsFolder;
 }
 
-/** Call it when a part is left, for the next attempt to find it. */
-export function noteLeftPart(folder: string): void {
-  listings.forget(folder);
+/** A file for a video that is not published yet. In a folder that others share, only this user may read it. */
+export async function createPart(
+  { partsFolder }: Pick<VideoStorage, 'partsFolder'>,
+  owner: string,
+): Promise<{ path: string; file: FileHandle }> {
+  const folder = partsFolderOf({ partsFolder });
+  const path = join(folder, newPartName(owner));
+  const mode = partsFolder === undefined ? 0o600 : 0o666;
+  return { path, file: await inFolder(folder, () => open(path, 'wx', mode)) };
 }
 
-/** Removes what attempts of an owner left for a key, the sidecar's included; returns how many. */
-export async function removePartsOf(folder: string, key: string, owner: string): Promise<number> {
-  const marks = [partMark(key, owner), sidecarMark(key)];
-  const parts = await partsIn(folder, marks, { isFresh: true }).catch(unlessGone([]));
-  for (const part of parts) await rm(join(folder, part), { force: true });
-  return parts.length;
+/** The parts that earlier attempts of an owner have left. */
+export async function partsOf(storage: Pick<VideoStorage, 'partsFolder'>, owner: string): Promise<string[]> {
+  const names = await readdir(partsFolderOf(storage)).catch(unlessGone([]));
+  return names.filter((name) => isPartName(name) && name.startsWith(markOf(owner)));
 }
 
-const NO_HARD_LINKS: unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
-
-/** Moves a part to its final name in one step; fails with EEXIST if a file has that name. */
-export async function moveIfFree(part: string, target: string, hardLink = link): Promise<void> {
-  try {
-    await hardLink(part, target);
-  } catch (error) {
-    if (!NO_HARD_LINKS.includes(errorCode(error))) throw error;
-    await renameIfFree(part, target);
-  }
-  await unlink(part).catch((error: unknown) => {
-    // Renamed, or a later attempt was faster and removed it.
-    if (errorCode(error) !== 'ENOENT') throw error;
-  });
-  await syncFolder(dirname(target));
-}
-
-/** Without hard links, two attempts that check at the same moment can both find the name free. */
-async function renameIfFree(part: string, target: string): Promise<void> {
-  const found = await lstat(target).catch((error: unknown) => {
-    if (errorCode(error) !== 'ENOENT') throw error;
-  });
-  if (found) throw Object.assign(new Error(`EEXIST: file already exists, ${target}`), { code: 'EEXIST' });
-  await rename(part, target);
+/** Removes unfinished videos that were not written to for this long, from the storage and from this machine. */
+export async function sweepParts(storage: VideoStorage, olderThanMs: number): Promise<number> {
+  const inStorage = (await storage.sweep?.(olderThanMs)) ?? 0;
+  if (storage.partsFolder !== undefined) return inStorage;
+  const here = asStorageFault(() => removeOldParts(Date.now() - olderThanMs, partsFolderOf(storage)));
+  return inStorage + (await here);
 }
 
 /** Removes parts that were last written before a time, from a folder and those inside; does not follow links. */
 export async function removePartsBefore(timeMs: number, folder: string): Promise<number> {
-  let removed = 0;
-  for (const entry of await entriesOf(folder)) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) removed += await removePartsBefore(timeMs, path).catch(unlessForbidden(0));
-    else if (entry.isFile() && isPartName(entry.name) && (await isOlder(path, timeMs))) {
-      await rm(path, { force: true });
-      removed += 1;
-    }
+  let removed = await removeOldParts(timeMs, folder);
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(unlessGone([]))) {
+    if (!entry.isDirectory()) continue;
+    removed += await removePartsBefore(timeMs, join(folder, entry.name)).catch(unlessForbidden(0));
   }
   return removed;
 }
 
-async function entriesOf(folder: string) {
-  return readdir(folder, { withFileTypes: true }).catch(unlessGone([]));
+async function removeOldParts(timeMs: number, folder: string): Promise<number> {
+  let removed = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(unlessGone([]))) {
+    const path = join(folder, entry.name);
+    if (!entry.isFile() || !isPartName(entry.name) || !(await isOlder(path, timeMs))) continue;
+    await rm(path, { force: true });
+    removed += 1;
+  }
+  return removed;
 }
 
 async function isOlder(file: string, timeMs: number): Promise<boolean> {

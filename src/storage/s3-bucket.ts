@@ -16,7 +16,6 @@ import type { ByteRange, LinkValidity, ListedFile } from './storage';
 const SMALL_PUT_MS = 60_000;
 
 const PRECONDITION_FAILED = 412;
-const NOT_FOUND = 404;
 
 // Two parts at a time keep the connection busy; 10,000 parts of this size, the limit of S3, are 78 GiB.
 const PART_BYTES = 8 * 1024 * 1024;
@@ -44,14 +43,17 @@ export class S3Bucket {
   }
 
   /** Puts a small object. */
-  async put(object: Omit<PutObjectCommandInput, 'Bucket'>): Promise<void> {
+  async put(object: Omit<PutObjectCommandInput, 'Bucket'>, signal?: AbortSignal): Promise<void> {
     const command = new this.sdk.PutObjectCommand({ ...object, Bucket: this.name });
-    await this.client.send(command, { abortSignal: AbortSignal.timeout(SMALL_PUT_MS) });
+    const limit = AbortSignal.timeout(SMALL_PUT_MS);
+    const abortSignal = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+    await this.client.send(command, { abortSignal });
   }
 
   /** Returns false if the server says that the key is taken. */
-  async putIfFree(key: string, content: string): Promise<boolean> {
-    return this.succeedsIfFree(() => this.put({ Key: key, Body: content, IfNoneMatch: '*' }));
+  async putIfFree(key: string, content: string, signal?: AbortSignal): Promise<boolean> {
+    const object = { Key: key, Body: content, ContentType: 'application/json', IfNoneMatch: '*' };
+    return this.succeedsIfFree(() => this.put(object, signal));
   }
 
   /** The same by a multipart upload, whose completion has the condition. */
@@ -107,18 +109,6 @@ export class S3Bucket {
       key ? [{ key, storedAt }] : [],
     );
     return { files, isTruncated: IsTruncated };
-  }
-
-  async storedAt(key: string): Promise<Date | undefined> {
-    try {
-      const command = new this.sdk.HeadObjectCommand({ Bucket: this.name, Key: key });
-      return (await this.client.send(command)).LastModified;
-    } catch (error) {
-      // HEAD has no body that could name the error.
-      if (error instanceof this.sdk.S3ServiceException && error.$metadata.httpStatusCode === NOT_FOUND)
-        return undefined;
-      throw error;
-    }
   }
 
   async get(key: string, range?: ByteRange): Promise<StoredFile | undefined> {

@@ -1,12 +1,12 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import { IncomingUpload, type S3Target } from './incoming-upload';
 import { newProbeKey, runProbe, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
 import type { S3Connection } from './s3-connection';
 import type { ByteRange, ListedFile, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
+import { type S3Target, uploadFile } from './upload-file';
 
 /** Options of createS3Storage. */
 export interface S3StorageOptions extends S3Connection {
@@ -43,14 +43,19 @@ export function createS3Storage({
     return { key, objectKey, uri: `${SCHEME}${name}/${objectKey}` };
   };
   const address = JSON.stringify([connection.endpoint, connection.region, name]);
+  const refuseIfIgnored = async () => {
+    if ((await knownConditions(address)) === false) throw ignoresConditions();
+  };
   const storage: VideoStorage = {
-    async receive(key, { contentType, isRetry = false }) {
+    async publishFile(path, key, file) {
       const target = targetOf(key);
-      const bucket = await asStorageFault(openBucket);
-      if (isConditional && (await knownConditions(address)) === false) throw ignoresConditions();
-      // Credentials that may upload may still not list uploads. The bucket's own rules then remove what is left.
-      if (isRetry) await abortUploadsOf(bucket, target.objectKey).catch(() => undefined);
-      return new IncomingUpload(bucket, target, { contentType, isConditional });
+      return asStorageFault(async () => {
+        const bucket = await openBucket();
+        if (isConditional) await refuseIfIgnored();
+        // Credentials that may upload may still not list uploads. The bucket's own rules then remove what is left.
+        if (file.isRetry) await abortUploadsOf(bucket, target.objectKey).catch(() => undefined);
+        return uploadFile(bucket, path, target, { ...file, isConditional });
+      });
     },
 
     async write(key, content, contentType) {
@@ -59,6 +64,16 @@ export function createS3Storage({
         (await openBucket()).put({ Key: objectKey, Body: content, ContentType: contentType }),
       );
       return { uri };
+    },
+
+    async create(key, content, { signal } = {}) {
+      const { objectKey } = targetOf(key);
+      return asStorageFault(async () => {
+        const bucket = await openBucket();
+        if (!isConditional) return putIfSeenFree(bucket, objectKey, content, signal);
+        await refuseIfIgnored();
+        return bucket.putIfFree(objectKey, content, signal);
+      });
     },
 
     read: async (key) => readObject(openBucket, targetOf(key).objectKey),
@@ -75,15 +90,6 @@ export function createS3Storage({
       const objectKey = objectKeyOf(uri, name, folder);
       if (objectKey === undefined) return undefined;
       return asStorageFault(async () => (await openBucket()).presign(objectKey, validity));
-    },
-
-    async remove(uri) {
-      const objectKey = objectKeyOf(uri, name, folder);
-      if (objectKey === undefined) return;
-      await asStorageFault(async () => {
-        const bucket = await openBucket();
-        for (const key of [objectKey, `${objectKey}.json`]) await bucket.remove(key);
-      });
     },
 
     probe(limitMs) {
@@ -115,16 +121,6 @@ export function createS3Storage({
     async removeKey(key) {
       const { objectKey } = targetOf(key);
       await asStorageFault(async () => (await openBucket()).remove(objectKey));
-    },
-
-    async removeParts(key) {
-      const { objectKey } = targetOf(key);
-      return asStorageFault(async () => abortUploadsOf(await openBucket(), objectKey));
-    },
-
-    async storedAt(key) {
-      const { objectKey } = targetOf(key);
-      return asStorageFault(async () => (await openBucket()).storedAt(objectKey));
     },
 
     keyOf: (uri) => {
@@ -172,6 +168,20 @@ async function testConditions(bucket: S3Bucket, objectKey: string): Promise<bool
   }
 }
 
+/** For servers without conditions: of two that come at the same moment the later one stays. */
+async function putIfSeenFree(
+  bucket: S3Bucket,
+  objectKey: string,
+  content: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const stored = await bucket.get(objectKey);
+  stored?.content.destroy();
+  if (stored !== undefined) return false;
+  await bucket.put({ Key: objectKey, Body: content, ContentType: 'application/json' }, signal);
+  return true;
+}
+
 /** Reads the object at a URI that an S3 storage has returned; undefined when there is none. */
 export async function readS3Uri(uri: string, connection: S3Connection): Promise<Readable | undefined> {
   const named = /^s3:\/\/([^/]+)\/(.+)/s.exec(uri);
@@ -216,14 +226,9 @@ function normalizeKey(key: string): string {
   return normalized;
 }
 
-async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<number> {
-  let aborted = 0;
-  for (const { Key, UploadId } of await bucket.unfinishedUploads(objectKey)) {
-    if (Key !== objectKey) continue;
-    await bucket.abortUpload(Key, UploadId);
-    aborted += 1;
-  }
-  return aborted;
+async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<void> {
+  for (const { Key, UploadId } of await bucket.unfinishedUploads(objectKey))
+    if (Key === objectKey) await bucket.abortUpload(Key, UploadId);
 }
 
 async function* listObjects(

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import type { WholeVideo } from './storage';
+import type { FileToPublish } from './storage';
 import { StorageFault } from './storage-fault';
 
 export interface StoredFile {
@@ -10,7 +10,10 @@ export interface StoredFile {
 }
 
 /** Whether the stored file is this video, byte for byte. */
-export async function isSameVideo(stored: StoredFile, whole: WholeVideo): Promise<boolean> {
+export async function isSameVideo(
+  stored: StoredFile,
+  whole: Pick<FileToPublish, 'bytes' | 'sha256'>,
+): Promise<boolean> {
   if (stored.bytes !== undefined && stored.bytes !== whole.bytes) {
     stored.content.destroy();
     return false;
@@ -27,6 +30,6 @@ export function keyTaken(key: string): StorageFault {
   );
 }
 
-export function incomplete(receivedBytes: number, whole: WholeVideo): StorageFault {
-  return new StorageFault(`the storage received ${receivedBytes} bytes of a video of ${whole.bytes} bytes`);
+export function incomplete(foundBytes: number, bytes: number): StorageFault {
+  return new StorageFault(`the file has ${foundBytes} bytes, but the video has ${bytes}`);
 }

@@ -5,7 +5,7 @@ import type { VideoStorage } from './storage';
 import { asStorageFault, StorageFault } from './storage-fault';
 
 /** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
-const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
+export const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
 
 /** S3's SDK repeats a call, but not a body that breaks off, or that another worker replaces meanwhile. */
 const READS = 3;
@@ -34,10 +34,14 @@ export async function readSmallText(stored: Readable): Promise<string> {
 }
 
 /** The text under a key, in time; undefined when nothing is there. */
-export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
+export function readSmallFile(
+  storage: Pick<VideoStorage, 'read'>,
+  key: string,
+  options?: { isStrict?: boolean },
+): Promise<string | undefined> {
   return inTime(async () => {
     for (let read = 1; ; read++) {
-      const stored = await storage.read(key);
+      const stored = await storage.read(key, options);
       try {
         return stored && (await readSmallText(stored));
       } catch (error) {
@@ -54,6 +58,10 @@ export async function writeSmallJson(
   key: string,
   content: object,
 ): Promise<void> {
-  const text = `${JSON.stringify(content, undefined, 2)}\n`;
-  await inTime(() => storage.write(key, text, 'application/json'));
+  await inTime(() => storage.write(key, smallJson(content), 'application/json'));
+}
+
+/** JSON that people can read. */
+export function smallJson(content: object): string {
+  return `${JSON.stringify(content, undefined, 2)}\n`;
 }

@@ -10,6 +10,7 @@ const BY_CODE: Record<string, string> = {
   EPERM: NOT_ALLOWED,
   EROFS: `The disk is read-only: mount it writable, ${ANOTHER_FOLDER}.`,
   ENOSPC: `The disk is full: make room, ${ANOTHER_FOLDER}.`,
+  ENOTSUP: `Use a file system with hard links, ${ANOTHER_FOLDER}.`,
   EDQUOT: `The quota is used up: make room, ${ANOTHER_FOLDER}.`,
 };
 

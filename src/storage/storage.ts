@@ -1,23 +1,29 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 
 /** Where videos are stored. Under its key a video is either complete or not there at all. */
 export interface VideoStorage {
-  /** Begins to receive a video. */
-  receive(key: string, options: ReceiveOptions): Promise<IncomingVideo>;
+  /**
+   * Stores a complete file of this machine under a key; it may move the file or copy it. Throws a StorageFault if another
+   * file is there, unless it is the same video.
+   */
+  publishFile(path: string, key: string, file: FileToPublish): Promise<{ uri: string }>;
   /** Stores a small file beside the videos, replacing an earlier one. */
   write(key: string, content: string | Buffer, contentType: string): Promise<{ uri: string }>;
-  /** What is stored under a key; undefined when nothing is. */
-  read(key: string): Promise<Readable | undefined>;
+  /**
+   * Stores a small JSON text under a free key, whole or not at all; false when something is there already. It may be this
+   * very text: a call that is repeated after a lost answer finds its own. After an error or an abort it may be there too.
+   */
+  create(key: string, content: string, options?: { signal?: AbortSignal }): Promise<boolean>;
+  /** What is stored under a key; undefined when nothing is. If strict, anything there but a regular file is an error. */
+  read(key: string, options?: { isStrict?: boolean }): Promise<Readable | undefined>;
   /** The video that a job's result names, whole or in part; undefined when it is not in this storage. */
   open?(uri: string, range?: ByteRange): Promise<Readable | undefined>;
-  /** Removes the video that a job's result names, and what was stored beside it. */
-  remove?(uri: string): Promise<void>;
   /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
   link?(key: string, validity: LinkValidity): Promise<string>;
   /** The same for the video that a job's result names; undefined when it is not in this storage. */
   linkTo?(uri: string, validity: LinkValidity): Promise<string | undefined>;
-  /** What an ended attempt has left of a video, for storages that can read it back. */
-  readPart?(key: string, part: string): Promise<Readable | undefined>;
+  /** The folder in which videos are written before they are published; that of temporary files by default. */
+  readonly partsFolder?: string | undefined;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */
   probe?(limitMs?: number): Promise<void>;
   /** Removes unfinished videos that were not written to for this long; returns how many. */
@@ -29,12 +35,15 @@ export interface VideoStorage {
   list?(prefix: string): AsyncIterable<ListedFile>;
   /** Removes the file under a key, if there is one, and nothing else. */
   removeKey?(key: string): Promise<void>;
-  /** Removes what attempts of an owner left unfinished under a key; returns how many. */
-  removeParts?(key: string, owner: string): Promise<number>;
-  /** When the file under a key was stored; undefined when there is none. */
-  storedAt?(key: string): Promise<Date | undefined>;
   /** The key of the video that a job's result names; undefined when it is not in this storage. */
   keyOf?(uri: string): string | undefined;
+}
+
+/** A storage that can find and remove what jobs left in it. One of the user's own may not be able to. */
+export type RemovingStorage = VideoStorage & Required<Pick<VideoStorage, 'list' | 'removeKey' | 'keyOf'>>;
+
+export function canRemove(storage: VideoStorage): storage is RemovingStorage {
+  return [storage.list, storage.removeKey, storage.keyOf].every((method) => method !== undefined);
 }
 
 /** A file of a storage. */
@@ -55,38 +64,15 @@ export interface LinkValidity {
   seconds: number;
 }
 
-/** What a storage is told when a download starts. */
-export interface ReceiveOptions {
-  /** Whose video it is. Parts that earlier attempts of this owner left under the key are removed when this one ends. */
-  owner: string;
-  contentType: string;
-  /** True when an earlier attempt may have left a part. */
-  isRetry?: boolean;
-}
-
-/** A video on its way into the storage. End it with exactly one of its methods. */
-export interface IncomingVideo {
-  /** Takes the bytes in their order. Only the methods below may end it. */
-  readonly sink: Writable;
-  /** Stores the video under its key. Throws a StorageFault if another file is there, unless it is the same video. */
-  publish(whole: WholeVideo): Promise<PublishedVideo>;
-  /** Removes what has been received. */
-  discard(): Promise<void>;
-  /** For another attempt to continue: the name for `readPart`, and a method that leaves the bytes there. */
-  readonly part?: { name: string; leave(): Promise<void> };
-  /** Stores what has been received under another key, for a person to inspect. */
-  setAside?(key: string): Promise<{ uri: string }>;
-}
-
-/** A video that is stored. */
-export interface PublishedVideo {
-  uri: string;
-  /** True when the same video was under the key already: another job may have stored it. */
-  wasThere?: boolean;
-}
-
-/** Size and digest of a complete download, for the storage to check. */
-export interface WholeVideo {
+/** What a storage is told about a file that it publishes. */
+export interface FileToPublish {
   bytes: number;
   sha256: string;
+  contentType: string;
+  /** Replaces another file that is there. */
+  replaces?: boolean;
+  /** An earlier attempt may have left a part of its upload. */
+  isRetry?: boolean;
+  /** Stops an upload. */
+  signal?: AbortSignal;
 }

@@ -1,12 +1,12 @@
 import type { ClientOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import type { Headers } from '@temporalio/common';
-import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { TRACE_HEADER } from '../contract/trace-context';
 import { writeTraceHeader } from '../contract/trace-header';
 import type { JobTracing } from './job-tracing';
 import { openTracing } from './open-tracing';
 
-const OWN_TYPES = new Set([WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]);
+const OWN_TYPES = new Set([WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]);
 
 /** Gives the jobs and batches that a client starts the trace of whoever starts them. */
 export function clientInterceptor(tracing: JobTracing): WorkflowClientInterceptor {

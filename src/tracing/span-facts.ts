@@ -8,8 +8,6 @@ export interface SpanFacts {
   workflowId?: string;
   runId?: string;
   activityId?: string;
-  /** The name of a batch item. */
-  job?: string;
   taskId?: string;
   attempt?: number;
   httpStatus?: number;
@@ -28,7 +26,6 @@ export const ATTRIBUTES: Readonly<Record<keyof SpanFacts, string>> = {
   workflowId: 'temporalWorkflowId',
   runId: 'run_id',
   activityId: 'temporalActivityId',
-  job: 'videogen.job',
   taskId: 'videogen.task_id',
   attempt: 'videogen.attempt',
   httpStatus: 'http.response.status_code',

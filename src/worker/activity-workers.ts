@@ -60,19 +60,19 @@ export function activityWorkers(
     },
   });
   const ownDefault = directory.findForNew();
-  const named = directory.current();
+  const named = directory.all();
   if (submitQueue === taskQueue) refuseOwnPace(named);
   const workers: ActivityWorker[] = [
     // Without a default it tells jobs that name no service so.
     submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault),
     ...(submitQueue === taskQueue ? [] : named).map((found) =>
-      submits(serviceQueueOf(submitQueue, found.choice.name), found),
+      submits(serviceQueueOf(submitQueue, found.name), found),
     ),
     {
       role: 'downloads',
       options: {
         taskQueue: downloadQueue,
-        activities: ofVideoFiles(activities),
+        activities: { downloadVideo: activities.downloadVideo },
         maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
       },
     },
@@ -86,7 +86,7 @@ export function submitQueuesOf(
   { taskQueue, submitQueue }: Pick<WorkerQueues, 'taskQueue' | 'submitQueue'>,
 ): string[] {
   if (submitQueue === taskQueue) return [submitQueue];
-  return [submitQueue, ...directory.current().map(({ choice }) => serviceQueueOf(submitQueue, choice.name))];
+  return [submitQueue, ...directory.all().map(({ name }) => serviceQueueOf(submitQueue, name))];
 }
 
 /** Temporal keeps the pace of a whole queue, and without queues of their own the submits share that of the jobs. */
@@ -94,7 +94,7 @@ function refuseOwnPace(named: readonly FoundService[]): void {
   const paced = named.find(({ submitsPerSecond }) => submitsPerSecond !== undefined);
   if (paced === undefined) return;
   throw new ConfigError(
-    `submitsPerSecond of the service ${paced.choice?.name} limits a whole task queue: give submits a queue of their own.`,
+    `submitsPerSecond of the service ${paced.name} limits a whole task queue: give submits a queue of their own.`,
   );
 }
 
@@ -154,9 +154,4 @@ async function untilAllEnded(running: Promise<void>[]): Promise<void> {
   } finally {
     await Promise.allSettled(running);
   }
-}
-
-/** What the workflow sends to the queue of downloads: the pictures are made where the videos are read. */
-function ofVideoFiles({ downloadVideo, makeExtras, takeLastFrame }: VideoWork['activities']) {
-  return { downloadVideo, makeExtras, takeLastFrame };
 }

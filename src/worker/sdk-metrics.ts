@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { type MetricsExporterConfig, Runtime } from '@temporalio/worker';
 import { ConfigError } from '../config/read-setting';
 import { METRICS, type MetricRow } from '../contract/metrics';
-import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { startJobCounters } from '../contract/record-metric';
 import { withSnakeCaseLabels } from '../monitor/exposition';
 import { freePort, LOOPBACK } from '../temporal-server/loopback-port';
@@ -94,7 +94,7 @@ function onThisMachine(address: string): string {
 /** With the labels that the SDK gives the metrics of a workflow. */
 export function startCounters(namespace: string, taskQueue: string): void {
   const { metricMeter } = Runtime.instance();
-  for (const workflowType of [WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]) {
+  for (const workflowType of [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]) {
     startJobCounters(metricMeter.withTags({ namespace, taskQueue, workflowType }));
   }
 }

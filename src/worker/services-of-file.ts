@@ -1,29 +1,22 @@
 import { ConfigError, type Environment } from '../config/read-setting';
 import { keyReader, type ServiceInFile, type ServicesFile } from '../config/services-config';
-import { createVideoService, type NamedServices, type ServiceWithKeys, type VideoService } from '../service';
+import { createVideoService, type NamedService, type VideoService } from '../service';
 import type { VideoStorage } from '../storage';
 import { findAiSdkProblem, openAiSdkService } from './ai-sdk-entry';
 
-/** The services of the file, each with its keys. Throws a ConfigError for a key that cannot be read. */
+/** The services of the file. Throws a ConfigError for a key that cannot be read. */
 export function openServicesOfFile(
   file: ServicesFile,
   env: Environment | undefined,
   storage: VideoStorage,
-): { services: NamedServices; ready(): Promise<void>; close(): Promise<void> } {
-  const opened: VideoService[] = [];
-  const open = (entry: ServiceInFile, key: string): VideoService => {
-    const service = openServiceOfFile(entry, keyReader(file, key, env), storage);
-    opened.push(service);
-    return service;
-  };
-  const services = [...file.services].map(([name, entry]): [string, ServiceWithKeys] => {
-    const { keys, submitsPerSecond, onLostSubmit } = entry;
-    const [key = ''] = keys;
-    const byKey = Object.fromEntries(keys.map((one) => [one, open(entry, one)]));
-    return [name, { key, keys: byKey, submitsPerSecond, onLostSubmit }];
+): { services: Record<string, NamedService>; ready(): Promise<void>; close(): Promise<void> } {
+  const opened = [...file.services].map(([name, entry]): [string, NamedService] => {
+    const { submitsPerSecond, onLostSubmit } = entry;
+    const service = openServiceOfFile(entry, keyReader(entry, env), storage);
+    return [name, { service, submitsPerSecond, onLostSubmit }];
   });
   return {
-    services: Object.fromEntries(services),
+    services: Object.fromEntries(opened),
     ready: async () => {
       for (const [name, { aiSdk }] of file.services) {
         const problem = aiSdk && (await findAiSdkProblem(aiSdk));
@@ -32,12 +25,12 @@ export function openServicesOfFile(
       }
     },
     close: async () => {
-      await Promise.all(opened.map((service) => service.close()));
+      await Promise.all(opened.map(([, { service }]) => service.close()));
     },
   };
 }
 
-/** One service of the file with one of its keys. */
+/** One service of the file with its key. */
 export function openServiceOfFile(
   { baseUrl, aiSdk, profile, downloadAllow }: ServiceInFile,
   apiKey: () => string,

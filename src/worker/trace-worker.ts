@@ -20,12 +20,12 @@ const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
   inspectPendingSubmit: 'attempt',
   recallSubmit: 'attempt',
   pollVideo: 'poll',
-  pollVideos: 'poll',
+  adoptTask: 'attempt',
+  awaitJobs: 'attempt',
   downloadVideo: 'attempt',
-  makeExtras: 'attempt',
-  takeLastFrame: 'attempt',
   cancelVideo: 'attempt',
   findService: 'attempt',
+  findTurn: 'attempt',
   sendWebhook: 'attempt',
   openBatch: 'attempt',
   readRequests: 'attempt',
@@ -72,11 +72,10 @@ function activityInterceptors(tracing: JobTracing): ActivityInterceptorsFactory 
 
 /** Of the input and the result of an activity, these alone are in a span. */
 function factsIn(value: unknown): SpanFacts {
-  const { taskId, job, video }: Record<string, unknown> = Object(value);
+  const { taskId, video }: Record<string, unknown> = Object(value);
   const { bytes }: { bytes?: unknown } = Object(video);
   return {
     ...(typeof taskId === 'string' && { taskId }),
-    ...(typeof job === 'string' && { job }),
     ...(typeof bytes === 'number' && { bytes }),
   };
 }

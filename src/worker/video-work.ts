@@ -1,7 +1,6 @@
 import type { WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
 import { checkCaps, readCaps } from '../config/caps-config';
-import { readFfmpeg } from '../config/extras-config';
 import { readGatewayUrl } from '../config/gateway-config';
 import {
   ConfigError,
@@ -16,10 +15,11 @@ import { readDownloadOptions, readStorageConfig } from '../config/storage-config
 import { readWebhookConfig } from '../config/webhook-config';
 import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
+import { endInspector } from '../media/inspector';
 import {
   createVideoService,
-  hasKeys,
   type NamedServices,
+  namedService,
   namedServicesProblem,
   type RateLimiter,
   type RateLimiters,
@@ -56,8 +56,6 @@ export interface VideoWorkOptions extends DownloadOptions {
   webhooks?: WebhookOptions;
   /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
   gatewayUrl?: string;
-  /** The executable of ffmpeg, for `extras` and `continueFrom`. Default: `VIDEOGEN_FFMPEG`, or the one on `PATH`. */
-  ffmpeg?: string;
   /** Give the same one to all workers of a process that call the same service. */
   rateLimiter?: RateLimiter;
   /** Those of the named services. Give the same to all workers of a process that call the same services. */
@@ -80,7 +78,7 @@ export interface VideoWork {
   watched: readonly WatchedService[];
   /** Rejects with a ConfigError if a package of a service cannot be loaded. */
   ready(): Promise<void>;
-  /** Closes the services, unless the caller gave them. */
+  /** Closes the services, unless the caller gave them, and ends the process that inspects videos. */
   close(): Promise<void>;
 }
 
@@ -129,7 +127,6 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
-    ffmpeg: options.ffmpeg ?? readFfmpeg(env),
   });
   for (const activity of Object.values(activities)) prepared.add(activity);
   return {
@@ -138,7 +135,10 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     directory,
     watched,
     ready,
-    close,
+    close: async () => {
+      endInspector();
+      await close();
+    },
   };
 }
 
@@ -183,26 +183,21 @@ function watchOne(service: VideoService, watched: WatchedService[], name?: strin
   return reach.watch(service);
 }
 
-/** A service counts as one, whichever of its keys a call has. */
 function watchNamed(services: NamedServices, watched: WatchedService[]): NamedServices {
   const entries = Object.entries(services).map(([name, entry]): [string, NamedServices[string]] => {
-    if (!hasKeys(entry)) return [name, watchOne(entry, watched, name)];
-    const reach = new ServiceReach();
-    watched.push({ name, reach, address: () => entry.keys[entry.key]?.address });
-    const keys = Object.entries(entry.keys).map(([key, one]) => [key, reach.watch(one)]);
-    return [name, { ...entry, keys: Object.fromEntries(keys) }];
+    const { service, ...settings } = namedService(entry);
+    return [name, { ...settings, service: watchOne(service, watched, name) }];
   });
   return Object.fromEntries(entries);
 }
 
 /** The given options, and those of the environment for the rest. */
-function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, keepFor, pace }: VideoWorkOptions) {
+function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }: VideoWorkOptions) {
   const read = readDownloadOptions(env);
   return {
     keyTemplate: keyTemplate ?? read.keyTemplate,
     largestVideoBytes: largestVideoBytes ?? read.largestVideoBytes,
     sidecar: sidecar ?? read.sidecar,
-    keepFor: keepFor ?? read.keepFor,
     pace,
   };
 }

@@ -1,4 +1,4 @@
-import { isCancellation, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import {
   type BatchInput,
   type BatchProgress,
@@ -12,103 +12,86 @@ import {
   type StoredFile,
   spentOn,
 } from '../../src/contract/batch';
-import type { CarriedBatch, CarriedItem, CarriedJob, CarriedTimes } from '../../src/contract/carried-over';
+import type { CarriedBatch } from '../../src/contract/carried-over';
+import type { VideoInput } from '../../src/contract/fallback';
 import type { JobResult } from '../../src/contract/job';
-import type { BatchCost, JobCost } from '../../src/contract/job-cost';
+import type { BatchCost } from '../../src/contract/job-cost';
 import { MoneyCounter } from '../../src/contract/money';
 import {
-  CARRIED_TEXT_BYTES,
   DEFAULT_WINDOW,
+  LARGEST_BATCH_HISTORY_BYTES,
   LONGEST_BATCH_HISTORY_EVENTS,
-  LONGEST_CARRIED_TEXT_BYTES,
   LONGEST_RESULT_TEXT_BYTES,
   MOST_RESULT_WARNINGS,
   RESULT_BYTES_AT_ONCE,
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
+import type { VideoRequest } from '../../src/contract/request';
 import { cutToBytes, firstThatFit } from '../../src/contract/sizes';
 import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
-import { checkBatchInput } from '../input';
-import { Job, type JobHost } from '../job';
-import { historyIsLong, resetRunsSince } from '../runs';
-import { batchDetails, type ShownItem } from './batch-details';
-import { carriedTimesOf, carryTimes } from './carried-times';
+import type { ChildEnd } from '../child-jobs';
+import { batchDetails } from './batch-details';
 
 export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
 
-/** The state of a batch and its items. */
+/** What a batch knows of its items: how many ended how, and which ones run. */
 export class BatchState {
   readonly name = workflowInfo().workflowId;
-  opened: OpenedBatch | undefined;
-  private readonly resetRuns: string[] | undefined;
   /** The next item to start, counted from 1. */
   next: number;
-  results: StoredFile | undefined;
   /** A bug in the workflow itself. */
   bug: unknown;
+  private results: StoredFile | undefined;
   private stopping: string | undefined;
   private counts: { succeeded: number; failed: number };
   private firstFailed: FailedItem | undefined;
-  private hasChanged = false;
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   /** What the items cost that have ended. */
   private spent: MoneyCounter;
-  private readonly warnedWords: Set<string>;
-  private readonly carriedTimes: readonly CarriedTimes[];
-  private readonly running = new Map<number, Job>();
+  private readonly running = new Map<string, ItemProgress>();
 
   constructor(
     readonly input: BatchInput,
-    carried?: CarriedBatch,
+    carried: CarriedBatch | undefined,
+    public opened: OpenedBatch | undefined = carried?.opened,
   ) {
-    checkBatchInput(input);
-    this.opened = carried?.opened;
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
     this.spent = new MoneyCounter(carried?.spent);
-    this.resetRuns = resetRunsSince(carried?.resetRuns);
-    this.warnedWords = new Set(carried?.warnedWords);
-    this.carriedTimes = carried?.usualTimes ?? [];
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
 
-  /** Undefined when the batch can only wait. `isQuiet`: neither polls nor decisions are under way. */
-  nextStep(isQuiet: boolean): BatchStep | undefined {
+  /** Undefined when the batch can only wait. */
+  nextStep(): BatchStep | undefined {
     if (this.bug !== undefined) return 'fail';
     if (this.unrecorded.length >= RESULTS_AT_ONCE) return 'record';
     const isOver = this.stopping !== undefined || this.next > (this.items ?? 0);
     if (isOver && this.isIdle) return 'end';
-    if (this.wantsContinueAsNew) {
-      if (!isQuiet || !this.itemsAreWaiting) return undefined;
+    if (this.historyIsLong) {
+      if (this.running.size > this.held.length) return undefined;
       return this.unrecorded.length > 0 ? 'record' : 'continue-as-new';
     }
     return !isOver && this.hasRoom ? 'start' : undefined;
   }
 
-  /** The history is long: the batch continues as new as soon as it is quiet. */
-  get wantsContinueAsNew(): boolean {
-    return historyIsLong(LONGEST_BATCH_HISTORY_EVENTS);
+  private get historyIsLong(): boolean {
+    const { historyLength, historySize } = workflowInfo();
+    return historyLength > LONGEST_BATCH_HISTORY_EVENTS || historySize > LARGEST_BATCH_HISTORY_BYTES;
   }
 
   get isIdle(): boolean {
     return this.running.size === 0;
   }
 
-  private get itemsAreWaiting(): boolean {
-    return this.busyItems === 0;
-  }
-
-  /** How many items have an activity under way, or are about to. */
-  get busyItems(): number {
-    return [...this.running.values()].filter((job) => !job.isWaiting && !job.hold.needsDecision).length;
+  private get held(): ItemProgress[] {
+    return [...this.running.values()].filter(({ isHeld }) => isHeld);
   }
 
   /** Held items do not count, but at most `window` of them: a service may lose every submit. */
   private get hasRoom(): boolean {
     const window = this.input.window ?? DEFAULT_WINDOW;
-    const held = [...this.running.values()].filter((job) => job.isHeld).length;
-    return this.running.size - Math.min(held, window) < window;
+    return this.running.size - Math.min(this.held.length, window) < window;
   }
 
   private get items(): number | undefined {
@@ -135,50 +118,41 @@ export class BatchState {
     return item;
   }
 
-  startItem(item: number, loadRequest: JobHost['loadRequest'], carried?: CarriedJob): Job {
-    const { requests, requestsFrom, window, onFailure, cap, ...options } = this.input;
-    const host = {
-      name: itemName(this.name, item),
-      item,
-      batchCap: cap ?? undefined,
-      resetRuns: this.resetRuns,
-      warnedWords: this.warnedWords,
-      loadRequest,
-      changed: () => this.show(),
-      recordTask: () => undefined,
-    };
-    const usualTimes = carried && carriedTimesOf(this.carriedTimes, carried.expected);
-    const job = new Job(options, host, carried && { ...carried, usualTimes });
-    this.running.set(item, job);
+  /** The input of an item, which is a job like any other. The cap of the batch is shared by all of them. */
+  itemInput(request: VideoRequest): VideoInput {
+    const { requests, requestsFrom, window, onFailure, cap, services, fallbackAfter, ...options } =
+      this.input;
+    const shared = { request, ...options, sharedCap: { name: this.name, cap: cap ?? {} } };
+    if (services == null) return shared;
+    const { service: _, ...others } = shared;
+    return { ...others, services, ...(fallbackAfter != null && { fallbackAfter }) };
+  }
+
+  recordStarted(item: number, { isHeld = false } = {}): string {
+    const name = itemName(this.name, item);
+    this.running.set(name, { item, name, ...(isHeld && { isHeld }) });
     this.show();
-    return job;
+    return name;
   }
 
-  recordSucceeded(item: number, result: JobResult): void {
-    this.counts.succeeded++;
-    const warnings = result.warnings.slice(0, MOST_RESULT_WARNINGS).map(cutForResult);
-    this.recordResult({ item, name: itemName(this.name, item), outcome: 'succeeded', ...result, warnings });
+  recordHold(name: string, isHeld: boolean): void {
+    const running = this.running.get(name);
+    if (running) this.recordStarted(running.item, { isHeld });
   }
 
-  recordFailed(
-    item: number,
-    { type: failure, message, details }: VideoFailure,
-    { cost, turns }: Pick<Job, 'cost' | 'turns'>,
-  ): void {
-    this.counts.failed++;
-    const result = {
-      item,
-      name: itemName(this.name, item),
-      outcome: 'failed',
-      failure,
-      message: cutForResult(message),
-      details:
-        details.message === undefined ? details : { ...details, message: cutForResult(details.message) },
-      ...(cost && { cost }),
-      ...(turns && { attempts: turns.attempts }),
-    } as const;
-    this.noteFailed(result);
-    this.recordResult(result);
+  runningNames(): string[] {
+    return [...this.running.keys()];
+  }
+
+  recordEnd(item: number, end: ChildEnd): void {
+    const name = itemName(this.name, item);
+    const result = 'result' in end ? succeeded(item, name, end.result) : failed(item, name, end.failure);
+    this.counts[result.outcome]++;
+    if (result.outcome === 'failed') this.noteFailed(result);
+    this.running.delete(name);
+    this.unrecorded.push(result);
+    this.spent.addSum(spentOn([result]));
+    this.show();
   }
 
   /** The one that stops the batch counts as the first. */
@@ -198,22 +172,10 @@ export class BatchState {
     return failure === 'CapReached' && details.capLeft !== undefined && !details.cap?.startsWith('job.');
   }
 
-  private recordResult(result: ItemResult): void {
-    this.running.delete(result.item);
-    this.unrecorded.push(result);
-    this.spent.addSum(spentOn([result]));
-    this.show();
-  }
-
   /** Starts no more items. */
   stopStarting(why: string): void {
     this.stopping ??= why;
     this.show();
-  }
-
-  /** A cancellation is no bug: it reaches the batch itself. */
-  recordBug(error: unknown): void {
-    if (!isCancellation(error)) this.bug ??= error;
   }
 
   /** The results to write next, as many as fit into one activity input. */
@@ -257,82 +219,42 @@ export class BatchState {
     });
   }
 
-  job(item: unknown): Job | undefined {
-    return typeof item === 'number' ? this.running.get(item) : undefined;
-  }
-
-  jobNamed(name: unknown): Job | undefined {
-    return [...this.running.values()].find(({ host }) => host.name === name);
-  }
-
   /** What the next run needs. `nextStep` records all results first. */
-  carry(pollRequested: boolean): CarriedBatch {
-    return {
-      pollRequested,
-      opened: this.opened,
-      next: this.next,
-      ...this.counts,
-      spent: this.spent.sum,
-      firstFailed: this.firstFailed,
-      resetRuns: this.resetRuns,
-      warnedWords: [...this.warnedWords],
-      running: carriedItems(this.running),
-      usualTimes: carryTimes(this.running.values()),
-    };
+  carry(opened: OpenedBatch): CarriedBatch {
+    const { next, counts, firstFailed } = this;
+    const held = this.held.map(({ item }) => item);
+    return { opened, next, ...counts, spent: this.spent.sum, firstFailed, held };
   }
 
   progress(): BatchProgress {
-    return this.progressOf(itemProgressOf);
-  }
-
-  private progressOf<Item>(describe: (job: Job, item: number) => Item) {
-    return {
-      items: this.items,
-      ...this.counts,
-      running: [...this.running].map(([item, job]) => describe(job, item)),
-      stopping: this.stopping,
-      ...this.shownCost,
-    };
+    const { items, counts, stopping } = this;
+    return { items, ...counts, running: [...this.running.values()], stopping, ...this.shownCost };
   }
 
   private show(): void {
-    this.hasChanged = true;
-  }
-
-  /**
-   * The predicate of a condition that is never met: Temporal asks it once all else has happened in a workflow task, which may
-   * change many items. A promise for it would cost more than the text.
-   */
-  showChanges(): false {
-    if (this.hasChanged) setCurrentDetails(batchDetails(this.progressOf(shownOf), this.name));
-    this.hasChanged = false;
-    return false;
+    setCurrentDetails(batchDetails(this.progress()));
   }
 }
 
-const shownOf = (job: Job, item: number): ShownItem => ({ item, ...job.shown });
+function succeeded(item: number, name: string, result: JobResult): ItemResult {
+  const warnings = result.warnings.slice(0, MOST_RESULT_WARNINGS).map(cutForResult);
+  return { item, name, outcome: 'succeeded', ...result, warnings };
+}
 
-const itemProgressOf = (job: Job, item: number): ItemProgress => ({
-  item,
-  name: job.host.name,
-  ...job.progress(),
-});
+function failed(item: number, name: string, { type, message, details }: VideoFailure): FailedItem {
+  const { cost, attempts, ...facts } = details;
+  return {
+    item,
+    name,
+    outcome: 'failed',
+    failure: type,
+    message: cutForResult(message),
+    details: { ...facts, ...(facts.message !== undefined && { message: cutForResult(facts.message) }) },
+    ...(cost && { cost }),
+    ...(attempts && { attempts }),
+  };
+}
 
 function cutForResult(text: string): string {
   return cutToBytes(text, LONGEST_RESULT_TEXT_BYTES);
-}
-
-/** What the items carry over. The texts share a budget, so that the whole stays below 1 MiB. */
-export function carriedItems(running: ReadonlyMap<number, Job>): CarriedItem[] {
-  const share = Math.floor(CARRIED_TEXT_BYTES / Math.max(1, running.size));
-  const longestText = Math.min(LONGEST_CARRIED_TEXT_BYTES, share);
-  return [...running].map(([item, job]) => ({
-    item,
-    job: { ...job.carry(longestText), usualTimes: undefined, cost: estimateOf(job.cost) },
-  }));
-}
-
-/** The words about the cost of an item are in its record, and a charge comes with the poll that finds its task ended. */
-function estimateOf({ estimated }: JobCost = {}): JobCost | undefined {
-  return estimated && { estimated };
 }

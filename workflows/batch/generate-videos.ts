@@ -1,32 +1,43 @@
 import {
-  allHandlersFinished,
   CancellationScope,
   CancelledFailure,
   ContinueAsNew,
   condition,
+  defineQuery,
+  getExternalWorkflowHandle,
   isCancellation,
   proxyActivities,
+  setHandler,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
-import type { BatchInput, BatchResult } from '../../src/contract/batch';
-import type { CarriedBatch, CarriedJob } from '../../src/contract/carried-over';
+import {
+  type BatchInput,
+  type BatchProgress,
+  type BatchResult,
+  itemName,
+  type OpenedBatch,
+} from '../../src/contract/batch';
+import type { CarriedBatch } from '../../src/contract/carried-over';
 import { shown } from '../../src/contract/clean-text';
+import { isWorkflowId, WORKFLOW_ID_RULE } from '../../src/contract/input-rules';
+import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../../src/contract/names';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
-import type { VideoRequest } from '../../src/contract/request';
-import { choiceOf } from '../../src/contract/service-choice';
+import { servicesOf } from '../../src/contract/service-choice';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
-import { explainFailure } from '../end';
-import { makeVideo } from '../generate-video';
-import type { JobHost } from '../job';
+import { type ChildEnd, ChildJobs, childNews } from '../child-jobs';
+import { refused } from '../input';
 import { logEvent } from '../log-event';
+import { pollNow } from '../messages';
 import { continueWith, ifContinued } from '../runs';
-import { answerBatchMessages } from './batch-messages';
-import { BatchPoller } from './batch-poller';
-import { BatchRequests } from './batch-requests';
+import { BatchRequests, checkBatchInput } from './batch-requests';
 import { BatchState } from './batch-state';
 
+/** Query: the progress of a batch. */
+export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
+
 /**
- * Many requests in; one stored video or one explained failure for each of them out.
+ * Many requests in; one stored video or one explained failure for each of them out. Each item is a job of its own, a child
+ * workflow.
  *
  * @example
  * ```ts
@@ -34,18 +45,12 @@ import { BatchState } from './batch-state';
  * ```
  */
 export async function generateVideos(input: BatchInput, passed?: CarriedBatch): Promise<BatchResult> {
+  checkBatchInput(input);
   const carried = ifContinued(passed);
   const batch = new BatchState(input, carried);
-  const poller = new BatchPoller(batch, carried?.pollRequested);
-  void CancellationScope.nonCancellable(() => condition(() => batch.showChanges()));
-  poller.run().catch((error: unknown) => batch.recordBug(error));
-  const requests = new BatchRequests(input, () => batch.opened);
-  for (const { item, job } of carried?.running ?? [])
-    start(batch, poller, { item, loadRequest: () => requests.reload(item), carried: job });
-  // Only now: messages that waited are for items that run again.
-  answerBatchMessages(batch, poller);
+  answerMessages(batch);
   try {
-    await runItems(batch, poller, requests);
+    await runItems(batch, batch.opened ?? (await open(batch)), carried?.held ?? []);
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() => finish(batch, error));
@@ -58,32 +63,47 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
   return batch.result();
 }
 
+function answerMessages(batch: BatchState): void {
+  setHandler(batchProgress, () => batch.progress(), {
+    description: 'Returns the counts of the batch and the names of its running items',
+  });
+  setHandler(childNews, ({ name, hold }) => batch.recordHold(name, hold != null), {
+    description: 'Sent by an item that waits for a decision, and when it no longer does',
+  });
+  setHandler(
+    pollNow,
+    () => {
+      for (const name of batch.runningNames())
+        getExternalWorkflowHandle(name)
+          .signal(POLL_NOW_SIGNAL)
+          .catch(() => undefined);
+    },
+    { description: 'Has all running items poll now instead of at their next polls' },
+  );
+}
+
 /** Starts items one after the other, at most `window` at a time, until all have ended. */
-async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchRequests): Promise<void> {
-  await open(batch);
-  // Neither a poll nor a decision is under way, so nothing would be lost by continuing as new.
-  const isQuiet = () => poller.isIdle && allHandlersFinished();
-  const nextStep = () => batch.nextStep(isQuiet());
+async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly number[]): Promise<void> {
+  const children = new ChildJobs('batch');
+  const requests = new BatchRequests(batch.input, opened);
+  for (const item of held) watch(batch, item, children.join(batch.recordStarted(item, { isHeld: true })));
   for (;;) {
-    // Throws in a cancelled batch. Otherwise a condition that is met already would only cost a turn of the workflow.
-    if (nextStep() === undefined || CancellationScope.current().consideredCancelled)
-      await condition(() => nextStep() !== undefined);
-    switch (nextStep()) {
+    await condition(() => batch.nextStep() !== undefined);
+    switch (batch.nextStep()) {
       case 'fail':
         throw batch.bug;
       case 'record':
         await record(batch);
         break;
       case 'continue-as-new':
-        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(poller.pollRequested), {
+        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(opened), {
           nextItem: batch.next,
         });
         break;
       case 'start': {
-        // Without a promise for each item: all that fit into the window start in one turn of the workflow.
-        const request = requests.loaded(batch.next) ?? (await requests.load(batch.next));
+        const request = await requests.next(batch.next);
         const item = batch.takeNext();
-        start(batch, poller, { item, loadRequest: onceThen(request, () => requests.reload(item)) });
+        watch(batch, item, children.run(batch.recordStarted(item), batch.itemInput(request)));
         break;
       }
       case 'end':
@@ -92,35 +112,14 @@ async function runItems(batch: BatchState, poller: BatchPoller, requests: BatchR
   }
 }
 
-interface StartedItem {
-  item: number;
-  loadRequest: JobHost['loadRequest'];
-  carried?: CarriedJob;
-}
-
-/** Gives out the loaded request once and then forgets it: requests can be large. */
-function onceThen(request: VideoRequest, reload: () => Promise<VideoRequest>): JobHost['loadRequest'] {
-  let loaded: VideoRequest | undefined = request;
-  return () => {
-    const given = loaded ?? reload();
-    loaded = undefined;
-    return given;
-  };
-}
-
-/** Runs one item beside the others and records how it ends. Only a bug reaches the batch itself. */
-function start(batch: BatchState, poller: BatchPoller, { item, loadRequest, carried }: StartedItem): void {
-  const run = async () => {
-    const job = batch.startItem(item, loadRequest, carried);
-    try {
-      batch.recordSucceeded(item, await makeVideo(job, poller));
-    } catch (error) {
-      const failure = await explainFailure(job, error);
-      if (job.failure === undefined) throw failure;
-      batch.recordFailed(item, job.failure, job);
-    }
-  };
-  run().catch((error: unknown) => batch.recordBug(error));
+/** Records how an item ends, beside the others. Only a bug reaches the batch itself. */
+function watch(batch: BatchState, item: number, ending: Promise<ChildEnd>): void {
+  ending.then(
+    (end) => batch.recordEnd(item, end),
+    (error: unknown) => {
+      batch.bug ??= error;
+    },
+  );
 }
 
 /** Lets running items end before the batch does: they may be paid for. */
@@ -129,8 +128,6 @@ async function finish(batch: BatchState, error: unknown): Promise<void> {
   await condition(() => batch.isIdle || batch.bug !== undefined);
   if (batch.bug !== undefined) throw batch.bug;
   await recordAll(batch);
-  // Callers that are deciding about an item learn that it has ended.
-  await condition(allHandlersFinished);
 }
 
 function explained(error: unknown): unknown {
@@ -139,22 +136,24 @@ function explained(error: unknown): unknown {
   return failure ? createFailure(failure.type, failure.details) : error;
 }
 
-async function open(batch: BatchState): Promise<void> {
-  if (batch.opened !== undefined) return;
+async function open(batch: BatchState): Promise<OpenedBatch> {
   const { requests, requestsFrom } = batch.input;
   const { openBatch } = proxyActivities<VideoActivities>({
     ...REQUESTS_POLICY,
     summary: requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
   });
-  const service = choiceOf(batch.input);
+  const [service] = servicesOf(batch.input);
   const given = {
     requests: requests ?? undefined,
     requestsFrom: requestsFrom ?? undefined,
     ...(service && { service }),
   };
   const opened = await openBatch({ batch: batch.name, ...given });
+  if (!isWorkflowId(itemName(batch.name, opened.items)))
+    throw refused(`the name of an item ${WORKFLOW_ID_RULE}`);
   batch.recordOpened(opened);
   logEvent('batchOpened', { items: opened.items });
+  return opened;
 }
 
 /** Not cancellable: two attempts that write results at once could overwrite each other. */

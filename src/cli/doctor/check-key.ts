@@ -62,9 +62,10 @@ export const checkKey: Check = {
   async run(context, signal) {
     const named = namedServices(context);
     if (named.kind === 'none') return ok(named.found);
-    const tried = named.services.flatMap((service) =>
-      service.apiKeys.map(async (key) => ({ ...service, finding: await tryKey(service, key, signal) })),
-    );
+    const tried = named.services.map(async (service) => ({
+      ...service,
+      finding: await tryKey(service, signal),
+    }));
     return tried.length === 0
       ? ok('not checked: packages of the AI SDK send it')
       : togetherOf(await Promise.all(tried));
@@ -72,8 +73,7 @@ export const checkKey: Check = {
 };
 
 async function tryKey(
-  { name, baseUrl, profile }: NamedService,
-  readKey: () => () => string,
+  { name, baseUrl, profile, readKey }: NamedService,
   signal: AbortSignal,
 ): Promise<Finding> {
   let apiKey: () => string;

@@ -9,8 +9,7 @@ export type CheckName =
   | 'service'
   | 'key'
   | 'clock'
-  | 'storage'
-  | 'ffmpeg';
+  | 'storage';
 
 /** The result of a check. `fix` says how to fix a problem; for a skipped check, `found` says why it was skipped. */
 export type Finding =

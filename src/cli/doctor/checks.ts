@@ -1,6 +1,5 @@
 import type { Check } from './check';
 import { checkClock } from './check-clock';
-import { checkFfmpeg } from './check-ffmpeg';
 import { checkKey } from './check-key';
 import { checkNamespace } from './check-namespace';
 import { checkService } from './check-service';
@@ -21,5 +20,4 @@ export const CHECKS: readonly Check[] = [
   checkKey,
   checkClock,
   checkStorage,
-  checkFfmpeg,
 ];

@@ -10,7 +10,7 @@ export interface NamedService {
   name?: string;
   baseUrl: string;
   profile?: ServiceProfile | undefined;
-  apiKeys: readonly (() => () => string)[];
+  readKey: () => () => string;
 }
 
 export type NamedServices =
@@ -21,12 +21,12 @@ export type NamedServices =
 export function namedServices({ env }: Context): NamedServices {
   const file = readServices(env);
   const inFile = [...(file?.services.values() ?? [])];
-  const ofFile = inFile.flatMap(({ name, baseUrl, profile, keys }): NamedService[] => {
-    if (file === undefined || baseUrl === undefined) return [];
-    return [{ name, baseUrl, profile, apiKeys: keys.map((key) => () => keyReader(file, key, env)) }];
+  const ofFile = inFile.flatMap((service): NamedService[] => {
+    const { name, baseUrl, profile } = service;
+    return baseUrl === undefined ? [] : [{ name, baseUrl, profile, readKey: () => keyReader(service, env) }];
   });
   const unnamed = namesAService(env)
-    ? [{ baseUrl: readBaseUrl(env), profile: readProfile(env), apiKeys: [() => readApiKey(env)] }]
+    ? [{ baseUrl: readBaseUrl(env), profile: readProfile(env), readKey: () => readApiKey(env) }]
     : [];
   const services = [...unnamed, ...ofFile];
   if (file !== undefined || services.length > 0)

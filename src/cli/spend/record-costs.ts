@@ -1,12 +1,15 @@
+import { dirname } from 'node:path/posix';
 import type { Period } from '../../client/paid-jobs';
+import { mergeCosts, withLostSubmits } from '../../contract/job-cost';
 import {
-  DamagedRecord,
-  type JobRecordContent,
+  DamagedEntry,
+  type ListedFile,
   RECORD_FOLDER,
-  readRecord,
-  readRecordKey,
-} from '../../retention';
-import type { ListedFile, VideoStorage } from '../../storage';
+  type RecordedJob,
+  readRecordAt,
+  recordOfKey,
+  type VideoStorage,
+} from '../../storage';
 import type { SpentJob } from './spend-book';
 
 /** A storage far away answers each read in a tenth of a second. */
@@ -33,9 +36,20 @@ async function* jobsIn(files: AsyncIterable<ListedFile>, source: RecordSource): 
   }
 }
 
-/** A record that was not written since then is of a job that was submitted before. */
+/** Of each record its first entry. A record without an entry since then is of a job that was submitted before. */
 async function* mayBeInPeriod(files: AsyncIterable<ListedFile>, { since }: Period) {
-  for await (const file of files) if (readRecordKey(file.key) && file.storedAt >= since) yield file;
+  let first: ListedFile | undefined;
+  let isInPeriod = false;
+  for await (const file of files) {
+    if (recordOfKey(file.key)) {
+      if (first && isInPeriod) yield first;
+      first = file;
+      isInPeriod = false;
+    }
+    const isOfRecord = first !== undefined && dirname(file.key) === dirname(first.key);
+    isInPeriod ||= isOfRecord && file.storedAt >= since;
+  }
+  if (first && isInPeriod) yield first;
 }
 
 async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
@@ -49,31 +63,35 @@ async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerat
   if (group.length > 0) yield group;
 }
 
-async function readJob({ key, storedAt }: ListedFile, source: RecordSource): Promise<SpentJob | undefined> {
+async function readJob({ key }: ListedFile, source: RecordSource): Promise<SpentJob | undefined> {
   try {
-    const record = await readRecord(source.storage, key);
-    // Undefined if somebody has removed it meanwhile.
-    return record && jobOf(record, storedAt, source);
+    return jobOf(await readRecordAt(source.storage, key), source);
   } catch (error) {
-    if (!(error instanceof DamagedRecord)) throw error;
+    if (!(error instanceof DamagedEntry)) throw error;
     source.onDamaged(key);
     return undefined;
   }
 }
 
-function jobOf(record: JobRecordContent, storedAt: Date, source: RecordSource): SpentJob | undefined {
-  const { namespace, job: name, service, submittedAt, cost } = record;
-  // The last POST made no task, and no earlier one may have.
-  const madeNoTask = record.state === 'refused' && record.lostSubmit === undefined;
-  if (name === undefined || namespace !== source.namespace || madeNoTask) return undefined;
-  const at = timeOf(submittedAt) ?? ('at' in record ? timeOf(record.at) : undefined) ?? storedAt;
-  const { since, until } = source.period;
-  if (at < since || at >= until) return undefined;
-  const taskId = 'taskId' in record ? record.taskId : undefined;
-  return { name, at, taskId, service, cost };
-}
-
-function timeOf(text: string | undefined): Date | undefined {
-  const time = new Date(text ?? '');
-  return Number.isNaN(time.getTime()) ? undefined : time;
+/** Each send that was not refused was paid for, or may have been. */
+function jobOf(recorded: RecordedJob, { namespace, period }: RecordSource): SpentJob | undefined {
+  const { since, until } = period;
+  const { entries, task, stored, lastSend } = recorded;
+  const [first] = entries;
+  const refused = entries.flatMap((entry) => (entry.event === 'refused' ? [entry.send] : []));
+  const paid = entries.filter(({ event, id }) => event === 'sending' && !refused.includes(id));
+  const at = new Date(lastSend?.at ?? first?.at ?? '');
+  if (first === undefined || first.namespace !== namespace || at < since || at >= until) return undefined;
+  if (task === undefined && paid.length === 0) return undefined;
+  const cost = mergeCosts(lastSend?.cost, mergeCosts(task?.cost, stored?.cost));
+  const lostSubmits = paid.length - 1;
+  const wasRefused = lastSend !== undefined && refused.includes(lastSend.id);
+  return {
+    name: first.job,
+    at,
+    taskId: task?.taskId,
+    service: task?.service ?? lastSend?.service ?? cost?.service,
+    cost: withLostSubmits(cost, wasRefused ? paid.length : lostSubmits),
+    ...(wasRefused && { wasRefused }),
+  };
 }

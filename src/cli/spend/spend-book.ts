@@ -1,5 +1,5 @@
 import { ConfigError } from '../../config/service-config';
-import { type JobCost, mergeCosts } from '../../contract/job-cost';
+import { chargesOf, type JobCost, mergeCosts } from '../../contract/job-cost';
 import { type Money, MoneyCounter } from '../../contract/money';
 
 /** A job that was paid for, or may have been, as Temporal or the storage knows it. */
@@ -12,6 +12,8 @@ export interface SpentJob {
   caller?: string | undefined;
   service?: string | undefined;
   cost?: JobCost | undefined;
+  /** The last submit made no task: only the lost ones before it may have been paid for. */
+  wasRefused?: boolean;
 }
 
 /** What spending is divided by. */
@@ -53,13 +55,22 @@ export class SpendBook {
   }
 
   total(): Spending {
-    return spendingOf(this.jobs.values());
+    return spendingOf(this.counted());
+  }
+
+  /** A lost submit that a later run of its job repeated is counted with that one. */
+  private counted(): SpentJob[] {
+    const jobs = [...this.jobs.values()];
+    const repeated = new Set(
+      jobs.flatMap(({ name, taskId, cost }) => (taskId !== undefined && cost?.lostSubmits ? [name] : [])),
+    );
+    return jobs.filter(({ name, taskId }) => taskId !== undefined || !repeated.has(name));
   }
 
   /** By name; days from the first to the last. */
   by(division: Division): SpendGroup[] {
     const groups = new Map<string, SpentJob[]>();
-    for (const job of this.jobs.values()) {
+    for (const job of this.counted()) {
       const name = NAMES[division](job);
       const group = groups.get(name);
       if (group) group.push(job);
@@ -84,17 +95,20 @@ function merge(one: SpentJob, other: SpentJob): SpentJob {
     caller: earlier.caller ?? later.caller,
     service: earlier.service ?? later.service,
     cost: mergeCosts(earlier.cost, later.cost),
+    wasRefused: earlier.wasRefused ?? later.wasRefused,
   };
 }
 
 function spendingOf(jobs: Iterable<SpentJob>): Spending {
   const [charged, estimated] = [new MoneyCounter(), new MoneyCounter()];
   let [videos, unknown] = [0, 0];
-  for (const { cost } of jobs) {
-    videos++;
-    if (cost?.charged) charged.add(cost.charged);
-    else if (cost?.estimated) estimated.add(cost.estimated);
-    else unknown++;
+  for (const { cost, wasRefused } of jobs) {
+    for (const charge of chargesOf(cost).slice(wasRefused ? 1 : 0)) {
+      videos++;
+      if (charge === undefined) unknown++;
+      else if (charge === cost?.charged) charged.add(charge);
+      else estimated.add(charge);
+    }
   }
   return { videos, charged: charged.sum.sums, estimated: estimated.sum.sums, unknown };
 }

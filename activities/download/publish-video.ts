@@ -1,0 +1,91 @@
+import { cleanText } from '../../src/contract/clean-text';
+import type { StoredVideo } from '../../src/contract/job';
+import type { JobCost } from '../../src/contract/job-cost';
+import { inspectFile } from '../../src/media/inspector';
+import { CONTAINERS, sniffContainer } from '../../src/media/sniff-container';
+import { readSmallFile, writeSmallJson } from '../../src/storage/small-files';
+import type { VideoStorage } from '../../src/storage/storage';
+import { asStorageFault } from '../../src/storage/storage-fault';
+import { BadVideo } from '../to-failure';
+import type { PartFile } from './part-file';
+
+/** A file without a stated length that was cut between two of its parts looks complete. */
+const MAY_BE_CUT =
+  'the server sent no length and the container does not say where the video ends, so completeness could not be checked';
+
+export interface PublishingOptions {
+  storage: VideoStorage;
+  isRetry: boolean;
+  signal: AbortSignal;
+  keyFor(extension: string): string;
+}
+
+/** Inspects the file of a download and stores it under its key. The doubts say what could not be checked. */
+export async function publishVideo(
+  part: PartFile,
+  { storage, keyFor, ...options }: PublishingOptions,
+): Promise<{ key: string; video: StoredVideo; doubts: string[] }> {
+  if (part.of !== undefined && part.bytes !== part.of)
+    throw new BadVideo(`${part.bytes} of ${part.of} bytes arrived`);
+  const { path, ...whole } = await part.close();
+  const inspection = await inspectFile(path);
+  if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
+  const { container, ...facts } = inspection.facts;
+  const { contentType, extension } = CONTAINERS[container];
+  const key = keyFor(extension);
+  const file = { ...whole, contentType, ...options };
+  const { uri } = await asStorageFault(() => storage.publishFile(path, key, file));
+  await part.remove();
+  const isComplete = part.of !== undefined || inspection.end === 'checked';
+  return { key, video: { uri, ...whole, contentType, ...facts }, doubts: isComplete ? [] : [MAY_BE_CUT] };
+}
+
+/** Stores what has arrived as `<key>.bad`, for a person to inspect. Returns its URI. */
+export async function setAside(part: PartFile, { storage, keyFor }: PublishingOptions): Promise<string> {
+  const { path, ...whole } = await part.close();
+  const container = sniffContainer(part.head) ?? 'mp4';
+  const file = { ...whole, contentType: 'application/octet-stream', replaces: true };
+  const key = `${keyFor(CONTAINERS[container].extension)}.bad`;
+  return (await asStorageFault(() => storage.publishFile(path, key, file))).uri;
+}
+
+/** The content of `<key>.json` beside a video, which describes the file without its job. */
+export interface Sidecar {
+  namespace: string;
+  workflowId: string;
+  taskId: string;
+  /** Links in it are redacted, because the file may be copied anywhere. */
+  request?: Record<string, unknown>;
+  seed?: number;
+  video: StoredVideo;
+  warnings: string[];
+  cost?: JobCost;
+}
+
+/** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */
+export async function writeSidecar(
+  storage: VideoStorage,
+  key: string,
+  sidecar: Sidecar,
+): Promise<string | undefined> {
+  const sidecarKey = `${key}.json`;
+  try {
+    const existing = await readSmallFile(storage, sidecarKey);
+    if (existing !== undefined && !isOfTask(existing, sidecar.taskId)) {
+      return `${sidecarKey} exists already and was not overwritten`;
+    }
+    await writeSmallJson(storage, sidecarKey, sidecar);
+    return undefined;
+  } catch (error) {
+    return `${sidecarKey} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;
+  }
+}
+
+/** An earlier attempt for the same video may have written it. */
+function isOfTask(content: string, taskId: string): boolean {
+  try {
+    return Object(JSON.parse(content)).taskId === taskId;
+  } catch {
+    return false;
+  }
+}

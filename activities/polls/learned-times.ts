@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { cleanText } from '../../src/contract/clean-text';
+import { inTime, readSmallFile } from '../../src/storage/small-files';
+import type { VideoStorage } from '../../src/storage/storage';
+import { logEvent } from '../log-event';
+
+/** One file for all workers that share the storage. */
+export const LEARNED_TIMES_KEY = 'jobs/learned-times.json';
+
+const READ_EVERY_MS = 60_000;
+const WRITE_EVERY_MS = 5_000;
+/** The last ones of each kind, so that a service that becomes faster or slower is followed. */
+const MOST_TASKS = 100;
+/** Those of which a task ended last. */
+const MOST_KINDS = 64;
+const LONGEST_KIND_CHARS = 320;
+const LONGEST_ERROR_CHARS = 300;
+/** A time beyond this is no measured one. */
+const LONGEST_MS = 7 * 24 * 3_600_000;
+
+const time = z.number().transform(Math.round).pipe(z.int().min(0).max(LONGEST_MS));
+const endedSchema = z.tuple([time, time]).readonly();
+const kindSchema = z.object({
+  kind: z.string().max(LONGEST_KIND_CHARS),
+  ended: z.array(endedSchema).max(MOST_TASKS).readonly(),
+});
+const fileSchema = z.object({ kinds: z.array(kindSchema).max(MOST_KINDS) });
+
+/** When a task ended, in milliseconds since its submit: after a poll that found it unfinished, by the one that did not. */
+export type Interval = z.infer<typeof endedSchema>;
+type LearnedKind = z.infer<typeof kindSchema>;
+
+/** A task that ended, in milliseconds since its submit: after the last poll that found it unfinished, by the next. */
+export interface EndedTask {
+  kind: string;
+  afterMs: number;
+  byMs: number;
+}
+
+/**
+ * How long tasks take, learned from those that ended and shared by all workers with the same storage. No job depends on it: a
+ * failing storage or a damaged file counts as nothing learned. Of two workers that write at the same time, one loses a few tasks.
+ */
+export class LearnedTimes {
+  private stored: readonly LearnedKind[] = [];
+  /** Tasks that are not in the file yet. */
+  private unwritten: readonly LearnedKind[] = [];
+  private readAtMs = Number.NEGATIVE_INFINITY;
+  private wroteAtMs = Number.NEGATIVE_INFINITY;
+  private hasWarned = false;
+
+  constructor(
+    private readonly storage: Pick<VideoStorage, 'read' | 'write'>,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** The last tasks of a kind that ended. */
+  endedOf(kind: string): readonly Interval[] {
+    return merge(this.stored, this.unwritten).find((one) => one.kind === kind)?.ended ?? [];
+  }
+
+  /** Reads the file, at most once a minute. Never throws. */
+  async refresh(): Promise<void> {
+    if (this.nowMs() - this.readAtMs < READ_EVERY_MS) return;
+    this.readAtMs = this.nowMs();
+    await this.orWarn(async () => {
+      this.stored = await this.read();
+    });
+  }
+
+  /** Adds a task that has ended. Never throws, and takes no longer than a call of the storage may. */
+  async learn({ kind, afterMs, byMs }: EndedTask): Promise<void> {
+    const { data } = kindSchema.safeParse({ kind, ended: [[afterMs, byMs]] });
+    if (data === undefined) return;
+    this.unwritten = merge(this.unwritten, [data]);
+    if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
+    this.wroteAtMs = this.nowMs();
+    await this.orWarn(() => this.write());
+  }
+
+  private async read(): Promise<readonly LearnedKind[]> {
+    const text = await readSmallFile(this.storage, LEARNED_TIMES_KEY);
+    if (text === undefined) return [];
+    const { data, error } = fileSchema.safeParse(parseJson(text));
+    if (error) this.warn('the file with learned times is damaged and counts as empty', error);
+    return data?.kinds ?? [];
+  }
+
+  private async write(): Promise<void> {
+    const { unwritten } = this;
+    this.unwritten = [];
+    try {
+      const kinds = merge(await this.read(), unwritten);
+      await this.storage.write(LEARNED_TIMES_KEY, `${JSON.stringify({ kinds })}\n`, 'application/json');
+      this.stored = kinds;
+      this.readAtMs = this.nowMs();
+    } catch (error) {
+      this.unwritten = merge(unwritten, this.unwritten);
+      throw error;
+    }
+  }
+
+  private async orWarn(work: () => Promise<void>): Promise<void> {
+    try {
+      await inTime(work);
+    } catch (error) {
+      this.warn('the learned times could not be read or written', error);
+    }
+  }
+
+  private warn(reason: string, error: unknown): void {
+    if (this.hasWarned) return;
+    this.hasWarned = true;
+    const text = cleanText(String(error), LONGEST_ERROR_CHARS);
+    logEvent('timesNotLearned', { reason, key: LEARNED_TIMES_KEY, error: text });
+  }
+}
+
+/** The kinds of both, those with the newest tasks last. */
+function merge(known: readonly LearnedKind[], added: readonly LearnedKind[]): LearnedKind[] {
+  const kinds = new Map<string, LearnedKind>();
+  for (const { kind, ended } of [...known, ...added]) {
+    const all = [...(kinds.get(kind)?.ended ?? []), ...ended].slice(-MOST_TASKS);
+    kinds.delete(kind);
+    kinds.set(kind, { kind, ended: all });
+  }
+  return [...kinds.values()].slice(-MOST_KINDS);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

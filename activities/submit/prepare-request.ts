@@ -1,0 +1,57 @@
+import { claimsToBeImageReference, parseImageReference } from '../../src/contract/image-reference';
+import { parseRequest, type VideoRequest } from '../../src/contract/request';
+import type { VideoService } from '../../src/service/http-video-service';
+import { mapRequest } from '../../src/service/map-request';
+import type { ImageLinks } from '../../src/storage/image-links';
+import { hasImage } from '../../src/storage/images';
+import { inTime } from '../../src/storage/small-files';
+import type { VideoStorage } from '../../src/storage/storage';
+import { createCallFailure } from '../to-failure';
+
+export interface ImageSource {
+  storage: VideoStorage;
+  imageLinks: ImageLinks;
+}
+
+/** The request as the service gets it. What the service does not take, as its profile says, is refused before anything is sent. */
+export async function prepareRequest(
+  given: VideoRequest,
+  { profile }: Pick<VideoService, 'profile'>,
+  source: ImageSource,
+): Promise<VideoRequest> {
+  const parsed = parseRequest(given, profile?.requestFields);
+  if (!parsed.ok) throw refused(parsed.problem);
+  const mapped = profile?.request && mapRequest(profile, parsed.request);
+  if (mapped && !mapped.ok) throw refused(mapped.problem);
+  return withImageLink(parsed.request, source);
+}
+
+/**
+ * The same with a link in place of a reference to a stored image. The link opens the image, so it
+ * goes into this one call and nowhere else: what identifies the job, and what is recorded of it, is the reference.
+ */
+async function withImageLink(
+  request: VideoRequest,
+  { storage, imageLinks }: ImageSource,
+): Promise<VideoRequest> {
+  const { image_url: url } = request;
+  if (url === undefined || !claimsToBeImageReference(url)) return request;
+  const reference = parseImageReference(url);
+  if (reference === undefined || !(await inTime(() => hasImage(storage, reference)))) {
+    throw refused('image_url names an image that is not in the storage of the worker', {
+      advice: 'Upload the image again, to the storage that the workers use, and start a new job.',
+    });
+  }
+  const link = await inTime(() => imageLinks.linkTo(reference));
+  if (link === undefined) {
+    throw refused('the image is in a folder, from which the service cannot fetch it', {
+      advice:
+        'Set VIDEOGEN_GATEWAY_URL for the worker to the address at which the service reaches the gateway, or store in S3, and start a new job.',
+    });
+  }
+  return { ...request, image_url: link };
+}
+
+function refused(message: string, advice: { advice?: string } = {}) {
+  return createCallFailure('InvalidRequest', 'submit', { message, ...advice });
+}

@@ -1,0 +1,53 @@
+import type { DurationText } from './duration';
+import { FAILURES, type FailureRow, type FailureType } from './failure-table';
+import { DURATION, type FieldRule } from './input-rules';
+import type { JobInput, JobOptions, JobProgress } from './job';
+import type { VideoRequest } from './request';
+import { isServiceList, SERVICES_RULE } from './service-choice';
+
+/**
+ * The input of a job that tries several services: the next one only when it is certain that the one before made no task
+ * because it refused the request or could not be reached; never after a lost submit.
+ */
+export interface FallbackInput extends Omit<JobOptions, 'service' | 'submitWithin'> {
+  request: VideoRequest;
+  taskId?: never;
+  /** The services to try, in this order. */
+  services: string[];
+  /** How long one of them is tried again after a 429, a server error or a failed connection; 1 minute by default. */
+  fallbackAfter?: DurationText;
+}
+
+/** The rules of the fields that only a job with several services has. */
+export const FALLBACK_FIELDS = {
+  services: { accepts: isServiceList, sentence: SERVICES_RULE },
+  fallbackAfter: DURATION,
+} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
+
+/** What a client starts: with `services` it becomes a job at each of them in turn. */
+export type VideoInput = (JobInput & { services?: never; fallbackAfter?: never }) | FallbackInput;
+
+/**
+ * The name of the job at one of the services.
+ *
+ * @example
+ * ```ts
+ * childName('fox', 'fal-seedance'); // 'fox.fal-seedance'
+ * ```
+ */
+export const childName = (name: string, service: string) => `${name}.${service}`;
+
+/** What a job tells the batch or the fallback that started it. */
+export interface ChildNews {
+  name: string;
+  /** The lost submit that waits for a decision; null when it no longer does. */
+  hold?: NonNullable<JobProgress['hold']> | null;
+  /** Only told to a fallback. */
+  taskId?: string;
+}
+
+/** Whether the next of a job's `services` may be tried after such a submit, if that certainly made no task. */
+export function fallsBack(type: FailureType, status?: number): boolean {
+  const { fallsBack: when }: FailureRow = FAILURES[type];
+  return when === 'always' || (when === 'if-answered' && status !== undefined);
+}

@@ -1,0 +1,48 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** Larger than any picture, and than the tables of four hours of film. */
+const LARGEST_READ_BYTES = 32 * 1024 * 1024;
+
+/** A hostile file can be read in circles, or have any number of parts, of any size. */
+export class TooMuchToRead extends Error {}
+
+/** A file that is read in parts: at most so many, and none of them larger than a picture may be. */
+export class FileBytes {
+  readonly size: number;
+  /** Whoever reads says how many reads a good file takes at most. */
+  readsLeft = 0;
+  private readonly file: number;
+
+  constructor(path: string) {
+    this.file = openSync(path, 'r');
+    this.size = fstatSync(this.file).size;
+  }
+
+  /** As many of these bytes as the file has. */
+  read(start: number, end: number): Buffer {
+    const length = Math.max(0, Math.min(end, this.size) - start);
+    if (this.readsLeft-- <= 0 || length > LARGEST_READ_BYTES) throw new TooMuchToRead();
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(this.file, bytes, 0, length, start));
+  }
+
+  close(): void {
+    closeSync(this.file);
+  }
+}
+
+/** What the outermost parts of a file say about it, without its pictures. */
+export interface Outline {
+  /** Why it is no complete video: one clause for the user, such as `its moov box is missing`. */
+  problem?: string;
+  /** The file states where it ends, and ends there. */
+  isEndChecked?: boolean;
+  /** How long it says that it is, if that is all that states its end. */
+  statedSeconds?: number | 'in its metadata';
+  c2paBytes?: number;
+}
+
+/** A number of fixed length, the highest byte first. */
+export function unsigned(bytes: Buffer): number {
+  return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
+}
