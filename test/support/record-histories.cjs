@@ -24,6 +24,7 @@ async function until(handle, matches, sleep) {
 }
 
 const isHeld = ({ phase }) => phase === 'needs-decision';
+const isHeldItem = (item) => item.isHeld;
 const loseSubmit = (emulator) => emulator.next('submit', { kind: 'reset' });
 
 /** A job whose lost submit is decided. */
@@ -39,7 +40,7 @@ const decided = (decision) => ({
 
 /** Each history: how the emulator is prepared, and what happens to the job. */
 const STORIES = {
-  // The estimate comes as a signal, and what was charged with the last poll.
+  // The estimate comes with the task, and what was charged with the last poll.
   costs: { isPriced: true, run: (start) => start({ request }) },
   'batch-costs': {
     isPriced: true,
@@ -47,16 +48,6 @@ const STORIES = {
     run: (start) => start({ requests: [request, { prompt: 'A hare' }], window: 2 }),
   },
   well: { run: (start) => start({ request }) },
-  // From the last frame of another job, and with pictures of its own. Record it with VIDEOGEN_FFMPEG.
-  'after-the-video': {
-    worker: { gatewayUrl: 'http://127.0.0.1:9' },
-    run: async (start, _sleep, _submit, _emulator, startAs) => {
-      await (await startAs('source', { request })).result();
-      return start({ request, continueFrom: 'source', extras: ['poster', 'last-frame'] });
-    },
-  },
-  // Its video expires, which the memo says.
-  'kept-for': { run: (start) => start({ request, keepFor: '30d' }) },
   retried: {
     prepare: (emulator) => {
       emulator.next('submit', { kind: 'rate-limited', retryAfter: 30 }, { kind: 'server-error' });
@@ -69,7 +60,7 @@ const STORIES = {
     },
     run: (start) => start({ request }),
   },
-  // A poll that a local activity has no time for, so the next one is regular; then quick ones.
+  // A poll that a local activity has no time for is made once more by a regular one.
   slow: {
     prepare: (emulator) => emulator.next('status', { kind: 'late', ms: 4_000 }, { kind: 'late', ms: 2_000 }),
     run: (start) => start({ request }),
@@ -117,7 +108,7 @@ const STORIES = {
   // Two decisions: resubmit, which is lost again, then adopt.
   held: {
     prepare: (emulator) => emulator.next('submit', { kind: 'reset' }, { kind: 'empty' }),
-    run: async (start, sleep, _submit, emulator) => {
+    run: async (start, sleep, _submit, { emulator }) => {
       const handle = await start({ request, holdFor: '3h' });
       const decide = async (decisionNow) => {
         await until(handle, isHeld, sleep);
@@ -153,13 +144,14 @@ const STORIES = {
       return handle;
     },
   },
-  // Held, so with a webhook in the middle and one at the end. The worker has no secret, so it sends neither.
   // The first of its services refuses it, so the second makes the video.
   'next-service': {
+    type: 'generateVideoWithFallback',
     services: ['a', 'b'],
     prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 401, message: 'no' }),
     run: (start) => start({ request, services: ['a', 'b'] }),
   },
+  // Held, so with a webhook in the middle and one at the end. The worker has no secret, so it sends neither.
   webhooks: {
     jobTimeMs: 0,
     prepare: loseSubmit,
@@ -190,35 +182,17 @@ const STORIES = {
     run: (start) => start({ request, queues: { submit: 'video-generation', download: 'video-generation' } }),
   },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
-  // One item is refused, one is lost and adopted.
+  // One item is refused, one is lost and adopted: each is a job of its own.
   batch: {
     type: 'generateVideos',
     prepare: (emulator) =>
       emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }, { kind: 'cut-body' }),
-    run: async (start, sleep, _submit, emulator) => {
+    run: async (start, sleep, _submit, { emulator, client }) => {
       const handle = await start({ requests: [1, 2, 3, 4].map(() => request), window: 2 });
-      const { running } = await until(handle, ({ running }) => running.some(isHeld), sleep);
-      const { item } = running.find(isHeld);
-      const decision = { item, decision: 'adopt', taskId: emulator.generations()[0].taskId };
-      await handle.executeUpdate('decideSubmit', { args: [decision] });
-      return handle;
-    },
-  },
-  'batch-slow': {
-    type: 'generateVideos',
-    prepare: (emulator) => emulator.next('status', { kind: 'late', ms: 4_000 }, { kind: 'late', ms: 2_000 }),
-    run: (start) => start({ requests: [1, 2, 3].map(() => request) }),
-  },
-  // More tasks than one activity polls.
-  'batch-many': {
-    type: 'generateVideos',
-    run: async (start, sleep) => {
-      const requests = Array.from({ length: 60 }, () => ({ prompt: 'A red fox' }));
-      const handle = await start({ requests, window: 60, deadline: '6h', polling: { min: '2h', max: '2h' } });
-      const isWaiting = ({ phase }) => phase === 'waiting';
-      await until(handle, ({ running }) => running.filter(isWaiting).length === 60, sleep);
-      await sleep('2m');
-      await handle.signal('pollNow');
+      const { running } = await until(handle, ({ running }) => running.some(isHeldItem), sleep);
+      const { name } = running.find(isHeldItem);
+      const decision = { decision: 'adopt', taskId: emulator.generations()[0].taskId };
+      await client.workflow.getHandle(name).executeUpdate('decideSubmit', { args: [decision] });
       return handle;
     },
   },
@@ -227,19 +201,14 @@ const STORIES = {
     prepare: (emulator) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no' }),
     run: (start) => start({ requests: [1, 2, 3, 4].map(() => request), window: 2, onFailure: 'stop' }),
   },
-  // One item is held, three wait for their tasks, one has not begun.
+  // One item is held, three run, one has not begun.
   'batch-cancelled': {
     type: 'generateVideos',
     jobTimeMs: 60 * 60_000,
     prepare: loseSubmit,
     run: async (start, sleep) => {
       const handle = await start({ requests: [1, 2, 3, 4, 5].map(() => request), window: 3 });
-      const isWaiting = ({ phase }) => phase === 'waiting';
-      await until(
-        handle,
-        ({ running }) => running.some(isHeld) && running.filter(isWaiting).length === 3,
-        sleep,
-      );
+      await until(handle, ({ running }) => running.some(isHeldItem) && running.length === 4, sleep);
       await handle.signal('pollNow');
       await sleep('10s');
       await handle.cancel();
@@ -249,14 +218,9 @@ const STORIES = {
   // Records the second run: the first is long.
   'batch-continued': {
     type: 'generateVideos',
-    jobTimeMs: 58 * 60_000,
+    jobTimeMs: 0,
     run: (start) =>
-      start({
-        requests: [request, request],
-        window: 2,
-        deadline: '2h',
-        polling: { min: '5s', max: '5s' },
-      }),
+      start({ requests: Array.from({ length: 1_500 }, () => ({ prompt: 'A hare' })), window: 60 }),
   },
   // It never ends by itself.
   ledger: {
@@ -280,8 +244,14 @@ const entry = (kind, id) => ({
   id,
   holder: 'attempt',
   accounts: [
-    { scope: 'batch', name: 'foxes', cap: { videos: 9 } },
-    { scope: 'day', cap: { videos: 2, money: { amount: 1, currency: 'USD' } } },
+    { scope: 'batch', name: 'foxes', limits: [{ unit: 'videos', limit: 9 }] },
+    {
+      scope: 'day',
+      limits: [
+        { unit: 'videos', limit: 2 },
+        { unit: 'money', limit: 1, currency: 'USD' },
+      ],
+    },
   ],
   seconds: 5,
   cost: { amount: 0.5, currency: 'USD' },
@@ -306,13 +276,12 @@ async function record(name) {
   });
   const { temporal, emulator } = env;
   STORIES[name].prepare?.(emulator);
-  const startAs = (workflowId, ...args) =>
+  const start = (...args) =>
     temporal.client.workflow.start(STORIES[name].type ?? 'generateVideo', {
       taskQueue: 'video-generation',
-      workflowId,
+      workflowId: name,
       args,
     });
-  const start = (...args) => startAs(name, ...args);
   const submit = async () => {
     const answer = await fetch(`${emulator.url}/v1/videos/text-to-video`, {
       method: 'POST',
@@ -330,7 +299,10 @@ async function record(name) {
     ...(named.length > 0 && { services: Object.fromEntries(named) }),
   });
   await worker.runUntil(async () => {
-    const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, emulator, startAs);
+    const handle = await STORIES[name].run(start, (ms) => temporal.sleep(ms), submit, {
+      emulator,
+      client: temporal.client,
+    });
     await handle.result().catch(() => undefined);
     const last = temporal.client.workflow.getHandle(name);
     const history = JSON.parse(historyToJSON(await last.fetchHistory()), anonymous);
