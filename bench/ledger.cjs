@@ -4,7 +4,7 @@
  */
 const { randomUUID } = require('node:crypto');
 const { Client, Connection } = require('@temporalio/client');
-const { ledgersInTemporal } = require('../dist/activities/submit/ledger-line');
+const { ledgersInTemporal } = require('../dist/activities/ledger-client');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
 const { createVideoWorker } = require('../dist/src/worker/video-worker');
@@ -12,15 +12,15 @@ const { inFolder, withDevServer } = require('./support/temporal.cjs');
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 10);
 const AT_A_TIME = 50;
-const CAP = { videos: 1_000_000_000 };
+const LIMITS = [{ unit: 'videos', limit: 1_000_000_000 }];
 
 const entry = () => ({
   kind: 'reserve',
   id: randomUUID(),
   holder: 'bench',
   accounts: [
-    { scope: 'key', name: 'bench', cap: CAP },
-    { scope: 'day', cap: CAP },
+    { scope: 'key', name: 'bench', limits: LIMITS },
+    { scope: 'day', limits: LIMITS },
   ],
 });
 

@@ -1,25 +1,27 @@
 /**
  * Compares schedules of polls on the job times that we measured, 75 s + lognormal(30 s, 0.9): `npm run bench -- --only a`, some
  * seconds. Nothing waits: it simulates jobs with the shipped schedule and the shipped learner, which sees what a worker sees,
- * namely the last poll before each end and the first after it. The seeds are fixed, so every run prints the same.
+ * namely the last poll before each end and the first after it. Then it polls single tasks of which nothing is known. The seeds
+ * are fixed, so every run prints the same.
  * `--json FILE` writes the rows there too.
  */
 const { writeFileSync } = require('node:fs');
 const { Readable } = require('node:stream');
-const { LearnedTimes } = require('../dist/activities/learn/learned-times');
-const { usualTimesOf } = require('../dist/src/contract/usual-times');
+const { LearnedTimes } = require('../dist/activities/polls/learned-times');
 const {
   DEFAULT_MAX_MS,
   DEFAULT_MIN_MS,
   DEFAULT_POLLS_PER_SECOND_SAVED,
-  nextPollDelayMs,
-} = require('../dist/workflows/poll-schedule');
+  PollPlan,
+} = require('../dist/activities/polls/poll-plan');
 
 const SECOND = 1_000;
 const JOBS = 20_000;
 /** The learner is simulated this often, each time with other jobs. */
 const REPETITIONS = 12;
 const JOBS_OF_REPETITION = 2_000;
+/** From the quickest services to one that is stuck. */
+const UNKNOWN_SECONDS = [1, 3, 10, 30, 120, 600, 3_600];
 const REQUEST = { prompt: 'A red fox in the snow', resolution: '720p', duration: 5 };
 
 /** Numbers from 0 to 1, the same for the same seed. */
@@ -72,21 +74,18 @@ function average(delayMs, jobs, seed) {
   return { polls: polls / jobs, lagSeconds: lagMs / jobs / SECOND };
 }
 
-/** The shipped schedule. Without progress all jobs with the same usual times are polled at the same times. */
-function ours(usualTimes) {
+/** The shipped plan. Without progress all jobs with the same learned times are polled at the same times. */
+function ours(plan) {
   const delays = [];
-  return (elapsedMs, poll) => {
-    delays[poll] ??= nextPollDelayMs({
-      elapsedMs,
-      remainingMs: Number.MAX_SAFE_INTEGER,
-      usualTimes,
-      failedPolls: 0,
-      min: DEFAULT_MIN_MS,
-      max: DEFAULT_MAX_MS,
-      pollsPerSecondSaved: DEFAULT_POLLS_PER_SECOND_SAVED,
-    });
+  return (waitedMs, poll) => {
+    delays[poll] ??= plan.nextPollMs({ kind: plan.kindOf(REQUEST), waitedMs });
     return delays[poll];
   };
+}
+
+function newPlan(nowMs = () => 0) {
+  const service = { address: 'https://api.example.com/' };
+  return new PollPlan({ service }, new LearnedTimes(memoryStorage(), nowMs));
 }
 
 /** A worker that starts with nothing and learns from the jobs that it polls. Returns the average after so many of them. */
@@ -95,19 +94,14 @@ async function learned(counts) {
   for (let repetition = 0; repetition < REPETITIONS; repetition++) {
     const next = random(1_000 + repetition);
     let now = 0;
-    const times = new LearnedTimes({ address: 'https://api.example.com/' }, memoryStorage(), () => now);
-    const { kind } = times.kindFor(REQUEST);
+    const plan = newPlan(() => now);
     for (let job = 1; job <= Math.max(...counts); job++) {
-      const { afterMs, byMs } = follow(jobTimeMs(next), ours(usualTimesIn(times)));
+      const { afterMs, byMs } = follow(jobTimeMs(next), ours(plan));
       now += byMs;
-      await times.learn({ kind, afterMs, byMs });
+      await plan.learn({ kind: plan.kindOf(REQUEST), afterMs, byMs });
       const sum = sums.get(job);
       if (sum === undefined) continue;
-      const { polls, lagSeconds } = average(
-        ours(usualTimesIn(times)),
-        JOBS_OF_REPETITION,
-        2_000 + repetition,
-      );
+      const { polls, lagSeconds } = average(ours(plan), JOBS_OF_REPETITION, 2_000 + repetition);
       sum.polls += polls / REPETITIONS;
       sum.lagSeconds += lagSeconds / REPETITIONS;
     }
@@ -115,7 +109,13 @@ async function learned(counts) {
   return [...sums.values()];
 }
 
-const usualTimesIn = (times) => times.usualTimesFor(REQUEST).usualTimes ?? usualTimesOf();
+/** Single tasks of which nothing is known: how many polls they need, and when they are found. */
+function measureUnknown() {
+  return UNKNOWN_SECONDS.map((seconds) => {
+    const { polls, byMs } = follow(seconds * SECOND, ours(newPlan()));
+    return { seconds, polls, foundAfterSeconds: byMs / SECOND };
+  });
+}
 
 function memoryStorage() {
   const files = new Map();
@@ -159,9 +159,11 @@ function optimum() {
 /** Every row: its name, polls a job, seconds that a finished video waits, and what both cost. */
 async function measurePolls() {
   const jitter = random(7);
-  const [after50, after200] = await learned([50, 200]);
+  const [after3, after10, after50, after200] = await learned([3, 10, 50, 200]);
   const rows = [
-    ['ours, nothing learned', average(ours(usualTimesOf()), JOBS, 1)],
+    ['ours, nothing learned', average(ours(newPlan()), JOBS, 1)],
+    ['ours, after 3 jobs', after3],
+    ['ours, after 10 jobs', after10],
     ['ours, after 50 jobs', after50],
     ['ours, after 200 jobs', after200],
     ['the optimum, which knows the distribution', average(optimum(), JOBS, 1)],
@@ -175,7 +177,7 @@ async function measurePolls() {
     lagSeconds,
     cost: polls + DEFAULT_POLLS_PER_SECOND_SAVED * lagSeconds,
   }));
-  const { cost: least } = rows[3];
+  const { cost: least } = rows.find(({ name }) => name.startsWith('the optimum'));
   return rows.map((row) => ({ ...row, costToOptimum: row.cost / least }));
 }
 
@@ -196,8 +198,14 @@ function print(rows) {
 async function main() {
   const rows = await measurePolls();
   print(rows);
+  const unknown = measureUnknown();
+  for (const { seconds, polls, foundAfterSeconds } of unknown)
+    process.stdout.write(
+      `unknown, ${seconds} s: ${polls} polls, found after ${foundAfterSeconds.toFixed(1)} s\n`,
+    );
   const at = process.argv.indexOf('--json');
-  if (at > 0) writeFileSync(process.argv[at + 1], `${JSON.stringify({ polls: rows }, undefined, 2)}\n`);
+  if (at > 0)
+    writeFileSync(process.argv[at + 1], `${JSON.stringify({ polls: rows, unknown }, undefined, 2)}\n`);
 }
 
 module.exports = { measurePolls, print };

@@ -9,7 +9,7 @@ const readings = require('./readings.cjs');
 const QUICK = { args: ['--quick'] };
 
 exports.SECTIONS = [
-  { section: 'a', scripts: [{ file: 'polls.cjs', limitSeconds: 60, read: readings.readPolls }] },
+  { section: 'a', scripts: [{ file: 'polls.cjs', limitSeconds: 120, read: readings.readPolls }] },
   { section: 'b', scripts: [{ file: 'quota.cjs', limitSeconds: 780, quick: QUICK }] },
   {
     section: 'c',

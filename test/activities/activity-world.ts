@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +16,11 @@ import { filesIn } from '../support/stored-files';
 const HOUR_MS = 3_600_000;
 
 type ActivityInfo = NonNullable<ConstructorParameters<typeof MockActivityEnvironment>[0]>;
+
+/** A run of the job of this name. */
+export const asJob = (workflowId: string = randomUUID()) => ({
+  workflowExecution: { workflowId, runId: randomUUID() },
+});
 
 /** One attempt of an activity: its result, and its heartbeats so far. */
 export interface Attempt<T> {

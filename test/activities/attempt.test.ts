@@ -1,5 +1,5 @@
 import { CancelledFailure } from '@temporalio/common';
-import { jobId, whileHeartbeating, willRetryDownload } from '../../activities/attempt';
+import { jobName, whileHeartbeating, willRetryDownload } from '../../activities/attempt';
 import { HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
 import { createFailure } from '../../src/contract/video-failure';
 import { startAttempt } from './activity-world';
@@ -49,15 +49,12 @@ describe('a partial download is left for the next attempt', () => {
   });
 });
 
-test('a job has the name of its item, or of its workflow, or of its activity', async () => {
-  const nameOf = (job: string | undefined, info = {}) =>
-    startAttempt(async () => jobId({ ...(job !== undefined && { job }) }), undefined, info).result;
-  const workflowExecution = { workflowId: 'foxes', runId: 'run' };
-  expect(await nameOf('fox', { workflowExecution })).toBe('fox');
-  expect(await nameOf(undefined, { workflowExecution })).toBe('foxes');
-  expect(
-    await nameOf(undefined, { workflowExecution: undefined, inWorkflow: false, activityId: 'alone' }),
-  ).toBe('alone');
+test('a job has the name of its workflow, or of its activity', async () => {
+  const nameOf = (info: object) => startAttempt(async () => jobName(), undefined, info).result;
+  expect(await nameOf({ workflowExecution: { workflowId: 'fox', runId: 'run' } })).toBe('fox');
+  expect(await nameOf({ workflowExecution: undefined, inWorkflow: false, activityId: 'alone' })).toBe(
+    'alone',
+  );
 });
 
 describe('while it works, an activity', () => {

@@ -2,7 +2,7 @@ import { createCancelVideo } from '../../activities/cancel-video';
 import type { FindTools } from '../../activities/service-tools';
 import type { Refusal } from '../../src/emulator/faults';
 import { type CancelAnswer, ServiceFault } from '../../src/service';
-import { type ActivityWorld, createActivityWorld, failureOf, startAttempt } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
 
@@ -15,10 +15,7 @@ afterAll(() => world.close());
 async function cancel(fault?: Refusal): Promise<unknown> {
   const { emulator } = world;
   const { cancelVideo, submitVideo } = world.activitiesAt(emulator.url, { profile });
-  const { taskId } = await world.run(submitVideo, {
-    request: { prompt: 'A red fox' },
-    job: `fox-${fault?.kind}`,
-  }).result;
+  const { taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }, asJob()).result;
   if (fault) emulator.next('cancel', fault);
   return world.run(cancelVideo, { taskId }).result;
 }
@@ -52,7 +49,7 @@ describe('what a service answers', () => {
       asked.push(choice);
       return { service: { cancel: cancelTask } };
     }) as object as FindTools;
-    const input = { taskId: 'task-1', service: { name: 'a' } };
+    const input = { taskId: 'task-1', service: 'a' };
     return { asked, ...startAttempt(createCancelVideo(find), input, {}, reported) };
   };
 
@@ -68,7 +65,7 @@ describe('what a service answers', () => {
   test('is the answer of the service that has the task', async () => {
     const { asked, result } = cancelAt(200);
     expect(await result).toBe('asked');
-    expect(asked).toEqual([{ name: 'a' }]);
+    expect(asked).toEqual(['a']);
   });
 
   test('is logged only if it was asked', async () => {

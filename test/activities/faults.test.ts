@@ -3,11 +3,18 @@ import { ApplicationFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../src/contract/lost-submit';
+import { readFailure } from '../../src/contract/video-failure';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { atLength } from '../support/nightly';
-import { type ActivityWorld, attemptUntilEnd, createActivityWorld, type Ended } from './activity-world';
+import {
+  type ActivityWorld,
+  asJob,
+  attemptUntilEnd,
+  createActivityWorld,
+  type Ended,
+} from './activity-world';
 import { emulatorService, MODEL_KINDS } from './emulator-model';
 import { COURSES, type Course, LATER, SUBMITS } from './fault-tables';
 import {
@@ -56,15 +63,13 @@ const activitiesOf = (service: FaultyService) =>
 interface SubmitOptions {
   onLostSubmit: LostSubmitPolicy;
   job?: string;
-  resubmits?: boolean;
+  repeats?: string[];
 }
 
 function submit(service: FaultyService, { job = randomUUID(), ...options }: SubmitOptions) {
-  const input = { request: { prompt: 'A red fox' }, job, ...options };
-  const activityId = randomUUID();
-  return attemptUntilEnd((info) =>
-    world.run(activitiesOf(service).submitVideo, input, { activityId, ...info }),
-  );
+  const input = { request: { prompt: 'A red fox' }, ...options };
+  const run = { ...asJob(job), activityId: randomUUID() };
+  return attemptUntilEnd((info) => world.run(activitiesOf(service).submitVideo, input, { ...run, ...info }));
 }
 
 const lastTask = (emulator: Emulator) => emulator.generations().at(-1)?.taskId ?? 'no task';
@@ -149,8 +154,9 @@ describe.each(CLIENTS)('%s', (_, makeClient, isWhole) => {
         await atService(makeClient, {}, async (service, emulator) => {
           const job = randomUUID();
           service.next('submit', 'reset after bytes', status);
-          await submit(service, { job, onLostSubmit: 'hold' });
-          const ended = await submit(service, { job, onLostSubmit: 'hold', resubmits: true });
+          const lost = await submit(service, { job, onLostSubmit: 'hold' });
+          const repeats = [readFailure(lost.end)?.details.lostSubmit ?? 'not lost'];
+          const ended = await submit(service, { job, onLostSubmit: 'hold', repeats });
           expectCourse(ended, { posts: 2, tasks: 1, ends: 'SubmitUnconfirmed' }, service, emulator);
         });
       },

@@ -10,7 +10,7 @@ import { DIALECT_NAMES, type DialectName, noiseVideo } from '../../src/emulator'
 import { builtInProfile } from '../../src/service';
 import type { HttpAnswer } from '../../src/service/read-answer';
 import { PROVIDERS, VIDEO } from '../service/provider-answers';
-import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const TEXT: VideoRequest = { prompt: 'A red fox' };
 const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png' };
@@ -39,7 +39,7 @@ describe('at a service that answers like', () => {
     // Veo takes no images by their links.
     const requests = dialect === 'veo' ? [TEXT] : [TEXT, IMAGE];
     for (const request of requests) {
-      const { taskId } = await world.run(submitVideo, { request, job: String(request.image_url) }).result;
+      const { taskId } = await world.run(submitVideo, { request }).result;
       expect((await world.run(pollVideo, { taskId }).result).state).toMatch(/^(queued|running|unknown)$/);
       nowMs += JOB_TIME_MS / 2;
       expect((await world.run(pollVideo, { taskId }).result).state).toMatch(/^(running|unknown)$/);
@@ -66,7 +66,7 @@ describe('at a service that answers like', () => {
 
   test.each([...DIALECT_NAMES])('%s, a failure has the service’s message', async (dialect) => {
     const { submitVideo, pollVideo } = await startDialect(dialect);
-    const submit = (job: string) => world.run(submitVideo, { request: TEXT, job });
+    const submit = (job: string) => world.run(submitVideo, { request: TEXT }, asJob(job));
     world.emulator.next('submit', { kind: 'failed-task', code: '4711', message: 'The prompt was moderated' });
     const { taskId } = await submit('failed').result;
     nowMs += JOB_TIME_MS;
@@ -203,7 +203,7 @@ describe('without a profile, at a service that answers like', () => {
   });
 
   const activities = () => world.activitiesAt(standIn.url);
-  const submit = (job: string) => world.run(activities().submitVideo, { request: TEXT, job });
+  const submit = (job: string) => world.run(activities().submitVideo, { request: TEXT }, asJob(job));
   const poll = (taskId: string) => world.run(activities().pollVideo, { taskId });
 
   function answersOf({ name, exchanges }: Provider) {

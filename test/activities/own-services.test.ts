@@ -13,7 +13,7 @@ import { checkImage, createFileStorage, storeImage } from '../../src/storage';
 import { PROVIDER_REQUESTS } from '../service/provider-requests';
 import { PNG, sha256Of } from '../support/images';
 import { recordsIn } from '../support/stored-files';
-import { type ActivityWorld, attemptUntilEnd, createActivityWorld, failureOf } from './activity-world';
+import { type ActivityWorld, asJob, attemptUntilEnd, createActivityWorld, failureOf } from './activity-world';
 
 const EXAMPLES = join(__dirname, '../../examples/profiles');
 const examples = readdirSync(EXAMPLES).map((file) => basename(file, '.yaml'));
@@ -130,7 +130,7 @@ describe('at a service with requests of its own,', () => {
     );
     const ended = [];
     for (const job of ['failed', 'prompt', 'output']) {
-      const { taskId } = await world.run(activities.submitVideo, { request, job }).result;
+      const { taskId } = await world.run(activities.submitVideo, { request }, asJob(job)).result;
       nowMs += 60_000;
       ended.push(await world.run(activities.pollVideo, { taskId }).result);
     }
@@ -148,7 +148,7 @@ describe('at a service with requests of its own,', () => {
     const submit = (more = {}) =>
       attemptUntilEnd((info) => {
         const { submitVideo } = createVideoActivities({ service, storage: createFileStorage(world.folder) });
-        return world.run(submitVideo, { request, job: 'fox', ...more }, info);
+        return world.run(submitVideo, { request, ...more }, { ...asJob('fox'), ...info });
       });
     const posts = () => world.emulator.calls.map(({ path, idempotencyKey }) => [path, idempotencyKey]);
 

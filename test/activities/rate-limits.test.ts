@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import type { EmulatedCall } from '../../src/emulator';
 import { createFileStorage } from '../../src/storage';
-import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const request = { prompt: 'A red fox' };
 /** The pause outlasts the test. */
@@ -20,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const calls: Record<EmulatedCall & ('submit' | 'status' | 'download'), () => ReturnType<typeof world.run>> = {
-  submit: () => world.run(activities.submitVideo, { request, job: randomUUID() }),
+  submit: () => world.run(activities.submitVideo, { request }, asJob()),
   status: () => world.run(activities.pollVideo, { taskId }),
   download: () => world.run(activities.downloadVideo, { taskId }),
 };

@@ -6,7 +6,7 @@ import type { FailureDetails } from '../../src/contract/video-failure';
 import { DIALECT_NAMES, type DialectName } from '../../src/emulator';
 import { builtInProfile, ServiceFault, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
-import { type ActivityWorld, createActivityWorld, failureOf, startAttempt } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const IMAGE: VideoRequest = { prompt: 'A red fox', image_url: 'https://example.com/fox.png' };
 const TEXT: VideoRequest = { prompt: 'A red fox' };
@@ -90,7 +90,7 @@ describe.each([...DIALECT_NAMES])('at a service that answers like %s,', (dialect
     const { submitVideo, pollVideo, downloadVideo } = activities;
     world.emulator.next('submit', { kind: 'refused-content', stage });
     const generations = world.emulator.generations().length;
-    const attempt = world.run(submitVideo, { request: IMAGE, job: stage });
+    const attempt = world.run(submitVideo, { request: IMAGE }, asJob());
     const submitted = await attempt.result.catch(() => undefined);
     if (submitted === undefined) {
       const { failure, details } = await failureOf(attempt);
@@ -131,14 +131,14 @@ describe('a submit whose content is refused', () => {
   afterAll(() => world.close());
   const refused = (status: number, code = 'content_policy_violation') =>
     world.emulator.next('submit', { kind: 'refused', status, code, message: 'no foxes' });
-  const submit = (job: string, more = {}, info = {}) =>
-    world.run(world.activities.submitVideo, { request: TEXT, job, ...more }, info);
+  const submit = (more = {}, info = {}) =>
+    world.run(world.activities.submitVideo, { request: TEXT, ...more }, { ...asJob(), ...info });
 
   it.each([400, 403, 413, 418, 422, 451])(
     'with HTTP %d has the service’s own code and message',
     async (status) => {
       refused(status);
-      const { failure, details } = await failureOf(submit(`refused with ${status}`));
+      const { failure, details } = await failureOf(submit());
       expect([failure.type, failure.nonRetryable]).toEqual(['ContentRefused', true]);
       expect(details).toEqual({
         status,
@@ -162,25 +162,25 @@ describe('a submit whose content is refused', () => {
     [502, 'SubmitUnconfirmed'],
   ])('with HTTP %d is %s, whatever its code', async (status, type) => {
     refused(status);
-    const { failure, details } = await failureOf(submit(`other with ${status}`));
+    const { failure, details } = await failureOf(submit());
     expect(failure.type).toBe(type);
     expect(details).not.toHaveProperty('stage');
   });
 
   it('is refused also when the service may know its key, and mentions a submit that was lost before', async () => {
     refused(422);
-    const resubmitted = await failureOf(submit('resubmitted', { resubmits: true }));
+    const resubmitted = await failureOf(submit({ repeats: ['send-1'] }));
     expect(resubmitted.failure.type).toBe('ContentRefused');
-    const lost = { heartbeatDetails: { sending: 1 }, attempt: 2 };
+    const lost = { heartbeatDetails: { sending: { id: 'send-1', attempt: 1 } }, attempt: 2 };
     refused(422);
-    const { failure } = await failureOf(submit('lost', { onLostSubmit: 'resubmit' }, lost));
+    const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, lost));
     expect(failure.type).toBe('ContentRefused');
     expect(failure.message).toContain('a task may still exist');
   });
 
   it('stays a lost submit when its answer breaks off', async () => {
     world.emulator.next('submit', { kind: 'cut-body' });
-    expect((await failureOf(submit('cut'))).failure.type).toBe('SubmitUnconfirmed');
+    expect((await failureOf(submit())).failure.type).toBe('SubmitUnconfirmed');
   });
 
   it('is told by a service of a host’s own', async () => {
@@ -194,7 +194,7 @@ describe('a submit whose content is refused', () => {
       },
     };
     const { submitVideo } = createVideoActivities({ service, storage: createFileStorage(world.folder) });
-    const { failure, details } = await failureOf(startAttempt(submitVideo, { request: TEXT, job: 'own' }));
+    const { failure, details } = await failureOf(startAttempt(submitVideo, { request: TEXT }, asJob()));
     expect(failure.type).toBe('ContentRefused');
     expect(details).toMatchObject({ stage: 'image', charged: false });
     expect(failure.message).toContain('refused the image: no. The service charges nothing for it.');

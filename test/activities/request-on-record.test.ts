@@ -1,5 +1,4 @@
 import { requestOnRecord } from '../../activities/request-on-record';
-import { lastFrameUrl } from '../../src/contract/continue-from';
 import { signedLinks } from '../support/signed-links';
 
 const SECRET = 'a1B2c3D4e5F6g7H8i9J0';
@@ -67,18 +66,3 @@ it.each(['see the data: it is a fox', 'https: is a scheme', 'a https://', 'mailt
     expect(requestOnRecord({ prompt }).prompt).toBe(prompt);
   },
 );
-
-describe('the last frame of another job', () => {
-  const image = 'videogen-image:_frames/5f70.png';
-
-  it('is recorded by the file that was sent and the job that it is from', () => {
-    const request = { prompt: 'It looks up', image_url: lastFrameUrl('fox') };
-    expect(requestOnRecord(request, image)).toEqual({ ...request, image_url: image, continueFrom: 'fox' });
-    expect(requestOnRecord(request)).toEqual(request);
-  });
-
-  it('is not recorded for a request with an image of its own', () => {
-    const request = { prompt: 'It looks up', image_url: 'https://example.com/fox.png' };
-    expect(requestOnRecord(request, image)).toEqual(request);
-  });
-});

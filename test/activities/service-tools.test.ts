@@ -2,15 +2,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
-import { LEARNED_TIMES_KEY } from '../../activities/learn/learned-times';
+import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
 import {
   createFindService,
   createFindTools,
   type FindTools,
-  findForNew,
   type ServiceTools,
   toolsFor,
-  toolsForNew,
 } from '../../activities/service-tools';
 import type { Call } from '../../src/contract/failure-table';
 import { ServiceDirectory, type ServiceDirectoryOptions, type VideoService } from '../../src/service';
@@ -23,13 +21,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const serviceAt = (address?: string, profile = {}) => ({ address, profile }) as object as VideoService;
+const serviceAt = (address?: string, profile = {}) =>
+  ({ address, profile, submit: () => undefined }) as object as VideoService;
 const UNNAMED = serviceAt('https://video.example.com/');
 const VEO = serviceAt('https://veo.example.com/');
 const BOTH = { service: UNNAMED, services: { veo: VEO }, defaultService: 'veo' };
 
-const findIn = (options: ServiceDirectoryOptions, pollsPerSecondSaved?: number) =>
-  createFindTools(new ServiceDirectory(options), createFileStorage(folder), pollsPerSecondSaved);
+const findIn = (options: ServiceDirectoryOptions) =>
+  createFindTools(new ServiceDirectory(options), createFileStorage(folder));
 
 function known(found: ReturnType<FindTools>): ServiceTools {
   if ('problem' in found) throw new Error(found.problem);
@@ -41,28 +40,20 @@ describe('the tools of a service', () => {
     const find = findIn(BOTH);
     expect(known(find(undefined, 'new task')).service).toBe(VEO);
     expect(known(find(undefined)).service).toBe(UNNAMED);
-    expect(known(findForNew(find, {})).service).toBe(VEO);
-    expect(known(findForNew(find, { isAtUnnamed: true })).service).toBe(UNNAMED);
   });
 
   test('are the same each time, so that all its jobs share what is learned', () => {
     const find = findIn(BOTH);
-    expect(find({ name: 'veo' })).toBe(find(undefined, 'new task'));
-    expect(find({ name: 'veo' })).not.toBe(find(undefined));
-  });
-
-  test('say how many polls to save only if the worker does', () => {
-    expect(findIn(BOTH, 5)(undefined)).toHaveProperty('pollsPerSecondSaved', 5);
-    expect(findIn(BOTH)(undefined)).not.toHaveProperty('pollsPerSecondSaved');
+    expect(find('veo')).toBe(find(undefined, 'new task'));
+    expect(find('veo')).not.toBe(find(undefined));
   });
 
   test('are not those of another one when the worker has none of that name', async () => {
     const problem = 'this worker has no service kling: name one of veo';
     const find = findIn(BOTH);
-    expect(find({ name: 'kling' })).toEqual({ problem });
-    expect(await createFindService(find)({ service: { name: 'kling' } })).toEqual({ problem });
-    expect(await createFindService(find)({ service: { name: 'veo' } })).toEqual({});
-    expect(await createFindService(findIn({ service: UNNAMED }))({})).toEqual({});
+    expect(find('kling')).toEqual({ problem });
+    expect(await createFindService(find)({ service: 'kling' })).toEqual({ problem });
+    expect(await createFindService(find)({ service: 'veo' })).toEqual({});
   });
 });
 
@@ -70,7 +61,7 @@ describe('times are learned', () => {
   const ENDED = { kind: 'text', afterMs: 1_000, byMs: 2_000 };
   const learnAt = (service: VideoService | undefined, name: string | undefined) => {
     const found = findIn({ service, ...(name && { services: { [name]: service ?? UNNAMED } }) });
-    return known(found(name === undefined ? undefined : { name })).learnedTimes;
+    return known(found(name)).pollPlan;
   };
 
   test.each([
@@ -80,35 +71,20 @@ describe('times are learned', () => {
   ])('of %s', async (_what, name, service, learnedAs) => {
     await learnAt(service, name).learn(ENDED);
     const { kinds } = JSON.parse(await readFile(join(folder, LEARNED_TIMES_KEY), 'utf8'));
-    expect(kinds).toEqual([{ service: learnedAs, kind: 'text', ended: [[1_000, 2_000]] }]);
-  });
-
-  test('of a named service beside what its profile expects', async () => {
-    const expecting = (slow: string) => serviceAt('', { polling: { usually: { median: '1h', slow } } });
-    const usualTimes = async (service: VideoService) => {
-      const times = learnAt(service, 'veo');
-      await times.learn(ENDED);
-      return times.usualTimesFor({ prompt: 'A red fox' }).usualTimes?.at(-1);
-    };
-    const quicker = await usualTimes(expecting('2h'));
-    expect(await usualTimes(expecting('8h'))).toBeGreaterThan(Number(quicker));
+    expect(kinds).toEqual([{ kind: `${learnedAs} text`, ended: [[1_000, 2_000]] }]);
   });
 });
 
 describe('a task of a service that this worker lacks', () => {
-  const lacking = { service: { name: 'kling' } };
-  const failed = async (call: Call, info: object, use = toolsFor) => {
-    const attempt = startAttempt(async () => void use(findIn(BOTH), lacking, call), undefined, info);
+  const failed = async (call: Call, info: object) => {
+    const attempt = startAttempt(async () => void toolsFor(findIn(BOTH), 'kling', call), undefined, info);
     const outcome: unknown = await attempt.result.catch((error: unknown) => error);
     const [, notHere] = outcome instanceof ApplicationFailure ? (outcome.details ?? []) : [];
     return { ...(await failureOf(attempt)), notHere };
   };
 
-  test.each([
-    ['a task', toolsFor],
-    ['a new one', toolsForNew],
-  ])('fails the call for %s, and another worker may have it', async (_what, use) => {
-    const { failure, details, notHere } = await failed('submit', {}, use);
+  test('fails the call, and another worker may have it', async () => {
+    const { failure, details, notHere } = await failed('submit', {});
     expect(failure.type).toBe('ServiceUnreachable');
     expect(details.message).toBe('this worker has no service kling: name one of veo');
     expect(notHere).toEqual({ mayBeElsewhere: true });
@@ -125,8 +101,7 @@ describe('a task of a service that this worker lacks', () => {
   });
 
   test('nothing fails when the worker has it', async () => {
-    const find = findIn(BOTH);
-    const use = async () => [toolsFor(find, {}, 'poll').service, toolsForNew(find, {}, 'submit').service];
-    expect(await startAttempt(use, undefined).result).toEqual([UNNAMED, VEO]);
+    const use = async () => toolsFor(findIn(BOTH), undefined, 'poll').service;
+    expect(await startAttempt(use, undefined).result).toEqual(UNNAMED);
   });
 });

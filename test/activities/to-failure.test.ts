@@ -1,6 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { BadVideo, TooManyBytes } from '../../activities/download/bad-video';
-import { createCallFailure, isKnownFault, toFailure, withDetail } from '../../activities/to-failure';
+import {
+  BadVideo,
+  createCallFailure,
+  isKnownFault,
+  TooManyBytes,
+  toFailure,
+} from '../../activities/to-failure';
 import { FAILURES, fromTemporalType } from '../../src/contract/failure-table';
 import { createFailure } from '../../src/contract/video-failure';
 import { ServiceFault } from '../../src/service';
@@ -180,37 +185,5 @@ describe('a failure of a call is retried', () => {
     const delays = [await failureOf(limited), await failureOf(limited), await failureOf(limited)];
     expect(delays.map(({ nextRetryDelay }) => nextRetryDelay)).toEqual([100_000, 105_000, 110_000]);
     jest.restoreAllMocks();
-  });
-});
-
-describe('a failure with a further detail', () => {
-  const cause = new Error('429');
-  const failure = createFailure(
-    'RateLimited',
-    { attempt: 1 },
-    { retryable: true, nextRetryDelayMs: 7_000, cause },
-  );
-
-  test('is the same failure beside it', () => {
-    const detailed = withDetail(failure, { mayBeElsewhere: true });
-    expect(detailed).toMatchObject({
-      type: failure.type,
-      message: failure.message,
-      details: [{ attempt: 1 }, { mayBeElsewhere: true }],
-      nonRetryable: false,
-      nextRetryDelay: 7_000,
-      cause: failure.cause,
-    });
-  });
-
-  test('may be final, and then has no pause', () => {
-    expect(withDetail(failure, {}, { isFinal: true })).toMatchObject({
-      nonRetryable: true,
-      nextRetryDelay: undefined,
-    });
-    expect(withDetail(createFailure('InvalidRequest', {}), {})).toMatchObject({ nonRetryable: true });
-    expect(withDetail(ApplicationFailure.create({ message: 'bare' }), { of: 'us' }).details).toEqual([
-      { of: 'us' },
-    ]);
   });
 });

@@ -76,9 +76,3 @@ test('a link is one of the storage, and a storage without links says so', async 
   ]);
   await expect(delivered(stored(), { delivery: 'link' })).rejects.toThrow(/makes no link: only S3 does/);
 });
-
-test('a video that has expired is not handed over', async () => {
-  await expect(delivered(stored({ expiresAt: '2020-01-01T00:00:00.000Z' }))).rejects.toThrow(
-    'The video of fox has expired: it was kept until 2020-01-01T00:00:00.000Z. To make another one, call with providerOptions.videogen.fresh',
-  );
-});

@@ -2,9 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createVideoActivities, type DownloadOptions } from '../../activities';
-import { recordId } from '../../src/retention';
 import { openVideoBytes, type VideoService } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
+import { createFileStorage, recordId } from '../../src/storage';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activities/activity-world';
 import { type RawServer, replyJson, startRawServer } from '../service/raw-server';
 import { closeServices, FOX, serviceOf } from './models';
@@ -108,14 +107,20 @@ test('what the model does not support is in the record, and so in the result and
   const start = () => ({ operation: 'task-1', warnings: [unsupported('seed'), unsupported('fps')] });
   const { submitVideo, downloadVideo } = activitiesOf(serviceOf({ start, status }));
   const job = randomUUID();
-  const submitted = await world.run(submitVideo, { request: FOX, job }).result;
-  expect(submitted).toEqual({ taskId: 'task-1', record: expect.any(String), kind: expect.any(String) });
-  const input = { taskId: 'task-1', record: submitted.record, job, storage: `${job}.mp4` };
-  const { warnings } = await world.run(downloadVideo, input).result;
+  const ofJob = { workflowExecution: { workflowId: job, runId: 'run' } };
+  const submitted = await world.run(submitVideo, { request: FOX }, ofJob).result;
+  expect(submitted).toEqual({
+    taskId: 'task-1',
+    record: expect.any(String),
+    kind: expect.any(String),
+    nextPollMs: expect.any(Number),
+  });
+  const input = { taskId: 'task-1', record: submitted.record, storage: `${job}.mp4` };
+  const { warnings } = await world.run(downloadVideo, input, ofJob).result;
   expect(warnings).toEqual(['the model does not support seed', 'the model does not support fps']);
   const sidecar = JSON.parse(await readFile(join(world.folder, `${job}.mp4.json`), 'utf8'));
   expect(sidecar.warnings).toEqual(warnings);
   // Stored already: another job of the same name and request gets the same.
-  expect((await world.run(downloadVideo, input).result).warnings).toEqual(warnings);
+  expect((await world.run(downloadVideo, input, ofJob).result).warnings).toEqual(warnings);
   expect(recordId(submitted.record ?? '')).toBe(submitted.record);
 });

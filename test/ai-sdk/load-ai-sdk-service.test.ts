@@ -72,8 +72,7 @@ test('a service of the services file keeps signed links in the storage of its wo
   writeFileSync(
     file,
     JSON.stringify({
-      keys: { k: { env: 'KEY' } },
-      services: { signed: { aiSdk, key: 'k' } },
+      services: { signed: { aiSdk, key: { env: 'KEY' } } },
       default: 'signed',
     }),
   );

@@ -86,12 +86,12 @@ describe('the name of a call', () => {
 
 describe('options', () => {
   test('of a call go before those of the model, and fields for the service are put together', () => {
-    const defaults = { deadline: '1h', keepFor: '30d', request: { style: 'noir', mood: 'dark' } };
+    const defaults = { deadline: '1h', holdFor: '30d', request: { style: 'noir', mood: 'dark' } };
     const providerOptions = { videogen: { deadline: '2h', request: { mood: 'bright' } } };
     expect(prepared({ providerOptions }, defaults).input).toEqual({
       request: { prompt: 'A red fox', style: 'noir', mood: 'bright' },
       deadline: '2h',
-      keepFor: '30d',
+      holdFor: '30d',
     });
   });
 

@@ -7,12 +7,14 @@ const at45s = START + 45_000;
 const item = (number: number): ItemProgress => ({
   item: number,
   name: `foxes-${number}`,
-  phase: 'waiting',
-  taskId: `task_${number}`,
-  task: { state: 'running', word: 'rendering', percent: 50 },
-  polls: 1,
-  startedAt: new Date(START).toISOString(),
-  deadlineAt: new Date(START + 3_600_000).toISOString(),
+  progress: {
+    phase: 'waiting',
+    taskId: `task_${number}`,
+    task: { state: 'running', word: 'rendering', percent: 50 },
+    polls: 1,
+    startedAt: new Date(START).toISOString(),
+    deadlineAt: new Date(START + 3_600_000).toISOString(),
+  },
 });
 const items = (count: number) => Array.from({ length: count }, (_, index) => item(index + 8));
 const progress = (more: Partial<BatchProgress> = {}): BatchProgress => ({
@@ -74,6 +76,14 @@ describe('the screen of a batch', () => {
     const [, ...lines] = screen({ running: items(count) }, 200, rows);
     expect(lines.filter((line) => line.includes('waiting'))).toHaveLength(shown);
     expect(lines.slice(shown)).toEqual(hidden > 0 ? [`    and ${hidden} more`] : []);
+  });
+
+  it('says of an item that does not answer what the batch knows', () => {
+    const running = [
+      { item: 8, name: 'foxes-8' },
+      { item: 9, name: 'foxes-9', isHeld: true },
+    ];
+    expect(screen({ running }).slice(1)).toEqual([' 8  under way', ' 9  needs a decision']);
   });
 
   it('leaves the last row to the cursor with any number of items', () => {

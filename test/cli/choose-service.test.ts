@@ -13,17 +13,18 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 function envWith(more: object = {}, settings: Record<string, string> = {}) {
   const file = join(folder, 'services.json');
+  const key = { env: 'MAIN_KEY' };
   const services = {
-    fal: { baseUrl: 'https://fal.example.com', key: 'main', profile: { requestFields: ['loop'] } },
-    kling: { baseUrl: 'https://kling.example.com', key: 'main', profile: { states: { failed: ['broken'] } } },
+    fal: { baseUrl: 'https://fal.example.com', key, profile: { requestFields: ['loop'] } },
+    kling: { baseUrl: 'https://kling.example.com', key, profile: { states: { failed: ['broken'] } } },
   };
-  writeFileSync(file, JSON.stringify({ keys: { main: { env: 'MAIN_KEY' } }, services, ...more }));
+  writeFileSync(file, JSON.stringify({ services, ...more }));
   return { VIDEOGEN_SERVICES_FILE: file, VIDEOGEN_DATA: folder, ...settings };
 }
 
 test('a command names its service, or gets the default of the file, with its request fields', () => {
   expect(chooseService('fal', envWith())).toMatchObject({
-    choice: { service: 'fal', serviceKey: 'main' },
+    choice: { service: 'fal' },
     requestFields: ['loop'],
   });
   expect(chooseService(undefined, envWith({ default: 'kling' })).choice.service).toBe('kling');

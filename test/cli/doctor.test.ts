@@ -88,36 +88,6 @@ async function serveGrpc(
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe('ffmpeg', () => {
-  const standIn = (script: string) => {
-    const path = join(folder, `ffmpeg-${Math.random()}`);
-    writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-    return path;
-  };
-
-  it('is named with its version, or said to be missing, which is fine', async () => {
-    const path = standIn('echo "ffmpeg version 7.0.2-static Copyright"');
-    const named = await examine({ VIDEOGEN_FFMPEG: path });
-    expect(named.check('ffmpeg')).toEqual({
-      name: 'ffmpeg',
-      ok: true,
-      found: `${path}, version 7.0.2-static`,
-    });
-    const missing = (await examine({ PATH: folder })).check('ffmpeg');
-    expect(missing).toMatchObject({ ok: true, found: expect.stringContaining('not installed') });
-  });
-
-  it('is a problem when it does not run, or when the setting names none', async () => {
-    const broken = await examine({ VIDEOGEN_FFMPEG: standIn('exit 127') });
-    expect(broken.check('ffmpeg')).toMatchObject({
-      ok: false,
-      fix: expect.stringContaining('VIDEOGEN_FFMPEG'),
-    });
-    const absent = await examine({ VIDEOGEN_FFMPEG: join(folder, 'none') });
-    expect(absent.check('settings')?.fix).toContain('VIDEOGEN_FFMPEG names no executable file');
-  });
-});
-
 describe('the report', () => {
   it('has a line for each check on standard output, in a fixed order', async () => {
     const { code, out, err } = await doctor(atEmulator());
@@ -133,7 +103,6 @@ describe('the report', () => {
       'ok key',
       'ok clock',
       'ok storage',
-      'ok ffmpeg',
     ]);
     expect(lines.at(-1)).toBe('Ready to generate.');
   });
@@ -150,7 +119,7 @@ describe('the report', () => {
       ]),
     });
     expect(err).toMatch(/^failed {3}settings {3}one is invalid$/m);
-    expect(err).toMatch(/\nNot ready: 1 of 10 checks failed\.\n$/);
+    expect(err).toMatch(/\nNot ready: 1 of 9 checks failed\.\n$/);
   });
 
   it('lists every problem, and says which checks were skipped', async () => {
@@ -173,7 +142,6 @@ describe('the report', () => {
       key: 'skipped: it needs service',
       clock: 'skipped: it needs service',
       storage: expect.stringContaining('ENOTDIR'),
-      ffmpeg: true,
     });
   });
 
@@ -519,14 +487,16 @@ function atTwo(
   writeFileSync(
     file,
     JSON.stringify({
-      keys: { good: { env: 'GOOD_KEY' }, other: { env: 'OTHER_KEY' } },
-      services: { first: { baseUrl: emulator.url, key: 'good' }, second: { baseUrl, key: 'other' } },
+      services: {
+        first: { baseUrl: emulator.url, key: { env: 'GOOD_KEY' } },
+        second: { baseUrl, key: { env: 'OTHER_KEY' } },
+      },
     }),
   );
   return { VIDEOGEN_SERVICES_FILE: file, ...keys };
 }
 
-test('each service of the file is asked, and each of its keys is tried', async () => {
+test('each service of the file is asked, and its key is tried', async () => {
   const { check, code } = await examine(atTwo(emulator.url));
   expect(code).toBe(0);
   expect(check('service')?.found).toBe(`first: ${emulator.url}/ answers; second: ${emulator.url}/ answers`);

@@ -114,7 +114,7 @@ describe('a job that waits for a decision', () => {
     const terminal = new FakeTerminal();
     const held = progress({ phase: 'needs-decision', hold });
     const job = followed(workflowId, async () => held);
-    const running = [{ item: item ?? 0, name: workflowId, ...held }];
+    const running = [{ item: item ?? 0, name: workflowId, isHeld: true, progress: held }];
     const batch = followed(workflowId, async () => ({ items: 5, succeeded: 0, failed: 0, running }));
     const shown = item === undefined ? showProgress(job, terminal) : showBatch(batch, terminal);
     await jest.advanceTimersByTimeAsync(1_000);
@@ -134,9 +134,9 @@ describe('a job that waits for a decision', () => {
       ids.flatMap((id) => [0, 1, 2].map(() => ['decide', id])),
     );
     expect(calls.slice(3, 6).map(([, , options]) => options)).toEqual([
-      { item: '17', adopt: 'TASK_ID' },
-      { item: '17', resubmit: true },
-      { item: '17', abandon: true },
+      { adopt: 'TASK_ID' },
+      { resubmit: true },
+      { abandon: true },
     ]);
   });
 });

@@ -120,6 +120,22 @@ describe('bad usage', () => {
     [['A fox', '--id', ''], '--id must be text of at most 1000 bytes, and not empty'],
     [['--id', ' '], '--id must be text of at most 1000 bytes, and not empty'],
     [['A fox', '--id', 'x'.repeat(1_500)], '--id must be text of at most 1000 bytes, and not empty'],
+    [
+      ['A fox', '--id', 'jobs'],
+      'jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+    ],
+    [
+      ['A fox', '--id', 'batches/1'],
+      'jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+    ],
+    [
+      ['A fox', '--storage', 'images'],
+      'jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+    ],
+    [
+      ['A fox', '--storage', 'Gateway/fox.mp4'],
+      'jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+    ],
     [['A fox', '--adopt', 'task_1'], 'either a request or the taskId'],
     [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
     [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a duration'],
@@ -152,14 +168,6 @@ describe('bad usage', () => {
       expect([code, out, err]).toEqual([2, '', 'Give one of --adopt TASK, --resubmit and --abandon.\n']);
     },
   );
-
-  it.each(['0', '-1', '1.5', 'x', ''])('decide --item %j is refused', async (item) => {
-    expect(await videogen(['decide', 'foxes', '--item', item, '--resubmit'])).toEqual({
-      code: 2,
-      out: '',
-      err: `--item is ${JSON.stringify(item)}: give the number of an item, such as 17.\n`,
-    });
-  });
 
   it('an invalid batch is refused before Temporal is started', async () => {
     writeFileSync(join(folder, 'foxes'), '{"prompt":"A fox"}');

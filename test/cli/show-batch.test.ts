@@ -1,6 +1,6 @@
 import { batchScreen } from '../../src/cli/batch-lines';
 import { showBatch } from '../../src/cli/show-batch';
-import type { BatchProgress, ItemProgress } from '../../src/contract';
+import type { BatchProgress, ItemProgress, JobProgress } from '../../src/contract';
 import { FakeTerminal } from './fake-terminal';
 import { followed } from './followed';
 import { screenOf } from './screen';
@@ -8,16 +8,19 @@ import { screenOf } from './screen';
 const ROWS = 12;
 const startedAt = '2026-01-01T00:00:00.000Z';
 
-const item = (number: number, more: Partial<ItemProgress> = {}): ItemProgress => ({
+const item = (number: number, more: Partial<JobProgress> = {}): ItemProgress => ({
   item: number,
   name: `foxes-${number}`,
-  phase: 'waiting',
-  taskId: `task_${number}`,
-  task: { state: 'running', word: 'running', percent: 10 },
-  polls: 1,
-  startedAt,
-  deadlineAt: startedAt,
-  ...more,
+  ...(more.phase === 'needs-decision' && { isHeld: true }),
+  progress: {
+    phase: 'waiting',
+    taskId: `task_${number}`,
+    task: { state: 'running', word: 'running', percent: 10 },
+    polls: 1,
+    startedAt,
+    deadlineAt: startedAt,
+    ...more,
+  },
 });
 const items = (...numbers: number[]) => numbers.map((number) => item(number));
 const progressOf = (succeeded: number, running: ItemProgress[]): BatchProgress => ({
@@ -131,7 +134,7 @@ describe.each([undefined, 100])('a hold on a screen of %j columns', (columns) =>
     for (const number of [7, 12]) {
       expect(count(err, `Item ${number}: It was lost.\n`)).toBe(1);
       for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
-        expect(count(err, `  videogen decide foxes --item ${number} ${option}   # `)).toBe(1);
+        expect(count(err, `  videogen decide foxes-${number} ${option}   # `)).toBe(1);
     }
     expect(count(err, `decide before ${until}; after that the item fails:\n`)).toBe(2);
   });
@@ -152,7 +155,7 @@ test('a hold stays on the terminal above the redrawn lines', async () => {
   const drawn = screenOf(terminal.stderr, 120);
   expect(drawn).toHaveLength(7);
   expect(drawn[0]).toBe('Item 5: It was lost.');
-  expect(drawn[4]).toContain('videogen decide foxes --item 5 --abandon');
+  expect(drawn[4]).toContain('videogen decide foxes-5 --abandon');
   expect(drawn[5]).toContain('4 of 40 stored, 1 under way');
   progress.stop();
   expect(screenOf(terminal.stderr, 120)).toEqual(drawn.slice(0, 5));

@@ -78,12 +78,6 @@ test.each<[what: string, report: Partial<StatusReport>, line: string | undefined
     },
     SPENT,
   ],
-  [
-    'an item',
-    { item: 1, itemResult: { item: 1, name: 'foxes-1', outcome: 'succeeded', ...result({ cost }) } },
-    CHARGED,
-  ],
-  ['an item of a batch that cost something', { item: 1, cost }, undefined],
   ['a job without prices', {}, undefined],
 ])('status shows the cost of %s', (_what, report, line) => {
   expect(costLineOf(report)).toBe(line);

@@ -14,13 +14,19 @@ const STARTS: [name: string, start: (videos: VideoClient, workflowId: string) =>
 ];
 
 describe.each(STARTS)('%s', (_, start) => {
-  it.each(['', ' ', 'x'.repeat(1_001)])('refuses the workflow id %j', async (workflowId) => {
-    const videos = await createVideoClient({ env: {}, client });
-    const failure = await start(videos, workflowId).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(VideoFailure);
-    expect(failure).toMatchObject({
-      type: 'InvalidRequest',
-      details: { message: 'workflowId must be text of at most 1000 bytes, and not empty' },
-    });
-  });
+  it.each(['', ' ', 'x'.repeat(1_001), 'jobs', 'tasks/1'])(
+    'refuses the workflow id %j',
+    async (workflowId) => {
+      const videos = await createVideoClient({ env: {}, client });
+      const failure = await start(videos, workflowId).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(VideoFailure);
+      expect(failure).toMatchObject({
+        type: 'InvalidRequest',
+        details: {
+          message:
+            'workflowId must be text of at most 1000 bytes, and not empty; jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+        },
+      });
+    },
+  );
 });

@@ -45,31 +45,28 @@ const problemOf = (work: () => unknown) => {
 };
 
 const TWO = `
-keys:
-  main: { file: main.key }
-  older: { env: OLDER_KEY }
 services:
   fal-seedance:
     baseUrl: https://fal.example.com/api
     profile: fal
-    key: [main, older]
+    key: { file: main.key }
     submitsPerSecond: 0.5
     downloadAllow: [cdn.internal, 10.0.0.7]
     onLostSubmit: fail
-  mine: { baseUrl: "http://127.0.0.1:4000", profile: profiles/mine.yaml, key: older }
-  inline: { baseUrl: "http://127.0.0.1:4001", profile: { name: Inline }, key: main }
-  my-veo: { aiSdk: { package: "@ai-sdk/google", model: veo-3.1-generate-preview }, key: main }
+  mine: { baseUrl: "http://127.0.0.1:4000", profile: profiles/mine.yaml, key: { env: MINE_KEY } }
+  inline: { baseUrl: "http://127.0.0.1:4001", profile: { name: Inline }, key: { file: main.key } }
+  my-veo: { aiSdk: { package: "@ai-sdk/google", model: veo-3.1-generate-preview }, key: { env: VEO_KEY } }
 default: fal-seedance
 `;
 
 test('the file names services with their addresses, profiles and keys, and has paths relative to itself', () => {
-  const { services, keys, default: byDefault } = read(TWO);
+  const { services, default: byDefault } = read(TWO);
   expect([...services.keys()]).toEqual(['fal-seedance', 'mine', 'inline', 'my-veo']);
   expect(services.get('fal-seedance')).toEqual({
     name: 'fal-seedance',
     baseUrl: 'https://fal.example.com/api',
     profile: expect.objectContaining({ name: 'fal' }),
-    keys: ['main', 'older'],
+    key: { file: join(folder, 'main.key') },
     submitsPerSecond: 0.5,
     downloadAllow: ['cdn.internal', '10.0.0.7'],
     onLostSubmit: 'fail',
@@ -77,32 +74,29 @@ test('the file names services with their addresses, profiles and keys, and has p
   expect(services.get('mine')?.profile).toEqual({ name: 'Mine', requestFields: ['model'] });
   expect(services.get('inline')?.profile).toEqual({ name: 'Inline' });
   expect(services.get('my-veo')).toMatchObject({ aiSdk: { model: 'veo-3.1-generate-preview' } });
-  expect(keys.get('main')).toEqual({ file: join(folder, 'main.key') });
+  expect(services.get('mine')?.key).toEqual({ env: 'MINE_KEY' });
   expect(byDefault).toBe('fal-seedance');
 });
 
 test('JSON will do, and so will no file at all', () => {
   const json = JSON.stringify({
-    keys: { main: { env: 'MAIN_KEY' } },
-    services: { one: { baseUrl: 'https://one.example.com', key: 'main' } },
+    services: { one: { baseUrl: 'https://one.example.com', key: { env: 'MAIN_KEY' } } },
   });
   expect([...read(json).services.keys()]).toEqual(['one']);
   expect(readServices({})).toBeUndefined();
 });
 
 const one = (fields: string) =>
-  `keys: { main: { env: MAIN_KEY } }\nservices: { one: { baseUrl: "https://one.example.com", key: main, ${fields} } }`;
+  `services: { one: { baseUrl: "https://one.example.com", key: { env: MAIN_KEY }, ${fields} } }`;
+const withKey = (key: string) => one('').replace('key: { env: MAIN_KEY }', key);
 
 test.each([
   ['a misspelt part', 'service: {}', 'service is not known'],
   ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
-  ['no service', 'keys: {}\nservices: {}', 'services must have at least one service'],
-  [
-    'a key that is not listed',
-    one('').replace('key: main', 'key: mian'),
-    'services.one.key must be one of',
-    'main',
-  ],
+  ['no service', 'services: {}', 'services must have at least one service'],
+  ['no key', withKey('onLostSubmit: fail'), 'services.one.key must say where the key is'],
+  ['a key that is nowhere', withKey('key: {}'), 'services.one.key must have either env or file'],
+  ['a key at two places', withKey('key: { env: A, file: a.key }'), 'must have either env or file'],
   [
     'no address',
     one('').replace('baseUrl: "https://one.example.com", ', ''),
@@ -133,16 +127,11 @@ test.each([
     one('profile: { headers: { __proto__: x } }'),
     'services.one.profile.headers.__proto__ is not known',
   ],
-  [
-    'no name of a key',
-    one('').replace('key: main', 'key: []'),
-    'services.one.key must have at least one entry',
-  ],
   ['an empty profile', one('profile: ""'), 'services.one.profile must not be empty'],
   ['an impossible pace', one('submitsPerSecond: 0'), 'services.one.submitsPerSecond must be more than 0'],
   ['an impossible policy', one('onLostSubmit: retry'), 'services.one.onLostSubmit must be one of hold'],
   ['another default', `${one('')}\ndefault: two`, 'default must be one of the services: one'],
-  ['no YAML', 'keys: [', 'not YAML'],
+  ['no YAML', 'services: [', 'not YAML'],
 ])('a file with %s is refused, with the path of the mistake', (_what, content, ...problems) => {
   const message = problemOf(() => read(content));
   expect(message).toMatch(/^VIDEOGEN_SERVICES_FILE names a file /);
@@ -150,23 +139,32 @@ test.each([
 });
 
 test.each([
-  ['instead of where it is', `keys: { main: ${KEY} }\nservices: {}`, 'keys.main must not be the key itself'],
+  [
+    'instead of where it is',
+    withKey(`key: ${KEY}`),
+    'services.one.key must say where the key is, and must not be the key itself',
+  ],
+  [
+    'as one of several',
+    withKey(`key: [${KEY}]`),
+    'services.one.key must say where the key is, and must not be the key itself',
+  ],
   [
     'as a variable',
-    `keys: { main: { env: ${KEY} } }\nservices: {}`,
-    'keys.main.env must not be the key itself',
+    withKey(`key: { env: ${KEY} }`),
+    'services.one.key.env must say where the key is, and must not be the key itself',
   ],
   [
     'in capitals, as a variable',
-    'keys: { main: { env: AKIA1234567890ABCDEFGHIJ } }\nservices: {}',
-    'keys.main.env must not be the key itself',
+    withKey('key: { env: AKIA1234567890ABCDEFGHIJ }'),
+    'services.one.key.env must say where the key is, and must not be the key itself',
   ],
   [
     'beside the address',
     one(`apiKey: ${KEY}`),
-    'services.one.apiKey is not known: name a key of keys in key',
+    'services.one.apiKey is not known: say in key of the service where its key is',
   ],
-  ['as the name of a key', one('').replace('key: main', `key: ${KEY}`), 'services.one.key must be one of'],
+  ['beside the services', `${one('')}\nkeys: { main: ${KEY} }`, 'keys is not known: say in key'],
 ])(
   'a key written into the file %s is refused, with advice and without showing it',
   (_how, content, problem) => {
@@ -182,8 +180,7 @@ test('a file that does not exist is refused', () => {
 });
 
 test('the file of a key is read at every call, so that the key can be rotated', () => {
-  const file = read(TWO);
-  const key = keyReader(file, 'main', {});
+  const key = keyReader({ name: 'fal', key: { file: join(folder, 'main.key') } }, {});
   expect(key()).toBe(KEY);
   writeFileSync(join(folder, 'main.key'), 'sk-rotated');
   expect(key()).toBe('sk-rotated');
@@ -191,21 +188,21 @@ test('the file of a key is read at every call, so that the key can be rotated', 
 });
 
 test('a key that is missing is named by its place, and what else can be read is hidden', () => {
-  const file = read(TWO);
-  expect(problemOf(() => keyReader(file, 'older', {}))).toBe(
-    'keys.older of VIDEOGEN_SERVICES_FILE names OLDER_KEY, which is not set: set it to the key as the service gave it, on one line.',
+  const mine = { name: 'mine', key: { env: 'MINE_KEY' } };
+  expect(problemOf(() => keyReader(mine, {}))).toBe(
+    'services.mine.key of VIDEOGEN_SERVICES_FILE names MINE_KEY, which is not set: set it to the key as the service gave it, on one line.',
   );
-  const spaced = problemOf(() => keyReader(file, 'older', { OLDER_KEY: 'two words' }));
+  const spaced = problemOf(() => keyReader(mine, { MINE_KEY: 'two words' }));
   expect(spaced).toContain('which holds a space');
   expect(spaced).not.toContain('two words');
-  expect(readableKeys(envWith(TWO))).toEqual([KEY]);
+  expect(readableKeys(envWith(TWO))).toEqual([KEY, KEY]);
 });
 
-test('those who start jobs learn names, keys by name and request fields, and no key', () => {
-  const known = readKnownServices(envWith(TWO, { OLDER_KEY: KEY }));
+test('those who start jobs learn names and request fields, and no key', () => {
+  const known = readKnownServices(envWith(TWO, { MINE_KEY: KEY }));
   expect(known).toMatchObject({
     default: 'fal-seedance',
-    services: { 'fal-seedance': { keys: ['main', 'older'] }, mine: { requestFields: ['model'] } },
+    services: { 'fal-seedance': {}, mine: { requestFields: ['model'] } },
   });
   expect(JSON.stringify(known)).not.toContain(KEY);
 });
@@ -214,7 +211,7 @@ test('on one machine, jobs for other services have another task queue; keys and 
   const queueOf = (content: string, more = {}) =>
     localTaskQueue({ VIDEOGEN_STORAGE: folder, ...envWith(content, more) });
   const queue = queueOf(one(''));
-  expect(queueOf(one('submitsPerSecond: 2').replaceAll('main', 'other'))).toBe(queue);
+  expect(queueOf(one('submitsPerSecond: 2').replace('MAIN_KEY', 'OTHER_KEY'))).toBe(queue);
   const others = [
     queueOf(one('').replace('one.example', 'two.example')),
     queueOf(one('').replace('one:', 'two:')),

@@ -4,6 +4,7 @@ import {
   isCertainRefusal,
   mayRefuseContent,
 } from '../../src/contract/answer-table';
+import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 
 it.each([400, 403, 410, 422, 451, 499])('HTTP %d may refuse the content of a request', (status) => {
   expect(mayRefuseContent(status)).toBe(true);
@@ -40,4 +41,21 @@ it.each<[AnsweredCall, number, string]>([
   ['download', 101, 'AnswerUnreadable'],
 ])('a %s that is answered with HTTP %d fails as %s', (call, status, failure) => {
   expect(failureOfStatus(call, status)).toBe(failure);
+});
+
+test('the failures that lead to the next service certainly made no task, and none is about the content, a cap or our storage', () => {
+  const rows: [string, FailureRow][] = Object.entries(FAILURES);
+  const leading = rows.filter(([, { fallsBack }]) => fallsBack !== undefined);
+  expect(leading.map(([type, { fallsBack }]) => `${type} ${fallsBack}`)).toEqual([
+    'InvalidRequest if-answered',
+    'Unauthorized always',
+    'RateLimited always',
+    'ServiceFailed always',
+    'ServiceUnreachable always',
+    'AnswerUnreadable always',
+  ]);
+  for (const [, { paidNothing, retry }] of leading) {
+    expect(paidNothing).toBe(true);
+    expect(['never', 'policy']).toContain(retry.submit);
+  }
 });

@@ -2,7 +2,7 @@ import type { BatchInput } from '../../src/contract/batch';
 import { parseBatchInput } from '../../src/contract/batch-input';
 import { LARGEST_REQUESTS_BYTES } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
-import { checkBatchInput } from '../../workflows/input';
+import { checkBatchInput } from '../../workflows/batch/batch-requests';
 
 const request = { prompt: 'A red fox in the snow' };
 const requests = [request, { prompt: 'An owl', duration: 5 }];
@@ -132,7 +132,7 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
   'a field that a batch does not have is refused, with the list of fields: %s',
   (name) => {
     expect(problemOf({ requests, [name]: 'x' })).toBe(
-      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, keepFor, extras, cap, caller, service, serviceKey, services, fallbackAfter, queues`,
+      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, cap, caller, service, queues, services, fallbackAfter`,
     );
   },
 );

@@ -1,32 +1,28 @@
 import {
+  addTaken,
   type Cap,
   capDetails,
   capOfKey,
   dayEndsAt,
   dayOf,
   describeCap,
-  describeReached,
+  describeUse,
   firstReached,
   isMoney,
   isSeconds,
   isVideoCount,
-  leftOf,
-  limits,
+  limitsOf,
   NOTHING_TAKEN,
   type ReachedCap,
-  strictest,
   type Taken,
-  takeMore,
-  takenOf,
-  takenTogether,
-  unknownUnder,
-  type VideoTakes,
+  takenBy,
+  whyUnknown,
 } from '../../src/contract/caps';
 
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const eur = (amount: number) => ({ amount, currency: 'EUR' });
 /** As SDKs of other languages send an unset field. */
-const withNulls = (cap: Record<string, unknown>): Cap => cap;
+const NULLS: Record<string, unknown> = { videos: null, seconds: null, money: null };
 
 describe('a limit', () => {
   it.each([0, 1, 1_000_000_000])('of %p videos is one', (value) => {
@@ -53,55 +49,13 @@ describe('a limit', () => {
     expect(isMoney({ amount: 2.5 })).toBe(false);
   });
 
-  it.each<[Cap]>([[{ videos: 0 }], [{ seconds: 5 }], [{ money: usd(1) }]])('is in %j', (cap) => {
-    expect(limits(cap)).toBe(true);
-  });
-
-  it.each([[undefined], [null], [{}], [withNulls({ videos: null, seconds: null, money: null })]])(
-    'is not in %j',
-    (cap) => {
-      expect(limits(cap)).toBe(false);
-    },
-  );
-});
-
-describe('of two caps', () => {
-  const cap = { videos: 3 };
-
-  it('the one that limits anything holds', () => {
-    for (const nothing of [undefined, null, {}]) {
-      expect(strictest(nothing, cap)).toBe(cap);
-      expect(strictest(cap, nothing)).toBe(cap);
-    }
-    expect(strictest(undefined, null)).toBeUndefined();
-  });
-
-  it('the lower limit of each unit holds, and one that only one of them has', () => {
-    expect(strictest({ videos: 3, seconds: 20 }, { videos: 5, seconds: 10 })).toEqual({
-      videos: 3,
-      seconds: 10,
-    });
-    expect(strictest({ videos: 3 }, { seconds: 10 })).toEqual({ videos: 3, seconds: 10 });
-    expect(strictest({ seconds: 10 }, { videos: 3 })).toEqual({ videos: 3, seconds: 10 });
-    expect(strictest({ videos: 0 }, { videos: 3 })).toEqual({ videos: 0 });
-  });
-
-  it.each<[Cap, Cap, Cap['money']]>([
-    [{ money: usd(2) }, { money: usd(1) }, usd(1)],
-    [{ money: usd(1) }, { money: usd(2) }, usd(1)],
-    [{ money: usd(2) }, { videos: 1 }, usd(2)],
-    [{ videos: 1 }, { money: usd(2) }, usd(2)],
-    [{ money: usd(2) }, { money: eur(1) }, usd(2)],
-    [{ money: usd(1) }, { money: eur(2) }, usd(1)],
-  ])('%j and %j, the money is %j', (first, second, money) => {
-    expect(strictest(first, second)?.money).toEqual(money);
-  });
-
-  it('a limit that neither sets is absent, also where an SDK sent null', () => {
-    const nulls = { seconds: null, money: null };
-    expect(strictest(withNulls({ videos: 3, ...nulls }), withNulls({ videos: 2, ...nulls }))).toEqual({
-      videos: 2,
-    });
+  it('is in each of several caps that set one', () => {
+    expect(limitsOf({ videos: 0, money: usd(1) }, undefined, { seconds: 5 }, null)).toEqual([
+      { unit: 'videos', limit: 0 },
+      { unit: 'money', limit: 1, currency: 'USD' },
+      { unit: 'seconds', limit: 5 },
+    ]);
+    expect(limitsOf({}, NULLS)).toEqual([]);
   });
 });
 
@@ -115,49 +69,31 @@ it('a gateway key has its own cap if it is named, else that of each key', () => 
 
 describe('what is taken', () => {
   it('grows by each video, its seconds and its cost', () => {
-    const one = takeMore(NOTHING_TAKEN, { seconds: 5, cost: usd(0.25) });
+    const one = takenBy({ seconds: 5, cost: usd(0.25) });
     expect(one).toEqual({ videos: 1, ms: 5_000, money: { USD: 250_000 } });
-    expect(takeMore(one, { seconds: 2.5, cost: usd(0.5) }, 2)).toEqual({
+    expect(addTaken(one, takenBy({ seconds: 2.5, cost: usd(0.5) }), 2)).toEqual({
       videos: 3,
       ms: 10_000,
       money: { USD: 1_250_000 },
     });
-    expect(takeMore(one, { cost: eur(1) }).money).toEqual({ USD: 250_000, EUR: 1_000_000 });
+    expect(addTaken(one, takenBy({ cost: eur(1) })).money).toEqual({ USD: 250_000, EUR: 1_000_000 });
+    expect(addTaken(one, one, -1)).toEqual({ videos: 0, ms: 0, money: { USD: 0 } });
   });
 
   it('counts a video of unknown length and cost as a video', () => {
-    expect(takeMore(NOTHING_TAKEN, {})).toEqual({ videos: 1, ms: 0, money: {} });
+    expect(addTaken(NOTHING_TAKEN, takenBy({}))).toEqual({ videos: 1, ms: 0, money: {} });
   });
 
   it('rounds seconds up to thousandths, but not for an error in the last digit', () => {
-    expect(takeMore(NOTHING_TAKEN, { seconds: 0.0001 }).ms).toBe(1);
-    expect(takeMore(NOTHING_TAKEN, { seconds: 4.1 }).ms).toBe(4_100);
-    expect(takeMore(NOTHING_TAKEN, { seconds: 0.1 + 0.2 }).ms).toBe(300);
-  });
-
-  it('is what was used and what is reserved, in each currency', () => {
-    const used = { videos: 1, ms: 5_000, money: { USD: 10, EUR: 1 } };
-    const reserved = { videos: 2, ms: 7_000, money: { USD: 5, credits: 3 } };
-    expect(takenTogether(used, reserved)).toEqual({
-      videos: 3,
-      ms: 12_000,
-      money: { USD: 15, EUR: 1, credits: 3 },
-    });
-  });
-
-  it('is said in videos, seconds and units of the currency', () => {
-    const taken = { videos: 2, ms: 7_500, money: { USD: 1_250_000 } };
-    expect(takenOf(taken, 'videos')).toBe(2);
-    expect(takenOf(taken, 'seconds')).toBe(7.5);
-    expect(takenOf(taken, 'money', 'USD')).toBe(1.25);
-    expect(takenOf(taken, 'money', 'EUR')).toBe(0);
-    expect(takenOf(taken, 'money')).toBe(0);
+    expect(takenBy({ seconds: 0.0001 }).ms).toBe(1);
+    expect(takenBy({ seconds: 4.1 }).ms).toBe(4_100);
+    expect(takenBy({ seconds: 0.1 + 0.2 }).ms).toBe(300);
   });
 });
 
 describe('a video', () => {
   const taken: Taken = { videos: 2, ms: 12_000, money: { USD: 1_000_000 } };
-  const video: VideoTakes = { seconds: 5, cost: usd(0.5) };
+  const video = takenBy({ seconds: 5, cost: usd(0.5) });
 
   it.each<[Cap]>([
     [{}],
@@ -166,9 +102,9 @@ describe('a video', () => {
     [{ money: usd(1.5) }],
     [{ money: eur(0.5) }],
     [{ videos: 3, seconds: 17, money: usd(1.5) }],
-    [withNulls({ videos: null, seconds: null, money: null })],
+    [NULLS],
   ])('is allowed by %j, up to the last of it', (cap) => {
-    expect(firstReached(cap, taken, video)).toBeUndefined();
+    expect(firstReached(limitsOf(cap), taken, video)).toBeUndefined();
   });
 
   it.each<[Cap, ReturnType<typeof firstReached>]>([
@@ -181,36 +117,32 @@ describe('a video', () => {
       { unit: 'money', limit: 1.499999, left: 0.499999, takes: 0.5, currency: 'USD' },
     ],
     [{ money: usd(0.5) }, { unit: 'money', limit: 0.5, left: 0, takes: 0.5, currency: 'USD' }],
-    [{ money: eur(0.4) }, { unit: 'money', limit: 0.4, left: 0.4, takes: 0.5, currency: 'EUR' }],
     [
       { videos: 9, seconds: 16, money: usd(1) },
       { unit: 'seconds', limit: 16, left: 4, takes: 5 },
     ],
   ])('is not allowed by %j', (cap, reached) => {
-    expect(firstReached(cap, taken, video)).toEqual(reached);
+    expect(firstReached(limitsOf(cap), taken, video)).toEqual(reached);
   });
 
-  it('that says neither its length nor its cost takes nothing of them', () => {
-    expect(firstReached({ seconds: 12, money: usd(1) }, taken, {})).toBeUndefined();
+  it('that costs nothing is allowed by a cap that is reached, and one that takes something is not', () => {
+    const [limit] = [limitsOf({ money: usd(1) })];
+    expect(firstReached(limit, taken, takenBy({ cost: usd(0) }))).toBeUndefined();
+    expect(firstReached(limit, taken, takenBy({ cost: usd(0.000001) }))).toMatchObject({ left: 0 });
   });
 
   it('must say its length under a cap of seconds', () => {
     const why = 'the duration of the video is not known: the request has none';
-    expect(unknownUnder({ seconds: 5 }, { cost: usd(1) })).toEqual({ unit: 'seconds', why });
-    expect(unknownUnder({ seconds: 5 }, { seconds: 5 })).toBeUndefined();
-    expect(unknownUnder({ videos: 1 }, {})).toBeUndefined();
+    expect(whyUnknown({ unit: 'seconds', limit: 5 }, { cost: usd(1) })).toBe(why);
+    expect(whyUnknown({ unit: 'seconds', limit: 5 }, { unknown: 'why', seconds: 5 })).toBeUndefined();
+    expect(whyUnknown({ unit: 'videos', limit: 1 }, { unknown: 'why' })).toBeUndefined();
   });
 
   it('must have a cost in the currency of a cap of money', () => {
-    const under = (known: Parameters<typeof unknownUnder>[1]) => unknownUnder({ money: usd(5) }, known);
-    const why = 'the cost of the video is not known:';
-    expect(under({ cost: usd(1) })).toBeUndefined();
-    expect(under({})).toEqual({ unit: 'money', why: `${why} it has no price` });
-    expect(under({ whyUnknown: 'no size' })).toEqual({ unit: 'money', why: `${why} no size` });
-    expect(under({ cost: eur(1) })).toEqual({
-      unit: 'money',
-      why: 'the cost of the video is in EUR and the cap in USD',
-    });
+    const limit = { unit: 'money', limit: 5, currency: 'USD' } as const;
+    expect(whyUnknown(limit, { cost: usd(1) })).toBeUndefined();
+    expect(whyUnknown(limit, { unknown: 'no size' })).toBe('the cost of the video is not known: no size');
+    expect(whyUnknown(limit, { cost: eur(1) })).toBe('the cost of the video is in EUR and the cap in USD');
   });
 });
 
@@ -229,33 +161,38 @@ describe('a cap that is reached', () => {
       'the cap of 20 seconds for this batch has 1 second left, and this video takes 5 seconds',
     ],
     [
-      { scope: 'batch', unit: 'seconds', limit: 20, left: 0, takes: 5 },
-      'the cap of 20 seconds for this batch is reached',
-    ],
-    [
       { scope: 'job', unit: 'money', limit: 1, left: 0.5, takes: 0.75, currency: 'USD' },
       'the cap of 1.00 USD for this job has 0.50 USD left, and this video takes 0.75 USD',
     ],
   ])('%j is described', (reached, sentence) => {
-    expect(describeReached(reached)).toBe(sentence);
+    expect(capDetails(reached).message).toBe(sentence);
   });
 
-  it('has details that name the limit, what is left and when it resets', () => {
-    expect(capDetails(daily)).toEqual({
-      message: describeReached(daily),
-      cap: 'day.videos',
-      capLeft: 0,
-      capResetsAt: resetsAt,
-    });
+  it.each<[Partial<ReachedCap>, string]>([
+    [
+      {},
+      'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.',
+    ],
+    [{ scope: 'batch' }, 'Raise the cap of the batch, and start it again under the same name.'],
+    [
+      { scope: 'job', isOwn: true, unit: 'seconds', limit: 8 },
+      "This job's own cap allows 8 seconds. Raise `cap`, or ask for a shorter video.",
+    ],
+    [
+      { scope: 'job', unit: 'money', limit: 2, currency: 'USD' },
+      'The worker allows each job 2.00 USD. Raise `job` in its caps, or ask for a cheaper video.',
+    ],
+  ])('with %j says what to do, and after a lost submit that a task may exist', (more, advice) => {
+    expect(capDetails({ ...daily, ...more }).advice).toBe(advice);
+    expect(capDetails({ ...daily, ...more }, 1).advice).toMatch(
+      /^An earlier submit was lost, so a task may exist/,
+    );
   });
 
-  it('has no time in its details if it never resets', () => {
+  it('has details that name the limit, what is left and when it resets, if it does', () => {
+    expect(capDetails(daily)).toMatchObject({ cap: 'day.videos', capLeft: 0, capResetsAt: resetsAt });
     const reached: ReachedCap = { scope: 'job', unit: 'seconds', limit: 4, left: 4, takes: 5 };
-    expect(capDetails(reached)).toStrictEqual({
-      message: describeReached(reached),
-      cap: 'job.seconds',
-      capLeft: 4,
-    });
+    expect(capDetails(reached)).not.toHaveProperty('capResetsAt');
   });
 
   it('is named alone too', () => {
@@ -270,20 +207,16 @@ it('a day is one of UTC, and ends when the next begins', () => {
   expect(dayEndsAt('2026-12-31')).toBe('2027-01-01T00:00:00.000Z');
 });
 
-describe('what is left of a cap', () => {
-  const cap = { videos: 5, seconds: 20.5, money: usd(2) };
+it('what is left of a limit is without what is used and reserved, and never less than nothing', () => {
   const used = { videos: 1, ms: 5_000, money: { USD: 300_000 } };
   const reserved = { videos: 2, ms: 2_500, money: { USD: 200_000 } };
-
-  it('is its limit without what is used and reserved', () => {
-    expect(leftOf(cap, 'videos', used, reserved)).toStrictEqual({ limit: 5, left: 2 });
-    expect(leftOf(cap, 'seconds', used, reserved)).toStrictEqual({ limit: 20.5, left: 13 });
-    expect(leftOf(cap, 'money', used, reserved)).toStrictEqual({ limit: 2, left: 1.5, currency: 'USD' });
-  });
-
-  it('is nothing when more was taken, and when there is no such limit', () => {
-    expect(leftOf({ videos: 2 }, 'videos', used, reserved)).toEqual({ limit: 2, left: 0 });
-    expect(leftOf({}, 'seconds', used, reserved)).toEqual({ limit: 0, left: 0 });
-    expect(leftOf({}, 'money', used, reserved)).toEqual({ limit: 0, left: 0 });
-  });
+  const uses = limitsOf({ videos: 2, seconds: 20.5, money: usd(2) }).map((limit) =>
+    describeUse(limit, used, reserved),
+  );
+  expect(uses).toEqual([
+    { used: '1 video', reserved: '2 videos', left: '0 videos', isReached: true },
+    { used: '5 seconds', reserved: '2.5 seconds', left: '13 seconds', isReached: false },
+    { used: '0.30 USD', reserved: '0.20 USD', left: '1.50 USD', isReached: false },
+  ]);
+  expect(describeUse({ unit: 'money', limit: 1, currency: 'EUR' }, used, reserved).left).toBe('1.00 EUR');
 });

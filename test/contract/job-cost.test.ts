@@ -1,9 +1,9 @@
 import {
+  chargesOf,
   costOfEstimate,
   describeBatchCost,
   describeCost,
   type JobCost,
-  knownCost,
   mergeCosts,
   readCost,
 } from '../../src/contract/job-cost';
@@ -19,6 +19,15 @@ test.each<[JobCost, string]>([
   [{ estimated: ESTIMATED, charged: CHARGED }, '0.50 USD charged (estimated 0.40 USD)'],
   [{ unknown: 'the request has no duration' }, 'unknown: the request has no duration'],
   [{}, 'unknown'],
+  [
+    { estimated: ESTIMATED, charged: CHARGED, lostSubmits: 1 },
+    '0.50 USD charged (estimated 0.40 USD), and a lost submit may have cost 0.40 USD more',
+  ],
+  [
+    { estimated: ESTIMATED, lostSubmits: 2 },
+    '0.40 USD estimated, and 2 lost submits may have cost 0.80 USD more',
+  ],
+  [{ lostSubmits: 1 }, 'unknown, and a lost submit may have cost more'],
 ])('%j is described as %s', (cost, described) => {
   expect(describeCost(cost)).toBe(described);
 });
@@ -28,11 +37,20 @@ test('what was charged wins over the estimate, and both are kept', () => {
   expect(estimate).toEqual({ estimated: ESTIMATED, service: 'Ark' });
   const cost = mergeCosts(estimate, { charged: CHARGED });
   expect(cost).toEqual({ estimated: ESTIMATED, charged: CHARGED, service: 'Ark' });
-  expect(knownCost(cost)).toEqual(CHARGED);
+  expect(chargesOf(cost)).toEqual([CHARGED]);
   const unknown = costOfEstimate({ unknown: 'why' }, undefined);
   expect(unknown).toStrictEqual({ unknown: 'why' });
-  expect(knownCost(unknown)).toBeUndefined();
-  expect(knownCost(undefined)).toBeUndefined();
+  expect(chargesOf(unknown)).toEqual([undefined]);
+  expect(chargesOf(undefined)).toEqual([undefined]);
+});
+
+test('each lost submit that was repeated may have cost the estimate, whatever the task was charged', () => {
+  expect(chargesOf({ estimated: ESTIMATED, charged: CHARGED, lostSubmits: 2 })).toEqual([
+    CHARGED,
+    ESTIMATED,
+    ESTIMATED,
+  ]);
+  expect(chargesOf({ charged: CHARGED, lostSubmits: 1 })).toEqual([CHARGED, undefined]);
 });
 
 test('an estimate ends that the cost is unknown', () => {
@@ -63,6 +81,7 @@ test('a cost is read back as it was written, and what is no cost is left out', (
     { estimated: ESTIMATED, charged: CHARGED },
     { charged: CHARGED },
     { charged: CHARGED, unknown: 'why', service: 'Ark' },
+    { lostSubmits: 2 },
   ])
     expect(readCost(JSON.parse(JSON.stringify(cost)))).toStrictEqual(cost);
   expect(readCost({ estimated: ESTIMATED, unknown: 'why' })).toEqual({ estimated: ESTIMATED });
@@ -72,6 +91,6 @@ test('a cost is read back as it was written, and what is no cost is left out', (
   const shown = readCost({ unknown: `why\u001b[31m${'y'.repeat(10_000)}` })?.unknown;
   expect(shown?.length).toBeLessThan(210);
   expect(shown).not.toContain('\u001b');
-  for (const nothing of [undefined, null, 7, 'free', [], {}, { charged: -1 }])
+  for (const nothing of [undefined, null, 7, 'free', [], {}, { charged: -1 }, { lostSubmits: 1e9 }])
     expect(readCost(nothing)).toBeUndefined();
 });

@@ -75,7 +75,7 @@ describe('an option of a job that is wrong', () => {
     'callbackUrl must be an http(s) URL of at most 2000 ASCII characters without a user and a password';
   const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
   const STORAGE_RULE =
-    'storage must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain {workflowId}, {taskId}, {date}, {ext}; each name in it has at most 240 bytes, and jobs/ and batches/ are reserved';
+    'storage must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain {workflowId}, {taskId}, {date}, {ext}; each name in it has at most 240 bytes, and jobs, batches, images, gateway, tasks are reserved, as names and as folders';
   const duration = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
 
   it.each([
@@ -97,6 +97,11 @@ describe('an option of a job that is wrong', () => {
     [{ storage: 5 }, STORAGE_RULE],
     [{ storage: '{workflow}.mp4' }, STORAGE_RULE],
     [{ storage: '{}/fox.mp4' }, STORAGE_RULE],
+    [{ storage: 'jobs' }, STORAGE_RULE],
+    [{ storage: 'Batches/' }, STORAGE_RULE],
+    [{ storage: 'images/fox.mp4' }, STORAGE_RULE],
+    [{ storage: 'gateway' }, STORAGE_RULE],
+    [{ storage: 'tasks/1' }, STORAGE_RULE],
     [{ keepBad: 'yes' }, 'keepBad must be true or false'],
     [{ keepBad: 1 }, 'keepBad must be true or false'],
     [{ keepBad: null }, 'keepBad must be true or false'],
@@ -118,7 +123,7 @@ describe('an option of a job that is wrong', () => {
     ],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, keepFor, extras, continueFrom, callbackUrl, cap, caller, service, serviceKey, services, fallbackAfter, queues',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, callbackUrl, cap, sharedCap, caller, service, submitWithin, queues, services, fallbackAfter',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
@@ -216,7 +221,6 @@ describe('the services of a job', () => {
 
   it.each([
     [{ service: 'a' }, 'a job names either service or services, and not both'],
-    [{ serviceKey: 'k' }, 'serviceKey goes with service; each of several services uses its own key'],
     [{ request: undefined, taskId: 'task-1' }, 'services is for requests: a task to adopt has one service'],
     [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter goes with services'],
   ])('do not go with %j', (more, problem) => {

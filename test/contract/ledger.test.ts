@@ -1,21 +1,20 @@
-import { accountName, isCap, isLedgerEntry } from '../../src/contract/ledger';
+import { accountName, isLedgerEntry } from '../../src/contract/ledger';
 
 const usd = { amount: 1, currency: 'USD' };
-const day = { scope: 'day', cap: { videos: 3 } };
-const batch = { scope: 'batch', name: 'foxes', cap: {} };
+const day = { scope: 'day', limits: [{ unit: 'videos', limit: 3 }] };
+const batch = { scope: 'batch', name: 'foxes', limits: [] };
 const entry = { kind: 'reserve', id: 'submit-1', holder: 'attempt-1', accounts: [day] };
 
 describe('a ledger accepts an entry', () => {
   it.each([
     {},
     { kind: 'release' },
-    { kind: 'settle', charged: usd },
+    { kind: 'settle' },
     { id: 'x'.repeat(80), holder: 'y'.repeat(80) },
-    { repeats: 'attempt' },
-    { repeats: 'lost-submit' },
+    { isRetry: true },
     { accounts: [day, batch, { ...batch, scope: 'key' }, { ...batch, name: 'x'.repeat(100) }] },
     { seconds: 5, cost: usd },
-    { repeats: null, seconds: null, cost: null, charged: null },
+    { isRetry: null, seconds: null, cost: null },
     { accounts: [{ ...day, name: null }] },
   ])('with %j', (more) => {
     expect(isLedgerEntry({ ...entry, ...more })).toBe(true);
@@ -31,17 +30,16 @@ describe('a ledger refuses an entry', () => {
     { id: ['x'] },
     { holder: '' },
     { holder: undefined },
-    { repeats: 'all' },
+    { isRetry: 'yes' },
     { accounts: [] },
     { accounts: 'day' },
     { accounts: undefined },
-    { accounts: [day, batch, batch, batch, batch] },
+    { accounts: Array(7).fill(batch) },
     { accounts: [day, {}] },
     { accounts: [null] },
     { seconds: -1 },
     { seconds: '5' },
     { cost: 1 },
-    { charged: { amount: 1 } },
   ])('with %j', (wrong) => {
     expect(isLedgerEntry({ ...entry, ...wrong })).toBe(false);
   });
@@ -54,8 +52,8 @@ describe('a ledger refuses an entry', () => {
     { ...batch, name: 5 },
     { ...batch, name: 'x'.repeat(101) },
     { ...batch, scope: 'key', name: undefined },
-    { ...batch, cap: undefined },
-    { ...day, cap: { videos: -1 } },
+    { ...batch, limits: undefined },
+    { ...batch, limits: Array(7).fill(day.limits[0]) },
   ])('in the account %j', (account) => {
     expect(isLedgerEntry({ ...entry, accounts: [account] })).toBe(false);
   });
@@ -65,32 +63,27 @@ describe('a ledger refuses an entry', () => {
   });
 });
 
-describe('a cap in an input', () => {
+describe('a limit in an account', () => {
+  const accepts = (limit: unknown) => isLedgerEntry({ ...entry, accounts: [{ ...day, limits: [limit] }] });
+
   it.each([
-    {},
-    { videos: 3 },
-    { seconds: 2.5 },
-    { money: usd },
-    { videos: 0, seconds: 0, money: { ...usd, amount: 0 } },
-    { videos: null, seconds: null, money: null },
-  ])('is %j', (cap) => {
-    expect(isCap(cap)).toBe(true);
+    { unit: 'videos', limit: 0 },
+    { unit: 'seconds', limit: 2.5 },
+    { unit: 'money', limit: 1, currency: 'USD' },
+  ])('is %j', (limit) => {
+    expect(accepts(limit)).toBe(true);
   });
 
   it.each([
     [undefined],
-    [null],
     ['3 videos'],
-    [3],
-    [{ videos: 2.5 }],
-    [{ videos: '3' }],
-    [{ seconds: -1 }],
-    [{ money: 5 }],
-    [{ videos: 3, seconds: 5, money: { amount: 1 } }],
-    [{ videos: 3, seconds: '5', money: usd }],
-    [{ videos: -3, seconds: 5, money: usd }],
-  ])('is not %j', (cap) => {
-    expect(isCap(cap)).toBe(false);
+    [{ unit: 'videos', limit: -1 }],
+    [{ unit: 'videos', limit: 2.5 }],
+    [{ unit: 'seconds', limit: '5' }],
+    [{ unit: 'money', limit: 1 }],
+    [{ unit: 'foxes', limit: 1 }],
+  ])('is not %j', (limit) => {
+    expect(accepts(limit)).toBe(false);
   });
 });
 

@@ -6,14 +6,11 @@ import {
   describeDecisionCommands,
 } from '../../src/contract/lost-submit';
 
-it.each([
-  [undefined, 'videogen decide foxes'],
-  [12, 'videogen decide foxes --item 12'],
-])('the commands that settle a lost submit name the item, if there is one (%p)', (item, decide) => {
-  expect(decisionCommands('foxes', item).map(({ command }) => command)).toEqual([
-    `${decide} --adopt TASK_ID`,
-    `${decide} --resubmit`,
-    `${decide} --abandon`,
+it('the commands that settle a lost submit name the job', () => {
+  expect(decisionCommands('foxes-3').map(({ command }) => command)).toEqual([
+    'videogen decide foxes-3 --adopt TASK_ID',
+    'videogen decide foxes-3 --resubmit',
+    'videogen decide foxes-3 --abandon',
   ]);
 });
 

@@ -1,6 +1,6 @@
 import {
-  cutAttempt,
   describeAttempts,
+  readAttempts,
   refusedAttempt,
   type ServiceAttempt,
 } from '../../src/contract/service-attempts';
@@ -22,13 +22,12 @@ test('a long reason is cut, because many results travel together', () => {
   const attempt = refusedAttempt('a', 'Unauthorized', 'x'.repeat(1_000));
   expect(attempt.message).toMatch(/^x{200}/);
   expect(jsonBytes(attempt.message)).toBeLessThan(310);
-  const cut = cutAttempt(attempt, 50);
-  expect(cut).toMatchObject({ service: 'a', outcome: 'refused', failure: 'Unauthorized' });
-  expect(jsonBytes(cut)).toBeLessThan(150);
 });
 
-test('an attempt that made the task is not cut', () => {
-  expect(cutAttempt(made, 50)).toStrictEqual(made);
+test('of attempts that anybody may have written, only those of our shape are read', () => {
+  const strange = [null, 7, { service: '../a', outcome: 'made' }, { ...refused, failure: 'Own' }];
+  expect(readAttempts([refused, ...strange, made])).toEqual([refused, made]);
+  expect(readAttempts('attempts')).toBeUndefined();
 });
 
 test('the service that made the task is named after those that refused it', () => {

@@ -12,13 +12,8 @@ import {
   TimeoutType,
 } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
-import {
-  FAILURES,
-  type FailureRow,
-  type FailureType,
-  isFailureType,
-  mayHaveMadeTask,
-} from '../../src/contract/failure-table';
+import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
+import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import { NotDecrypted } from '../../src/contract/not-decrypted';
 import {
   createFailure,
@@ -26,9 +21,9 @@ import {
   type FailureDetails,
   isVideoFailure,
   readFailure,
-  readTimeout,
   VideoFailure,
 } from '../../src/contract/video-failure';
+import { readTimeout } from '../../workflows/activity-timeout';
 
 const OUR_NAMES = { type: 'videogen.NoVideo', workflowType: 'generateVideo', service: 'VideoGeneration' };
 const TYPES = Object.keys(FAILURES).filter(isFailureType);

@@ -5,7 +5,6 @@ const delivery: Omit<WebhookDelivery, 'id' | 'url'> = {
   job: 'foxes',
   taskId: 'task-1',
   cost: { charged: { amount: 1, currency: 'USD' } },
-  extras: ['poster'],
   attempts: [{ service: 'fal', outcome: 'made' }],
   timestamp: '2026-11-17T12:00:00.000Z',
 };

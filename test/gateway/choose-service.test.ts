@@ -5,17 +5,17 @@ import { closedGateway } from './closed-gateway';
 
 const services = {
   services: {
-    fal: { keys: ['main'], profile: undefined, requestFields: ['loop'] },
-    veo: { keys: ['google'], profile: undefined, requestFields: [] },
+    fal: { profile: undefined, requestFields: ['loop'] },
+    veo: { profile: undefined, requestFields: [] },
   },
   default: 'veo',
 };
 
 test('the field service chooses one, and is not sent to it', () => {
-  const { body, options } = takeJobOptions({ prompt: 'A fox', service: 'fal', seed: 7 }, 'fox');
+  const { body, options } = takeJobOptions({ prompt: 'A fox', service: 'fal', seed: 7 });
   expect(body).toEqual({ prompt: 'A fox', seed: 7 });
   expect(chooseService(options, undefined, services)).toEqual({
-    options: { service: 'fal', serviceKey: 'main' },
+    options: { service: 'fal' },
     known: services.services.fal,
   });
 });
@@ -34,7 +34,7 @@ test.each([
   ['a list', ['fal', 'veo']],
   ['the text of a form', 'fal, veo'],
 ])('the field services as %s names those to try, with the fields of the first', (_what, given) => {
-  const { body, options } = takeJobOptions({ prompt: 'A fox', services: given }, 'fox');
+  const { body, options } = takeJobOptions({ prompt: 'A fox', services: given });
   expect(body).toEqual({ prompt: 'A fox' });
   expect(chooseService(options, 'veo', services)).toEqual({
     options: { services: ['fal', 'veo'] },

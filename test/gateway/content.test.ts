@@ -28,13 +28,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 interface Asked extends InjectOptions {
   storage: VideoStorage;
   uri: string;
-  expiresAt?: string;
-  extras?: object;
   content?: 'stream' | 'redirect';
 }
 
 /** The answer about a video that has ended, without the Temporal that would know it. */
-async function ask({ storage, uri, expiresAt, extras, content = 'redirect', ...call }: Asked) {
+async function ask({ storage, uri, content = 'redirect', ...call }: Asked) {
   const app = Fastify();
   apps.push(app);
   const logError = logRequests(app, {
@@ -43,8 +41,8 @@ async function ask({ storage, uri, expiresAt, extras, content = 'redirect', ...c
     logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
-  const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4', expiresAt };
-  const found = { taskId: 'video_1', ending: { result: { video, extras } } };
+  const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4' };
+  const found = { taskId: 'video_1', ending: { result: { video } } };
   app.get('/content', { schema: { hide: true } }, (request, reply) =>
     sendContent(found as never, { storage, content }, request, reply),
   );
@@ -62,38 +60,15 @@ const s3 = createS3Storage({
 });
 const IN_S3 = { storage: s3, uri: 's3://videos/foxes/red.mp4' };
 
-describe('a picture beside a video', () => {
-  const extraOf = (name: string) => {
-    writeFileSync(join(folder, `red.mp4.${name}.png`), PNG);
-    const uri = pathToFileURL(join(folder, `red.mp4.${name}.png`)).href;
-    return { uri, bytes: PNG.length, sha256: 'cd'.repeat(32), contentType: 'image/png', width: 1, height: 1 };
-  };
-  const asked = (query: string) => ({
+test('the video is the only variant of the content', async () => {
+  writeFileSync(join(folder, 'red.mp4'), 'fox');
+  const red = {
     storage: createFileStorage(folder),
     uri: pathToFileURL(join(folder, 'red.mp4')).href,
-    extras: { poster: extraOf('poster') },
-    url: `/content${query}`,
-  });
-
-  it.each(['poster', 'thumbnail'])('is the content of the variant %s', async (variant) => {
-    const { statusCode, headers, rawPayload } = await ask(asked(`?variant=${variant}`));
-    expect([statusCode, headers['content-type'], headers.etag]).toEqual([
-      200,
-      'image/png',
-      `"${'cd'.repeat(32)}"`,
-    ]);
-    expect(headers['content-disposition']).toBe('inline; filename="video_1.poster.png"');
-    expect(rawPayload.equals(PNG)).toBe(true);
-  });
-
-  it('is a 404 with the reason when it was not made, and a 400 when there is no such picture', async () => {
-    const missing = await ask(asked('?variant=last-frame'));
-    expect([missing.statusCode, missing.json().error.message]).toEqual([
-      404,
-      'The video has no last-frame: ask for it in extras when you start it.',
-    ]);
-    expect((await ask(asked('?variant=sprite'))).statusCode).toBe(400);
-  });
+  };
+  const { statusCode, body } = await ask({ ...red, url: '/content?variant=video' });
+  expect([statusCode, body]).toEqual([200, 'fox']);
+  expect((await ask({ ...red, url: '/content?variant=thumbnail' })).statusCode).toBe(400);
 });
 
 describe('content in S3', () => {
@@ -199,22 +174,3 @@ describe('a storage that fails', () => {
     expectLogged(log, answer.headers['x-request-id']);
   });
 });
-
-test.each(['GET', 'HEAD'] as const)(
-  '%s for a video that has expired gets 410, also before the file is removed',
-  async (method) => {
-    const file = join(folder, 'expired.mp4');
-    writeFileSync(file, 'fox');
-    const asked = { storage: createFileStorage(folder), uri: pathToFileURL(file).href, method };
-    const expired = await ask({ ...asked, expiresAt: '2026-01-01T00:00:00.000Z' });
-    expect(expired.statusCode).toBe(410);
-    if (method === 'GET')
-      expect(expired.json()).toMatchObject({
-        error: {
-          code: 'video_expired',
-          message: 'The video has expired: it was kept until 2026-01-01T00:00:00.000Z.',
-        },
-      });
-    expect((await ask({ ...asked, expiresAt: '2999-01-01T00:00:00.000Z' })).statusCode).toBe(200);
-  },
-);

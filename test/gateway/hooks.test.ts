@@ -88,25 +88,15 @@ test('a flood of hints about one task is one poll a second, and other tasks are 
 
 test('callback_url becomes an option of the job and never reaches the service', () => {
   const url = 'https://example.com/hooks';
-  expect(takeJobOptions({ prompt: 'A fox', callback_url: url }, 'shop')).toEqual({
+  expect(takeJobOptions({ prompt: 'A fox', callback_url: url })).toEqual({
     body: { prompt: 'A fox' },
     options: { callbackUrl: url },
   });
-  expect(takeJobOptions({ prompt: 'A fox', callback_url: null }, 'shop')).toEqual({
+  expect(takeJobOptions({ prompt: 'A fox', callback_url: null })).toEqual({
     body: { prompt: 'A fox' },
     options: {},
   });
-  expect(takeJobOptions('text', 'shop')).toEqual({ body: 'text', options: {} });
-});
-
-test('so does keep_for, if it is a duration', () => {
-  expect(takeJobOptions({ prompt: 'A fox', keep_for: '30d' }, 'shop')).toEqual({
-    body: { prompt: 'A fox' },
-    options: { keepFor: '30d' },
-  });
-  expect(() => takeJobOptions({ prompt: 'A fox', keep_for: 'a while' }, 'shop')).toThrow(
-    'keep_for must be milliseconds, a duration such as "12h" or "30d", or "forever".',
-  );
+  expect(takeJobOptions('text')).toEqual({ body: 'text', options: {} });
 });
 
 test.each([
@@ -118,7 +108,7 @@ test.each([
   5,
   `https://example.com/${'x'.repeat(2_000)}`,
 ])('the callback_url %j is refused beside its field', (url) => {
-  const refuse = () => takeJobOptions({ callback_url: url }, 'shop');
+  const refuse = () => takeJobOptions({ callback_url: url });
   expect(refuse).toThrow(Refusal);
   expect(refuse).toThrow('callback_url must be an http(s) URL');
 });

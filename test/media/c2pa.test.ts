@@ -25,8 +25,8 @@ function long(given: Buffer): Buffer {
   return Buffer.concat([head, given.subarray(8)]);
 }
 
-async function c2paOf(file: Buffer, chunkBytes = Infinity) {
-  const inspection = await inspect(file, chunkBytes);
+async function c2paOf(file: Buffer) {
+  const inspection = await inspect(file);
   if (inspection.kind === 'no-video') throw new Error(inspection.reason);
   return inspection.facts.c2pa;
 }
@@ -37,11 +37,10 @@ describe('the C2PA metadata of a video', () => {
     video = await makeVideo('MP4 that begins with its tables');
   });
 
-  it('is found whatever the chunks are, and counted with its headers', async () => {
+  it('is counted with its headers', async () => {
     const file = Buffer.concat([video, manifest(1_000), box('free', 10), long(manifest(50))]);
     const bytes = manifest(1_000).length + long(manifest(50)).length;
-    for (const chunkBytes of [Infinity, 1, 7, 1_000])
-      expect(await c2paOf(file, chunkBytes)).toEqual({ bytes });
+    expect(await c2paOf(file)).toEqual({ bytes });
   });
 
   it('is found in a box that reaches the end of the file', async () => {

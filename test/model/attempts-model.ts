@@ -1,6 +1,6 @@
 import type { FailureType } from '../../src/contract/failure-table';
-import type { Kill, Script } from './script';
-import type { Attempt } from './stage';
+import type { Fate, Kill, SharedOptions } from './script';
+import type { Attempt } from './scripted-job';
 
 /** What the model says about the end of one attempt: how it ends, and whether Temporal may try again. */
 interface ExpectedEnd {
@@ -15,9 +15,10 @@ const MINUTE = 60 * SECOND;
 const RETRIES: Record<string, { firstMs: number; longestMs: number; attempts: number }> = {
   submitVideo: { firstMs: 2 * SECOND, longestMs: MINUTE, attempts: Infinity },
   pollVideo: { firstMs: SECOND, longestMs: 30 * SECOND, attempts: 5 },
-  // As long as the theatre makes it.
+  // As long as the player makes it.
   localPoll: { firstMs: 20, longestMs: 20, attempts: 2 },
   candidate: { firstMs: SECOND, longestMs: 100 * SECOND, attempts: 3 },
+  adoptTask: { firstMs: SECOND, longestMs: 100 * SECOND, attempts: Infinity },
   downloadVideo: { firstMs: SECOND, longestMs: MINUTE, attempts: Infinity },
 };
 /** Failures of a download that are not tried again for ever. */
@@ -65,37 +66,63 @@ const RECONNECTED: Partial<Record<string, ExpectedEnd>> = {
 
 /** An activity with its attempts, and how it ended for the workflow. */
 export interface PlayedActivity {
-  type: 'submitVideo' | 'pollVideo' | 'localPoll' | 'candidate' | 'downloadVideo';
+  type: 'submitVideo' | 'pollVideo' | 'localPoll' | 'candidate' | 'adoptTask' | 'downloadVideo';
   closeMs: number;
   attempts: Attempt[];
   end: string;
   endedAtMs: number;
   /** Whether the job was cancelled before the activity ended. */
   wasCancelled: boolean;
+  /** Whether the task that it adopts is that of another job. */
+  isTaken: boolean;
+  /** Whether somebody decided that what is lost is sent again. */
+  repeats: boolean;
+  /** How long a submit is tried again, if the service certainly made no task. */
+  withinMs: number | undefined;
 }
 
-/** What the submits of a job have left so far: whether the service may know the key. */
-export interface SubmitMemory {
-  keyMayBeKnown: boolean;
-  resubmits: boolean;
+/** What is on record of a job, whichever run of its name left it there. */
+export interface RecordModel {
+  /** A request was sent, and nobody knows its answer or has decided to repeat it. */
+  isOpen: boolean;
+  hasTask: boolean;
+  keySent: boolean;
 }
+
+/** What the attempts of one submit know by their notes. */
+interface NotesModel {
+  /** The lost submit on record is to be repeated, and no attempt has written down that it does. */
+  repeats: boolean;
+  isLost: boolean;
+  hasTask: boolean;
+  keySent: boolean;
+}
+
+/** What is set for the job, as far as its attempts depend on it. */
+export type AttemptTerms = Pick<SharedOptions, 'onLostSubmit'> & Pick<Fate, 'polls' | 'downloads'>;
 
 /** Compares the attempts of one activity with what their answers must lead to. Returns what is wrong. */
-export function checkAttempts(played: PlayedActivity, script: Script, memory: SubmitMemory): string[] {
+export function checkAttempts(played: PlayedActivity, terms: AttemptTerms, record: RecordModel): string[] {
   const { type, attempts, end, closeMs, endedAtMs, wasCancelled } = played;
   const problems: string[] = [];
-  let lost = false;
-  let known = false;
+  const { repeats } = played;
+  const notes: NotesModel = { repeats, isLost: false, hasTask: false, keySent: repeats };
   let expected: ExpectedEnd = OK;
   for (const [index, attempt] of attempts.entries()) {
     const which = `attempt ${attempt.number} of ${type}`;
     const isLast = index === attempts.length - 1;
     expected =
       type === 'submitVideo'
-        ? endOfSubmit(attempt, played, { script, memory, lost, known })
+        ? endOfSubmit(attempt, played, { terms, record, notes })
         : type === 'downloadVideo'
-          ? endOfDownload(attempt, script)
-          : endOfPoll(attempt, type);
+          ? endOfDownload(attempt, terms)
+          : endOfPoll(attempt, played);
+    if (type === 'submitVideo') {
+      if (attempt.answers.length > 1) problems.push(`${which} posted ${attempt.answers.length} times`);
+      remember(attempt, expected, record, notes);
+    }
+    // An adoption writes its task down before it could be killed at its end.
+    if (type === 'candidate' && (expected.end === 'ok' || isKilledAtEnd(attempt))) record.hasTask = true;
     // A cancelled attempt may end in any way that ends it.
     if (attempt.end === 'cancelled' && wasCancelled) continue;
     // On a busy machine a local poll may run out of time.
@@ -111,12 +138,6 @@ export function checkAttempts(played: PlayedActivity, script: Script, memory: Su
         `after ${which} the pause was ${next.attemptAtMs - attempt.attemptAtMs} ms, not ${leastMs}`,
       );
     }
-    if (type === 'submitVideo') {
-      if (attempt.answers.length > 1) problems.push(`${which} posted ${attempt.answers.length} times`);
-      memory.keyMayBeKnown ||= attempt.answers.length > 0;
-      lost ||= isLost(attempt, expected);
-      known ||= isKnown(attempt);
-    }
   }
   const last = attempts.at(-1);
   if (last === undefined || wasCancelled) return problems;
@@ -126,7 +147,7 @@ export function checkAttempts(played: PlayedActivity, script: Script, memory: Su
   if (expected.isRetried && last.number < mostAttempts(type, expected.end)) {
     if (type === 'localPoll') problems.push(`a local poll was given up after ${describe(last)}`);
     const { mostMs } = pauseMs(type, last);
-    const endsAtMs = last.scheduledAtMs + closeMs;
+    const endsAtMs = last.scheduledAtMs + Math.min(closeMs, played.withinMs ?? Infinity);
     if (endedAtMs + mostMs + MACHINE_MS < endsAtMs) {
       problems.push(
         `${type} was given up after ${describe(last)}, ${endsAtMs - endedAtMs} ms before its end`,
@@ -136,24 +157,30 @@ export function checkAttempts(played: PlayedActivity, script: Script, memory: Su
   return problems;
 }
 
+function isKilledAtEnd({ answers: [answer] }: Attempt): boolean {
+  return answer?.kind === 'killed' && answer.at === 'end';
+}
+
 interface Before {
-  script: Script;
-  memory: SubmitMemory;
-  /** An earlier attempt may have made a task, and nobody knows which. */
-  lost: boolean;
-  /** An earlier attempt noted its task. */
-  known: boolean;
+  terms: AttemptTerms;
+  record: RecordModel;
+  notes: NotesModel;
 }
 
 /** A submit is sent only if no earlier one may have made a task, or if `resubmit` is the policy. */
 function endOfSubmit(attempt: Attempt, { closeMs }: PlayedActivity, before: Before): ExpectedEnd {
-  const { script, memory, lost, known } = before;
-  const mayResubmit = script.onLostSubmit === 'resubmit';
+  const { terms, record, notes } = before;
+  const mayResubmit = terms.onLostSubmit === 'resubmit';
   const unconfirmed = { end: 'SubmitUnconfirmed', isRetried: mayResubmit } as const;
   const [answer] = attempt.answers;
   if (answer?.kind === 'killed' && answer.at === 'start') return KILLED;
-  if (known) return answer === undefined ? OK : FINAL('Unexpected');
-  if (lost && !mayResubmit) return answer === undefined ? FINAL('SubmitUnconfirmed') : FINAL('Unexpected');
+  if (record.hasTask || notes.hasTask) return answer === undefined ? OK : FINAL('Unexpected');
+  const isOpen = record.isOpen && !notes.repeats;
+  // Another run may be sending at this moment, and is left a few seconds.
+  const leavesTime = isOpen && answer === undefined && attempt.number === 1;
+  if (leavesTime && attempt.end === 'ServiceUnreachable') return RETRIED('ServiceUnreachable');
+  if ((isOpen || notes.isLost) && !mayResubmit)
+    return answer === undefined ? FINAL('SubmitUnconfirmed') : FINAL('Unexpected');
   switch (answer?.kind) {
     case undefined: {
       const leftMs = attempt.scheduledAtMs + closeMs - attempt.attemptAtMs;
@@ -167,7 +194,7 @@ function endOfSubmit(attempt: Attempt, { closeMs }: PlayedActivity, before: Befo
       return unconfirmed;
     case 'refused': {
       if (answer.status === 401 || answer.status === 402) return FINAL('Unauthorized');
-      const isKnownKey = memory.keyMayBeKnown || memory.resubmits;
+      const isKnownKey = record.keySent || notes.keySent;
       return answer.status === 422 && isKnownKey ? unconfirmed : FINAL('InvalidRequest');
     }
     default:
@@ -175,12 +202,26 @@ function endOfSubmit(attempt: Attempt, { closeMs }: PlayedActivity, before: Befo
   }
 }
 
-function isLost({ answers: [answer] }: Attempt, { end }: ExpectedEnd): boolean {
-  return end === 'SubmitUnconfirmed' || (answer?.kind === 'killed' && !isRemembered(answer));
-}
-
-function isKnown({ answers: [answer] }: Attempt): boolean {
-  return answer?.kind === 'killed' && isRemembered(answer);
+/** What an attempt leaves on record and in its notes. */
+function remember(
+  { answers: [answer] }: Attempt,
+  { end }: ExpectedEnd,
+  record: RecordModel,
+  notes: NotesModel,
+): void {
+  if (answer === undefined) return;
+  const isKilled = answer.kind === 'killed';
+  const isAnnounced = !(isKilled && answer.at === 'start');
+  const isUnanswered = end === 'SubmitUnconfirmed' || (isKilled && answer.at !== 'after-record');
+  record.hasTask ||= end === 'ok' || (isKilled && answer.at === 'after-record');
+  if (isAnnounced) {
+    record.isOpen = (record.isOpen && !notes.repeats) || isUnanswered;
+    notes.repeats = false;
+  }
+  record.keySent ||= isAnnounced;
+  notes.hasTask ||= isKilled && isRemembered(answer);
+  notes.isLost ||= isUnanswered;
+  notes.keySent = true;
 }
 
 /** The task is in the job's record, or in the note of the attempt that died. */
@@ -188,13 +229,21 @@ function isRemembered({ at, notes }: Kill<string>): boolean {
   return at === 'after-record' || (at === 'before-record' && notes === 'kept');
 }
 
-/** A local poll does not wait for Retry-After: the job does, on its timer. */
-function endOfPoll({ answers: [answer], retryAfterMs }: Attempt, type: string): ExpectedEnd {
+/**
+ * A local poll does not wait for Retry-After: the job does, on its timer. A task that is adopted is polled first, unless the job
+ * was started for it.
+ */
+function endOfPoll(
+  { answers: [answer], retryAfterMs }: Attempt,
+  { type, isTaken }: PlayedActivity,
+): ExpectedEnd {
+  if (type === 'adoptTask') return isTaken ? FINAL('InvalidRequest') : OK;
   const { end, isRetried } = answer === undefined ? RETRIED('RateLimited') : (BY_POLL[keyOf(answer)] ?? OK);
+  if (end === 'ok' && isTaken) return FINAL('InvalidRequest');
   return { end, isRetried: isRetried && !(type === 'localPoll' && retryAfterMs !== undefined) };
 }
 
-function endOfDownload({ answers, end }: Attempt, { polls, downloads }: Script): ExpectedEnd {
+function endOfDownload({ answers, end }: Attempt, { polls, downloads }: AttemptTerms): ExpectedEnd {
   let fruitless = 0;
   for (const answer of answers) {
     const again = RECONNECTED[keyOf(answer)];

@@ -1,13 +1,55 @@
 import { changeOnce } from './change-once';
 
+interface Break {
+  mistake: string;
+  /** A module of the activities; a workflow by default. */
+  file?: string;
+  from: string;
+  to: string;
+}
+
 /**
- * Deliberate mistakes in what a job carries over to its next run, as changes of the bundled workflows. The model must find
- * each: `npm run model -- --scripts 1000 --seed 7 --break time-held`.
+ * Deliberate mistakes, as changes of the compiled code. The model must find each: `npm run model -- --scripts 1000 --seed 7
+ * --break time-held`.
  */
 export const BREAKS = {
+  record: {
+    mistake: 'A submit ignores the record.',
+    file: 'activities/submit/known-submits.ts',
+    from: 'const recorded = await record.read();',
+    to: 'const recorded = { ...(await record.read()), task: undefined, openSends: [] };',
+  },
+  notes: {
+    mistake: 'A submit ignores the notes of the attempts before it.',
+    file: 'activities/submit/submit-note.ts',
+    from: 'const note = readNote(heartbeatDetails);',
+    to: 'const note = {};',
+  },
+  lost: {
+    mistake: 'An attempt that died without a note counts as one that sent nothing.',
+    file: 'activities/submit/submit-note.ts',
+    from: 'lastRun === 0 || attemptWithoutTask === lastRun',
+    to: 'true',
+  },
+  claim: {
+    mistake: 'A task that another job has is adopted.',
+    file: 'activities/adopt-task.ts',
+    from: 'if (!claim.claimed) throw',
+    to: 'if (false) throw',
+  },
+  'next-service': {
+    mistake: 'The next service is asked although the one before may have a task.',
+    from: 'taskId !== undefined || mayHaveTask || lostSubmit !== undefined',
+    to: 'taskId !== undefined',
+  },
+  'start-again': {
+    mistake: 'A batch that runs again starts items again that have their video.',
+    from: "'ALLOW_DUPLICATE_FAILED_ONLY' : 'REJECT_DUPLICATE'",
+    to: "'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE'",
+  },
   'time-held': {
     mistake: 'The time that a job was held counts towards its deadline again.',
-    from: 'pastHoldsMs: this.pastHoldsMs || undefined',
+    from: 'pastHoldsMs: this.hold.heldMs || undefined',
     to: 'pastHoldsMs: undefined',
   },
   start: {
@@ -15,10 +57,10 @@ export const BREAKS = {
     from: 'startedAtMs: this.startedAtMs,',
     to: 'startedAtMs: Date.now(),',
   },
-  'service-polling': {
-    mistake: 'The bounds that the service sets for polls are forgotten.',
-    from: 'servicePolling: this.servicePolling,',
-    to: 'servicePolling: undefined,',
+  'next-poll': {
+    mistake: 'How long the worker wants to wait is forgotten.',
+    from: 'nextPollMs: this.nextPollMs,',
+    to: 'nextPollMs: undefined,',
   },
   adopted: {
     mistake: 'An adopted task counts as one that the job submitted.',
@@ -30,17 +72,21 @@ export const BREAKS = {
     from: 'misses: misses.task + misses.video > 0 ? misses : undefined',
     to: 'misses: undefined',
   },
-  'usual-times': {
+  kind: {
     mistake: 'What the worker has learned about such tasks is forgotten.',
-    from: 'usualTimes: this.usualTimes,',
-    to: 'usualTimes: undefined,',
+    from: 'kind: this.kind,',
+    to: 'kind: undefined,',
   },
-};
+} as const satisfies Record<string, Break>;
 
-export type BreakName = keyof typeof BREAKS;
+/** Names the break for the processes that play. */
+export const BREAK_VARIABLE = 'VIDEOGEN_MODEL_BREAK';
 
-/** The workflows with one mistake. */
-export function withBreak(code: string, name: BreakName): string {
-  const { from, to } = BREAKS[name];
-  return changeOnce(code, from, to);
+/** The code with the mistake that was asked for, if it is in this file; without a file, the bundled workflows. */
+export function withBreak(code: string, file?: string): string {
+  const asked = process.env[BREAK_VARIABLE];
+  const found: Break | undefined = Object.entries(BREAKS).find(([name]) => name === asked)?.[1];
+  if (found === undefined) return code;
+  const isHere = found.file === undefined ? file === undefined : file?.endsWith(`/${found.file}`);
+  return isHere ? changeOnce(code, found.from, found.to) : code;
 }

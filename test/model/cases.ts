@@ -1,9 +1,6 @@
-import type { BatchScript, Script } from './script';
+import type { BatchScript, FallbackScript, Fate, JobScript, Script } from './script';
 
-const PLAIN: Script = {
-  start: 'request',
-  deadlineMs: 600_000,
-  holdForMs: 60_000,
+const FATE: Fate = {
   idempotencyKeys: 'ignored',
   cancelling: false,
   jobTimeMs: 40_000,
@@ -12,7 +9,28 @@ const PLAIN: Script = {
   polls: [],
   downloads: [],
   deeds: [],
-  continues: true,
+};
+
+const OPTIONS = { deadlineMs: 600_000, holdForMs: 60_000, continues: true };
+
+const PLAIN: JobScript = { kind: 'job', start: 'request', ...OPTIONS, ...FATE };
+
+const BATCH: BatchScript = {
+  kind: 'batch',
+  ...OPTIONS,
+  window: 2,
+  onFailure: 'continue',
+  fromFile: false,
+  items: [FATE, FATE, FATE],
+  deeds: [],
+};
+
+const FALLBACK: FallbackScript = {
+  kind: 'fallback',
+  ...OPTIONS,
+  fallbackAfterMs: 60_000,
+  services: [FATE, FATE],
+  deeds: [],
 };
 
 /** Scripts that once failed, or that stand for what must never fail. */
@@ -69,31 +87,106 @@ export const CASES: { name: string; script: Script }[] = [
       deeds: [{ atMs: 21_500, deed: { kind: 'adopt', generation: 0 } }],
     },
   },
-];
-
-const PLAIN_BATCH: BatchScript = {
-  ...PLAIN,
-  window: 2,
-  onFailure: 'continue',
-  fromFile: false,
-  items: Array.from({ length: 3 }, () => ({ taskEnds: 'succeeded', submits: [], polls: [], downloads: [] })),
-  deeds: [],
-};
-
-export const BATCH_CASES: { name: string; script: BatchScript }[] = [
-  { name: 'all goes well', script: PLAIN_BATCH },
   {
-    name: 'its requests are read page by page, and one of them once more for a lost submit',
+    name: 'a job is terminated after its worker died with the answer, and started again',
     script: {
-      ...PLAIN_BATCH,
+      ...PLAIN,
+      submits: [
+        { kind: 'killed', at: 'before-record', notes: 'kept' },
+        ...Array.from({ length: 5 }, () => ({ kind: 'killed', at: 'start', notes: 'kept' }) as const),
+      ],
+      deeds: [
+        { atMs: 20_000, deed: { kind: 'restart' } },
+        { atMs: 40_000, deed: { kind: 'adopt', generation: 0 } },
+      ],
+    },
+  },
+  {
+    name: 'a job is to adopt the task of another, and then its own',
+    script: {
+      ...PLAIN,
+      submits: [{ kind: 'lost', how: 'reset' }],
+      deeds: [
+        { atMs: 10_000, deed: { kind: 'adopt', generation: 'taken' } },
+        { atMs: 20_000, deed: { kind: 'adopt', generation: 0 } },
+      ],
+    },
+  },
+  { name: 'all goes well in a batch', script: BATCH },
+  {
+    name: 'a batch reads its requests page by page, and a lost submit of it is decided on its own job',
+    script: {
+      ...BATCH,
       fromFile: true,
-      items: Array.from({ length: 5 }, (_, index) => ({
-        taskEnds: 'succeeded',
-        submits: index === 3 ? [{ kind: 'lost', how: 'reset' }] : [],
-        polls: [],
-        downloads: [],
-      })),
-      deeds: [{ atMs: 100_000, deed: { kind: 'resubmit' }, item: 4 }],
+      items: Array.from({ length: 5 }, (_, index) =>
+        index === 3
+          ? {
+              ...FATE,
+              submits: [{ kind: 'lost', how: 'reset' }],
+              deeds: [{ atMs: 100_000, deed: { kind: 'resubmit' } }],
+            }
+          : FATE,
+      ),
+    },
+  },
+  {
+    name: 'a batch is terminated and started again while one item is held and one has its task',
+    script: {
+      ...BATCH,
+      items: [{ ...FATE, submits: [{ kind: 'lost', how: 'reset' }] }, FATE, FATE],
+      deeds: [{ atMs: 20_000, deed: { kind: 'restart' } }],
+    },
+  },
+  {
+    name: 'a batch is cancelled',
+    script: { ...BATCH, deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }] },
+  },
+  {
+    name: 'the first of two services refuses',
+    script: { ...FALLBACK, services: [{ ...FATE, submits: [{ kind: 'refused', status: 401 }] }, FATE] },
+  },
+  {
+    name: 'the first of two services accepts no more requests',
+    script: {
+      ...FALLBACK,
+      services: [{ ...FATE, submits: Array.from({ length: 8 }, () => ({ kind: 'rate-limited' })) }, FATE],
+    },
+  },
+  {
+    name: 'the first of two services loses a submit, and it is decided there',
+    script: {
+      ...FALLBACK,
+      services: [
+        {
+          ...FATE,
+          submits: [
+            { kind: 'lost', how: 'reset' },
+            { kind: 'refused', status: 401 },
+          ],
+          deeds: [{ atMs: 30_000, deed: { kind: 'resubmit' } }],
+        },
+        FATE,
+      ],
+    },
+  },
+  {
+    name: 'a fallback is to poll now, and its job has just ended',
+    script: {
+      ...FALLBACK,
+      deadlineMs: 80_000,
+      services: [{ ...FATE, jobTimeMs: 0 }, FATE],
+      deeds: [
+        { atMs: 1_000, deed: { kind: 'restart' } },
+        { atMs: 20_000, deed: { kind: 'poll-now' } },
+      ],
+    },
+  },
+  {
+    name: 'a fallback is terminated and started again while the second service makes the video',
+    script: {
+      ...FALLBACK,
+      services: [{ ...FATE, submits: [{ kind: 'refused', status: 401 }] }, FATE],
+      deeds: [{ atMs: 20_000, deed: { kind: 'restart' } }],
     },
   },
 ];

@@ -1,43 +1,59 @@
-import type { SubmittedTask } from '../../activities';
-import type { FailureType } from '../../src/contract/failure-table';
-import type { TaskStatus } from '../../src/contract/job';
-import {
-  type EndedTask,
-  type ReportedProgress,
-  type UsualTimes,
-  usualTimesOf,
-} from '../../src/contract/usual-times';
-import { nextPollDelayMs } from '../../workflows/poll-schedule';
+import type { RecalledSubmit, SubmittedTask } from '../../activities';
+import type { PolledTask } from '../../activities/poll-video';
+import type { EndedTask } from '../../activities/polls/learned-times';
+import { PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
+import { FAILURES, type FailureRow, type FailureType } from '../../src/contract/failure-table';
+import type { ReportedProgress } from '../../src/contract/job';
 import type { ActivityEnd, Note, Outcome } from './notes';
-import type { Script } from './script';
+import type { Fate, SharedOptions } from './script';
+import { ADDRESS, learnedEnds } from './scripted-job';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const DEFAULT_POLLING = { min: 3 * SECOND, max: 2 * MINUTE };
-const LEAST_POLLING_MS = SECOND;
-const POLLS_PER_SECOND_SAVED = 4;
+/** After a poll that failed the pause is doubled, from the first of these up to the second. */
+const FAILED_POLL_MS = { least: 3 * SECOND, most: 2 * MINUTE };
+const LONGEST_RETRY_AFTER_MS = 10 * MINUTE;
 const HELD_UP_MS = 10 * SECOND;
 /** A new task may be unknown to its service for so long. */
 const UNKNOWN_GRACE_MS = 2 * MINUTE;
 /** So many polls in a row without the task, or in total without the video, are too many. */
 const MOST_MISSES = 3;
 const LEAST_POLL_CLOSE_MS = MINUTE;
-/** As long as the theatre makes it. */
+/** As long as the player makes it. */
 const LOCAL_POLL_CLOSE_MS = 1.5 * SECOND;
-/** After a poll that took longer, the next one is no local activity. */
-const QUICK_POLL_MS = SECOND;
 const LEAST_DOWNLOAD_CLOSE_MS = 10 * MINUTE;
+/** For the check of a task that somebody wants to adopt. */
+const ADOPT_CLOSE_MS = MINUTE;
 /** A decision may still be taken so late: it and the end of the hold reach the workflow together. */
 const LATE_DECISION_MS = 20 * SECOND;
+const KIND = 'text 480p 5s';
+
+/** What a job is to do its work with. */
+export interface JobTerms
+  extends Omit<SharedOptions, 'continues'>,
+    Pick<Fate, 'taskEnds' | 'servicePolling' | 'learnedMs'> {
+  continues: boolean;
+  /** How long its submit may be tried; until the deadline by default. */
+  submitWithinMs?: number;
+  service?: string;
+  /** The seed of the request, which the result repeats. */
+  seed?: number;
+  /** The task that the job was started to adopt. */
+  taskAtStart?: string;
+}
 
 type NoteOf<Kind extends Note['kind']> = Extract<Note, { kind: Kind }>;
-type Decision = { decision: 'resubmit' | 'abandon' } | { decision: 'adopt'; taskId: string };
+type Decision = { lostSubmit?: string } & (
+  | { decision: 'resubmit' | 'abandon' }
+  | { decision: 'adopt'; taskId: string }
+);
 
 /** What the job is to do now (`to-…`), or waits for. */
 type Phase =
   | {
       name:
         | 'not-started'
+        | 'to-adopt-given'
         | 'to-submit'
         | 'to-recall'
         | 'to-poll'
@@ -46,28 +62,31 @@ type Phase =
         | 'to-download'
         | 'ended';
     }
-  | { name: 'to-hold' | 'held' | 'to-poll-candidate' | 'to-adopt' }
+  | { name: 'to-hold' | 'held' | 'to-adopt-found' }
   | { name: 'to-take-noted'; taskId: string }
   | { name: 'taking-noted'; seq: number; taskId: string }
-  | { name: 'submitting' | 'recalling' | 'adopting' | 'polling' | 'downloading' | 'cancelling'; seq: number }
+  | {
+      name: 'adopting-given' | 'submitting' | 'recalling' | 'polling' | 'downloading' | 'cancelling';
+      seq: number;
+    }
   | { name: 'sleeping'; untilMs: number }
   | { name: 'to-cancel-at-service' | 'to-end'; allowed: Outcome[] };
 
 /**
- * What a job must do, told as one walk through what happened to it. It knows the script and reads no clock: how long
- * the service and the machine took is in the notes, and all else follows to the millisecond.
+ * What a job must do from its start to its end, told as one walk through what happened to it. It knows the script and reads no
+ * clock: how long the service and the machine took is in the notes, and all else follows to the millisecond.
  */
 export class JobModel {
   readonly problems: string[] = [];
   polls = 0;
   taskId: string | undefined;
   isCancelled = false;
-  /** How often a person let the request be sent again. */
-  resubmits = 0;
   outcome: Outcome | undefined;
+  /** When it was held, and until when: to its end unless somebody decided. */
+  readonly holds: { fromMs: number; toMs: number }[] = [];
+  startedAtMs = 0;
   private phase: Phase = { name: 'not-started' };
   private nowMs = 0;
-  private startedAtMs = 0;
   private submittedAtMs = 0;
   private waitedMs = 0;
   private heldMs = 0;
@@ -76,29 +95,38 @@ export class JobModel {
   private isAdopted = false;
   private wasSeen = false;
   private progress: ReportedProgress | undefined;
-  private usualTimes: UsualTimes | undefined;
   /** Of a task that the submit has just made. */
   private kind: string | undefined;
+  private nextPollMs = 0;
+  /** What the last poll was told. */
+  private asked: WaitingTask = {};
+  private withinMs: number | undefined;
   private polledMs = { last: 0, before: 0 };
   private plannedMs = 0;
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
-  private pollIsLocal = true;
   private polledLocally = false;
-  private polledAtMs = 0;
   private misses = { task: 0, video: 0 };
-  private knowsService = false;
   private isRequested = false;
+  /** Of the submit that the job is held for, and those that somebody let be sent again. */
+  private lostSubmit: string | undefined;
+  private readonly repeats: (string | undefined)[] = [];
   private decisions: Decision[] = [];
   private candidate: { seq: number; taskId: string } | undefined;
+  private readonly plans: PollPlan[];
 
-  constructor(
-    private readonly script: Script,
-    /** The seed of the request, which the result repeats. */
-    private readonly seed: number | undefined,
-    /** The task that the job was started to adopt. */
-    private readonly taskAtStart: string | undefined,
-  ) {}
+  constructor(private readonly script: JobTerms) {
+    this.withinMs = script.submitWithinMs;
+    const { servicePolling: polling, learnedMs, service: name } = script;
+    // What the worker has learned is read beside its first answers, so that they may not know it yet.
+    this.plans = [[], learnedMs === undefined ? [] : learnedEnds(learnedMs)].map(
+      (ended) =>
+        new PollPlan(
+          { name, service: { address: ADDRESS, profile: polling && { polling } } },
+          { endedOf: () => ended, refresh: async () => undefined, learn: async () => undefined },
+        ),
+    );
+  }
 
   /** Takes the next note. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
   take(note: Note, notedTask?: string): void {
@@ -127,14 +155,22 @@ export class JobModel {
         if (this.phase.name !== 'to-poll' || !this.script.continues)
           this.wrong(note, 'it is not to continue as new');
         this.expect(note, 'task id in the memo', note.taskIdInMemo, this.taskId);
-        this.progress = this.kind = undefined;
+        this.progress = undefined;
         return { name: 'continued' };
+      case 'child':
+        this.wrong(note, 'it is to have no children');
+        return this.phase;
       case 'end':
         return this.end(note);
     }
   }
 
-  /** Whether an activity polls a task that somebody wants to adopt. */
+  /** How often a person, or the policy after `submitWithin`, let the request be sent again. */
+  get resubmits(): number {
+    return this.repeats.length;
+  }
+
+  /** Whether an activity checks a task that somebody wants to adopt. */
   isCandidate(seq: number): boolean {
     return this.candidate?.seq === seq;
   }
@@ -153,32 +189,30 @@ export class JobModel {
 
   private start(): Phase {
     this.startedAtMs = this.nowMs;
-    if (this.taskAtStart === undefined) return { name: 'to-submit' };
-    this.adopt(this.taskAtStart);
-    return { name: 'to-poll' };
+    return { name: this.script.taskAtStart === undefined ? 'to-submit' : 'to-adopt-given' };
   }
 
   private startAgain(note: NoteOf<'run'>): Phase {
     this.expect(note, 'phase', this.phase.name, 'continued');
-    this.pollIsLocal = true;
     return { name: 'to-poll' };
   }
 
-  private adopt(taskId: string): void {
+  private adopted(task: SubmittedTask): Phase {
     this.isAdopted = true;
-    this.taskId = taskId;
-    this.submittedAtMs = this.nowMs;
+    return this.submitted(task);
   }
 
   private receive({ name, args }: NoteOf<'signal'>): Phase {
     if (name === 'pollNow') this.isRequested = true;
     if (name !== 'decideSubmit' || this.phase.name !== 'held') return this.phase;
+    const decision = args[0] as Decision;
     const lateMs = this.nowMs - this.heldSinceMs - this.script.holdForMs;
     // A hold lasts as long as a task is polled that somebody wants to adopt.
     const isPolling = this.decisions.length > 0;
     if (lateMs > LATE_DECISION_MS && !isPolling)
       this.problems.push(`a decision came ${lateMs} ms after the hold`);
-    this.decisions.push(args[0] as Decision);
+    if (decision.lostSubmit !== undefined && decision.lostSubmit !== this.lostSubmit) return this.phase;
+    this.decisions.push(decision);
     return this.decide();
   }
 
@@ -186,15 +220,16 @@ export class JobModel {
   private decide(): Phase {
     const [decision] = this.decisions;
     if (decision === undefined || this.candidate !== undefined) return this.phase;
-    if (decision.decision === 'adopt') return { name: 'to-poll-candidate' };
+    if (decision.decision === 'adopt') return { name: 'to-adopt-found' };
     this.endHold();
     if (decision.decision === 'abandon') return this.fail('SubmitUnconfirmed');
-    this.resubmits += 1;
+    this.repeats.push(this.lostSubmit);
     return { name: this.remainingMs() === 0 ? 'to-recall' : 'to-submit' };
   }
 
   private endHold(): void {
     this.heldMs += this.nowMs - this.heldSinceMs;
+    for (const hold of this.holds.slice(-1)) hold.toMs = this.nowMs;
     this.decisions = [];
   }
 
@@ -203,7 +238,7 @@ export class JobModel {
     switch (this.phase.name) {
       case 'held':
       case 'to-hold':
-      case 'to-poll-candidate':
+      case 'to-adopt-found':
         return this.fail('SubmitUnconfirmed');
       case 'to-poll':
       case 'to-poll-regularly':
@@ -211,6 +246,7 @@ export class JobModel {
       case 'continued':
       case 'polling':
         return this.fail('Cancelled');
+      case 'to-adopt-given':
       case 'to-submit':
       case 'to-download':
         return this.fail('Cancelled', { waits: false });
@@ -222,25 +258,37 @@ export class JobModel {
   private schedule(note: NoteOf<'activity'>): Phase {
     const { type, seq, input, closeMs } = note;
     switch (`${this.phase.name} ${type}`) {
+      case 'to-adopt-given adoptTask':
+        this.expect(note, 'task', input.taskId, this.script.taskAtStart);
+        this.expect(note, 'scheduleToClose', closeMs, this.remainingMs());
+        this.expect(note, 'poll', input.isPolled, undefined);
+        return { name: 'adopting-given', seq };
       case 'to-submit submitVideo':
         this.expect(note, 'scheduleToClose', closeMs, this.remainingMs());
-        this.expect(note, 'resubmits', input.resubmits, this.resubmits > 0);
+        this.expect(note, 'time of the service', input.withinMs, this.withinMs);
+        this.expect(
+          note,
+          'repeats',
+          JSON.stringify(input.repeats),
+          this.repeats.length > 0 ? JSON.stringify(this.repeats) : undefined,
+        );
+        this.expect(note, 'service', input.service, this.script.service);
+        this.expect(note, 'seed', Object(input.request).seed, this.script.seed);
         return { name: 'submitting', seq };
       case 'to-recall recallSubmit':
-        this.expect(note, 'adopts', input.adopts, undefined);
+        this.expect(note, 'noted task', input.noted, undefined);
         return { name: 'recalling', seq };
       case 'to-take-noted recallSubmit': {
         const taskId = this.phase.name === 'to-take-noted' ? this.phase.taskId : '';
-        this.expect(note, 'adopts', input.adopts, taskId);
+        this.expect(note, 'noted task', Object(input.noted).taskId, taskId);
         return { name: 'taking-noted', seq, taskId };
       }
-      case 'to-adopt recallSubmit':
-        this.expect(note, 'adopts', input.adopts, this.taskId);
-        return { name: 'adopting', seq };
-      case 'to-poll-candidate pollVideo': {
+      case 'to-adopt-found adoptTask': {
         const [decision] = this.decisions;
         const taskId = decision?.decision === 'adopt' ? decision.taskId : '';
         this.expect(note, 'task', input.taskId, taskId);
+        this.expect(note, 'poll', input.isPolled, true);
+        this.expect(note, 'scheduleToClose', closeMs, ADOPT_CLOSE_MS);
         this.candidate = { seq, taskId };
         return { name: 'held' };
       }
@@ -261,7 +309,7 @@ export class JobModel {
         this.expect(note, 'startedAtMs', input.startedAtMs, this.startedAtMs);
         this.expect(note, 'record', input.record !== undefined, this.hasRecord);
         this.expect(note, 'end', JSON.stringify(input.ended), JSON.stringify(this.ended()));
-        this.expect(note, 'seed', Object(input.expected).seed, this.seed);
+        this.expect(note, 'seed', Object(input.expected).seed, this.script.seed);
         return { name: 'downloading', seq };
       case 'to-cancel-at-service cancelVideo':
         this.expect(note, 'task', input.taskId, this.taskId);
@@ -274,11 +322,17 @@ export class JobModel {
 
   private poll(note: NoteOf<'activity'>): Phase {
     this.expect(note, 'task', note.input.taskId, this.taskId);
-    this.expect(note, 'local', note.isLocal ?? false, this.pollIsLocal && this.remainingMs() > 0);
+    // The same poll once more is told the same.
+    if (this.phase.name !== 'to-poll-regularly') this.asked = this.waiting();
+    const { taskId: _, waitedMs, progress, polling, kind, service } = note.input;
+    const found = { waitedMs, progress, polling, kind, service };
+    const expected = { ...this.asked, service: this.script.service };
+    this.expect(note, 'what is known', canonical(found), canonical(expected));
+    const isRegular = this.phase.name === 'to-poll-regularly' || this.remainingMs() === 0;
+    this.expect(note, 'local', note.isLocal ?? false, !isRegular);
     this.polledLocally = note.isLocal ?? false;
     const regularMs = Math.max(this.remainingMs(), LEAST_POLL_CLOSE_MS);
     this.expect(note, 'scheduleToClose', note.closeMs, note.isLocal ? LOCAL_POLL_CLOSE_MS : regularMs);
-    this.polledAtMs = this.nowMs;
     return { name: 'polling', seq: note.seq };
   }
 
@@ -305,19 +359,17 @@ export class JobModel {
     if (this.candidate?.seq === seq) return this.endCandidate(end, this.candidate.taskId);
     if ('seq' in this.phase) this.expect(note, 'activity', seq, this.phase.seq);
     switch (`${this.phase.name} ${type}`) {
+      case 'adopting-given adoptTask':
+        if ('result' in end) return this.adopted(Object(end.result));
+        return this.fail(failureOf(end), this.isCancelled ? { or: 'Cancelled', waits: false } : {});
       case 'submitting submitVideo':
         return this.endSubmit(end, notedTask);
       case 'recalling recallSubmit':
         return this.endRecall(end);
-      case 'taking-noted recallSubmit':
-        return this.submitted(
-          { taskId: this.phase.name === 'taking-noted' ? this.phase.taskId : '', ...taskIn(end) },
-          'result' in end,
-        );
-      case 'adopting recallSubmit':
-        this.hasRecord = this.knowsService = 'result' in end;
-        this.usualTimes = taskIn(end)?.usualTimes;
-        return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
+      case 'taking-noted recallSubmit': {
+        const taskId = this.phase.name === 'taking-noted' ? this.phase.taskId : '';
+        return this.submitted({ nextPollMs: 0, taskId, ...taskIn(end) });
+      }
       case 'polling pollVideo':
         return this.endPoll(end);
       case 'downloading downloadVideo':
@@ -338,42 +390,83 @@ export class JobModel {
     if (notedTask !== undefined && isGivenUp) return { name: 'to-take-noted', taskId: notedTask };
     switch (end.failed) {
       case 'SubmitUnconfirmed':
-        return this.lose();
+        return this.lose(end.details?.lostSubmit);
       case 'timeout':
         return { name: 'to-recall' };
       case 'cancelled':
         // Whether an attempt was lost is for the comparison, which knows the attempts.
         return this.fail('Cancelled', { or: 'SubmitUnconfirmed' });
-      case 'killed':
-      case 'other':
-        return this.fail('Unexpected');
-      default:
-        return this.fail(end.failed, this.isCancelled ? { or: 'Cancelled' } : {});
+      default: {
+        const type = failureOf(end);
+        const { fallsBack }: FailureRow = FAILURES[type];
+        const isOverForService = fallsBack !== undefined && !end.details?.mayHaveTask;
+        // Only a service that certainly has no task is given up before the deadline.
+        if (end.isOutOfTime && !isOverForService && this.withinMs !== undefined && this.remainingMs() > 0) {
+          this.withinMs = undefined;
+          return { name: 'to-submit' };
+        }
+        return this.fail(type, this.isCancelled ? { or: 'Cancelled' } : {});
+      }
     }
   }
 
   private endRecall(end: ActivityEnd): Phase {
-    const { madeNoTask }: { madeNoTask?: boolean } = 'result' in end ? Object(end.result) : {};
+    const { madeNoTask, lost }: Partial<RecalledSubmit> = 'result' in end ? Object(end.result) : {};
     const task = taskIn(end);
     if (task) return this.submitted(task);
     const isTooLate = this.resubmits > 0 && this.remainingMs() === 0;
-    return madeNoTask || isTooLate ? this.fail('DeadlineExceeded') : this.lose();
+    return madeNoTask || isTooLate ? this.fail('DeadlineExceeded') : this.lose(lost?.id);
   }
 
-  private lose(): Phase {
+  private lose(lostSubmit: string | undefined): Phase {
+    if (lostSubmit === undefined || this.repeats.includes(lostSubmit))
+      this.problems.push(`a lost submit has the id ${lostSubmit}`);
+    this.lostSubmit = lostSubmit;
     const { onLostSubmit = 'hold' } = this.script;
+    const hasTimeLeft = this.withinMs !== undefined && this.remainingMs() > 0;
+    this.withinMs = undefined;
+    if (onLostSubmit === 'resubmit' && hasTimeLeft && !this.isCancelled) {
+      this.repeats.push(lostSubmit);
+      return { name: 'to-submit' };
+    }
     if (onLostSubmit !== 'hold' || this.isCancelled) return this.fail('SubmitUnconfirmed');
     this.heldSinceMs = this.nowMs;
+    this.holds.push({ fromMs: this.nowMs, toMs: Infinity });
     return { name: 'to-hold' };
   }
 
-  private submitted({ taskId, usualTimes, kind }: SubmittedTask, isRecorded = true): Phase {
+  private submitted({ taskId, kind, nextPollMs, record, isStored }: SubmittedTask): Phase {
     this.taskId = taskId;
-    this.usualTimes = usualTimes;
-    this.kind = kind;
     this.submittedAtMs = this.nowMs;
-    this.hasRecord = this.knowsService = isRecorded;
+    this.kind = kind;
+    this.nextPollMs = nextPollMs;
+    this.hasRecord = record !== undefined;
+    // A task that was not just made may have ended.
+    if (kind !== undefined || nextPollMs !== 0) {
+      if (kind !== KIND) this.problems.push(`the kind is ${kind}, not ${KIND}`);
+      this.checkPlan(nextPollMs, this.waiting());
+    }
+    if (isStored)
+      return this.isCancelled ? this.fail('Cancelled', { waits: false }) : { name: 'to-download' };
     return this.isCancelled ? this.fail('Cancelled', { waits: true }) : { name: 'to-poll' };
+  }
+
+  /** When to poll is arithmetic, tested by itself; the model knows what it is given. */
+  private checkPlan(nextPollMs: number, waiting: WaitingTask): void {
+    const allowed = this.plans.map((plan) => plan.nextPollMs(waiting));
+    if (!allowed.includes(nextPollMs))
+      this.problems.push(`the next poll is to be after ${nextPollMs} ms, not ${allowed.join(' or ')}`);
+  }
+
+  /** What the activities are to know about the task. */
+  private waiting(): WaitingTask & { waitedMs: number } {
+    const { kind, progress } = this;
+    return {
+      waitedMs: this.nowMs - this.submittedAtMs,
+      ...(kind !== undefined && { kind }),
+      ...(progress && { progress }),
+      ...(this.script.polling && { polling: this.script.polling }),
+    };
   }
 
   private endCandidate(end: ActivityEnd, taskId: string): Phase {
@@ -382,18 +475,19 @@ export class JobModel {
     if (this.phase.name !== 'held') return this.phase;
     if ('failed' in end) return this.decide();
     this.endHold();
-    this.adopt(taskId);
-    return { name: 'to-adopt' };
+    this.expectTask(taskId, Object(end.result).taskId);
+    return this.adopted(Object(end.result));
+  }
+
+  private expectTask(expected: string, found: string): void {
+    if (found !== expected) this.problems.push(`task ${found} was adopted, not ${expected}`);
   }
 
   private endPoll(end: ActivityEnd): Phase {
-    if (this.polledLocally && 'failed' in end && end.failed === 'timeout') {
-      this.pollIsLocal = false;
+    if (this.polledLocally && 'failed' in end && end.failed === 'timeout')
       return { name: 'to-poll-regularly' };
-    }
-    this.pollIsLocal = this.nowMs - this.polledAtMs <= QUICK_POLL_MS;
     this.polls += 1;
-    const found = 'result' in end ? this.see(end.result as TaskStatus) : this.miss(end);
+    const found = 'result' in end ? this.see(end.result as PolledTask) : this.miss(end);
     if (found === 'ready') {
       this.waitedMs = this.nowMs - this.submittedAtMs;
       return { name: 'to-download' };
@@ -402,14 +496,18 @@ export class JobModel {
     return this.remainingMs() === 0 ? this.fail('DeadlineExceeded') : { name: 'to-poll' };
   }
 
-  private see(status: TaskStatus): FailureType | 'ready' | undefined {
-    this.wasSeen = this.knowsService = true;
+  private see(status: PolledTask): FailureType | 'ready' | undefined {
+    this.wasSeen = true;
     this.polledMs = { last: this.nowMs - this.submittedAtMs, before: this.polledMs.last };
     this.failedPolls = this.misses.task = 0;
+    const { waitedMs = 0 } = this.asked;
     const percent = 'percent' in status ? status.percent : undefined;
-    if (percent !== undefined && percent > (this.progress?.percent ?? 0))
-      this.progress = { percent, atMs: this.nowMs - this.submittedAtMs };
-    this.retryAfterMs = 'retryAfterMs' in status ? status.retryAfterMs : undefined;
+    const hasRisen = percent !== undefined && percent > (this.progress?.percent ?? 0);
+    const shown = hasRisen && { progress: { percent, atMs: waitedMs } };
+    this.checkPlan(status.nextPollMs, { ...this.asked, ...shown });
+    if (hasRisen) this.progress = { percent, atMs: this.nowMs - this.submittedAtMs };
+    this.retryAfterMs = undefined;
+    this.nextPollMs = status.nextPollMs;
     switch (status.state) {
       case 'succeeded':
         if (status.hasVideo) return 'ready';
@@ -436,14 +534,12 @@ export class JobModel {
 
   private endDownload(end: ActivityEnd): Phase {
     if ('result' in end) {
-      const { taskId = '', polls, waitedMs, seed } = this;
+      const { taskId = '', polls, waitedMs } = this;
+      const { seed } = this.script;
       const { video, warnings } = Object(end.result);
       return { name: 'to-end', allowed: [{ succeeded: { taskId, polls, waitedMs, seed, video, warnings } }] };
     }
-    if (end.failed === 'timeout') return this.fail('DeadlineExceeded');
-    if (end.failed === 'killed' || end.failed === 'other') return this.fail('Unexpected');
-    if (end.failed === 'cancelled') return this.fail('Cancelled');
-    return this.fail(end.failed, this.isCancelled ? { or: 'Cancelled' } : {});
+    return this.fail(failureOf(end), this.isCancelled ? { or: 'Cancelled' } : {});
   }
 
   /** The job fails. One that was cancelled while it waited for its task tells the service first. */
@@ -485,24 +581,40 @@ export class JobModel {
     return Math.max(0, this.startedAtMs + this.script.deadlineMs + this.heldMs - this.nowMs);
   }
 
-  /** The pause before the next poll: the schedule is a pure function, tested by itself; the model knows what it is given. */
+  /** The pause before the next poll: what the activities said, longer after failures, and as long as the service asks. */
   private pauseMs(): number {
-    if (this.isAdopted && this.polls === 0) return 0;
-    const { polling, servicePolling } = this.script;
-    const bounds = { ...DEFAULT_POLLING, ...(this.knowsService && servicePolling), ...polling };
-    const min = Math.max(bounds.min, LEAST_POLLING_MS);
-    return nextPollDelayMs({
-      elapsedMs: this.nowMs - this.submittedAtMs,
-      remainingMs: this.remainingMs(),
-      usualTimes: this.usualTimes ?? usualTimesOf(),
-      progress: this.progress,
-      retryAfterMs: this.retryAfterMs,
-      failedPolls: this.failedPolls,
-      min,
-      max: Math.max(min, bounds.max),
-      pollsPerSecondSaved: POLLS_PER_SECOND_SAVED,
-    });
+    const { least, most } = FAILED_POLL_MS;
+    const { nextPollMs, failedPolls, retryAfterMs = 0 } = this;
+    const firstMs = Math.max(this.script.polling?.min ?? 0, least);
+    const doubledMs = Math.max(firstMs, Math.min(firstMs * 2 ** failedPolls, most));
+    const wantedMs = failedPolls === 0 ? nextPollMs : doubledMs;
+    const pauseMs = Math.max(wantedMs, Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+    return Math.min(pauseMs, this.remainingMs());
   }
+}
+
+/** How a job fails whose activity ended so. */
+function failureOf({ failed }: Extract<ActivityEnd, { failed: unknown }>): FailureType {
+  const others = {
+    timeout: 'DeadlineExceeded',
+    killed: 'Unexpected',
+    other: 'Unexpected',
+    cancelled: 'Cancelled',
+  } as const;
+  return isOther(failed, others) ? others[failed] : failed;
+}
+
+function isOther<Others extends object>(failed: PropertyKey, others: Others): failed is keyof Others {
+  return failed in others;
+}
+
+/** The same text for the same values, whatever the order of the keys. */
+function canonical(value: object): string {
+  return JSON.stringify(
+    Object.entries(value)
+      .filter(([, one]) => one !== undefined)
+      .sort(),
+  );
 }
 
 function taskIn(end: ActivityEnd): SubmittedTask | undefined {

@@ -11,14 +11,20 @@ export const KILLED = 'the worker was killed';
  */
 export type ActivityEnd =
   | { result: unknown }
-  | { failed: FailureType | 'timeout' | 'cancelled' | 'killed' | 'other'; details?: FailureDetails };
+  | {
+      failed: FailureType | 'timeout' | 'cancelled' | 'killed' | 'other';
+      details?: FailureDetails;
+      /** No further attempt fitted into its time. */
+      isOutOfTime?: boolean;
+    };
 
-/** How a job ended. */
+/** How a job ended, or a batch, of which only the failure counts. */
 export type Outcome = { succeeded: JobResult } | { failed: FailureType; details?: FailureDetails };
 
 /** One thing that happened in a workflow, at its own time. `seq` counts the activities of a run, `id` is their name. */
 export type Note = { atMs: number } & (
-  | { kind: 'run'; continued: boolean }
+  | { kind: 'run'; continued: boolean; input: Record<string, unknown>; parentRunId?: string }
+  | { kind: 'child'; name: string; input: Record<string, unknown> }
   | { kind: 'signal'; name: string; args: unknown[] }
   | { kind: 'cancel' }
   | {

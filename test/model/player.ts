@@ -2,34 +2,33 @@ import '../support/quick-workflows.cjs';
 import { readFileSync } from 'node:fs';
 import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';
-import { silenceLogs } from './play';
-import { Playhouse } from './playhouse';
-import { BATCHES, JOBS, type RunReport, runShare, type Share } from './run-scripts';
+import { withBreak } from './breaks';
+import { RenewedServer } from './renewed-server';
+import { type RunReport, runShare, type Share } from './run-scripts';
+import { silenceLogs } from './script-player';
 
 /** What run.cjs asks for, and the answers: how far it is, and in the end the report. */
-export interface Order extends Omit<Share, 'seed'> {
-  kind: 'jobs' | 'batches';
-}
+export type Order = Omit<Share, 'seed'>;
 export type Answer = { played: number } | { report: RunReport; processorMs: number } | { error: string };
 
 const [, , codePath = ''] = process.argv;
 
 /** Each share has a server of its own: the test server forgets nothing. */
-async function play({ kind, ...share }: Order): Promise<RunReport> {
+async function play(share: Order): Promise<RunReport> {
   const { seed = 0 } = fc.readConfigureGlobal();
-  const house = await Playhouse.open(readFileSync(codePath, 'utf8'));
+  const server = await RenewedServer.open(withBreak(readFileSync(codePath, 'utf8')));
   try {
-    const whole = { ...share, seed };
-    const options = {
-      mayFailOnce: true,
-      onProgress: (played: number) => answer({ played }),
-      onFailure: (script: string) => process.stderr.write(`${script}\n`),
-    };
-    return await (kind === 'jobs'
-      ? runShare(house, JOBS, whole, options)
-      : runShare(house, BATCHES, whole, options));
+    return await runShare(
+      server,
+      { ...share, seed },
+      {
+        mayFailOnce: true,
+        onProgress: (played: number) => answer({ played }),
+        onFailure: (script: string) => process.stderr.write(`${script}\n`),
+      },
+    );
   } finally {
-    await house.close();
+    await server.close();
   }
 }
 

@@ -1,12 +1,8 @@
 import { fc } from '../support/properties';
-import type { BatchPerformance } from './batch-stage';
-import { compare } from './compare';
-import { compareBatch } from './compare-batch';
-import type { Note } from './notes';
-import type { Theatre } from './play';
-import type { Playhouse } from './playhouse';
-import { type BatchScript, batchScripts, type Script, scripts } from './script';
-import type { Performance } from './stage';
+import { compare } from './compare-family';
+import type { Played } from './family';
+import type { RenewedServer } from './renewed-server';
+import { type Script, scripts } from './script';
 
 /** How long a failing script is made smaller, one play after the other. */
 const SHRINK_MS = 60_000;
@@ -17,27 +13,8 @@ const PLAYS_ALONE = 5;
 /** A new process and a new server take their time with the first of everything, and local polls have little of it. */
 const FIRST_AT_ONCE = 6;
 
-/** Scripts of one kind: how they are made, played and judged, and how many one director plays at once. */
-interface Kind<S, P extends { script: S; notes: Note[] }> {
-  scripts: fc.Arbitrary<S>;
-  atOnce: number;
-  play(theatre: Theatre, scripts: S[]): Promise<P[]>;
-  compare(performance: P): string[];
-}
-
-export const JOBS: Kind<Script, Performance> = {
-  scripts,
-  atOnce: 60,
-  play: (theatre, all) => theatre.play(all),
-  compare,
-};
-
-export const BATCHES: Kind<BatchScript, BatchPerformance> = {
-  scripts: batchScripts,
-  atOnce: 20,
-  play: (theatre, all) => theatre.playBatches(all),
-  compare: compareBatch,
-};
+/** How many scripts are played at once. */
+const AT_ONCE = 50;
 
 /** Scripts that are drawn together. The first one is number `from` of the run, and gives the share its seed. */
 export interface Share {
@@ -48,8 +25,10 @@ export interface Share {
 
 export interface RunReport {
   played: number;
-  /** How many runs the workflows had: more than were played, as they continue as new. */
+  /** How many jobs these had, and how many runs those: more, as they continue as new. */
+  jobs: number;
   runs: number;
+  /** How many of which kind ended how. */
   outcomes: Record<string, number>;
   /** The first script that failed, as small as it could be made, with what is wrong. */
   failure?: string;
@@ -65,30 +44,29 @@ interface RunOptions {
 }
 
 /** Plays the scripts of a share in groups until one fails. */
-export async function runShare<S, P extends { script: S; notes: Note[] }>(
-  house: Playhouse,
-  kind: Kind<S, P>,
+export async function runShare(
+  server: RenewedServer,
   share: Share,
   { onProgress, onFailure, mayFailOnce = false }: RunOptions = {},
 ): Promise<RunReport> {
-  const all = fc.sample(kind.scripts, { seed: seedOf(share), numRuns: share.scripts });
-  const report: RunReport = { played: 0, runs: 0, outcomes: {}, failedOnce: [] };
-  for (let from = 0; from < all.length; ) {
-    const group = all.slice(from, from + (from === 0 ? FIRST_AT_ONCE : kind.atOnce));
-    const performances = await house.on((theatre) => kind.play(theatre, group));
-    for (const [index, performance] of performances.entries()) {
-      count(report, performance.notes);
-      const problems = kind.compare(performance);
+  const drawn = fc.sample(scripts, { seed: seedOf(share), numRuns: share.scripts });
+  const report: RunReport = { played: 0, jobs: 0, runs: 0, outcomes: {}, failedOnce: [] };
+  for (let from = 0; from < drawn.length; ) {
+    const group = drawn.slice(from, from + (from === 0 ? FIRST_AT_ONCE : AT_ONCE));
+    const all = await server.on((player) => player.play(group));
+    for (const [index, played] of all.entries()) {
+      count(report, played);
+      const problems = compare(played);
       if (problems.length === 0) continue;
-      const failed = { index: from + index, script: performance.script, problems };
+      const failed = { index: from + index, script: played.script, problems };
       // At once: the smallest takes minutes to find.
       const found = [`script ${share.from + failed.index + 1} fails:`, ...asCase(failed)].join('\n');
       onFailure?.(found);
-      if (mayFailOnce && !(await failsAgain(house, kind, failed.script))) {
+      if (mayFailOnce && !(await failsAgain(server, failed.script))) {
         report.failedOnce.push(found);
         continue;
       }
-      report.failure = await shrink(house, kind, share, failed);
+      report.failure = await shrink(server, share, failed);
       return report;
     }
     from += group.length;
@@ -98,17 +76,16 @@ export async function runShare<S, P extends { script: S; notes: Note[] }>(
 }
 
 /** On a new server, since it may be the old one that fails. */
-async function failsAgain<S, P extends { script: S; notes: Note[] }>(
-  house: Playhouse,
-  kind: Kind<S, P>,
-  script: S,
-): Promise<boolean> {
-  await house.renew();
-  for (let play = 0; play < PLAYS_ALONE; play++) {
-    const performances = await house.on((theatre) => kind.play(theatre, [script]));
-    if (performances.some((performance) => kind.compare(performance).length > 0)) return true;
-  }
+async function failsAgain(server: RenewedServer, script: Script): Promise<boolean> {
+  await server.renew();
+  for (let play = 0; play < PLAYS_ALONE; play++)
+    if ((await problemsOf(server, script)).length > 0) return true;
   return false;
+}
+
+async function problemsOf(server: RenewedServer, script: Script): Promise<string[]> {
+  const played = await server.on((player) => player.play([script]));
+  return played.flatMap(compare);
 }
 
 function seedOf({ seed, from }: Share): number {
@@ -116,16 +93,14 @@ function seedOf({ seed, from }: Share): number {
 }
 
 /** Plays the failing script alone, and then smaller and smaller ones that still fail. */
-async function shrink<S, P extends { script: S; notes: Note[] }>(
-  house: Playhouse,
-  kind: Kind<S, P>,
+async function shrink(
+  server: RenewedServer,
   share: Share,
-  { index, script, problems }: { index: number; script: S; problems: string[] },
+  { index, script, problems }: { index: number; script: Script; problems: string[] },
 ): Promise<string> {
   let smallest = { script, problems };
-  const property = fc.asyncProperty(kind.scripts, async (tried) => {
-    const performances = await house.on((theatre) => kind.play(theatre, [tried]));
-    const found = performances.flatMap((performance) => kind.compare(performance));
+  const property = fc.asyncProperty(scripts, async (tried) => {
+    const found = await problemsOf(server, tried);
     if (found.length > 0) smallest = { script: tried, problems: found };
     return found.length === 0;
   });
@@ -145,10 +120,13 @@ function asCase({ script, problems }: { script: unknown; problems: string[] }): 
   ];
 }
 
-function count(report: RunReport, notes: Note[]): void {
-  report.played += 1;
-  report.runs += notes.filter(({ kind }) => kind === 'run').length;
+function count(report: RunReport, { script: { kind }, jobs, parent }: Played): void {
+  const notes = kind === 'job' ? (jobs[0]?.notes ?? []) : parent;
   const end = notes.at(-1);
   const outcome = end?.kind !== 'end' ? 'none' : 'failed' in end.outcome ? end.outcome.failed : 'succeeded';
-  report.outcomes[outcome] = (report.outcomes[outcome] ?? 0) + 1;
+  report.played += 1;
+  report.jobs += jobs.length;
+  report.runs += jobs.flatMap((job) => job.notes).filter((note) => note.kind === 'run').length;
+  const name = `${kind} ${outcome}`;
+  report.outcomes[name] = (report.outcomes[name] ?? 0) + 1;
 }

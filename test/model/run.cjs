@@ -6,26 +6,23 @@ const { availableParallelism, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { parseArgs } = require('node:util');
 require('../support/run-typescript.cjs');
-const { BREAKS, withBreak } = require('./breaks.ts');
+const { BREAK_VARIABLE, BREAKS } = require('./breaks.ts');
 
 const { values } = parseArgs({
   options: {
     scripts: { type: 'string', default: '10000' },
-    // Of batches; each has several items.
-    batches: { type: 'string', default: '200' },
     seed: { type: 'string', default: 'fox' },
     // A play waits now and then, and another one uses the core meanwhile.
     processes: { type: 'string', default: String(availableParallelism() + 1) },
     // Scripts before this one were played by an earlier run.
     from: { type: 'string', default: '0' },
-    // A mistake of breaks.ts in the workflows, which the run must find.
+    // A mistake of breaks.ts, which the run must find.
     break: { type: 'string' },
   },
 });
 
 for (const [name, least] of [
   ['scripts', 0],
-  ['batches', 0],
   ['processes', 1],
   ['from', 0],
 ]) {
@@ -40,34 +37,27 @@ if (values.break !== undefined && !(values.break in BREAKS)) {
 }
 
 /** Each share is played by one process, with a seed of its own: the processes change nothing but the time. */
-const SHARES = { jobs: 960, batches: 40 };
+const SHARE = 250;
 const PRINT_EVERY_MS = 5_000;
 
-/** Jobs come first, so that what is left after an interruption is one number; an earlier share is played as a whole. */
+/** The shares that are left after an interruption; the first of them is played as a whole. */
 function orders() {
-  const all = { jobs: Number(values.scripts), batches: Number(values.batches) };
-  return Object.entries(SHARES)
-    .flatMap(([kind, size]) =>
-      Array.from({ length: Math.ceil(all[kind] / size) }, (_, index) => ({
-        kind,
-        from: index * size,
-        scripts: Math.min(size, all[kind] - index * size),
-      })),
-    )
-    .filter(({ kind, from, scripts }) => kind !== 'jobs' || from + scripts > Number(values.from));
+  const all = Number(values.scripts);
+  return Array.from({ length: Math.ceil(all / SHARE) }, (_, index) => ({
+    from: index * SHARE,
+    scripts: Math.min(SHARE, all - index * SHARE),
+  })).filter(({ from, scripts }) => from + scripts > Number(values.from));
 }
 
-/** The first script of a job that no finished share contains. */
+/** The first script that no finished share contains. */
 function firstUnplayed(total) {
-  const waiting = orders().filter(({ kind, from }) => kind === 'jobs' && !total.finished.has(from));
-  return waiting[0]?.from ?? Number(values.scripts);
+  return orders().find(({ from }) => !total.finished.has(from))?.from ?? Number(values.scripts);
 }
 
 async function bundle(folder) {
-  const { bundleTheatre } = require('./play.ts');
-  const path = join(folder, 'theatre.js');
-  const code = await bundleTheatre();
-  writeFileSync(path, values.break === undefined ? code : withBreak(code, values.break));
+  const { bundlePlayed } = require('./script-player.ts');
+  const path = join(folder, 'workflows.js');
+  writeFileSync(path, await bundlePlayed());
   return path;
 }
 
@@ -76,7 +66,7 @@ const players = new Set();
 /** Plays orders, one after the other, in a process of its own. */
 async function startPlayer(codePath, waiting, total) {
   const child = fork(join(__dirname, 'player.cjs'), [codePath], {
-    env: { ...process.env, VIDEOGEN_SEED: values.seed },
+    env: { ...process.env, VIDEOGEN_SEED: values.seed, [BREAK_VARIABLE]: values.break ?? '' },
     // A group of its own, so that Temporal's server ends with it.
     detached: true,
     // Fewer collections of short-lived objects.
@@ -96,9 +86,9 @@ async function startPlayer(codePath, waiting, total) {
         process.stderr.write(`${problem}\n`);
         total.problem ??= problem;
       }
-      if (report) add(total, order.kind, report);
+      if (report) add(total, report);
       total.failedOnce.push(...(report?.failedOnce ?? []));
-      if (order.kind === 'jobs' && problem === undefined) total.finished.add(order.from);
+      if (problem === undefined) total.finished.add(order.from);
     }
   } finally {
     players.delete(child);
@@ -124,9 +114,9 @@ function play(child, order, progress) {
   });
 }
 
-function add(total, kind, { played, runs, outcomes }) {
-  const counts = total.counts[kind];
+function add({ counts }, { played, jobs, runs, outcomes }) {
   counts.played += played;
+  counts.jobs += jobs;
   counts.runs += runs;
   for (const [outcome, times] of Object.entries(outcomes))
     counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + times;
@@ -144,10 +134,9 @@ function end({ pid }) {
 async function main() {
   const startedAtMs = Date.now();
   const folder = mkdtempSync(join(tmpdir(), 'videogen-model-'));
-  const none = () => ({ played: 0, runs: 0, outcomes: {} });
   const total = {
     players: [],
-    counts: { jobs: none(), batches: none() },
+    counts: { played: 0, jobs: 0, runs: 0, outcomes: {} },
     finished: new Set(),
     failedOnce: [],
     problem: undefined,
@@ -171,8 +160,7 @@ async function main() {
   process.once('SIGINT', onInterrupt);
   process.once('SIGTERM', onInterrupt);
   const printing = setInterval(() => {
-    const { jobs, batches } = total.counts;
-    const played = jobs.played + batches.played + sum('played');
+    const played = total.counts.played + sum('played');
     process.stderr.write(`${played} of ${scriptsLeft} scripts, ${seconds()} s\n`);
   }, PRINT_EVERY_MS);
   try {

@@ -42,21 +42,35 @@ export type DownloadAnswer =
   | { kind: 'link'; fault: 'no-video' | 'not-found' | 'server-error' }
   | Kill<'start' | 'middle' | 'end'>;
 
-/** What somebody does to the job. `generation` counts from 0. */
+/** A task by number, counted from 0; one that nobody made; one that a job of another namespace has. */
+export type NamedTask = number | 'unknown' | 'taken';
+
+/** What somebody does to a job, a batch or a fallback. `about: 'another'`: a decision that names another lost submit. */
 export type Deed =
   | { kind: 'poll-now' }
   | { kind: 'cancel' }
-  | { kind: 'resubmit' }
+  /** Terminates it, and starts it again under the same name. */
+  | { kind: 'restart' }
+  | { kind: 'resubmit'; about?: 'another' }
   | { kind: 'abandon' }
-  | { kind: 'adopt'; generation: number | 'unknown' };
+  | { kind: 'adopt'; generation: NamedTask };
 
-/** All that happens to one job. Answers are given in order; after the last one, all goes well. */
-export interface Script {
-  start: 'request' | 'adopt' | 'adopt-unknown';
+export interface TimedDeed {
+  atMs: number;
+  deed: Deed;
+}
+
+/** What is set for a whole script, and whether its workflows continue as new as often as they can. */
+export interface SharedOptions {
   deadlineMs: number;
   holdForMs: number;
   onLostSubmit?: 'hold' | 'resubmit' | 'fail';
   polling?: { min?: number; max?: number };
+  continues: boolean;
+}
+
+/** What happens to one job at its service. Answers are given in order; after the last one, all goes well. */
+export interface Fate {
   servicePolling?: { min?: number; max?: number };
   idempotencyKeys: 'ignored' | 'honoured';
   /** Whether the service can cancel a task. */
@@ -68,15 +82,40 @@ export interface Script {
   submits: SubmitAnswer[];
   polls: PollAnswer[];
   downloads: DownloadAnswer[];
-  deeds: { atMs: number; deed: Deed }[];
-  /** Whether the workflow continues as new after nearly every poll. */
-  continues: boolean;
+  deeds: TimedDeed[];
 }
+
+export interface JobScript extends SharedOptions, Fate {
+  kind: 'job';
+  start: 'request' | 'adopt' | 'adopt-unknown' | 'adopt-taken';
+}
+
+/** A job with several services: a fate for the job at each of them. */
+export interface FallbackScript extends SharedOptions {
+  kind: 'fallback';
+  fallbackAfterMs: number;
+  services: Fate[];
+  deeds: TimedDeed[];
+}
+
+export interface BatchScript extends SharedOptions {
+  kind: 'batch';
+  window: number;
+  onFailure: 'continue' | 'stop';
+  /** Whether the requests are in a file, which is read in pages of two. */
+  fromFile: boolean;
+  items: Fate[];
+  deeds: TimedDeed[];
+}
+
+/** All that happens to one job, to one with several services, or to one batch. */
+export type Script = JobScript | FallbackScript | BatchScript;
 
 /** The times of a script are small multiples of one unit, so that they cross. A poll loop of days would take minutes. */
 const UNITS_MS = [5_000, 20_000, 3 * 60_000, 40 * 60_000];
 /** The bounds that jobs have without any setting suit short jobs only. */
 const LONGEST_UNIT_WITHOUT_BOUNDS_MS = 20_000;
+const MOST_ITEMS = 5;
 
 const rateLimited = fc.oneof(
   fc.constant<RateLimited>({ kind: 'rate-limited' }),
@@ -120,6 +159,15 @@ const submitAnswer: fc.Arbitrary<SubmitAnswer> = fc.oneof(
   },
   { weight: 6, arbitrary: kill('start', 'before-send', 'after-send', 'before-record', 'after-record') },
   { weight: 3, arbitrary: fc.constant<SubmitAnswer>({ kind: 'task' }) },
+);
+
+/** Answers after which no task can exist. */
+const certainRefusal: fc.Arbitrary<SubmitAnswer> = fc.oneof(
+  rateLimited,
+  fc.record({
+    kind: fc.constant('refused' as const),
+    status: fc.constantFrom(400 as const, 401 as const, 402 as const, 422 as const),
+  }),
 );
 
 const pollAnswer: fc.Arbitrary<PollAnswer> = fc.oneof(
@@ -186,28 +234,16 @@ function answers<Answer>(
 const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<Deed>({ kind: 'poll-now' }) },
   { weight: 3, arbitrary: fc.constant<Deed>({ kind: 'resubmit' }) },
+  { weight: 1, arbitrary: fc.constant<Deed>({ kind: 'resubmit', about: 'another' }) },
   { weight: 1, arbitrary: fc.constant<Deed>({ kind: 'abandon' }) },
   {
     weight: 4,
     arbitrary: fc.record({
       kind: fc.constant('adopt' as const),
-      generation: fc.constantFrom(0, 0, 1, 'unknown' as const),
+      generation: fc.constantFrom(0, 0, 0, 1, 'unknown' as const, 'taken' as const),
     }),
   },
 );
-
-/** A bound of the polling interval: set by the job, by the service's profile, by both, or by neither. */
-function bound(ms: fc.Arbitrary<number>, mayBeUnset: boolean) {
-  const set = fc.oneof(
-    fc.record({ job: ms }),
-    fc.record({ service: ms }),
-    fc.record({ service: ms }),
-    fc.record({ job: ms, service: ms }),
-  );
-  const unset: fc.Arbitrary<{ job?: number; service?: number }> = fc.constant({});
-  const either: fc.Arbitrary<{ job?: number; service?: number }> = mayBeUnset ? fc.oneof(unset, set) : set;
-  return either;
-}
 
 /**
  * What the test server cannot do, the scripts leave to the tests on a real server:
@@ -216,37 +252,48 @@ function bound(ms: fc.Arbitrary<number>, mayBeUnset: boolean) {
  * - A second cancellation: it refuses the command, and the workflow that asked for it stops.
  * - A cancellation at the start: all jobs of a group start at that time, and it breaks a workflow that cancels an activity
  *   which has just ended.
- * - Cancelled batches, which run many activities at once, for the same reason. Also, it waits for ever for the retry of an
- *   activity that was cancelled before its next attempt, if the workflow goes on.
+ * - A termination while an attempt runs: it waits until none does. What is lost is the notes of attempts and all timers.
+ * - Waiting for a job by an activity: it lets no time pass, so `joinNow` in join.ts looks only once in a while.
  */
-function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
+function scriptsInUnits(unitMs: number): fc.Arbitrary<Script> {
   // Without bias, which would make most times the shortest or the longest.
   const times = (min: number, max: number) =>
     fc.noBias(fc.integer({ min: Math.round(min * unitMs), max: Math.round(max * unitMs) }));
-  const mayBeUnset = unitMs <= LONGEST_UNIT_WITHOUT_BOUNDS_MS;
-  return fc
+  const mayBeUnset = (ms: fc.Arbitrary<number>) => fc.option(ms, { nil: undefined });
+  const min = times(0.4, 2);
+  const max = times(1, 8);
+  const bounds = fc.record({ min: mayBeUnset(min), max: mayBeUnset(max) }).map(present);
+  const boundsOfService = unitMs <= LONGEST_UNIT_WITHOUT_BOUNDS_MS ? bounds : fc.record({ min, max });
+  const seldom = (atMs: fc.Arbitrary<number>, kind: 'cancel' | 'restart') =>
+    fc.oneof(
+      { weight: 5, arbitrary: fc.constant<TimedDeed[]>([]) },
+      { weight: 1, arbitrary: atMs.map((ms): TimedDeed[] => [{ atMs: ms, deed: { kind } }]) },
+    );
+  /** What may happen once to whatever has no parent. */
+  const interruptions = fc
+    .tuple(seldom(times(1, 16), 'cancel'), seldom(times(0.5, 12), 'restart'))
+    .map((deeds) => deeds.flat());
+  const shared: fc.Arbitrary<SharedOptions> = fc.record({
+    deadlineMs: times(4, 16),
+    holdForMs: times(1, 16),
+    onLostSubmit: fc.constantFrom(
+      undefined,
+      'hold' as const,
+      'hold' as const,
+      'resubmit' as const,
+      'fail' as const,
+    ),
+    polling: bounds,
+    continues: fc.constantFrom(true, true, true, false),
+  });
+  const fate: fc.Arbitrary<Fate> = fc
     .record({
-      start: fc.oneof(
-        { weight: 12, arbitrary: fc.constant('request' as const) },
-        { weight: 3, arbitrary: fc.constant('adopt' as const) },
-        { weight: 1, arbitrary: fc.constant('adopt-unknown' as const) },
-      ),
-      deadlineMs: times(4, 16),
-      holdForMs: times(1, 16),
-      onLostSubmit: fc.constantFrom(
-        undefined,
-        'hold' as const,
-        'hold' as const,
-        'resubmit' as const,
-        'fail' as const,
-      ),
-      min: bound(times(0.4, 2), mayBeUnset),
-      max: bound(times(1, 8), mayBeUnset),
+      servicePolling: boundsOfService,
       idempotencyKeys: fc.constantFrom('ignored' as const, 'honoured' as const),
       cancelling: fc.boolean(),
       jobTimeMs: times(0, 12),
       learnedMs: fc.option(times(0, 24)),
-      taskEnds: fc.constantFrom<Script['taskEnds'][]>(
+      taskEnds: fc.constantFrom<Fate['taskEnds'][]>(
         'succeeded',
         'succeeded',
         'succeeded',
@@ -259,16 +306,61 @@ function scriptInUnits(unitMs: number): fc.Arbitrary<Script> {
       polls: answers(pollAnswer, { most: 8, manyTimes: 12 }),
       downloads: answers(downloadAnswer, { most: 4, manyTimes: 20 }),
       deeds: fc.array(fc.record({ atMs: times(0, 20), deed }), { maxLength: 6 }),
-      cancels: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: times(1, 16) }),
-      continues: fc.constantFrom(true, true, true, false),
     })
-    .map(({ min, max, cancels, deeds, learnedMs, ...script }) => ({
-      ...script,
-      ...(learnedMs !== null && { learnedMs }),
-      deeds: cancels === null ? deeds : [...deeds, { atMs: cancels, deed: { kind: 'cancel' as const } }],
-      polling: present({ min: min.job, max: max.job }),
-      servicePolling: present({ min: min.service, max: max.service }),
+    .map(({ learnedMs, ...rest }) => ({ ...rest, ...(learnedMs !== null && { learnedMs }) }));
+  const start = fc.oneof(
+    { weight: 12, arbitrary: fc.constant('request' as const) },
+    { weight: 3, arbitrary: fc.constant('adopt' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('adopt-unknown' as const, 'adopt-taken' as const) },
+  );
+  const job: fc.Arbitrary<Script> = fc
+    .tuple(shared, fate, start, interruptions)
+    .map(([options, own, how, interrupted]) => ({
+      kind: 'job',
+      start: how,
+      ...options,
+      ...own,
+      deeds: [...own.deeds, ...interrupted],
     }));
+  const pollsNow = fc.array(times(0, 20), { maxLength: 1 });
+  const ofParent = fc
+    .tuple(interruptions, pollsNow)
+    .map(([interrupted, polls]): TimedDeed[] => [
+      ...interrupted,
+      ...polls.map((atMs) => ({ atMs, deed: { kind: 'poll-now' as const } })),
+    ]);
+  const refusedFate = fc
+    .tuple(
+      fate,
+      fc.oneof(
+        answers(certainRefusal, { most: 3, manyTimes: 8 }),
+        fate.map((one) => one.submits),
+      ),
+    )
+    .map(([own, submits]) => ({ ...own, submits }));
+  const fallback: fc.Arbitrary<Script> = fc
+    .record({
+      options: shared,
+      fallbackAfterMs: times(0.2, 4),
+      services: fc.array(refusedFate, { minLength: 2, maxLength: 3 }),
+      deeds: ofParent,
+    })
+    .map(({ options, ...rest }) => ({ kind: 'fallback', ...options, ...rest }));
+  const batch: fc.Arbitrary<Script> = fc
+    .record({
+      options: shared,
+      window: fc.integer({ min: 1, max: MOST_ITEMS }),
+      onFailure: fc.constantFrom<BatchScript['onFailure'][]>('continue', 'continue', 'continue', 'stop'),
+      fromFile: fc.boolean(),
+      items: fc.array(fate, { minLength: 1, maxLength: MOST_ITEMS }),
+      deeds: ofParent,
+    })
+    .map(({ options, ...rest }) => ({ kind: 'batch', ...options, ...rest }));
+  return fc.oneof(
+    { weight: 12, arbitrary: job },
+    { weight: 3, arbitrary: fallback },
+    { weight: 2, arbitrary: batch },
+  );
 }
 
 /** Leaves out what is not set: undefined would not survive JSON. */
@@ -277,64 +369,4 @@ function present(bounds: { min?: number; max?: number }): { min?: number; max?: 
   return set.length === 0 ? undefined : Object.fromEntries(set);
 }
 
-export const scripts: fc.Arbitrary<Script> = fc.oneof(...UNITS_MS.map(scriptInUnits));
-
-/** What happens to one item of a batch. */
-export type ItemScript = Pick<Script, 'taskEnds' | 'submits' | 'polls' | 'downloads'>;
-
-/** All that happens to one batch. Workers die in the scripts of jobs; here they do not. */
-export interface BatchScript
-  extends Pick<
-    Script,
-    | 'deadlineMs'
-    | 'holdForMs'
-    | 'onLostSubmit'
-    | 'polling'
-    | 'servicePolling'
-    | 'idempotencyKeys'
-    | 'jobTimeMs'
-    | 'continues'
-  > {
-  window: number;
-  onFailure: 'continue' | 'stop';
-  /** Whether the requests are in a file, which is read in pages of two. */
-  fromFile: boolean;
-  items: ItemScript[];
-  deeds: { atMs: number; deed: Deed; item: number }[];
-}
-
-const MOST_ITEMS = 6;
-
-/** Put together from scripts of jobs: one for the batch, and one for each item. */
-export const batchScripts: fc.Arbitrary<BatchScript> = fc
-  .record({
-    batch: scripts,
-    items: fc.array(scripts, { minLength: 1, maxLength: MOST_ITEMS }),
-    window: fc.integer({ min: 1, max: MOST_ITEMS }),
-    fromFile: fc.boolean(),
-    onFailure: fc.constantFrom(
-      'continue' as const,
-      'continue' as const,
-      'continue' as const,
-      'stop' as const,
-    ),
-  })
-  .map(({ batch, items, window, fromFile, onFailure }) => {
-    // What belongs to an item, or to a job that is alone.
-    const { start, cancelling, taskEnds, submits, polls, downloads, deeds, ...shared } = batch;
-    return {
-      ...shared,
-      window,
-      fromFile,
-      onFailure,
-      items: items.map(({ taskEnds, submits, polls, downloads }) => ({
-        taskEnds,
-        submits: submits.filter(({ kind }) => kind !== 'killed'),
-        polls: polls.filter(({ kind }) => kind !== 'killed'),
-        downloads: downloads.filter(({ kind }) => kind !== 'killed'),
-      })),
-      deeds: deeds
-        .filter(({ deed }) => deed.kind !== 'cancel')
-        .map((deed, index) => ({ ...deed, item: (index % items.length) + 1 })),
-    };
-  });
+export const scripts: fc.Arbitrary<Script> = fc.oneof(...UNITS_MS.map(scriptsInUnits));

@@ -1,5 +1,6 @@
 import type { Duration } from '@temporalio/common';
 import {
+  ActivityFailure,
   CancellationScope,
   ContinueAsNew,
   isCancellation,
@@ -9,8 +10,15 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { JobResult } from '../../src/contract/job';
-import { BATCH_WORKFLOW_TYPE, TASK_ID_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
-import { readFailure, readTimeout } from '../../src/contract/video-failure';
+import {
+  BATCH_WORKFLOW_TYPE,
+  FALLBACK_WORKFLOW_TYPE,
+  TASK_ID_MEMO,
+  WORKFLOW_TYPE,
+} from '../../src/contract/names';
+import { readFailure } from '../../src/contract/video-failure';
+import { readTimeout } from '../../workflows/activity-timeout';
+import { joinInTurns } from './join';
 import { type ActivityEnd, KILLED, type Note, type NumberedNote, type Outcome } from './notes';
 
 export interface NoteSinks extends Sinks {
@@ -26,14 +34,19 @@ interface ScheduledActivity {
   isLocal?: boolean;
 }
 
+/** What a job asks its own worker, which the model does not play. */
+const UNPLAYED = ['inspectPendingSubmit', 'findService'];
+
 type Timeless<N> = N extends Note ? Omit<N, 'atMs'> : never;
 
-/** Writes down what a job does and what happens to it, in the workflow's own time. */
+/** Writes down what a job, a batch or a fallback does and what happens to it, in the workflow's own time. */
 export function interceptors(): WorkflowInterceptors {
-  const { workflowType, continuedFromExecutionRunId } = workflowInfo();
-  if (![WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(workflowType)) return {};
+  const { workflowType, continuedFromExecutionRunId, parent } = workflowInfo();
+  if (![WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE].includes(workflowType)) return {};
   const { notes } = proxySinks<NoteSinks>();
   let number = 0;
+  let deadlineMs = 0;
+  const signals = new Set<Promise<unknown>>();
   const take = (note: Timeless<Note>) => {
     notes.take({ number, note: { ...note, atMs: Date.now() } });
     number += 1;
@@ -46,7 +59,8 @@ export function interceptors(): WorkflowInterceptors {
       type,
       seq,
       id,
-      input: Object(args[0]),
+      // The job may change what it gave.
+      input: JSON.parse(JSON.stringify(args[0] ?? {})),
       closeMs: typeof closeMs === 'number' ? closeMs : undefined,
       isLocal,
     });
@@ -64,7 +78,9 @@ export function interceptors(): WorkflowInterceptors {
       {
         async execute(input, next) {
           const continued = continuedFromExecutionRunId !== undefined;
-          take({ kind: 'run', continued });
+          const given = Object(input.args[0]);
+          deadlineMs = given.deadline;
+          take({ kind: 'run', continued, input: given, parentRunId: parent?.runId });
           CancellationScope.current().cancelRequested.catch(() => take({ kind: 'cancel' }));
           try {
             const result = await next(input);
@@ -73,6 +89,8 @@ export function interceptors(): WorkflowInterceptors {
           } catch (error) {
             if (!(error instanceof ContinueAsNew)) take({ kind: 'end', outcome: outcomeOf(error) });
             throw error;
+          } finally {
+            await Promise.allSettled(signals);
           }
         },
         async handleSignal(input, next) {
@@ -85,16 +103,27 @@ export function interceptors(): WorkflowInterceptors {
       {
         async scheduleActivity(input, next) {
           const { options } = input;
+          if (input.activityType === 'awaitJobs') return joinInTurns(Object(input.args[0]), deadlineMs);
           const { activityId: id, scheduleToCloseTimeout: closeMs } = options;
           return takeActivity({ ...input, id, closeMs }, () =>
             next({ ...input, options: { ...options, ...betweenSeconds(closeMs) } }),
           );
         },
         async scheduleLocalActivity(input, next) {
-          // The workflow's part of a cancellation, which the model does not play.
-          if (input.activityType === 'inspectPendingSubmit') return next(input);
+          if (UNPLAYED.includes(input.activityType)) return next(input);
           const { scheduleToCloseTimeout: closeMs } = input.options;
           return takeActivity({ ...input, closeMs, isLocal: true }, () => next(input));
+        },
+        // The test server skips no more time after a workflow that closes in the task in which it signals another.
+        async signalWorkflow(input, next) {
+          const signalled = next(input);
+          signals.add(signalled);
+          return signalled;
+        },
+        async startChildWorkflowExecution(input, next) {
+          const { workflowId: name, args = [] } = input.options;
+          if (!isCancelled()) take({ kind: 'child', name, input: Object(args[0]) });
+          return next(input);
         },
         async startTimer(input, next) {
           if (!isCancelled()) take({ kind: 'timer', ms: input.durationMs });
@@ -102,6 +131,7 @@ export function interceptors(): WorkflowInterceptors {
         },
         async continueAsNew(input, next) {
           take({ kind: 'continue', taskIdInMemo: input.options.memo?.[TASK_ID_MEMO] });
+          await Promise.allSettled(signals);
           return next(input);
         },
       },
@@ -126,10 +156,11 @@ function endOf(error: unknown): ActivityEnd {
   if (isCancellation(error)) return { failed: 'cancelled' };
   if (readTimeout(error) !== undefined) return { failed: 'timeout' };
   const failure = readFailure(error);
-  if (failure) return { failed: failure.type, details: failure.details };
+  const isOutOfTime = error instanceof ActivityFailure && error.retryState === 'TIMEOUT';
+  if (failure) return { failed: failure.type, details: failure.details, isOutOfTime };
   // The failure of a local activity is not wrapped.
   const { message, cause } = Object(error);
-  return { failed: [message, cause?.message].includes(KILLED) ? 'killed' : 'other' };
+  return { failed: [message, cause?.message].includes(KILLED) ? 'killed' : 'other', isOutOfTime };
 }
 
 function outcomeOf(error: unknown): Outcome {

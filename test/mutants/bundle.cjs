@@ -14,10 +14,10 @@ function webpackConfigHook(config) {
 }
 
 async function bundleWithMutants() {
-  const { bundleTheatre } = require('../model/play.ts');
+  const { bundlePlayed } = require('../model/script-player.ts');
   write(
     BUNDLES.model,
-    await bundleTheatre({
+    await bundlePlayed({
       workflowInterceptorModules: [require.resolve('./mutant-interceptors.ts')],
       webpackConfigHook,
     }),

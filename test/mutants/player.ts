@@ -1,25 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { DefaultLogger, type InjectedSinks, type LogEntry, Runtime } from '@temporalio/worker';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { BATCH_CASES, CASES } from '../model/cases';
-import { Theatre } from '../model/play';
-import { BATCHES, JOBS } from '../model/run-scripts';
-import type { BatchScript, Script } from '../model/script';
+import { CASES } from '../model/cases';
+import { compare } from '../model/compare-family';
+import { type Script, scripts } from '../model/script';
+import { ScriptPlayer } from '../model/script-player';
 import { fc } from '../support/properties';
 import type { ReachedSinks } from './mutant-interceptors';
-
-/** The scripts that every mutant of a run may be played with. */
-interface Pool {
-  jobs: Script[];
-  batches: BatchScript[];
-}
-
-type Kind = keyof Pool;
 
 /** Groups of scripts, each as places in the pool; the first problem ends the play. */
 export interface Order {
   mutant?: string;
-  groups: { kind: Kind; scripts: number[]; limitMs: number }[];
+  groups: { scripts: number[]; limitMs: number }[];
 }
 
 export interface Played {
@@ -30,17 +22,15 @@ export interface Played {
   /** How long each group took. */
   tookMs: number[];
   /** Without a mutant: those that each script has reached. */
-  reached: Record<Kind, Record<number, string[]>>;
+  reached: Record<number, string[]>;
 }
 
-const [, , codePath = '', seed = '7', jobs = '0', batches = '0'] = process.argv;
+const [, , codePath = '', seed = '7', drawn = '0'] = process.argv;
 
-const pool: Pool = {
-  jobs: [...CASES.map(({ script }) => script), ...sample(JOBS.scripts, Number(jobs))],
-  batches: [...BATCH_CASES.map(({ script }) => script), ...sample(BATCHES.scripts, Number(batches))],
-};
+/** The scripts that every mutant of a run may be played with. */
+const pool: Script[] = [...CASES.map(({ script }) => script), ...sample(Number(drawn))];
 
-function sample<T>(scripts: fc.Arbitrary<T>, numRuns: number): T[] {
+function sample(numRuns: number): Script[] {
   return numRuns === 0 ? [] : fc.sample(scripts, { seed: Number(seed), numRuns });
 }
 
@@ -67,43 +57,45 @@ function taskFailure({ message, meta }: LogEntry): string | undefined {
 
 async function play(env: VideoTestEnvironment, { mutant, groups }: Order): Promise<Played> {
   const code = readFileSync(codePath, 'utf8');
-  const played: Played = { tookMs: [], reached: { jobs: {}, batches: {} } };
+  const played: Played = { tookMs: [], reached: {} };
   let current: Order['groups'][number] | undefined;
   const sinks: InjectedSinks<ReachedSinks> = {
     mutants: {
       reached: {
         fn: ({ workflowId }, ids) => {
-          const script = current?.scripts[Number(workflowId.split('-').at(-1))];
-          if (current === undefined || script === undefined) return;
-          const { [current.kind]: of } = played.reached;
-          of[script] = [...new Set([...(of[script] ?? []), ...ids])];
+          // The id of the script's workflow, or of one of its children.
+          const [, index] = /^[^-]+-(\d+)/.exec(workflowId) ?? [];
+          const script = current?.scripts[Number(index)];
+          if (script === undefined) return;
+          const { reached } = played;
+          reached[script] = [...new Set([...(reached[script] ?? []), ...ids])];
         },
         callDuringReplay: true,
       },
     },
   };
   const active = mutant === undefined ? '' : `globalThis.__mutant__ = ${JSON.stringify(mutant)};\n`;
-  const theatre = await Theatre.open(env, { threads: true, code: `${active}${code}`, sinks });
+  const player = await ScriptPlayer.open(env, { threads: true, code: `${active}${code}`, sinks });
   for (const group of groups) {
     current = group;
     const startedAtMs = Date.now();
-    const { problem, isStuck } = await playGroup(theatre, group);
+    const { problem, isStuck } = await playGroup(player, group);
     played.tookMs.push(Date.now() - startedAtMs);
     if (problem === undefined) continue;
     played.problem = problem;
     if (isStuck) return { ...played, isStuck };
     break;
   }
-  return { ...played, isStuck: !(await closes(theatre)) };
+  return { ...played, isStuck: !(await closes(player)) };
 }
 
-/** Whether the theatre closed. Scripts that are still played then end with an error. */
-async function closes(theatre: Theatre): Promise<boolean> {
+/** Whether the player closed. Scripts that are still played then end with an error. */
+async function closes(player: ScriptPlayer): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), LONGEST_CLOSE_MS);
   });
-  const closed = theatre.close().then(
+  const closed = player.close().then(
     () => true,
     () => false,
   );
@@ -111,8 +103,8 @@ async function closes(theatre: Theatre): Promise<boolean> {
 }
 
 async function playGroup(
-  theatre: Theatre,
-  { kind, scripts, limitMs }: Order['groups'][number],
+  player: ScriptPlayer,
+  { scripts: places, limitMs }: Order['groups'][number],
 ): Promise<Pick<Played, 'problem' | 'isStuck'>> {
   let timer: NodeJS.Timeout | undefined;
   const stuck = new Promise<Pick<Played, 'problem' | 'isStuck'>>((resolve) => {
@@ -120,28 +112,15 @@ async function playGroup(
     // The test server would skip no more time after it.
     onTaskFailed = (problem) => resolve({ problem, isStuck: true });
   });
-  const judged =
-    kind === 'jobs'
-      ? judge(theatre, JOBS, pick(pool.jobs, scripts))
-      : judge(theatre, BATCHES, pick(pool.batches, scripts));
+  const judged = player
+    .play(places.flatMap((place) => pool[place] ?? []))
+    .then((played) => played.flatMap(compare)[0]);
   try {
     return await Promise.race([stuck, judged.then((problem) => ({ problem }))]);
   } finally {
     clearTimeout(timer);
     judged.catch(() => undefined);
   }
-}
-
-function pick<T>(all: T[], places: number[]): T[] {
-  return places.flatMap((place) => all[place] ?? []);
-}
-
-async function judge<S, P>(
-  theatre: Theatre,
-  kind: { play(theatre: Theatre, scripts: S[]): Promise<P[]>; compare(performance: P): string[] },
-  scripts: S[],
-): Promise<string | undefined> {
-  return (await kind.play(theatre, scripts)).flatMap((performance) => kind.compare(performance))[0];
 }
 
 /** With its group, to which Temporal's server belongs. */
@@ -157,12 +136,11 @@ async function main(): Promise<void> {
           problem: String(error),
           isStuck: true,
           tookMs: [],
-          reached: { jobs: {}, batches: {} },
+          reached: {},
         }),
     );
   });
-  const { jobs, batches } = { jobs: CASES.length, batches: BATCH_CASES.length };
-  process.send?.({ cases: { jobs, batches } });
+  process.send?.({ cases: CASES.length });
 }
 
 main().catch((error: unknown) => {

@@ -12,7 +12,7 @@ const OTHERS = [
   'test/contract/batch-input.test.ts',
   'test/contract/job-input.test.ts',
   'test/real-server/cancellation.test.ts',
-  'test/real-server/change-key.test.ts',
+  'test/real-server/change-default.test.ts',
   'test/real-server/costs.test.ts',
   'test/real-server/decisions.test.ts',
   'test/real-server/downloads.test.ts',

@@ -12,9 +12,9 @@ const { sideBySide } = require('./side-by-side.cjs');
 const { failWith, readTests } = require('./tests-of-workflows.cjs');
 
 /** The scripts of the model, made with the same seed in each run. */
-const SCRIPTS = { seed: 7, jobs: 120, batches: 16 };
+const SCRIPTS = { seed: 7, drawn: 150 };
 /** Most mutants fail one of the first scripts that reach them. */
-const GROUPS = { jobs: [4, 20, 60], batches: [4, 12] };
+const GROUPS = [4, 20, 60];
 /** A mutant may be slower than the workflow itself, and the machine may have more to do than when that was measured. */
 const LIMIT = { atLeastMs: 20_000, times: 8 };
 
@@ -75,15 +75,13 @@ function whyNot(groups, tests, id) {
 }
 
 function groupsFor(reached, id) {
-  return ['jobs', 'batches'].flatMap((kind) => {
-    const scripts = reached[kind].flatMap((ids, script) => (ids.includes(id) ? [script] : []));
-    let from = 0;
-    return GROUPS[kind].flatMap((size) => {
-      const group = scripts.slice(from, from + size);
-      from += size;
-      const limitMs = LIMIT.atLeastMs + LIMIT.times * group.length * reached.msEach[kind];
-      return group.length === 0 ? [] : [{ kind, scripts: group, limitMs }];
-    });
+  const scripts = reached.byScript.flatMap((ids, script) => (ids.includes(id) ? [script] : []));
+  let from = 0;
+  return GROUPS.flatMap((size) => {
+    const group = scripts.slice(from, from + size);
+    from += size;
+    const limitMs = LIMIT.atLeastMs + LIMIT.times * group.length * reached.msEach;
+    return group.length === 0 ? [] : [{ scripts: group, limitMs }];
   });
 }
 
@@ -95,16 +93,12 @@ async function readReached(player, log) {
   if (known.of === of) return { of, ...known.reached };
   log('which scripts reach which mutants');
   const { cases } = await player.started;
-  const all = (kind) => Array.from({ length: SCRIPTS[kind] + cases[kind] }, (_, index) => index);
-  const groups = ['jobs', 'batches'].map((kind) => ({ kind, scripts: all(kind), limitMs: 600_000 }));
+  const all = Array.from({ length: SCRIPTS.drawn + cases }, (_, index) => index);
+  const groups = [{ scripts: all, limitMs: 600_000 }];
   const { problem, tookMs, reached } = await player.play({ groups });
   if (problem !== undefined) throw new Error(`The model fails without any mutant: ${problem}`);
-  const list = (kind) => all(kind).map((script) => reached[kind][script] ?? []);
-  const result = {
-    jobs: list('jobs'),
-    batches: list('batches'),
-    msEach: { jobs: tookMs[0] / all('jobs').length, batches: tookMs[1] / all('batches').length },
-  };
+  const byScript = all.map((script) => reached[script] ?? []);
+  const result = { byScript, msEach: tookMs[0] / all.length };
   writeJson(path, { of, reached: result });
   return { of, ...result };
 }
@@ -116,8 +110,8 @@ class Player {
   }
 
   start() {
-    const { seed, jobs, batches } = SCRIPTS;
-    this.child = fork(join(__dirname, 'player.cjs'), [BUNDLES.model, seed, jobs, batches], {
+    const { seed, drawn } = SCRIPTS;
+    this.child = fork(join(__dirname, 'player.cjs'), [BUNDLES.model, seed, drawn], {
       cwd: ROOT,
       // A group of its own, so that Temporal's server ends with it.
       detached: true,

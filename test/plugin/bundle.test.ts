@@ -14,7 +14,14 @@ interface Shape {
 }
 
 const ON_PURPOSE = 'our workflows, on purpose';
-const WORKFLOWS = ['deliverWebhook', 'generateVideo', 'generateVideos', 'keepLedger', 'ownWorkflow'];
+const WORKFLOWS = [
+  'deliverWebhook',
+  'generateVideo',
+  'generateVideoWithFallback',
+  'generateVideos',
+  'keepLedger',
+  'ownWorkflow',
+];
 
 const SHAPES: Record<string, Shape> = {
   'TypeScript with a workflow for every other name': {

@@ -35,17 +35,17 @@ describe('a worker with the plugin', () => {
       'submitVideo',
       'inspectPendingSubmit',
       'recallSubmit',
+      'adoptTask',
       'pollVideo',
-      'pollVideos',
       'downloadVideo',
-      'makeExtras',
-      'takeLastFrame',
       'cancelVideo',
       'findService',
+      'findTurn',
       'sendWebhook',
       'openBatch',
       'readRequests',
       'recordResults',
+      'awaitJobs',
     ]);
     expect(options).toMatchObject({ shutdownGraceTime: 20_000, maxHeartbeatThrottleInterval: '5s' });
     expect(configure({ shutdownGraceTime: '1m', maxHeartbeatThrottleInterval: undefined })).toMatchObject({

@@ -133,13 +133,12 @@ describe('on a running stack', () => {
     writeLines(2);
     emulator.next('submit', { kind: 'cut-body' });
     const cli = home.start(['batch', 'foxes.jsonl', '--id', 'foxes'], service());
-    await untilErr(cli, /videogen decide foxes --item \d --adopt TASK_ID/);
-    const [, item = ''] = /videogen decide foxes --item (\d)/.exec(cli.err()) ?? [];
+    await untilErr(cli, /videogen decide foxes-\d --adopt TASK_ID/);
+    const [, item = ''] = /videogen decide foxes-(\d)/.exec(cli.err()) ?? [];
     const own = emulator.generations().slice(paidBefore);
     const lost = own.find(({ request }) => request.prompt === `Fox ${item}`)?.taskId ?? '';
-    const decided = await home.run(['decide', 'foxes', '--item', item, '--adopt', lost], service());
-    expect(decided).toMatchObject({ code: 0, out: 'foxes\n' });
-    expect(decided.err).toContain(`Decided: adopt. Item ${item} continues.`);
+    const decided = await home.run(['decide', `foxes-${item}`, '--adopt', lost], service());
+    expect(decided).toMatchObject({ code: 0, out: `foxes-${item}\n` });
     expect(await endOf(cli)).toMatchObject({ code: 0 });
     expect(emulator.generations()).toHaveLength(paidBefore + 2);
   });

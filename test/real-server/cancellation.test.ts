@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { activityInfo } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
-import { parseResults } from '../../src/contract/batch';
+import { itemName, parseResults } from '../../src/contract/batch';
 import type { FailureType } from '../../src/contract/failure-table';
 import { createFailure } from '../../src/contract/video-failure';
 import type { VideoService } from '../../src/service';
@@ -13,7 +13,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
-import { failureOf, inWorld, pause } from '../support/world';
+import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
 const PendingState = {
   STARTED: temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
@@ -28,10 +28,10 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-/** A pending activity of a job, as the server describes it. */
-async function pendingActivity(workflowId: string, index = 0) {
+/** The pending activity of a job, as the server describes it. */
+async function pendingActivity(workflowId: string) {
   const { raw } = await env.temporal.client.workflow.getHandle(workflowId).describe();
-  return raw.pendingActivities?.[index];
+  return raw.pendingActivities?.[0];
 }
 
 test('a cancellation while a request is in flight waits for the answer, so that the task is known', async () => {
@@ -105,6 +105,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
         const failure = await failureOf(job.result());
         expectRow(failure, 'SubmitUnconfirmed', undefined);
         expect(String(failure)).toContain('attempt 1 ended before its answer was known');
+        expect(failure).toMatchObject({ details: { lostSubmit: expect.any(String) } });
         if (!onLostSubmit) expect(String(failure)).toContain('the job was cancelled before anybody decided');
         expect(emulator.generations()).toHaveLength(1);
         expect(emulator.calls).toHaveLength(1);
@@ -117,9 +118,12 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     await inWorld(env, { wrapService }, async ({ videos, storageFolder }) => {
       const requests = [{ prompt: 'refused' }, { prompt: 'lost' }];
       const batch = await videos.startBatch({ requests });
-      const isRetried = async (index: number) =>
-        (await pendingActivity(batch.workflowId, index))?.attempt === 2;
-      while (!((await isRetried(0)) && (await isRetried(1)))) await pause();
+      await untilProgress(batch, ({ running }) => running.length === requests.length);
+      for (const item of [1, 2]) {
+        const workflowId = itemName(batch.workflowId, item);
+        while (!(await videos.handle(workflowId).exists())) await pause();
+        while ((await pendingActivity(workflowId))?.attempt !== 2) await pause();
+      }
       await batch.cancel();
       await failureOf(batch.result());
       const results = await readFile(

@@ -75,7 +75,8 @@ test('the page about costs shows what its commands print, and each job is added 
     await ended(await videos.start({ taskId: 'task_of_another' }));
     const { taskId = '' } = await videos.handle('fox-1').progress();
     await ended(await videos.start({ taskId, storage: 'again.mp4' }));
-    writeFileSync(join(storageFolder, 'jobs/bad.0123456789abcdef.json'), '{"state":');
+    mkdirSync(join(storageFolder, 'jobs/bad.0123456789abcdef'));
+    writeFileSync(join(storageFolder, 'jobs/bad.0123456789abcdef/0001.json'), '{"event":');
 
     while ((await spend(world)).videos < 3) await pause();
     for (const one of others) {
@@ -84,7 +85,7 @@ test('the page about costs shows what its commands print, and each job is added 
     }
     expect(await spend(world, '--by', 'caller')).toMatchObject({
       code: 0,
-      err: 'jobs/bad.0123456789abcdef.json is damaged and was skipped.\n',
+      err: 'jobs/bad.0123456789abcdef/0001.json is damaged and was skipped.\n',
       videos: 3,
       charged: [usd(0.45)],
       estimated: [usd(0.5)],
@@ -103,7 +104,7 @@ test('the page about costs shows what its commands print, and each job is added 
   });
 });
 
-test('what Temporal has forgotten and the items of a batch are added up from the storage', async () => {
+test('what Temporal has forgotten is added up from the storage, and the items of a batch are jobs', async () => {
   await inWorld(env, { jobTimeMs: 0, profile }, async (world) => {
     const { videos, storageFolder } = world;
     // The jobs of the test before began earlier.
@@ -126,15 +127,94 @@ test('what Temporal has forgotten and the items of a batch are added up from the
 
     const elsewhere = join(storageFolder, 'elsewhere');
     const there = (await spend({ ...world, storageFolder: elsewhere }, '--since', since)).videos;
-    expect(there).toBe(0);
+    // The items of the batch.
+    expect(there).toBe(2);
     // Nobody can read a folder that is a link to itself.
     mkdirSync(elsewhere);
     symlinkSync('jobs', join(elsewhere, 'jobs'));
     expect(await spend({ ...world, storageFolder: elsewhere }, '--since', since)).toMatchObject({
       isComplete: false,
       err: expect.stringMatching(
-        /^The storage file:.+ cannot be read \(.+\)\. Jobs that Temporal has forgotten are missing, and the items of one batch\.\n$/,
+        /^The storage file:.+ cannot be read \(.+\)\. Jobs that Temporal has forgotten are missing\.\n$/,
       ),
     });
+  });
+});
+
+test('a lost submit that was repeated is added up beside its repetition, and the caps count both', async () => {
+  const since = new Date().toISOString();
+  await inWorld(
+    env,
+    { jobTimeMs: 0, profile, caps: { day: { videos: 9, money: usd(9) } } },
+    async (world) => {
+      const { videos, emulator, storageFolder } = world;
+      emulator.next('submit', { kind: 'reset' });
+      const job = await videos.start({ request, polling }, { workflowId: `repeated-${randomUUID()}` });
+      await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+      await job.decideSubmit({ decision: 'resubmit' });
+      expect((await job.result()).cost).toEqual({ estimated: usd(0.5), lostSubmits: 1, service: 'Example' });
+
+      const both = { videos: 2, charged: [], estimated: [usd(1)], unknown: 0 };
+      while ((await spend(world, '--since', since)).videos < 2) await pause();
+      expect(await spend(world, '--since', since)).toMatchObject(both);
+      // Temporal knows it without the storage.
+      const elsewhere = { ...world, storageFolder: join(storageFolder, 'elsewhere') };
+      expect(await spend(elsewhere, '--since', since)).toMatchObject(both);
+      const caps = await videogen(world, ['caps', '--json']);
+      const queue = JSON.parse(caps.out).queues.find(
+        (one: { taskQueue: string }) => one.taskQueue === world.taskQueue,
+      );
+      expect(queue.counts).toMatchObject([
+        {
+          used: { videos: 1, money: { USD: 500_000 } },
+          reserved: { videos: 1, money: { USD: 500_000 } },
+        },
+      ]);
+    },
+  );
+});
+
+test('a lost submit stays in the sum when its repetition is refused', async () => {
+  const since = new Date().toISOString();
+  await inWorld(env, { jobTimeMs: 0, profile }, async (world) => {
+    const { videos, emulator } = world;
+    emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
+    const job = await videos.start({ request, polling }, { workflowId: `refused-${randomUUID()}` });
+    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    await job.decideSubmit({ decision: 'resubmit' });
+    await ended(job);
+    while ((await spend(world, '--since', since)).videos < 1) await pause();
+    expect(await spend(world, '--since', since)).toMatchObject({ videos: 1, estimated: [usd(0.5)] });
+  });
+});
+
+test('a task that the service refused without a charge costs nothing, in its job, its batch and the sum', async () => {
+  const since = new Date().toISOString();
+  const free: ServiceProfile = {
+    ...profile,
+    refusals: { content: [{ codes: ['moderation'], charged: false }] },
+  };
+  await inWorld(env, { jobTimeMs: 0, profile: free }, async (world) => {
+    const { videos, emulator } = world;
+    const refuse = { kind: 'failed-task', code: 'moderation', message: 'no foxes' } as const;
+    emulator.next('submit', refuse);
+    const job = await ended(await videos.start({ request, polling }));
+    const nothing = usd(0);
+    expect((await job.progress()).cost).toEqual({
+      estimated: usd(0.5),
+      charged: nothing,
+      service: 'Example',
+    });
+    while ((await spend(world, '--since', since)).videos < 1) await pause();
+    expect(await spend(world, '--since', since)).toMatchObject({
+      videos: 1,
+      charged: [nothing],
+      estimated: [],
+      unknown: 0,
+    });
+
+    emulator.next('submit', refuse);
+    const batch = await (await videos.startBatch({ requests: [request], polling })).result();
+    expect(batch.cost?.spent).toEqual({ sums: [nothing], unknown: 0 });
   });
 });

@@ -3,7 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import type { JobInput } from '../../src/contract';
+import { itemName, type JobInput } from '../../src/contract';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { historyOf } from '../support/history';
@@ -136,64 +136,61 @@ describe('a held job', () => {
 });
 
 describe('a held item of a batch', () => {
-  const request = { prompt: 'A red fox' };
-
-  async function heldBatch({ emulator, videos }: World): Promise<VideoBatch> {
+  async function heldBatch({ emulator, videos }: World): Promise<{ batch: VideoBatch; job: VideoJob }> {
     emulator.next('submit', { kind: 'reset' });
     const batch = await videos.startBatch({ requests: [request], polling });
-    await untilProgress(batch, ({ running }) => running.some(isHeld));
-    return batch;
+    await untilProgress(batch, ({ running }) => running.some((item) => item.isHeld));
+    return { batch, job: videos.handle(itemName(batch.workflowId, 1)) };
   }
 
-  test('refuses an unknown task, and accepts the right one', async () => {
+  test('is decided like any job, also after any number of wrong decisions', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const batch = await heldBatch(world);
-      const adopt = (taskId: string) => batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+      const { batch, job } = await heldBatch(world);
+      await useUpUpdates(job);
+      const adopt = (taskId: string) => job.decideSubmit({ decision: 'adopt', taskId });
       expect(String(await failureOf(adopt('WRONG99')))).toContain('the service does not know it');
+      expect((await batch.progress()).running).toMatchObject([{ item: 1, isHeld: true }]);
       await adopt(lostTask(world));
-      expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
-    });
-  });
-
-  test('can be decided after any number of wrong decisions, because the batch continues as new in time', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const batch = await heldBatch(world);
-      const adopt = (taskId: string) => batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
-      const { runId } = await handleOf(batch).describe();
-      for (let wrong = 0; wrong < MAX_UPDATES + 3; wrong++) {
-        expect(String(await failureOf(adopt('WRONG99')))).toContain('the service does not know it');
-      }
-      await adopt(lostTask(world));
-      expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
-      expect((await handleOf(batch).describe()).runId).not.toBe(runId);
-    });
-  });
-
-  test('accepts a decision by signal, and shows why it refused one', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const batch = await heldBatch(world);
-      const signal = (taskId: string, item = 1) =>
-        handleOf(batch).signal('decideSubmit', { item, decision: 'adopt', taskId }, taskId);
-      await signal('of no item', 7);
-      await signal('WRONG99');
-      const { running } = await untilProgress(batch, (now) => now.running[0]?.signalled?.id === 'WRONG99');
-      expect(running[0]?.signalled?.refused).toContain('the service does not know it');
-      await signal(lostTask(world));
       expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
     });
   });
 
   test('refuses the task that is being polled when the batch is cancelled, and the batch ends', async () => {
     await inWorld(env, {}, async (world) => {
-      const batch = await heldBatch(world);
+      const { batch, job } = await heldBatch(world);
       world.emulator.next('status', { kind: 'hang' });
-      const adopt = { item: 1, decision: 'adopt', taskId: lostTask(world) } as const;
-      const refusal = failureOf(batch.decideSubmit(adopt));
+      const refusal = failureOf(job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) }));
       while (!world.emulator.calls.some(({ call }) => call === 'status')) await pause();
       await batch.cancel();
       expect(String(await refusal)).toContain('the job was cancelled');
       expectRow(await failureOf(batch.result()), 'Cancelled', undefined);
+      expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
     });
+  });
+});
+
+test('a decision that names another lost submit than the one that waits is refused', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const job = await heldJob(world);
+    const { hold } = await job.progress();
+    const first = hold?.lostSubmit ?? 'it has no id';
+    const other = await failureOf(job.decideSubmit({ decision: 'resubmit', lostSubmit: randomUUID() }));
+    expect(String(other)).toContain('it is about another lost submit than this one');
+
+    world.emulator.next('submit', { kind: 'reset' });
+    await job.decideSubmit({ decision: 'resubmit', lostSubmit: first });
+    const again = await untilProgress(job, (now) => isHeld(now) && now.hold?.lostSubmit !== first);
+    // What was decided about the first is not repeated for the second by whoever sends it twice.
+    const late = await failureOf(job.decideSubmit({ decision: 'resubmit', lostSubmit: first }));
+    expect(String(late)).toContain('it is about another lost submit than this one');
+    expect(world.emulator.generations()).toHaveLength(2);
+    await job.decideSubmit({
+      decision: 'adopt',
+      taskId: lostTask(world),
+      lostSubmit: again.hold?.lostSubmit,
+    });
+    expect((await job.result()).taskId).toBe(lostTask(world));
+    expect(world.emulator.generations()).toHaveLength(2);
   });
 });
 

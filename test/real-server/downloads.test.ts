@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, utimesSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import type { JobProgress } from '../../src/contract';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../../src/contract/names';
 import { noiseVideo } from '../../src/emulator';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
-import { newPartName, partMark } from '../../src/storage/part-files';
+import { newPartName } from '../../src/storage/part-files';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker, WorkerRole } from '../../src/worker/video-worker';
 import { historyOf } from '../support/history';
@@ -20,6 +20,7 @@ import { serve } from '../support/hostile-answers';
 import { type Answer, startHostileServer } from '../support/hostile-server';
 import { captureLogs } from '../support/logs';
 import { plainHistory } from '../support/plain-history';
+import { filesIn } from '../support/stored-files';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { pause, quickWorkflows, untilProgress } from '../support/world';
 
@@ -126,7 +127,7 @@ describe('downloads with their own queue', () => {
   });
 
   test('are cleaned up by workers that download, and a failed cleanup ends no worker', async () => {
-    const left = join(env.storageFolder, newPartName(partMark('fox.mp4', 'task')));
+    const left = join(env.storageFolder, newPartName('task'));
     writeFileSync(left, 'half a fox');
     utimesSync(left, 0, 0);
     const unswept = {
@@ -193,7 +194,7 @@ test('a long download reports progress, and resumes at its last heartbeat when i
     expect(download?.bytes).toBeGreaterThan(0);
     expect(download?.bytes).toBeLessThan(SLOW_VIDEO_BYTES);
     await first.kill('SIGKILL');
-    expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.videogen-.*\.part$/)]);
+    expect(await filesIn(folder)).toEqual([expect.stringMatching(/^\.videogen-.*\.part$/)]);
 
     const pending = await plainHistory(env.temporal.client, await pendingDownload(job));
     const [heartbeat] = pending?.heartbeatDetails?.payloads ?? [];
@@ -207,7 +208,7 @@ test('a long download reports progress, and resumes at its last heartbeat when i
     ]);
     expect(result.video.bytes).toBe(SLOW_VIDEO_BYTES);
     expect((await readFile(fileURLToPath(result.video.uri))).equals(video)).toBe(true);
-    expect((await readdir(folder)).sort()).toEqual(['fox.mp4', 'fox.mp4.json']);
+    expect((await filesIn(folder)).sort()).toEqual(['fox.mp4', 'fox.mp4.json']);
   } finally {
     await killLeftoverWorkers();
     await server.close();

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinShots } from '../../examples/trailer/join-shots';
 import { storyboard } from '../../examples/trailer/storyboard';
@@ -13,6 +13,7 @@ import {
   ExampleRuns,
 } from '../support/example-process';
 import { type ExampleService, startExampleService } from '../support/example-service';
+import { writeStandIn } from '../support/ffmpeg-stand-in';
 import { captureLogs } from '../support/logs';
 import { untilProgress } from '../support/world';
 
@@ -101,6 +102,37 @@ describe('the trailer', () => {
         /^Shot 2 has another encoding than shot 1 \(.* 1280x720, .* 854x480\): ask/,
       ),
     });
+  });
+});
+
+describe('the film', () => {
+  let emulator: Emulator;
+  beforeAll(async () => {
+    emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 1_024, fetchImages: true });
+  });
+  afterAll(() => emulator.close());
+
+  const run = (searchPath: string) =>
+    runs.run('film/run.js', ['fox'], {
+      PATH: join(runs.folder, searchPath),
+      TEMPORAL_ADDRESS: env.temporal.address,
+      VIDEO_API_BASE_URL: emulator.url,
+      VIDEO_API_KEY: emulator.apiKey,
+      VIDEOGEN_PROFILE: join(runs.folder, 'profile.json'),
+    });
+
+  it('is refused before anything is paid for when there is no ffmpeg', async () => {
+    const { code, out, err } = await run('nowhere');
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^There is no ffmpeg on PATH: install it/);
+    expect(emulator.generations()).toEqual([]);
+  });
+
+  it('is one file, made with the ffmpeg on PATH', async () => {
+    await mkdir(join(runs.folder, 'bin'));
+    await writeStandIn(join(runs.folder, 'bin/ffmpeg'));
+    expect(await run('bin')).toMatchObject({ code: 0, out: 'videos/films/fox/film.mp4\n' });
+    expect(emulator.generations()).toHaveLength(storyboard.length);
   });
 });
 

@@ -72,6 +72,11 @@ jest.setTimeout(120_000);
 
 const start = (prompt: string, more = {}): Promise<VideoJob> =>
   videos.start({ request: { prompt }, services: SERVICES, ...more });
+/** The submit of the job at one service, once that has begun. */
+const submitAt = ({ workflowId }: VideoJob, service: string) =>
+  pendingSubmit(env, videos.handle(`${workflowId}.${service}`)).catch(() => undefined);
+const historyOf = async (workflowId: string): Promise<string> =>
+  JSON.stringify(await env.temporal.client.workflow.getHandle(workflowId).fetchHistory());
 const postsFor = (prompt: string) => [a, b].map((emulator) => postsOf(emulator, prompt).length);
 async function untilPosted(emulator: Emulator, prompt: string): Promise<void> {
   while (postsOf(emulator, prompt).length === 0) await pause();
@@ -80,10 +85,13 @@ async function untilPosted(emulator: Emulator, prompt: string): Promise<void> {
 /** A worker with both services in a process that can be killed. */
 async function startProcess() {
   const file = join(folder, 'services.json');
-  const named = ({ url: baseUrl }: Emulator, key: string) => ({ baseUrl, key, profile: profileFor(0) });
-  const services = { a: named(a, 'of-a'), b: named(b, 'of-b') };
-  const keys = { 'of-a': { env: 'KEY_A' }, 'of-b': { env: 'KEY_B' } };
-  await writeFile(file, stringify({ keys, services }));
+  const named = ({ url: baseUrl }: Emulator, env: string) => ({
+    baseUrl,
+    key: { env },
+    profile: profileFor(0),
+  });
+  const services = { a: named(a, 'KEY_A'), b: named(b, 'KEY_B') };
+  await writeFile(file, stringify({ services }));
   return startWorkerProcess({
     TEMPORAL_ADDRESS: env.temporal.address,
     VIDEOGEN_SERVICES_FILE: file,
@@ -103,7 +111,7 @@ test('a worker killed on the way from one service to the next posts to each at m
   const lostAtA = await start('lost at a');
   await untilPosted(a, 'lost at a');
   const refusedByB = await start('refused by b');
-  while ((await pendingSubmit(env, refusedByB))?.attempt !== 2) await pause();
+  while ((await submitAt(refusedByB, 'b'))?.attempt !== 2) await pause();
   await killed.kill('SIGKILL');
 
   const worker = await startWorker({ taskQueue: QUEUE, caps: { keys: { [CAPPED]: { videos: 1 } } } });
@@ -180,11 +188,32 @@ test('a job that is cancelled while its first service refuses the submit sends n
   expect(postsFor('cancelled')).toEqual([1, 0]);
 });
 
+test('a job that is terminated while its second service makes the video, and started again, joins it and can be decided there', async () => {
+  a.next('submit', REFUSED);
+  b.next('submit', { kind: 'reset' });
+  const { workflow } = env.temporal.client;
+  // Without our client, which would join the terminated one.
+  const startIt = async () => {
+    const args = [{ request: { prompt: 'joined' }, services: SERVICES }];
+    await workflow.start('generateVideoWithFallback', { workflowId: 'joined', taskQueue: QUEUE, args });
+    return videos.handle('joined');
+  };
+  await untilProgress(await startIt(), ({ phase }) => phase === 'needs-decision');
+  await workflow.getHandle('joined').terminate('a test');
+  const again = await startIt();
+  const { service } = await untilProgress(again, ({ phase }) => phase === 'needs-decision');
+  expect(service).toBe('b');
+  const lost = b.generations().find(({ request }) => request.prompt === 'joined');
+  await again.decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
+  expect(await again.result()).toMatchObject({ taskId: lost?.taskId, service: 'b' });
+  expect(postsFor('joined')).toEqual([1, 1]);
+});
+
 /** Without shared storage, the other workers do not see what the second attempt writes. */
 function sharedByFirstAttempt(): VideoStorage {
   const shared = createFileStorage(env.storageFolder);
   const own = createFileStorage(join(folder, 'own'));
-  return { ...shared, write: (...given) => (activityInfo().attempt === 1 ? shared : own).write(...given) };
+  return { ...shared, create: (...given) => (activityInfo().attempt === 1 ? shared : own).create(...given) };
 }
 
 /** A second attempt of which no note arrives; its error stands for the timeout of a killed one. */
@@ -206,8 +235,8 @@ test('without shared storage, a submit whose second attempt was killed and whose
   });
   a.next('submit', { kind: 'rate-limited', retryAfter: 1 }, { kind: 'reset' });
   const job = await worker.runUntil(async () => {
-    const started = await start('not shared', { queues: { submit: 'stopping' }, fallbackAfter: '3s' });
-    while ((await pendingSubmit(env, started))?.attempt !== 3) await pause();
+    const started = await start('not shared', { queues: { submit: 'stopping' }, fallbackAfter: '10s' });
+    while ((await submitAt(started, 'a'))?.attempt !== 3) await pause();
     return started;
   });
   const progress = await untilProgress(job, ({ phase }) => phase !== 'submitting');
@@ -215,4 +244,41 @@ test('without shared storage, a submit whose second attempt was killed and whose
   await job.decideSubmit({ decision: 'abandon' });
   await failureOf(job.result());
   expect(postsFor('not shared')).toEqual([2, 0]);
+});
+
+test('a lost submit that is repeated by decision and then refused is not followed by a submit to the next service', async () => {
+  a.next('submit', { kind: 'reset' }, REFUSED);
+  const job = await start('repeated');
+  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  await job.decideSubmit({ decision: 'resubmit' });
+  expect(isVideoFailure(await failureOf(job.result()), 'Unauthorized')).toBe(true);
+  expect(postsFor('repeated')).toEqual([2, 0]);
+});
+
+test('a job that starts again while no worker submits to the service of its lost submit waits, and asks no other service', async () => {
+  const worker = await queueOfA('leaving', {});
+  a.next('submit', { kind: 'reset' });
+  const input = { queues: { submit: 'leaving' }, fallbackAfter: '1s' };
+  const job = await worker.runUntil(async () => {
+    const started = await start('left', input);
+    await untilProgress(started, ({ phase }) => phase === 'needs-decision');
+    return started;
+  });
+  const { workflow } = env.temporal.client;
+  for (const name of [job.workflowId, `${job.workflowId}.a`]) await workflow.getHandle(name).terminate();
+  await workflow.start('generateVideoWithFallback', {
+    workflowId: job.workflowId,
+    taskQueue: QUEUE,
+    args: [{ request: { prompt: 'left' }, services: SERVICES, ...input }],
+  });
+  const again = await queueOfA('leaving', {});
+  const recalled = async () => (await historyOf(`${job.workflowId}.a`)).includes('recallSubmit');
+  while (!(await recalled())) await pause();
+  await again.runUntil(async () => {
+    const held = await untilProgress(job, ({ phase }) => phase !== 'submitting');
+    expect(held).toMatchObject({ phase: 'needs-decision', service: 'a' });
+    await job.decideSubmit({ decision: 'abandon' });
+    await failureOf(job.result());
+  });
+  expect(postsFor('left')).toEqual([1, 0]);
 });

@@ -1,12 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { run } from '../../src/cli/run';
 import { ForgetRefused } from '../../src/client/forget-refused';
 import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient } from '../../src/client/video-client';
 import type { BatchProgress, VideoRequest } from '../../src/contract';
-import { createFileStorage, createS3Storage, type VideoStorage } from '../../src/storage';
+import { createFileStorage, createS3Storage, StorageFault, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
@@ -122,10 +123,9 @@ describe('a batch that was terminated', () => {
     videos.startBatch({ requests, window: WINDOW, polling }, { workflowId });
 
   /** Some videos are stored, and others are paid for but not stored. */
-  const isHalfDone = ({ succeeded, running }: BatchProgress) =>
-    succeeded > 0 && running.some(({ phase }) => phase === 'waiting');
+  const isHalfDone = ({ succeeded, running }: BatchProgress) => succeeded > 0 && running.length > 0;
 
-  const heldIn = ({ running }: Pick<BatchProgress, 'running'>) => running.find(isHeld)?.item;
+  const heldIn = ({ running }: Pick<BatchProgress, 'running'>) => running.find((one) => one.isHeld)?.item;
 
   async function terminateHalfDone(world: World, workflowId: string): Promise<void> {
     const batch = await start(world, workflowId);
@@ -173,7 +173,8 @@ describe('a batch that was terminated', () => {
         const held = heldIn({ running }) ?? 0;
         expect(held).toBeGreaterThan(0);
         const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${held}`);
-        await again.decideSubmit({ item: held, decision: 'adopt', taskId: lost?.taskId ?? '' });
+        const item = world.videos.handle(`in-flight-${held}`);
+        await item.decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
         await expectAllToSucceed(again, world);
       });
     });
@@ -190,6 +191,31 @@ describe('forget', () => {
     createVideoClient({ client: server.temporal.client, storage: createFileStorage(storageFolder) });
 
   const exists = (workflowId: string) => env.videos.handle(workflowId).exists();
+
+  /** The storage of a process that is killed after so many calls. */
+  function endingAfter(storage: VideoStorage, calls: number): VideoStorage {
+    let left = calls;
+    const ending: VideoStorage = { ...storage };
+    for (const name of ['read', 'write', 'create', 'removeKey'] as const) {
+      const method = storage[name];
+      Reflect.set(ending, name, async (...given: unknown[]) => {
+        if (left-- <= 0) throw new Error('killed');
+        return method && Reflect.apply(method, storage, given);
+      });
+    }
+    return ending;
+  }
+
+  /** What the records say, if nothing is left but them and the claims of tasks, which name the job. */
+  async function eventsIn(storage: VideoStorage): Promise<string[]> {
+    const events = new Set<string>();
+    for await (const { key } of storage.list?.('') ?? []) {
+      expect(key).toMatch(/^(jobs\/fox-[^/]+|tasks\/[0-9a-f]{64})\/\d{4}\.json$/);
+      const entry = await storage.read(key);
+      if (key.startsWith('jobs/') && entry) events.add(JSON.parse(String(await buffer(entry))).event);
+    }
+    return [...events];
+  }
 
   /** Temporal deletes in the background. */
   async function untilGone(workflowId: string): Promise<void> {
@@ -223,7 +249,7 @@ describe('forget', () => {
       await untilGone(webhook?.workflowId ?? '');
       expect(await world.storedFiles()).toEqual([]);
       const left = everythingIn(world.storageFolder);
-      expect(left).toContain('"state": "forgotten"');
+      expect(left).toContain('"event": "forgotten"');
       for (const trace of [taskId, request.prompt, workflowId]) expect(left).not.toContain(trace);
 
       expect(await failureOf(world.videos.execute(input, { workflowId }))).toMatchObject({
@@ -232,11 +258,7 @@ describe('forget', () => {
       });
       expect(world.emulator.generations()).toHaveLength(1);
       // The refused job has an execution of its own by now.
-      expect(partsOf(await videos.forget(workflowId, { keepMarker: false }))).toEqual([
-        'record',
-        'execution',
-      ]);
-      expect(readdirSync(world.storageFolder)).toEqual([]);
+      expect(partsOf(await videos.forget(workflowId))).toEqual(['execution']);
     });
   });
 
@@ -280,7 +302,7 @@ describe('forget', () => {
       const videos = await clientOf(world);
       const { removed, stays } = await videos.forget(second);
       expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'execution']);
-      expect(stays[0]).toMatch(/^jobs\/.*a marker without content/);
+      expect(stays[0]).toMatch(/^jobs\/.*marked as forgotten/);
       await untilGone(second);
       expect(await failureOf(world.videos.execute(input, { workflowId: second }))).toMatchObject({
         type: 'InvalidRequest',
@@ -302,22 +324,143 @@ describe('forget', () => {
     });
   });
 
-  it('leaves a video that two jobs have adopted to the other one', async () => {
+  it('leaves a video to the job that stored the same bytes before', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const { taskId } = await world.videos.submit(input, { workflowId: newName() });
       const [one, two] = [newName('one'), newName('two')];
-      const adopt = (workflowId: string) =>
-        world.videos.execute({ taskId, storage: 'shared.mp4', polling }, { workflowId });
-      await adopt(one);
-      await adopt(two);
+      for (const workflowId of [one, two])
+        await world.videos.execute({ ...input, storage: 'shared.mp4' }, { workflowId });
       const videos = await clientOf(world);
-      const kept = await videos.forget(one);
-      expect(kept.kept).toEqual([
-        { what: 'video', where: expect.stringContaining('shared.mp4'), why: `${two} uses the same file` },
-      ]);
+      const kept = await videos.forget(two);
+      expect(kept.kept).toEqual([{ what: 'video', where: 'shared.mp4', why: `${one} has the same file` }]);
       expect(await world.storedFiles()).toContain('shared.mp4');
-      expect(partsOf(await videos.forget(two))).toEqual(['video', 'sidecar', 'execution']);
+      expect(partsOf(await videos.forget(one))).toEqual(['video', 'sidecar', 'record', 'execution']);
       expect(await world.storedFiles()).not.toContain('shared.mp4');
+    });
+  });
+
+  it('leaves a file of somebody else beside the video', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      const notes = join(world.storageFolder, 'fox.mp4.json');
+      writeFileSync(notes, '{"taskId":7,"mine":true}');
+      await world.videos.execute({ ...input, storage: 'fox.mp4' }, { workflowId });
+      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
+      expect([partsOf({ removed }), kept]).toEqual([['video', 'record', 'execution'], []]);
+      expect(await world.storedFiles()).toEqual(['fox.mp4.json']);
+      expect(readFileSync(notes, 'utf8')).toContain('mine');
+    });
+  });
+
+  it('leaves the video that another job has stored under the name since, and removes its own sidecar', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const [one, two] = [newName('one'), newName('two')];
+      const storage = 'fox.mp4';
+      await world.videos.execute({ ...input, storage }, { workflowId: one });
+      rmSync(join(world.storageFolder, storage));
+      const other = { ...input, request: { prompt: 'Another fox', seed: 8 }, storage };
+      const { video } = await world.videos.execute(other, { workflowId: two });
+      const videos = await clientOf(world);
+      const { removed, kept } = await videos.forget(one);
+      expect(partsOf({ removed })).toEqual(['sidecar', 'record', 'execution']);
+      expect(kept).toEqual([{ what: 'video', where: storage, why: 'another file is stored there now' }]);
+      const left = readFileSync(join(world.storageFolder, storage));
+      expect(createHash('sha256').update(left).digest('hex')).toBe(video.sha256);
+      expect(partsOf(await videos.forget(two))).toEqual(['video', 'record', 'execution']);
+      expect(await world.storedFiles()).toEqual([]);
+    });
+  });
+
+  it('removes the video of a name that has stored another one under the same key before', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      const storage = 'fox.mp4';
+      await world.videos.execute({ ...input, storage }, { workflowId });
+      rmSync(join(world.storageFolder, storage));
+      const other = { ...input, request: { prompt: 'Another fox', seed: 8 }, storage };
+      await world.onServer(empty, ({ videos }) => videos.execute(other, { workflowId }));
+      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
+      expect(kept).toEqual([]);
+      expect(partsOf({ removed }).sort()).toEqual(['execution', 'record', 'record', 'sidecar', 'video']);
+      expect(await world.storedFiles()).toEqual([]);
+    });
+  });
+
+  it('reports an execution that the namespace does not let it delete', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      await world.videos.execute(input, { workflowId });
+      const denied = Object.assign(new Error('7 PERMISSION_DENIED: not you'), { code: 7 });
+      const deleting = jest
+        .spyOn(env.temporal.client.workflowService, 'deleteWorkflowExecution')
+        .mockRejectedValue(denied);
+      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
+      deleting.mockRestore();
+      expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'record']);
+      expect(kept).toEqual([
+        {
+          what: 'execution',
+          where: expect.stringContaining(workflowId),
+          why: expect.stringContaining('these credentials may not delete executions in the namespace'),
+        },
+      ]);
+      expect(await exists(workflowId)).toBe(true);
+    });
+  });
+
+  it('leaves the sidecar and the video of a job of the same name in another namespace', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      await world.videos.execute(input, { workflowId });
+      const file = join(world.storageFolder, `${workflowId}.mp4.json`);
+      const sidecar = JSON.parse(readFileSync(file, 'utf8'));
+      expect(sidecar).toMatchObject({ namespace: 'default', workflowId });
+      writeFileSync(file, JSON.stringify({ ...sidecar, namespace: 'others' }));
+      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
+      expect([partsOf({ removed }), kept.length]).toEqual([['record', 'execution'], 1]);
+      expect(await world.storedFiles()).toHaveLength(2);
+    });
+  });
+
+  it('is finished by the next run, whichever call to the storage was its last', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      await world.videos.execute(input, { workflowId });
+      const copy = `${world.storageFolder}-copy`;
+      cpSync(world.storageFolder, copy, { recursive: true });
+      for (let last = 0, isDone = false; !isDone; last++) {
+        cpSync(copy, world.storageFolder, { recursive: true });
+        const storage = endingAfter(createFileStorage(world.storageFolder), last);
+        const dying = await createVideoClient({ client: empty.temporal.client, storage });
+        isDone = await dying.forget(workflowId).then(
+          () => true,
+          () => false,
+        );
+        await (await clientOf(world, empty)).forget(workflowId);
+        expect([last, await eventsIn(createFileStorage(world.storageFolder))]).toEqual([last, ['forgotten']]);
+      }
+      rmSync(copy, { recursive: true });
+    });
+  });
+
+  it('stops with one sentence at a file that may not be removed, and at a damaged record', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+      const workflowId = newName();
+      await world.videos.execute(input, { workflowId });
+      const removeKey = async () => {
+        throw new StorageFault('EACCES: permission denied');
+      };
+      const storage = { ...createFileStorage(world.storageFolder), removeKey };
+      const forbidden = await createVideoClient({ client: env.temporal.client, storage });
+      expect(String(await failureOf(forbidden.forget(workflowId)))).toBe(
+        'ForgetStopped: Not everything was removed: EACCES: permission denied. Solve this, and run it again: it finds what is left.',
+      );
+      const jobs = join(world.storageFolder, 'jobs');
+      const [record = ''] = readdirSync(jobs).filter((name) => name.startsWith(workflowId));
+      writeFileSync(join(jobs, record, '0001.json'), '{');
+      expect(String(await failureOf((await clientOf(world)).forget(workflowId)))).toBe(
+        `ForgetStopped: Not everything was removed: jobs/${record}/0001.json in the storage is damaged. Solve this, and run it again: it finds what is left.`,
+      );
+      expect(await exists(workflowId)).toBe(true);
     });
   });
 
@@ -328,13 +471,14 @@ describe('forget', () => {
       await (await world.videos.startBatch({ requests, polling }, { workflowId })).result();
       const videos = await clientOf(world);
       const item = await videos.forget(`${workflowId}-2`);
-      expect([item.kind, partsOf(item)]).toEqual(['item', ['video', 'sidecar', 'record']]);
-      expect(item.stays.join('\n')).toContain(`the batch ${workflowId}, which name the item`);
+      expect([item.kind, partsOf(item)]).toEqual(['job', ['video', 'sidecar', 'record', 'execution']]);
       expect(await exists(workflowId)).toBe(true);
       const { kind, removed } = await videos.forget(workflowId);
       expect(kind).toBe('batch');
       expect(partsOf({ removed })).toEqual(
-        [1, 3].flatMap(() => ['video', 'sidecar', 'record']).concat('results', 'execution'),
+        [1, 3]
+          .flatMap(() => ['video', 'sidecar', 'record'])
+          .concat('results', 'execution', 'execution', 'execution'),
       );
       await untilGone(workflowId);
       expect(everythingIn(world.storageFolder)).not.toContain('Fox');
@@ -373,14 +517,12 @@ describe('forget', () => {
         const storage = createS3Storage({ bucket: server.bucket, prefix: 'foxes', ...server.connection });
         await inWorld(env, { jobTimeMs: 0, storage }, async (world) => {
           const workflowId = newName();
-          await world.videos.execute({ ...input, keepFor: '1d' }, { workflowId });
+          await world.videos.execute(input, { workflowId });
           const videos = await createVideoClient({ client: env.temporal.client, storage });
           const { removed, stays } = await videos.forget(workflowId);
           expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'record', 'execution']);
           expect(stays).toContain('Old versions of the objects, if the bucket keeps versions.');
-          const left: string[] = [];
-          for await (const { key } of storage.list?.('') ?? []) left.push(key);
-          expect(left).toEqual([expect.stringMatching(/^jobs\/fox-.*\.json$/)]);
+          expect(await eventsIn(storage)).toEqual(['forgotten']);
         });
       } finally {
         await server.stop();
@@ -436,25 +578,6 @@ describe('forget', () => {
         const { code, out } = await videogen(world, ['forget', workflowId, '--json'], 'y');
         expect([code, JSON.parse(out)]).toMatchObject([0, { workflowId, kind: 'job', dryRun: false }]);
         await untilGone(workflowId);
-      });
-    });
-
-    it('says that a video has expired: list, status, download, open and generate', async () => {
-      await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-        const workflowId = newName();
-        const { video } = await world.videos.execute({ ...input, keepFor: 1 }, { workflowId });
-        while (Date.now() <= Date.parse(video.expiresAt ?? '')) await pause();
-        const expired = `The video of ${workflowId} has expired: it was kept until ${video.expiresAt}.`;
-        const status = await videogen(world, ['status', workflowId]);
-        expect(JSON.parse(status.out)).toMatchObject({ expiresAt: video.expiresAt, commands: [] });
-        const list = await videogen(world, ['list', '--since', '1h']);
-        expect(list.out).toContain(`"expiresAt":"${video.expiresAt}"`);
-        const opened = await videogen(world, ['open', workflowId]);
-        expect(opened.err).toBe(`${expired}\n`);
-        const download = await videogen(world, ['download', workflowId]);
-        expect([download.code, download.err]).toEqual([15, expect.stringContaining(expired)]);
-        const followed = await videogen(world, ['generate', '--id', workflowId]);
-        expect([followed.code, followed.err]).toEqual([15, expect.stringContaining(expired)]);
       });
     });
   });

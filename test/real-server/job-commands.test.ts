@@ -178,7 +178,9 @@ test('a name that is not there, or that is something else, is explained', async 
     for (const bad of ['', ' ', 'x'.repeat(1_001)]) {
       expect(await videogen([...command, bad])).toMatchObject({
         code: 2,
-        err: 'The name of a job must be text of at most 1000 bytes, and not empty.\n',
+        err: expect.stringMatching(
+          /^The name of a job must be text of at most 1000 bytes, and not empty; .* are reserved, .*\.\n$/,
+        ),
       });
     }
   }
@@ -338,7 +340,7 @@ test('a video is downloaded and verified, and another file is never replaced una
   });
 });
 
-test('items of a batch are named by the batch', async () => {
+test('items of a batch are jobs of their own, which name the batch', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
     const batch = await videos.startBatch(
@@ -353,18 +355,16 @@ test('items of a batch are named by the batch', async () => {
       counts: { items: 2, succeeded: 1, failed: 1 },
     });
     const item = (await json(['status', `${workflowId}-2`])).rows[0];
-    expect(item).toMatchObject({ item: 2, itemResult: { outcome: 'succeeded' } });
+    expect(item).toMatchObject({ kind: 'job', madeFor: 'batch', parentId: workflowId, phase: 'succeeded' });
     expect((await videogen(['status', `${workflowId}-1`], { screen: SCREEN })).out).toMatch(
-      /^item {6}1 of the batch foxes .+\n(.*\n)*problem {3}The request was refused/,
+      /^(.*\n)*problem {3}The request was refused.*\n(.*\n)*batch {5}foxes /,
     );
     expect((await videogen(['download', workflowId])).err).toContain('is a batch: name one of its items');
     const target = join(folder, 'item.mp4');
     expect((await videogen(['download', `${workflowId}-2`, '--out', target])).out).toBe(`${target}\n`);
     rmSync(target);
     expect((await videogen(['download', `${workflowId}-1`])).code).toBe(2);
-    expect((await videogen(['cancel', `${workflowId}-1`])).err).toContain(
-      `is item 1 of the batch ${workflowId}`,
-    );
+    expect((await videogen(['cancel', `${workflowId}-1`])).err).toContain('has ended');
     expect(await json(['watch', workflowId])).toMatchObject({ code: 21, rows: [{ state: 'failed' }] });
     // What is left is tried again under the same name, which never pays for the others again.
     expect((await videogen(['retry', workflowId])).out).toBe(`${workflowId}\n`);

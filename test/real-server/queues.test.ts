@@ -4,6 +4,7 @@ import type { Priority } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { itemName } from '../../src/contract';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -85,16 +86,21 @@ describe('the priority of a caller', () => {
 });
 
 test.each([
-  ['job', 'pollVideo', (videos: VideoClient) => videos.start({ request, ...seldom }, quick), { polls: 1 }],
+  [
+    'job',
+    (videos: VideoClient) => videos.start({ request, ...seldom }, quick),
+    (name: string) => name,
+    { polls: 1 },
+  ],
   [
     'batch',
-    'pollVideos',
     (videos: VideoClient) => videos.startBatch({ requests: [request], ...seldom }, quick),
+    (name: string) => itemName(name, 1),
     { succeeded: 1 },
   ],
 ])(
-  'a worker with our workflows alone breaks no %s: %s waits for a worker that has it',
-  async (_, poll, start, result) => {
+  'a worker with our workflows alone breaks no %s: pollVideo waits for a worker that has it',
+  async (_, start, polledIn, result) => {
     const taskQueue = `split-${randomUUID()}`;
     const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
     // Without a cache, the next worker need not wait for the one that has ended.
@@ -102,7 +108,9 @@ test.each([
     const createWhole = () => env.createWorker({ taskQueue, worker: options });
     const job = await (await createWhole()).runUntil(async () => {
       const started = await start(videos);
-      while (timers(await historyOf(env.temporal.client, started.workflowId)).length === 0) await pause();
+      const polled = videos.handle(polledIn(started.workflowId));
+      while (!(await polled.exists())) await pause();
+      while (timers(await historyOf(env.temporal.client, polled.workflowId)).length === 0) await pause();
       return started;
     });
     const withoutActivities = await Worker.create({
@@ -113,12 +121,12 @@ test.each([
     await withoutActivities.runUntil(async () => {
       await job.pollNow();
       const failedTasks = async () => {
-        const { events } = await historyOf(env.temporal.client, job.workflowId);
+        const { events } = await historyOf(env.temporal.client, polledIn(job.workflowId));
         return (events ?? []).flatMap((event) => event.workflowTaskFailedEventAttributes?.failure ?? []);
       };
       while ((await failedTasks()).length === 0) await pause();
       const [{ message } = {}] = await failedTasks();
-      expect(message).toContain(`'${poll}' not registered on worker`);
+      expect(message).toContain("'pollVideo' not registered on worker");
     });
     expect(await (await createWhole()).runUntil<unknown>(job.result())).toMatchObject(result);
   },

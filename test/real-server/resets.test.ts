@@ -1,18 +1,19 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { activityInfo } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import type { VideoBatch } from '../../src/client/video-batch';
-import { type BatchProgress, resultsKey, type VideoRequest } from '../../src/contract';
+import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
+import { whileHeartbeating } from '../../activities/attempt';
+import type { VideoJob } from '../../src/client/video-job';
+import { resultsKey } from '../../src/contract';
 import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { inWorld, pause, untilProgress, type World } from '../support/world';
 
-/** Three items in sequence make a long history. */
 const LONG_HISTORY = { 'limit.historyCount.suggestContinueAsNew': '60' };
 
-// With a long history, a batch pauses for half a minute before it continues as new.
 jest.setTimeout(180_000);
 
 let env: VideoTestEnvironment;
@@ -24,8 +25,11 @@ afterAll(() => env.teardown());
 
 /** While this is true, polls report tasks as running, even ended ones. */
 let tasksRun = false;
+/** What a submit waits for before it reads anything. */
+let gate: Promise<unknown> = Promise.resolve();
 beforeEach(() => {
   tasksRun = false;
+  gate = Promise.resolve();
 });
 
 const wrapService = (service: VideoService): VideoService => ({
@@ -36,90 +40,110 @@ const wrapService = (service: VideoService): VideoService => ({
   },
 });
 
-const inBatchWorld = (work: (world: World) => Promise<void>) =>
-  inWorld(env, { jobTimeMs: 0, wrapService }, work);
+const inbound: ActivityInboundCallsInterceptor = {
+  execute: async (input, next) => {
+    // With heartbeats: on a busy machine it may take longer than Temporal waits for one.
+    if (activityInfo().activityType === 'submitVideo')
+      await whileHeartbeating(
+        () => undefined,
+        () => gate,
+      );
+    return next(input);
+  },
+};
 
-/** A batch that runs its items one at a time. */
-const startBatch = ({ videos }: World, count: number): Promise<VideoBatch> => {
-  const requests = Array.from(
-    { length: count },
-    (_, index): VideoRequest => ({ prompt: `Fox ${index + 1}` }),
+const inResetWorld = (work: (world: World) => Promise<void>) =>
+  inWorld(
+    env,
+    { jobTimeMs: 0, wrapService, worker: { interceptors: { activity: [() => ({ inbound })] } } },
+    work,
   );
-  return videos.startBatch({ requests, window: 1, polling: { min: '1s', max: '1s' } });
-};
 
-/** Deletes the results and job records, as for workers without a shared storage, so that only the histories remain. */
-const loseResults = async ({ storageFolder }: World, { workflowId }: VideoBatch) => {
-  await rm(join(storageFolder, resultsKey(workflowId)));
-  await rm(join(storageFolder, 'jobs'), { recursive: true });
-};
+const polling = { min: '1s', max: '1s' } as const;
+const start = ({ videos }: World) => videos.start({ request: { prompt: 'A red fox' }, polling });
 
-const runIdOf = async ({ workflowId }: VideoBatch) =>
+/** Deletes the records, as for workers without a shared storage, so that only the histories remain. */
+const loseRecords = ({ storageFolder }: World) => rm(join(storageFolder, 'jobs'), { recursive: true });
+
+const runIdOf = async ({ workflowId }: { workflowId: string }) =>
   (await env.temporal.client.workflow.getHandle(workflowId).describe()).runId;
 
-const isAt =
-  (item: number, phase: string) =>
-  ({ running }: BatchProgress) =>
-    running.some((one) => one.item === item && one.phase === phase);
-
-/** Lets the batch poll until its history is long and it continues as new. */
-async function untilContinued(batch: VideoBatch): Promise<void> {
-  const before = await runIdOf(batch);
-  while ((await runIdOf(batch)) === before) {
-    await batch.pollNow();
+/** Lets the job poll until its history is long and it continues as new. */
+async function untilContinued(job: VideoJob): Promise<void> {
+  const before = await runIdOf(job);
+  while ((await runIdOf(job)) === before) {
+    await job.pollNow();
     await pause();
   }
 }
 
-test('a batch that was reset and then continued as new finds the tasks of the run before the reset', async () => {
-  await inBatchWorld(async (world) => {
-    const batch = await startBatch(world, 2);
-    const first = await runIdOf(batch);
-    await batch.result();
-    await loseResults(world, batch);
-    expect(await runIdOf(batch)).toBe(first);
+test('a job that was reset and then continued as new keeps the task of the run before the reset', async () => {
+  await inResetWorld(async (world) => {
+    const job = await start(world);
+    const { taskId } = await job.result();
+    await loseRecords(world);
 
     tasksRun = true;
-    await reset(env.temporal.client, batch);
-    await untilProgress(batch, isAt(1, 'waiting'));
-    await untilContinued(batch);
+    await reset(env.temporal.client, job);
+    await untilProgress(job, ({ phase }) => phase === 'waiting');
+    await untilContinued(job);
     tasksRun = false;
-    expect(await batch.result()).toMatchObject({ succeeded: 2 });
+    expect(await job.result()).toMatchObject({ taskId });
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a job whose first run is reset after it continued as new finds its task', async () => {
+  await inResetWorld(async (world) => {
+    tasksRun = true;
+    const job = await start(world);
+    const first = await runIdOf(job);
+    await job.taskId();
+    await untilContinued(job);
+    tasksRun = false;
+    const { taskId } = await job.result();
+    await loseRecords(world);
+
+    await reset(env.temporal.client, { ...job, runId: first });
+    expect(await job.result()).toMatchObject({ taskId });
+    expect(world.emulator.generations()).toHaveLength(1);
+  });
+});
+
+test('a job is held when Temporal has deleted the run before the reset, and submitted after the decision', async () => {
+  await inResetWorld(async (world) => {
+    const job = await start(world);
+    const first = await runIdOf(job);
+    await job.result();
+    await loseRecords(world);
+
+    let open = () => {};
+    gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    await reset(env.temporal.client, job);
+    await deleteRun({ workflowId: job.workflowId, runId: first });
+    open();
+    const { hold } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    expect(hold?.message).toContain(`Temporal no longer has run ${first}`);
+    expect(hold?.lostSubmit).toBe(`run/${first}`);
+    await job.decideSubmit({ decision: 'resubmit', lostSubmit: hold?.lostSubmit });
+    await job.result();
     expect(world.emulator.generations()).toHaveLength(2);
   });
 });
 
-test('a batch whose first run is reset finds the tasks of its later runs', async () => {
-  await inBatchWorld(async (world) => {
-    const batch = await startBatch(world, 4);
-    const first = await runIdOf(batch);
+test('a batch that was reset joins the jobs of the run before, without records and results', async () => {
+  await inResetWorld(async (world) => {
+    const requests = [{ prompt: 'Fox 1' }, { prompt: 'Fox 2' }];
+    const batch = await world.videos.startBatch({ requests, window: 1, polling });
     await batch.result();
-    await loseResults(world, batch);
-    expect(await runIdOf(batch)).not.toBe(first);
+    await loseRecords(world);
+    await rm(join(world.storageFolder, resultsKey(batch.workflowId)));
 
-    await reset(env.temporal.client, { ...batch, runId: first });
-    expect(await batch.result()).toMatchObject({ succeeded: 4 });
-    expect(world.emulator.generations()).toHaveLength(4);
-  });
-});
-
-test('an item is held when Temporal has deleted the run before the reset, and submitted after the decision', async () => {
-  await inBatchWorld(async (world) => {
-    const batch = await startBatch(world, 2);
-    const first = await runIdOf(batch);
-    await batch.result();
-    await loseResults(world, batch);
-
-    tasksRun = true;
     await reset(env.temporal.client, batch);
-    await untilProgress(batch, isAt(1, 'waiting'));
-    await deleteRun({ workflowId: batch.workflowId, runId: first });
-    tasksRun = false;
-    const { running } = await untilProgress(batch, isAt(2, 'needs-decision'));
-    expect(running[0]?.hold?.message).toContain(`Temporal no longer has run ${first}`);
-    await batch.decideSubmit({ item: 2, decision: 'resubmit' });
-    expect(await batch.result()).toMatchObject({ succeeded: 2 });
-    expect(world.emulator.generations()).toHaveLength(3);
+    expect(await batch.result()).toMatchObject({ items: 2, succeeded: 2, failed: 0 });
+    expect(world.emulator.generations()).toHaveLength(2);
   });
 });
 

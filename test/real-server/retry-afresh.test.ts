@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { keyMaterial } from '../../src/contract/idempotency-key';
 import { fileName } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -21,7 +21,7 @@ function recordKey(workflowId: string): string {
   const digest = createHash('sha256')
     .update(keyMaterial('default', workflowId, request))
     .digest('hex');
-  return `jobs/${fileName(workflowId)}.${digest.slice(0, 16)}.json`;
+  return `jobs/${fileName(workflowId)}.${digest.slice(0, 16)}/0001.json`;
 }
 
 const newName = () => `fox ${randomUUID().slice(0, 8)}`;
@@ -32,11 +32,14 @@ test('a retry finds the task on the record of an earlier job of the name, and pa
     // What a job leaves that Temporal has forgotten since.
     const workflowId = newName();
     const record = join(storageFolder, recordKey(workflowId));
+    await mkdir(dirname(record));
     await writeFile(record, '{ "damaged');
     const job = await videos.start({ request, polling, deadline: '8s' }, { workflowId });
     expect(await failureOf(job.result())).toMatchObject({ type: 'StorageFailed' });
 
-    await writeFile(record, JSON.stringify({ state: 'submitted', taskId }));
+    const at = new Date().toISOString();
+    const entry = { id: randomUUID(), at, namespace: 'default', job: workflowId };
+    await writeFile(record, JSON.stringify({ event: 'task', ...entry, taskId }));
     const retried = await videos.retry(workflowId, { deadline: '1m' });
     expect(retried).toMatchObject({ workflowId, isJoined: false });
     expect(await videos.handle(workflowId).result()).toMatchObject({ taskId });

@@ -3,6 +3,7 @@ import { activityInfo } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { childName } from '../../src/contract/fallback';
 import { type Emulator, type Faults, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
@@ -94,16 +95,22 @@ function failingSecondWrite(): VideoStorage {
   const storage = createFileStorage(env.storageFolder);
   return {
     ...storage,
-    write: async (...given) => {
+    create: async (...given) => {
       if (activityInfo().attempt === 2) throw new Error('no space left');
-      return storage.write(...given);
+      return storage.create(...given);
     },
   };
 }
 
+/** How many submits were begun at both services. */
 async function submitsOf({ workflowId }: VideoJob): Promise<number> {
-  const history = await historyOf(env.temporal.client, workflowId);
-  return activities(history).filter(({ type }) => type === 'submitVideo').length;
+  const ofBoth = ['a', 'b'].map(async (service) => {
+    const name = childName(workflowId, service);
+    if (!(await videos.handle(name).exists())) return 0;
+    const history = await historyOf(env.temporal.client, name);
+    return activities(history).filter(({ type }) => type === 'submitVideo').length;
+  });
+  return (await Promise.all(ofBoth)).reduce((sum, count) => sum + count, 0);
 }
 
 const BUSY = { kind: 'rate-limited', retryAfter: 1 } as const;
@@ -120,6 +127,8 @@ interface Case {
   onLostSubmit?: 'resubmit';
   /** Longer than a worker may take to come back: a job that stays with its service waits for as long as that takes. */
   backAfterMs?: number;
+  /** 2 s if not set; a retry without a Retry-After comes after 2 s. */
+  fallbackAfter?: string;
   service: 'a' | 'b';
   posts: Record<'a' | 'b', number>;
 }
@@ -138,9 +147,16 @@ const CASES: Record<string, Case> = {
     service: 'a',
     posts: { a: 3, b: 0 },
   },
-  'nothing, then 429: a lost submit is repeated only where it may be found': {
+  'nothing: a lost submit is repeated only where it may be found': {
+    answers: [LOST],
+    onLostSubmit: 'resubmit',
+    service: 'a',
+    posts: { a: 2, b: 0 },
+  },
+  'nothing, then 429: the lost submit may still have a task': {
     answers: [LOST, BUSY],
     onLostSubmit: 'resubmit',
+    fallbackAfter: '6s',
     backAfterMs: 3_000,
     service: 'a',
     posts: { a: 3, b: 0 },
@@ -156,7 +172,7 @@ const CASES: Record<string, Case> = {
 
 test.each(Object.keys(CASES))('no worker is left for a service that answered %s', async (prompt) => {
   const { answers, onLostSubmit = 'fail', service, posts, ...more } = CASES[prompt] as Case;
-  const { attempts = answers.length, backAfterMs = 0 } = more;
+  const { attempts = answers.length, backAfterMs = 0, fallbackAfter = '2s' } = more;
   const storage = more.storage?.() ?? createFileStorage(env.storageFolder);
   const submit = `left-${Object.keys(CASES).indexOf(prompt)}`;
   emulators.a.next('submit', ...answers);
@@ -164,7 +180,7 @@ test.each(Object.keys(CASES))('no worker is left for a service that answered %s'
     videos.start({
       request: { prompt },
       services: ['a', 'b'],
-      fallbackAfter: '2s',
+      fallbackAfter,
       onLostSubmit,
       queues: { submit },
     }),

@@ -2,8 +2,6 @@ import {
   CANCEL_POLICY,
   POLL_EXCHANGE_MS,
   POLL_POLICY,
-  SHARED_POLL_MS,
-  SHARED_POLL_POLICY,
   SUBMIT_EXCHANGE_MS,
   SUBMIT_POLICY,
 } from '../../src/contract/policies';
@@ -137,9 +135,8 @@ describe('the deadline of an exchange is below', () => {
     expect(SUBMIT_EXCHANGE_MS).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
   });
 
-  it('the timeout of a poll, which may be two exchanges, alone or as the last of a shared poll', () => {
+  it('the timeout of a poll, which may be two exchanges, each', () => {
     expect(2 * POLL_EXCHANGE_MS).toBeLessThan(POLL_POLICY.startToCloseTimeout);
-    expect(SHARED_POLL_MS + 2 * POLL_EXCHANGE_MS).toBeLessThan(SHARED_POLL_POLICY.startToCloseTimeout);
   });
 
   it('the timeout of the activity that cancels', () => {

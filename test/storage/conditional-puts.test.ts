@@ -4,7 +4,7 @@ import { createS3Storage, StorageUnusable, type VideoStorage } from '../../src/s
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
 import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
-import { MP4, store, storedAt, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
+import { store, storedAt, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
 
 let server: S3Server;
 beforeAll(async () => {
@@ -66,7 +66,8 @@ test.each([
         /^The storage s3:\/\/videos\/jobs-\S+ at http:\S+ cannot be used: the server ignores If-None-Match, so one video could replace another\. Use a server that honours it, or set VIDEOGEN_S3_CONDITIONAL_PUTS=false: /,
       ),
     });
-    await expect(storage.receive('fox.mp4', MP4)).rejects.toThrow('ignores If-None-Match');
+    await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('ignores If-None-Match');
+    await expect(storage.create('jobs/0001.json', '{}')).rejects.toThrow('ignores If-None-Match');
     expect(await everything()).toEqual([]);
   },
 );
@@ -93,9 +94,17 @@ describe('where conditional puts are turned off', () => {
     expect(await everything()).toEqual([`${prefix}/fox.mp4`]);
   });
 
+  test('a small file is created only where none is', async () => {
+    const storage = await behind(EVERYWHERE, { conditionalPuts: false });
+    expect(await storage.create('jobs/0001.json', '{"first":1}')).toBe(true);
+    expect(await storage.create('jobs/0001.json', '{"second":2}')).toBe(false);
+    expect(String(await storedAt(storage, 'jobs/0001.json'))).toBe('{"first":1}');
+  });
+
   test('a video is refused when it is unknown whether its key is free', async () => {
     const storage = await behind({ refuse: (call) => call.startsWith('GET ') }, { conditionalPuts: false });
     await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('AccessDenied: not today');
+    await expect(storage.create('jobs/0001.json', '{}')).rejects.toThrow('AccessDenied: not today');
     expect(await everything()).toEqual([]);
   });
 });

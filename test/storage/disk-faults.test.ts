@@ -10,13 +10,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { inFolder, removeIfEmpty } from '../../src/storage/folders';
-import { moveIfFree, newPartName, partMark } from '../../src/storage/part-files';
+import { newPartName } from '../../src/storage/part-files';
+import { moveIfFree } from '../../src/storage/publish-file';
 import { disk } from '../support/faulty-disk';
-import { feed, feedSome, inChunks, MP4, store, VIDEO, wholeOf } from './storage-contract';
+import { store, VIDEO } from './storage-contract';
 
 jest.mock('node:fs/promises', () =>
   jest
@@ -53,6 +53,18 @@ describe('no file stays open', () => {
     expect(namesThere()).toEqual(['note.txt']);
   });
 
+  it('after it is created, or could not be, and no part stays', async () => {
+    await storage.create('0001.json', '{}');
+    await storage.create('0001.json', '{}');
+    for (const fault of ['link', 'open'] as const) {
+      disk.failNext(fault, 'EIO');
+      await expect(storage.create('0002.json', '{}')).rejects.toThrow('EIO');
+    }
+    mkdirSync(inStorage('0003.json'));
+    await expect(storage.read('0003.json', { isStrict: true })).rejects.toThrow('is not a regular file');
+    expect(namesThere()).toEqual(['0001.json', '0003.json']);
+  });
+
   it.each([
     ['small', SMALL],
     ['large', FOX],
@@ -74,20 +86,8 @@ describe('no file stays open', () => {
     expect(await storage.read('fox.mp4')).toBeUndefined();
   });
 
-  it.each<[string, (incoming: Awaited<ReturnType<VideoStorage['receive']>>) => Promise<unknown>]>([
-    ['published', (incoming) => incoming.publish(wholeOf(FOX))],
-    ['discarded', (incoming) => incoming.discard()],
-    ['left for another attempt', async (incoming) => incoming.part?.leave()],
-    ['set aside', async (incoming) => incoming.setAside?.('bad/fox.mp4')],
-  ])('of a video that is %s', async (_, end) => {
-    const incoming = await storage.receive('fox.mp4', MP4);
-    await feed(incoming, inChunks(FOX, 50_000));
-    await end(incoming);
-  });
-
-  it('of a video that was there', async () => {
-    for (const wasThere of [undefined, true])
-      expect((await store(storage, 'fox.mp4', FOX)).wasThere).toBe(wasThere);
+  it('of a video that is published, that was there, or that cannot be', async () => {
+    for (let times = 0; times < 2; times++) await store(storage, 'fox.mp4', FOX);
     const other = Buffer.concat([FOX, SMALL]);
     await expect(store(storage, 'fox.mp4', other)).rejects.toThrow('is taken by another file');
     await untilClosed();
@@ -149,27 +149,17 @@ describe('a folder', () => {
 });
 
 describe('a file that is removed', () => {
-  it('takes its sidecar along', async () => {
-    const uri = await uriOf('a/fox.mp4', SMALL);
-    await storage.write('a/fox.mp4.json', '{}', 'application/json');
-    await storage.write('a/owl.mp4.json', '{}', 'application/json');
-    await storage.remove?.(uri);
-    await storage.remove?.(uri);
-    expect(namesThere()).toEqual(['a', 'a/owl.mp4.json']);
-  });
-
   it('is none outside the folder', async () => {
     writeFileSync(join(folder, '../fox.mp4'), 'x');
+    await expect(storage.removeKey?.('../fox.mp4')).rejects.toThrow(StorageFault);
     for (const uri of [`file://${folder}/../fox.mp4`, 's3://videos/fox.mp4', 'file:///%00'])
-      await storage.remove?.(uri);
+      expect(storage.keyOf?.(uri)).toBeUndefined();
     expect(existsSync(join(folder, '../fox.mp4'))).toBe(true);
     expect(await storage.open?.(`file://${folder}/../fox.mp4`)).toBeUndefined();
   });
 
   it('and cannot be is a fault', async () => {
-    const uri = await uriOf('fox.mp4', SMALL);
-    disk.failNext('rm', 'EACCES');
-    await expect(storage.remove?.(uri)).rejects.toThrow(StorageFault);
+    await uriOf('fox.mp4', SMALL);
     disk.failNext('rm', 'EACCES');
     await expect(storage.removeKey?.('fox.mp4')).rejects.toThrow(StorageFault);
   });
@@ -178,7 +168,7 @@ describe('a file that is removed', () => {
 describe('a sweep', () => {
   const HOUR_MS = 3_600_000;
   const leaveOldPart = (...path: string[]) => {
-    const part = join(folder, ...path, newPartName(partMark('fox.mp4', 'job-1')));
+    const part = join(folder, ...path, newPartName('job-1'));
     mkdirSync(dirname(part), { recursive: true });
     writeFileSync(part, '');
     utimesSync(part, new Date(0), new Date(0));
@@ -212,7 +202,6 @@ describe('a sweep', () => {
 
   it('of a storage without a folder yet removes nothing', async () => {
     expect(await createFileStorage(inStorage('none')).sweep?.(HOUR_MS)).toBe(0);
-    expect(await createFileStorage(inStorage('none')).removeParts?.('fox.mp4', 'job-1')).toBe(0);
   });
 });
 
@@ -275,37 +264,15 @@ describe('a part that gets its name', () => {
 
 describe('a video', () => {
   it('is not published when its bytes cannot be stored, and nothing is left', async () => {
-    const incoming = await storage.receive('fox.mp4', MP4);
-    await feed(incoming, Readable.from([FOX]));
     disk.failNext('link', 'EIO');
-    await expect(incoming.publish(wholeOf(FOX))).rejects.toThrow('EIO');
+    await expect(store(storage, 'fox.mp4', FOX)).rejects.toThrow('EIO');
     expect(namesThere()).toEqual([]);
-  });
-
-  it('is published although a part of an earlier attempt cannot be removed', async () => {
-    const killed = await storage.receive('fox.mp4', MP4);
-    await feedSome(killed, SMALL);
-    await killed.part?.leave();
-    const next = await storage.receive('fox.mp4', { ...MP4, isRetry: true });
-    await feed(next, Readable.from([FOX]));
-    disk.failNext('rm', 'EACCES');
-    expect(await next.publish(wholeOf(FOX))).not.toHaveProperty('wasThere');
-    expect(namesThere()).toEqual([killed.part?.name, 'fox.mp4']);
   });
 
   it('does not replace a folder, whatever its size', async () => {
     mkdirSync(inStorage('fox.mp4'));
     const video = VIDEO.subarray(0, statSync(inStorage('fox.mp4')).size);
     await expect(store(storage, 'fox.mp4', video)).rejects.toThrow('is taken by another file');
-  });
-
-  it('says since when it is there, unless the disk fails', async () => {
-    await storage.write('a', 'a file', 'text/plain');
-    mkdirSync(inStorage('b'));
-    expect(await storage.storedAt?.('a/fox.mp4')).toBeUndefined();
-    expect(await storage.storedAt?.('b')).toBeUndefined();
-    disk.failNext('stat', 'EIO');
-    await expect(storage.storedAt?.('a')).rejects.toThrow(StorageFault);
   });
 });
 
@@ -322,17 +289,6 @@ it('a write is not late because its process has run for long', async () => {
   await storage.write('note.txt', 'a fox', 'text/plain').finally(() => clock.mockRestore());
 });
 
-it('a retry removes what a worker left that was killed a moment ago, and so does who removes parts', async () => {
-  const leave = () => writeFileSync(inStorage(newPartName(partMark('fox.mp4', MP4.owner))), 'x');
-  await (await storage.receive('fox.mp4', MP4)).discard();
-  leave();
-  await (await storage.receive('fox.mp4', { ...MP4, isRetry: true })).discard();
-  expect(namesThere()).toEqual([]);
-  leave();
-  expect(await storage.removeParts?.('fox.mp4', MP4.owner)).toBe(1);
-  expect(namesThere()).toEqual([]);
-});
-
 it('a large file comes in pieces', async () => {
   await store(storage, 'fox.mp4', FOX);
   for await (const chunk of (await storage.read('fox.mp4')) ?? [])
@@ -345,4 +301,45 @@ it('a small file can be read a few bytes at a time', async () => {
   await new Promise((resolve) => reader?.once('readable', resolve));
   expect(String(reader?.read(2))).toBe('a ');
   expect(String(reader?.read())).toBe('fox');
+});
+
+describe('a file system without hard links', () => {
+  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('creates no small file: %s', async (code) => {
+    disk.failNext('link', code);
+    const creating = storage.create('jobs/0001.json', '{}');
+    await expect(creating).rejects.toThrow(StorageFault);
+    await expect(creating).rejects.toThrow(
+      `the file system of ${inStorage('jobs')} refuses hard links (${code}), without which two workers could write the same record`,
+    );
+    expect(namesThere()).toEqual(['jobs']);
+  });
+
+  it('is found by a probe, with the fix', async () => {
+    disk.failNext('link', 'EPERM');
+    await expect(storage.probe?.()).rejects.toThrow(
+      /refuses hard links .* Use a file system with hard links, or set VIDEOGEN_STORAGE to another folder\.$/,
+    );
+    expect(namesThere()).toEqual([]);
+  });
+});
+
+it('a part of a created file that cannot be removed does not make it fail', async () => {
+  disk.failNext('rm', 'EIO');
+  expect(await storage.create('0001.json', '{}')).toBe(true);
+  expect(namesThere()).toHaveLength(2);
+  expect(await storage.sweep?.(-1_000)).toBe(1);
+  expect(namesThere()).toEqual(['0001.json']);
+});
+
+it('a small file that was given up while the disk hung is not created', async () => {
+  const giveUp = new AbortController();
+  const creating = storage.create('jobs/0001.json', '{}', { signal: giveUp.signal });
+  giveUp.abort();
+  await expect(creating).rejects.toThrow(StorageFault);
+  expect(namesThere()).toEqual(['jobs']);
+});
+
+it('a file of a folder that may not be read is an error for those that take nothing else', async () => {
+  disk.failNext('open', 'EACCES', isAt('0001.json'));
+  await expect(storage.read('0001.json', { isStrict: true })).rejects.toThrow('EACCES');
 });

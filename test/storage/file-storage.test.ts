@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import {
-  appendFile,
   type link,
   mkdir,
   mkdtemp,
@@ -21,20 +20,12 @@ import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { createFileStorage, StorageFault, StorageUnusable, type VideoStorage } from '../../src/storage';
 import { createStorage, storageAddress } from '../../src/storage/create-storage';
-import { moveIfFree, newPartName, partMark } from '../../src/storage/part-files';
+import { createPart, newPartName } from '../../src/storage/part-files';
 import { runProbe, writeAndRead } from '../../src/storage/probe';
+import { moveIfFree } from '../../src/storage/publish-file';
 import { readS3Uri } from '../../src/storage/s3-storage';
 import { readWithFaults } from '../../src/storage/storage-fault';
-import {
-  feed,
-  feedSome,
-  inChunks,
-  itFulfilsTheContract,
-  MP4,
-  store,
-  VIDEO,
-  wholeOf,
-} from './storage-contract';
+import { itFulfilsTheContract, store, VIDEO, wholeOf } from './storage-contract';
 
 let folder: string;
 let storage: VideoStorage;
@@ -57,9 +48,9 @@ itFulfilsTheContract(async () => ({
   everything: filesThere,
   uriOf: (key) => pathToFileURL(join(folder, key)).href,
   async leaveHalf(key) {
-    const killed = await storage.receive(key, MP4);
-    await feedSome(killed, VIDEO);
-    await killed.part?.leave();
+    const { file } = await createPart(storage, key);
+    await file.writeFile(VIDEO);
+    await file.close();
   },
 }));
 
@@ -80,131 +71,40 @@ it('a probe of a folder that is a file says so, with the fix', async () => {
 it('an absolute key is refused, and nothing is written', async () => {
   // Beside the folder and not in /etc: if this fails, it does no harm.
   for (const key of [join(dirname(folder), 'x'), `${dirname(folder)}/`]) {
-    await expect(storage.receive(key, MP4)).rejects.toThrow(StorageFault);
+    await expect(storage.publishFile(__filename, key, wholeOf(VIDEO))).rejects.toThrow(StorageFault);
     await expect(storage.write(key, '', 'text/plain')).rejects.toThrow(StorageFault);
   }
   expect(await readdir(dirname(folder))).toEqual([]);
 });
 
 it('a key that looks like a part is refused, because the sweeper would remove it', async () => {
-  const incoming = await storage.receive('fox.mp4', MP4);
-  const name = incoming.part?.name ?? '';
-  await incoming.discard();
-  await expect(storage.receive(`a/${name}`, MP4)).rejects.toThrow(StorageFault);
+  const name = newPartName('fox.mp4');
+  await expect(store(storage, `a/${name}`, VIDEO)).rejects.toThrow(StorageFault);
   await expect(storage.write(name, '', 'text/plain')).rejects.toThrow(StorageFault);
 });
 
-describe('a part that is left', () => {
-  const leaveSome = async (bytes = VIDEO) => {
-    const incoming = await storage.receive('a/fox.mp4', MP4);
-    await feed(incoming, inChunks(bytes, 100_000));
-    await incoming.part?.leave();
-    return incoming.part?.name ?? '';
-  };
-  const readPart = async (key: string, part: string) => {
-    const found = await storage.readPart?.(key, part);
-    return found && buffer(found);
-  };
-
-  it('can be read to its last byte, and completed by another attempt', async () => {
-    const part = await leaveSome(VIDEO.subarray(0, 2_000_000));
-    const next = await storage.receive('a/fox.mp4', { ...MP4, isRetry: true });
-    const left = await storage.readPart?.('a/fox.mp4', part);
-    if (left === undefined) throw new Error('nothing was left');
-    await feed(next, left);
-    await feed(next, inChunks(VIDEO.subarray(2_000_000), 100_000));
-    await next.publish(wholeOf(VIDEO));
-    expect(readFileSync(join(folder, 'a/fox.mp4')).equals(VIDEO)).toBe(true);
-    expect(await filesThere()).toEqual(['a/fox.mp4']);
-  });
-
-  it('can be read while an attempt that was taken for dead still writes to it', async () => {
-    const zombie = await storage.receive('a/fox.mp4', MP4);
-    await feedSome(zombie, VIDEO.subarray(0, 1_000_000));
-    const left = await readPart('a/fox.mp4', zombie.part?.name ?? '');
-    expect(left?.equals(VIDEO.subarray(0, left.length))).toBe(true);
-    await zombie.discard();
-  });
-
-  it('replaces parts that were left before it', async () => {
-    await leaveSome(VIDEO.subarray(0, 1_000_000));
-    const part = await leaveSome();
-    expect(await filesThere()).toEqual([`a/${part}`]);
-  });
-
-  it('of a sidecar is removed by the next attempt for the video too', async () => {
-    // A worker that is killed while it writes the sidecar leaves this.
-    const left = newPartName(partMark('a/fox.mp4.json', ''));
-    const others = newPartName(partMark('a/cat.mp4.json', ''));
-    await mkdir(join(folder, 'a'), { recursive: true });
-    for (const name of [left, others]) await writeFile(join(folder, 'a', name), '{');
-    await store(storage, 'a/fox.mp4', VIDEO);
-    expect(await filesThere()).toEqual([`a/${others}`, 'a/fox.mp4']);
-  });
-
-  it('cannot be read once it is removed', async () => {
-    const part = await leaveSome();
-    await store(storage, 'a/fox.mp4', VIDEO);
-    expect(await readPart('a/fox.mp4', part)).toBeUndefined();
-    expect(await readPart('b/fox.mp4', part)).toBeUndefined();
-  });
-
-  it('can only be read by a name that this storage has given', async () => {
-    const part = await leaveSome();
-    await writeFile(join(folder, 'secret.txt'), 'secret');
-    await writeFile(join(folder, 'a', 'x.part'), 'x');
-    const names = ['../secret.txt', 'x.part', '', '.', part.toUpperCase(), `${part}\n`, `./${part}`];
-    for (const name of [...names, `../a/${part}`, `${part}/../x.part`, part.replace('.part', '')]) {
-      expect(await readPart('a/fox.mp4', name)).toBeUndefined();
-    }
-    expect((await readPart('a/fox.mp4', part))?.equals(VIDEO)).toBe(true);
-  });
-});
-
 describe('an attempt that is taken for dead', () => {
-  it('does not remove the part of its successor when it is discarded', async () => {
-    const zombie = await storage.receive('fox.mp4', MP4);
-    const next = await storage.receive('fox.mp4', { ...MP4, isRetry: true });
-    await feed(next, inChunks(VIDEO, 100_000));
-    await zombie.discard();
-    await next.publish(wholeOf(VIDEO));
-    expect(await filesThere()).toEqual(['fox.mp4']);
-  });
-
-  it('succeeds when its successor has published the same video', async () => {
-    const zombie = await storage.receive('fox.mp4', MP4);
-    await feed(zombie, inChunks(VIDEO, 100_000));
-    const published = await store(storage, 'fox.mp4', VIDEO, { isRetry: true });
-    expect(await zombie.publish(wholeOf(VIDEO))).toEqual({ ...published, wasThere: true });
-  });
-
-  it('fails when its part is gone and there is no video', async () => {
-    const zombie = await storage.receive('fox.mp4', MP4);
-    await feed(zombie, inChunks(VIDEO, 100_000));
-    await rm(join(folder, zombie.part?.name ?? ''));
-    const publishing = zombie.publish(wholeOf(VIDEO));
-    await expect(publishing).rejects.toThrow(StorageFault);
-    await expect(publishing).rejects.toThrow('ENOENT');
+  it('succeeds when its successor has published the same video and removed its part', async () => {
+    const published = await store(storage, 'fox.mp4', VIDEO);
+    const { path, file } = await createPart(storage, 'job-1');
+    await file.writeFile(VIDEO);
+    await file.close();
+    expect(await storage.publishFile(path, 'fox.mp4', wholeOf(VIDEO))).toEqual(published);
   });
 });
 
-describe('a video that is set aside', () => {
-  it('is stored as far as it came, and replaces an earlier one', async () => {
-    for (const bytes of [VIDEO, VIDEO.subarray(0, 1_000_000)]) {
-      const incoming = await storage.receive('fox.mp4', MP4);
-      await feed(incoming, inChunks(bytes, 100_000));
-      const uri = pathToFileURL(join(folder, 'rejected/fox.mp4')).href;
-      expect(await incoming.setAside?.('rejected/fox.mp4')).toEqual({ uri });
-      expect((await readFile(join(folder, 'rejected/fox.mp4'))).equals(bytes)).toBe(true);
-      expect(await filesThere()).toEqual(['rejected/fox.mp4']);
-    }
-  });
-
-  it('cannot get outside the folder', async () => {
-    const incoming = await storage.receive('fox.mp4', MP4);
-    await expect(incoming.setAside?.('../fox.mp4')).rejects.toThrow(StorageFault);
-    expect(await filesThere()).toEqual([]);
-  });
+it('a file of another disk is published too, whole and with nothing left', async () => {
+  const elsewhere = await mkdtemp('/dev/shm/videogen-');
+  try {
+    const path = join(elsewhere, 'fox');
+    await writeFile(path, VIDEO);
+    for (let times = 0; times < 2; times++) await storage.publishFile(path, 'a/fox.mp4', wholeOf(VIDEO));
+    await storage.publishFile(path, 'bad.mp4', { ...wholeOf(VIDEO), replaces: true });
+    expect(readFileSync(join(folder, 'a/fox.mp4')).equals(VIDEO)).toBe(true);
+    expect((await filesThere()).sort()).toEqual(['a/fox.mp4', 'bad.mp4']);
+  } finally {
+    await rm(elsewhere, { recursive: true });
+  }
 });
 
 describe('nothing is left behind', () => {
@@ -278,7 +178,7 @@ test('the settings choose a folder or a bucket, whose address names it', async (
   const bucket = { kind: 's3', bucket: 'foxes', endpoint: 'http://127.0.0.1:1' } as const;
   expect(storageAddress(bucket)).toBe('s3://foxes at http://127.0.0.1:1');
   expect(storageAddress({ ...bucket, endpoint: undefined, prefix: 'red' })).toBe('s3://foxes/red');
-  expect(createStorage(bucket).readPart).toBeUndefined();
+  expect(createStorage(bucket).partsFolder).toBeUndefined();
 });
 
 test.each(['s3://bucket', 's3://bucket/', 's3:///key', 'file:///x', 'xs3://bucket/key'])(
@@ -339,12 +239,11 @@ describe('the sweeper', () => {
   });
 
   it('does not remove a part that was written to lately', async () => {
-    const incoming = await storage.receive('fox.mp4', MP4);
-    const part = join(folder, incoming.part?.name ?? '');
-    await age(part);
-    await appendFile(part, 'x');
+    const { path, file } = await createPart(storage, 'fox.mp4');
+    await age(path);
+    await file.writeFile('x');
     expect(await storage.sweep?.(HOUR_MS)).toBe(0);
-    await incoming.discard();
+    await file.close();
   });
 });
 
@@ -380,8 +279,15 @@ describe('a file system without hard links', () => {
 });
 
 describe('a storage that cannot be written', () => {
+  const publish = async (key: string) => {
+    const parts = await mkdtemp(join(tmpdir(), 'videogen-file-'));
+    const file = join(parts, 'fox');
+    await writeFile(file, VIDEO);
+    const publishing = storage.publishFile(file, key, wholeOf(VIDEO));
+    return publishing.finally(() => rm(parts, { recursive: true }));
+  };
   const refuses = async (key: string, code: string) => {
-    for (const attempt of [() => storage.receive(key, MP4), () => storage.write(key, 'x', 'text/plain')]) {
+    for (const attempt of [() => publish(key), () => storage.write(key, 'x', 'text/plain')]) {
       const refusal = attempt();
       await expect(refusal).rejects.toThrow(StorageFault);
       await expect(refusal).rejects.toThrow(code);

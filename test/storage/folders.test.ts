@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FolderListings, inFolder, shareRuns } from '../../src/storage/folders';
+import { inFolder, shareRuns } from '../../src/storage/folders';
 
 let root: string;
 beforeEach(() => {
@@ -72,36 +72,5 @@ it('a folder that somebody removed is made again', async () => {
     const file = await inFolder(folder, () => open(join(folder, name), 'wx'));
     await file.close();
     if (name === 'second') await rm(join(root, 'a'), { recursive: true });
-  }
-});
-
-it('a listing is read again when it must be fresh, or after it was forgotten', async () => {
-  const listings = new FolderListings((name) => name.endsWith('.part'));
-  await mkdir(join(root, 'a'));
-  await writeFile(join(root, 'a', 'x.mp4'), '');
-  const add = (name: string) => writeFile(join(root, 'a', name), '');
-  const list = (isFresh: boolean) => listings.list(join(root, 'a'), { isFresh });
-  expect(await list(false)).toEqual([]);
-  await add('1.part');
-  expect(await list(false)).toEqual([]);
-  expect(await list(true)).toEqual(['1.part']);
-  await add('2.part');
-  listings.forget(join(root, 'a'));
-  expect(await list(false)).toEqual(['1.part', '2.part']);
-});
-
-it('a listing is read again after ten seconds', async () => {
-  const listings = new FolderListings(() => true);
-  const list = () => listings.list(root, { isFresh: false });
-  const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);
-  try {
-    expect(await list()).toEqual([]);
-    await writeFile(join(root, 'a'), '');
-    clock.mockReturnValue(10_999);
-    expect(await list()).toEqual([]);
-    clock.mockReturnValue(11_000);
-    expect(await list()).toEqual(['a']);
-  } finally {
-    clock.mockRestore();
   }
 });

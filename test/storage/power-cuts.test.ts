@@ -2,18 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { link, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { createVideoActivities } from '../../activities';
 import { copyOut } from '../../src/cli/copy-out';
 import { type ItemResult, resultsKey } from '../../src/contract/batch';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
-import { createFileStorage, type VideoStorage } from '../../src/storage';
+import { createFileStorage, createPart, type VideoStorage } from '../../src/storage';
 import { startAttempt } from '../activities/activity-world';
 import { disk } from '../support/disk-recorder';
 import { recordsIn } from '../support/stored-files';
-import { feed, MP4, store, VIDEO, wholeOf } from './storage-contract';
+import { store, VIDEO } from './storage-contract';
 
 jest.mock('node:fs/promises', () =>
   jest
@@ -54,27 +53,40 @@ test('a small file survives, and a power cut while it is replaced leaves the old
   expect(disk.isSafe(path)).toBe(true);
 });
 
+test('a small file survives as soon as it is created, in new folders too', async () => {
+  for (const key of ['jobs/fox/0001.json', 'jobs/fox/0002.json']) {
+    expect(await storage.create(key, '{"event":"sending"}')).toBe(true);
+    expect(disk.isSafe(inStorage(key))).toBe(true);
+  }
+});
+
+test('a small file that a killed worker has created is safe when the next worker finds it there', async () => {
+  const part = inStorage('fox.part');
+  await storage.write('jobs/0000.json', '{}', 'application/json');
+  const file = await open(part, 'wx');
+  await file.writeFile('{}');
+  await file.sync();
+  await file.close();
+  await link(part, inStorage('jobs/0001.json'));
+  expect(disk.mayBeGone(inStorage('jobs/0001.json'))).toBe(true);
+  expect(await storage.create('jobs/0001.json', '{}')).toBe(false);
+  expect(disk.isSafe(inStorage('jobs/0001.json'))).toBe(true);
+});
+
 test('a video that was set aside survives', async () => {
-  const incoming = await storage.receive('fox.mp4', MP4);
-  await feed(incoming, Readable.from([VIDEO]));
-  await incoming.setAside?.('rejected/fox.mp4');
+  await store(storage, 'rejected/fox.mp4', VIDEO, { replaces: true });
   expect(disk.isSafe(inStorage('rejected/fox.mp4'))).toBe(true);
 });
 
 test('a video that a killed attempt has stored is safe when the next attempt ends', async () => {
-  const next = await storage.receive('fox.mp4', MP4);
-  await feed(next, Readable.from([VIDEO]));
-  const killed = await storage.receive('fox.mp4', { ...MP4, owner: 'job-2' });
-  await feed(killed, Readable.from([VIDEO]));
-  await killed.part?.leave();
-  const part = inStorage(killed.part?.name ?? '');
-  const file = await open(part);
+  const { path, file } = await createPart(storage, 'job-2');
+  await file.writeFile(VIDEO);
   await file.sync();
   await file.close();
-  await link(part, inStorage('fox.mp4'));
+  await link(path, inStorage('fox.mp4'));
   expect(disk.mayBeGone(inStorage('fox.mp4'))).toBe(true);
 
-  await next.publish(wholeOf(VIDEO));
+  await store(storage, 'fox.mp4', VIDEO);
   expect(disk.isSafe(inStorage('fox.mp4'))).toBe(true);
 });
 
@@ -122,8 +134,13 @@ describe('a submit', () => {
     };
     const { submitVideo } = createVideoActivities({ service: watched, storage });
     await startAttempt(submitVideo, { request: { prompt: 'A red fox' } }).result;
-    expect(beforePost).toHaveLength(1);
-    expect(await safeRecords()).toEqual(beforePost);
+    expect(beforePost).toEqual([expect.stringMatching(/^jobs.test\.\w+.0001\.json$/)]);
+    // With its task, and the claim of that.
+    expect(await safeRecords()).toEqual([
+      ...beforePost,
+      expect.stringMatching(/^jobs.test\.\w+.0002\.json$/),
+      expect.stringMatching(/^tasks.\w+.0001\.json$/),
+    ]);
   });
 });
 

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { checkImage, StorageFault, storeImage } from '../../src/storage';
 import { PNG } from '../support/images';
 import { type S3Answer, type ScriptedS3, s3Error, startScriptedS3 } from './scripted-s3';
-import { LONG_VIDEO, MP4, store, VIDEO, VIDEO_IN_PARTS, wholeOf } from './storage-contract';
+import { LONG_VIDEO, store, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
 
 let server: ScriptedS3;
 afterEach(() => server.stop());
@@ -35,35 +35,24 @@ describe('what an earlier attempt has left of a video', () => {
     expect(server.calls.map(withoutOperation)).toEqual(['PUT /videos/jobs/fox.mp4']);
   });
 
-  it('is counted when it is removed, and may be gone already', async () => {
+  it('does not keep the next attempt from storing it, whatever the server says', async () => {
     server = await startScriptedS3((call) => {
       if (isListOfUploads(call)) return uploads(...left);
-      return call.includes('uploadId=1') ? s3Error(404, 'NoSuchUpload') : undefined;
+      return call.includes('uploadId=1') ? s3Error(403, 'AccessDenied') : undefined;
     });
-    expect(await server.storage({ prefix: 'jobs' }).removeParts?.('fox.mp4', MP4.owner)).toBe(2);
-  });
-
-  it('is a fault when the server does not let it go', async () => {
-    server = await startScriptedS3((call) =>
-      isListOfUploads(call) ? uploads(...left) : s3Error(403, 'AccessDenied'),
-    );
-    const removing = server.storage({ prefix: 'jobs' }).removeParts?.('fox.mp4', MP4.owner);
-    await expect(removing).rejects.toThrow('AccessDenied');
+    const { uri } = await store(server.storage({ prefix: 'jobs' }), 'fox.mp4', FOX, { isRetry: true });
+    expect(uri).toBe('s3://videos/jobs/fox.mp4');
   });
 });
 
 describe('the video that a job names', () => {
-  it('is removed with its sidecar, and nothing of others is', async () => {
+  it('has a key, and nothing of others has one', async () => {
     server = await startScriptedS3(() => ({ status: 204 }));
     const storage = server.storage({ prefix: 'jobs' });
     for (const uri of ['s3://videos/others/fox.mp4', 's3://videos/', 's3://films/jobs/fox.mp4', 'fox.mp4'])
-      await storage.remove?.(uri);
-    expect(server.calls).toEqual([]);
-    await storage.remove?.('s3://videos/jobs/fox.mp4');
-    expect(server.calls.map(withoutOperation)).toEqual([
-      'DELETE /videos/jobs/fox.mp4',
-      'DELETE /videos/jobs/fox.mp4.json',
-    ]);
+      expect([uri, storage.keyOf?.(uri)]).toEqual([uri, undefined]);
+    await storage.removeKey?.(storage.keyOf?.('s3://videos/jobs/fox.mp4') ?? '');
+    expect(server.calls.map(withoutOperation)).toEqual(['DELETE /videos/jobs/fox.mp4']);
   });
 
   it('is read whole or in part, and nothing of others is', async () => {
@@ -80,33 +69,11 @@ describe('the video that a job names', () => {
   });
 });
 
-describe('when a file was stored', () => {
-  it.each<[string, S3Answer, unknown]>([
-    [
-      'is told',
-      { headers: { 'last-modified': 'Mon, 16 Nov 2026 12:00:00 GMT' } },
-      new Date(Date.UTC(2026, 10, 16, 12)),
-    ],
-    ['is unknown of a missing file', { status: 404 }, undefined],
-  ])('%s', async (_, answer, storedAt) => {
-    server = await startScriptedS3(() => answer);
-    expect(await server.storage().storedAt?.('fox.mp4')).toEqual(storedAt);
-  });
-
-  it('is a fault when the server does not tell it', async () => {
-    server = await startScriptedS3(() => ({ status: 403 }));
-    await expect(server.storage().storedAt?.('fox.mp4')).rejects.toThrow(StorageFault);
-  });
-});
-
 describe('a video that is stored', () => {
   const answers = (...rules: [RegExp, S3Answer][]) =>
     startScriptedS3((call) => rules.find(([pattern]) => pattern.test(call))?.[1]);
   const CREATED: S3Answer = {
     body: '<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>',
-  };
-  const DONE: S3Answer = {
-    body: '<CompleteMultipartUploadResult><ETag>"e"</ETag></CompleteMultipartUploadResult>',
   };
 
   it.each<[string, boolean | undefined, unknown]>([
@@ -133,7 +100,6 @@ describe('a video that is stored', () => {
     );
     expect(await store(server.storage(), 'fox.mp4', Buffer.from('a fox'))).toEqual({
       uri: 's3://videos/fox.mp4',
-      wasThere: true,
     });
   });
 
@@ -166,7 +132,6 @@ describe('a video that is stored', () => {
     const storage = server.storage({ conditionalPuts: false });
     expect(await store(storage, 'fox.mp4', Buffer.from('a fox'))).toEqual({
       uri: 's3://videos/fox.mp4',
-      wasThere: true,
     });
     await expect(store(storage, 'fox.mp4', FOX)).rejects.toThrow('is taken by another file');
     expect(server.calls.map((call) => call.slice(0, 3))).toEqual(['GET', 'GET']);
@@ -174,10 +139,8 @@ describe('a video that is stored', () => {
 
   it('is not sent when bytes are missing', async () => {
     server = await startScriptedS3();
-    const incoming = await server.storage().receive('fox.mp4', MP4);
-    incoming.sink.write(FOX);
-    await expect(incoming.publish({ ...wholeOf(FOX), bytes: 1_001 })).rejects.toThrow(
-      'the storage received 1000 bytes of a video of 1001 bytes',
+    await expect(store(server.storage(), 'fox.mp4', FOX, { bytes: 1_001 })).rejects.toThrow(
+      'the file has 1000 bytes, but the video has 1001',
     );
     expect(server.calls).toEqual([]);
   });
@@ -192,34 +155,44 @@ describe('a video that is stored', () => {
     expect(server.headersOf('PUT ')['content-type']).toBe('image/png');
   });
 
-  it('is not stored when its sink is ended by somebody else', async () => {
-    server = await answers([/^POST .*[?&]uploads/, CREATED], [/^POST /, DONE]);
-    const incoming = await server.storage().receive('fox.mp4', MP4);
-    incoming.sink.end(FOX);
-    await expect(incoming.publish(wholeOf(FOX))).rejects.toThrow('ended without being published');
-    expect(server.calls).toEqual([]);
-  });
-
-  it('whose upload the server refuses fails its writer, and does not end the process', async () => {
+  it('whose upload the server refuses fails, and does not end the process', async () => {
     server = await answers([/./, s3Error(403, 'AccessDenied')]);
-    const incoming = await server.storage().receive('fox.mp4', MP4);
-    const closed = new Promise((resolve) => incoming.sink.once('close', resolve));
-    for (let at = 0; at < LONG_VIDEO.length; at += 1_000_000)
-      incoming.sink.write(LONG_VIDEO.subarray(at, at + 1_000_000));
-    await closed;
-    expect(incoming.sink.errored).toMatchObject({
+    await expect(store(server.storage(), 'fox.mp4', LONG_VIDEO)).rejects.toMatchObject({
       name: 'StorageFault',
       message: expect.stringContaining('AccessDenied'),
     });
-    await incoming.discard();
+  });
+});
+
+describe('a small file that is created', () => {
+  it('is put as JSON, if its key is free', async () => {
+    server = await startScriptedS3();
+    expect(await server.storage().create('jobs/0001.json', '{}')).toBe(true);
+    expect(server.calls.map(withoutOperation)).toEqual(['PUT /videos/jobs/0001.json']);
+    expect(server.headersOf('0001.json')).toMatchObject({
+      'if-none-match': '*',
+      'content-type': 'application/json',
+    });
   });
 
-  it('and discarded asks for nothing that was not begun', async () => {
-    server = await startScriptedS3();
-    const incoming = await server.storage().receive('fox.mp4', MP4);
-    incoming.sink.write(FOX);
-    await incoming.discard();
-    expect(server.calls).toEqual([]);
-    expect(incoming.sink.errored).toMatchObject({ message: 'the upload was discarded' });
+  it.each([
+    [409, 'ConditionalRequestConflict'],
+    [501, 'NotImplemented'],
+  ])('is a fault when the server answers %d', async (status, code) => {
+    server = await startScriptedS3(() => s3Error(status, code));
+    await expect(server.storage().create('jobs/0001.json', '{}')).rejects.toThrow(code);
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it('is not put again when its writer has given up', async () => {
+    const giveUp = new AbortController();
+    server = await startScriptedS3(() => {
+      giveUp.abort();
+      return s3Error(503, 'SlowDown');
+    });
+    const creating = server.storage().create('jobs/0001.json', '{}', { signal: giveUp.signal });
+    await expect(creating).rejects.toThrow(StorageFault);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(server.calls).toHaveLength(1);
   });
 });

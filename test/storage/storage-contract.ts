@@ -1,14 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { PassThrough, Readable } from 'node:stream';
+import { rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
-import {
-  type IncomingVideo,
-  type PublishedVideo,
-  StorageFault,
-  type VideoStorage,
-  type WholeVideo,
-} from '../../src/storage';
+import { createPart, type FileToPublish, StorageFault, type VideoStorage } from '../../src/storage';
 
 /** More than the two parts that an upload to S3 has in flight. */
 export const LONG_VIDEO = randomBytes(27_000_017);
@@ -21,54 +15,34 @@ export interface StorageWorld {
   /** The keys of all stored files, and the names of all unfinished ones. */
   everything(): Promise<string[]>;
   uriOf(key: string): string;
-  /** Leaves what a killed attempt of the owner of `MP4` leaves. */
+  /** Leaves what a killed attempt leaves. */
   leaveHalf(key: string): Promise<void>;
 }
 
-export function wholeOf(video: Buffer): WholeVideo {
-  return { bytes: video.length, sha256: createHash('sha256').update(video).digest('hex') };
+export function wholeOf(video: Buffer): FileToPublish {
+  const sha256 = createHash('sha256').update(video).digest('hex');
+  return { bytes: video.length, sha256, contentType: 'video/mp4' };
 }
 
-export function inChunks(bytes: Buffer, size: number): Readable {
-  return Readable.from(
-    (function* () {
-      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
-    })(),
-  );
-}
-
-export const MP4 = { contentType: 'video/mp4', owner: 'job-1' };
-
-export function feed(incoming: IncomingVideo, source: Readable, signal?: AbortSignal): Promise<void> {
-  return pipeline(source, incoming.sink, { end: false, signal });
-}
-
-/** Receives a whole video and publishes it. */
+/** Publishes a file with these bytes, as a download does. */
 export async function store(
   storage: VideoStorage,
   key: string,
   video: Buffer,
-  { owner = MP4.owner, isRetry = false, source = Readable.from([video]) } = {},
-): Promise<PublishedVideo> {
-  const incoming = await storage.receive(key, { ...MP4, owner, isRetry });
-  await feed(incoming, source);
-  return incoming.publish(wholeOf(video));
+  { owner = 'job-1', ...change }: Partial<FileToPublish> & { owner?: string } = {},
+): Promise<{ uri: string }> {
+  const { path, file } = await createPart(storage, owner);
+  try {
+    await file.writeFile(video).finally(() => file.close());
+    return await storage.publishFile(path, key, { ...wholeOf(video), ...change });
+  } finally {
+    await rm(path, { force: true });
+  }
 }
 
 export async function storedAt(storage: VideoStorage, key: string): Promise<Buffer | undefined> {
   const content = await storage.read(key);
   return content && buffer(content);
-}
-
-/** Writes until the sink has taken the bytes, like a source that then sends nothing more. */
-export async function feedSome(incoming: IncomingVideo, bytes: Buffer): Promise<PassThrough> {
-  const source = new PassThrough();
-  feed(incoming, source).catch(() => undefined);
-  for (let at = 0; at < bytes.length; at += 1_000_000) {
-    const chunk = bytes.subarray(at, at + 1_000_000);
-    await new Promise<void>((resolve) => source.write(chunk, () => resolve()));
-  }
-  return source;
 }
 
 /** What every storage must do. */
@@ -85,28 +59,17 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     expect((await storedAt(storage, key))?.equals(video)).toBe(true);
 
   describe('a published video', () => {
-    it.each([1_000, 65_536, 5_000_000])('is complete when it came in chunks of %d bytes', async (size) => {
-      const stored = await store(storage, 'fox.mp4', VIDEO, { source: inChunks(VIDEO, size) });
-      expect(stored).toEqual({ uri: uriOf('fox.mp4') });
-      await expectStored('fox.mp4', VIDEO);
+    it.each([
+      ['short', VIDEO],
+      ['long', LONG_VIDEO],
+    ])('is complete when it is %s', async (_, video) => {
+      expect(await store(storage, 'fox.mp4', video)).toEqual({ uri: uriOf('fox.mp4') });
+      await expectStored('fox.mp4', video);
       expect(await everything()).toEqual(['fox.mp4']);
-    });
-
-    it('is complete when it is long', async () => {
-      await store(storage, 'fox.mp4', LONG_VIDEO, { source: inChunks(LONG_VIDEO, 100_000) });
-      await expectStored('fox.mp4', LONG_VIDEO);
-      expect(await everything()).toEqual(['fox.mp4']);
-    });
-
-    it('is complete when it came byte by byte, with empty chunks between', async () => {
-      const bytes = VIDEO.subarray(0, 5_000);
-      const chunks = Array.from(bytes, (byte) => [Buffer.of(byte), Buffer.alloc(0)]).flat();
-      await store(storage, 'fox.mp4', bytes, { source: Readable.from(chunks) });
-      await expectStored('fox.mp4', bytes);
     });
 
     it('may be empty: the storage does not judge that', async () => {
-      await store(storage, 'none.mp4', Buffer.alloc(0), { source: Readable.from([]) });
+      await store(storage, 'none.mp4', Buffer.alloc(0));
       await expectStored('none.mp4', Buffer.alloc(0));
     });
 
@@ -124,25 +87,32 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       await expectStored(key, VIDEO);
     });
 
-    it('cannot be read before it is published', async () => {
-      const incoming = await storage.receive('fox.mp4', MP4);
-      await feed(incoming, inChunks(VIDEO_IN_PARTS, 100_000));
-      expect(await storage.read('fox.mp4')).toBeUndefined();
-      await incoming.publish(wholeOf(VIDEO_IN_PARTS));
-      await expectStored('fox.mp4', VIDEO_IN_PARTS);
-    });
-
     it('is not published when bytes are missing or too many, and nothing is left', async () => {
       for (const bytes of [VIDEO.length - 1, VIDEO.length + 1]) {
-        const incoming = await storage.receive('fox.mp4', MP4);
-        await feed(incoming, inChunks(VIDEO, 100_000));
-        const publishing = incoming.publish({ ...wholeOf(VIDEO), bytes });
+        const publishing = store(storage, 'fox.mp4', VIDEO, { bytes });
         await expect(publishing).rejects.toThrow(StorageFault);
         await expect(publishing).rejects.toThrow(
-          `the storage received ${VIDEO.length} bytes of a video of ${bytes} bytes`,
+          `the file has ${VIDEO.length} bytes, but the video has ${bytes}`,
         );
       }
       expect(await everything()).toEqual([]);
+    });
+
+    it('is not published when its file is gone', async () => {
+      const publishing = storage.publishFile('/no/such/file', 'fox.mp4', wholeOf(VIDEO));
+      await expect(publishing).rejects.toThrow(StorageFault);
+      await expect(publishing).rejects.toThrow('ENOENT');
+      expect(await everything()).toEqual([]);
+    });
+
+    it('replaces another file where that is asked for', async () => {
+      for (const video of [VIDEO, LONG_VIDEO, VIDEO.subarray(0, 100)]) {
+        expect(await store(storage, 'a/bad.mp4', video, { replaces: true })).toEqual({
+          uri: uriOf('a/bad.mp4'),
+        });
+        await expectStored('a/bad.mp4', video);
+      }
+      expect(await everything()).toEqual(['a/bad.mp4']);
     });
   });
 
@@ -153,7 +123,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
   ])('a key that has a %s video', (_, video) => {
     it('accepts the same video again', async () => {
       const first = await store(storage, 'fox.mp4', video);
-      expect(await store(storage, 'fox.mp4', video, { isRetry: true })).toEqual({ ...first, wasThere: true });
+      expect(await store(storage, 'fox.mp4', video, { isRetry: true })).toEqual(first);
       await expectStored('fox.mp4', video);
       expect(await everything()).toEqual(['fox.mp4']);
     });
@@ -172,16 +142,9 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await everything()).toEqual(['a/fox.mp4']);
     });
 
-    it.each([
-      ['one owner', ['job-1', 'job-1']],
-      ['two owners', ['job-1', 'job-2']],
-    ])('has it once when attempts of %s publish it at the same time', async (_owners, owners) => {
-      const all = await Promise.all(owners.map((owner) => storage.receive('fox.mp4', { ...MP4, owner })));
-      await Promise.all(all.map((incoming) => feed(incoming, inChunks(video, 100_000))));
-      const published = await Promise.all(all.map((incoming) => incoming.publish(wholeOf(video))));
-      expect(published).toMatchObject(owners.map(() => ({ uri: uriOf('fox.mp4') })));
-      // The answer to an upload may be lost, so both may believe that it was there.
-      expect(published.some(({ wasThere }) => wasThere)).toBe(true);
+    it('has it once when two attempts publish it at the same time', async () => {
+      const published = await Promise.all([1, 2].map(() => store(storage, 'fox.mp4', video)));
+      expect(published).toMatchObject([{ uri: uriOf('fox.mp4') }, { uri: uriOf('fox.mp4') }]);
       await expectStored('fox.mp4', video);
       expect(await everything()).toEqual(['fox.mp4']);
     });
@@ -198,97 +161,15 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     });
   });
 
-  describe('nothing is left behind', () => {
-    afterEach(async () => {
-      expect(await everything()).toEqual([]);
-    });
-
-    it('when a video is discarded before its first byte', async () => {
-      const incoming = await storage.receive('a/fox.mp4', MP4);
-      await incoming.discard();
-    });
-
-    it.each([100_000, 9_000_000])('when it is discarded after %d bytes', async (bytes) => {
-      const incoming = await storage.receive('a/fox.mp4', MP4);
-      await feedSome(incoming, LONG_VIDEO.subarray(0, bytes));
-      await incoming.discard();
-    });
-
-    it('when it is discarded while bytes are still coming', async () => {
-      const incoming = await storage.receive('a/fox.mp4', MP4);
-      const feeding = feed(incoming, inChunks(LONG_VIDEO, 10_000));
-      const fed = expect(feeding).rejects.toThrow();
-      await incoming.discard();
-      await fed;
-    });
-
-    it('when its source is aborted half-way', async () => {
-      const abort = new AbortController();
-      const incoming = await storage.receive('a/fox.mp4', MP4);
-      const source = new PassThrough();
-      const feeding = feed(incoming, source, abort.signal);
-      source.write(LONG_VIDEO.subarray(0, 20_000_000), () => abort.abort());
-      await expect(feeding).rejects.toMatchObject({ name: 'AbortError' });
-      await incoming.discard();
-    });
-
-    it.each([
-      ['without an error', undefined],
-      ['with an error', new Error('other side closed')],
-    ])('when the sink is destroyed %s, which does not end the process', async (_, error) => {
-      const incoming = await storage.receive('a/fox.mp4', MP4);
-      incoming.sink.write(LONG_VIDEO.subarray(0, 20_000_000));
-      incoming.sink.destroy(error);
-      // The error is emitted before publish is called.
-      await new Promise((resolve) => setImmediate(resolve));
-      await expect(incoming.publish(wholeOf(LONG_VIDEO))).rejects.toThrow(StorageFault);
-    });
-  });
-
-  it('discarding a video leaves the stored one unchanged', async () => {
-    await store(storage, 'fox.mp4', VIDEO);
-    const incoming = await storage.receive('fox.mp4', { ...MP4, owner: 'job-2' });
-    await feedSome(incoming, LONG_VIDEO.subarray(0, 10_000_000));
-    await incoming.discard();
-    await expectStored('fox.mp4', VIDEO);
-    expect(await everything()).toEqual(['fox.mp4']);
-  });
-
-  describe('a part that a killed attempt has left', () => {
-    beforeEach(async () => {
-      await leaveHalf('a/fox.mp4');
-      expect(await everything()).toHaveLength(1);
-    });
-
-    it('is removed when the next attempt has published', async () => {
-      await store(storage, 'a/fox.mp4', VIDEO_IN_PARTS, { isRetry: true });
-      expect(await everything()).toEqual(['a/fox.mp4']);
-    });
-
-    it('is removed when the next attempt is discarded', async () => {
-      const next = await storage.receive('a/fox.mp4', { ...MP4, isRetry: true });
-      await feedSome(next, VIDEO);
-      await next.discard();
-      expect(await everything()).toEqual([]);
-    });
-
-    it('stays when a video with another key comes, even a similar one', async () => {
-      const [left] = await everything();
-      for (const key of ['a/fox.mp4.json', 'a/fox.mp', 'a/fox']) {
-        await store(storage, key, VIDEO, { isRetry: true });
-      }
-      expect(await everything()).toContain(left);
-    });
-
-    it('is swept when it is old enough, and nothing else is', async () => {
-      await store(storage, 'b.mp4', VIDEO);
-      expect(await storage.sweep?.(3_600_000)).toBe(0);
-      expect(await everything()).toHaveLength(2);
-      // A server may only report whole seconds.
-      await eventually(async () => expect(await storage.sweep?.(-1_000)).toBe(1));
-      expect(await everything()).toEqual(['b.mp4']);
-      expect(await storage.sweep?.(-1_000)).toBe(0);
-    });
+  it('what a killed attempt has left is swept when it is old enough, and nothing else is', async () => {
+    await leaveHalf('a/fox.mp4');
+    await store(storage, 'b.mp4', VIDEO);
+    expect(await storage.sweep?.(3_600_000)).toBe(0);
+    expect(await everything()).toHaveLength(2);
+    // A server may only report whole seconds.
+    await eventually(async () => expect(await storage.sweep?.(-1_000)).toBe(1));
+    expect(await everything()).toEqual(['b.mp4']);
+    expect(await storage.sweep?.(-1_000)).toBe(0);
   });
 
   describe('a small file beside the videos', () => {
@@ -306,6 +187,48 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       await Promise.all(contents.map((content) => storage.write('note.txt', content, 'text/plain')));
       expect(contents).toContain(String(await storedAt(storage, 'note.txt')));
       expect(await everything()).toEqual(['note.txt']);
+    });
+  });
+
+  describe('a small file that is created', () => {
+    it('is there, and nothing replaces it', async () => {
+      expect(await storage.create('a/0001.json', '{"seed":7} 🦊')).toBe(true);
+      expect(await storage.create('a/0001.json', '{}')).toBe(false);
+      expect(String(await storedAt(storage, 'a/0001.json'))).toBe('{"seed":7} 🦊');
+      expect(await everything()).toEqual(['a/0001.json']);
+    });
+
+    it('does not replace a file that was stored in another way', async () => {
+      await storage.write('note.json', 'a fox', 'text/plain');
+      await store(storage, 'fox.mp4', VIDEO);
+      for (const key of ['note.json', 'fox.mp4']) expect(await storage.create(key, '{}')).toBe(false);
+      expect(String(await storedAt(storage, 'note.json'))).toBe('a fox');
+      await expectStored('fox.mp4', VIDEO);
+    });
+
+    it('is one of 20 that are created at once', async () => {
+      const contents = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(10_000));
+      const created = await Promise.all(contents.map((content) => storage.create('a/0001.json', content)));
+      expect(created.filter(Boolean)).toHaveLength(1);
+      expect(String(await storedAt(storage, 'a/0001.json'))).toBe(contents[created.indexOf(true)]);
+      expect(await everything()).toEqual(['a/0001.json']);
+    });
+
+    it('is not there when its writer had given up before', async () => {
+      const creating = storage.create('a/0001.json', '{}', { signal: AbortSignal.abort() });
+      await expect(creating).rejects.toThrow(StorageFault);
+      expect(await everything()).toEqual([]);
+    });
+
+    it('is read by those that take nothing else, and a free key is free for them', async () => {
+      const strict = async (key: string) => {
+        const stored = await storage.read(key, { isStrict: true });
+        return stored && text(stored);
+      };
+      expect(await strict('a/0001.json')).toBeUndefined();
+      await storage.create('a/0001.json', '{}');
+      expect(await strict('a/0001.json')).toBe('{}');
+      expect(await strict('a/0002.json')).toBeUndefined();
     });
   });
 
@@ -334,8 +257,9 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     'the key %j is refused, because it names nothing inside the storage',
     async (key) => {
       for (const attempt of [
-        () => storage.receive(key, MP4),
+        () => store(storage, key, VIDEO),
         () => storage.write(key, 'x', 'text/plain'),
+        () => storage.create(key, 'x'),
         async () => text((await storage.read(key)) ?? Readable.from(['nothing there'])),
       ]) {
         const trying = attempt();
@@ -372,12 +296,9 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
         expect([uri, storage.keyOf?.(uri)]).toEqual([uri, undefined]);
     });
 
-    it('says since when it is there, goes alone, and a missing file goes too', async () => {
-      expect(await storage.storedAt?.('a/fox.mp4')).toBeUndefined();
+    it('goes alone, and a missing file goes too', async () => {
       await store(storage, 'a/fox.mp4', VIDEO.subarray(0, 100));
       await storage.write('a/fox.mp4.json', '{}', 'application/json');
-      const ageMs = Date.now() - Number(await storage.storedAt?.('a/fox.mp4'));
-      expect(Math.abs(ageMs)).toBeLessThan(60_000);
       await storage.removeKey?.('a/fox.mp4');
       await storage.removeKey?.('a/fox.mp4');
       expect(await everything()).toEqual(['a/fox.mp4.json']);
@@ -385,14 +306,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       // Its folder is gone, and comes again.
       await store(storage, 'a/fox.mp4', VIDEO.subarray(0, 100));
       expect(await everything()).toEqual(['a/fox.mp4']);
-    });
-
-    it('is left alone when the unfinished downloads of its owner are removed', async () => {
-      await store(storage, 'fox.mp4', VIDEO.subarray(0, 100));
-      await leaveHalf('owl.mp4');
-      expect(await storage.removeParts?.('fox.mp4', MP4.owner)).toBe(0);
-      expect(await storage.removeParts?.('owl.mp4', MP4.owner)).toBe(1);
-      expect(await everything()).toEqual(['fox.mp4']);
     });
   });
 }

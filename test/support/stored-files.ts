@@ -1,15 +1,19 @@
 import { readdir } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 
 /** All files in a storage folder, complete or partial, except the records of jobs, which `recordsIn` lists. */
 export async function filesIn(folder: string): Promise<string[]> {
   return (await readdir(folder, { recursive: true })).filter((name) => !isRecord(name));
 }
 
-/** The records of jobs. */
+/** The entries of the records of jobs, and after them the claims of tasks. */
 export async function recordsIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder, { recursive: true });
-  return names.filter((name) => isRecord(name) && name !== 'jobs');
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = found.filter((entry) => entry.isFile());
+  return files
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
+    .filter(isRecord)
+    .sort();
 }
 
-const isRecord = (name: string) => name.split(sep)[0] === 'jobs';
+const isRecord = (name: string) => ['jobs', 'tasks'].includes(name.split(sep)[0] ?? '');

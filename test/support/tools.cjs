@@ -23,7 +23,7 @@ const TOOLS = [
   },
   {
     name: 'python3',
-    for: "the test of Temporal's Python SDK, and the ffmpeg of the tests",
+    for: "the test of Temporal's Python SDK",
     get: 'Python 3.10 or newer with venv and pip: apt-get install python3-venv python3-pip, or brew install python',
   },
   {

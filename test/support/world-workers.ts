@@ -194,10 +194,13 @@ class SharedWorker {
   private storage(): VideoStorage {
     const tools = () => this.tools;
     return {
-      receive: (...args) => tools().storage.receive(...args),
+      publishFile: (...args) => tools().storage.publishFile(...args),
       write: (...args) => tools().storage.write(...args),
+      create: (...args) => tools().storage.create(...args),
       read: (...args) => tools().storage.read(...args),
-      readPart: async (...args) => tools().storage.readPart?.(...args),
+      get partsFolder() {
+        return tools().storage.partsFolder;
+      },
       probe: async (...args) => tools().storage.probe?.(...args),
       sweep: async (...args) => tools().storage.sweep?.(...args) ?? 0,
       list: async function* (...args) {
@@ -206,7 +209,6 @@ class SharedWorker {
       open: async (...args) => tools().storage.open?.(...args),
       keyOf: (uri) => tools().storage.keyOf?.(uri),
       removeKey: async (...args) => tools().storage.removeKey?.(...args),
-      storedAt: async (...args) => tools().storage.storedAt?.(...args),
     };
   }
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BatchResult, parseResults } from '../../src/contract';
@@ -8,6 +8,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { type HistoryEvent, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { shortHistories } from '../support/short-histories';
+import { recordsIn } from '../support/stored-files';
 import { failureOf, inWorld, untilProgress, type World } from '../support/world';
 
 const MINUTE = 60_000;
@@ -33,42 +34,42 @@ async function eventsOf(workflowId: string): Promise<HistoryEvent[]> {
   return (await historyOf(env.temporal.client, workflowId)).events ?? [];
 }
 
-async function jsonAt({ storageFolder }: World, key: string): Promise<unknown> {
+async function jsonAt({ storageFolder }: Pick<World, 'storageFolder'>, key: string): Promise<unknown> {
   return JSON.parse(await readFile(join(storageFolder, key), 'utf8'));
 }
 
-async function recordOf(world: World): Promise<unknown> {
-  const names = await readdir(join(world.storageFolder, 'jobs'));
-  return jsonAt(world, `jobs/${names.find((name) => name.startsWith('priced.'))}`);
+async function recordOf({ storageFolder }: World): Promise<unknown[]> {
+  const entries = (await recordsIn(storageFolder)).filter((name) => name.startsWith('jobs/priced.'));
+  return Promise.all(entries.map((name) => jsonAt({ storageFolder }, name)));
 }
 
-test('the estimate is there before anything is paid for, and what was charged beside it at the end', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE, profile, charge }, async (world) => {
+test('the estimate is there with the task, and what was charged beside it at the end', async () => {
+  await inWorld(env, { jobTimeMs: 30 * MINUTE, profile, charge }, async (world) => {
     const { videos, emulator } = world;
     emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
     const job = await videos.start({ request }, { workflowId: 'priced' });
     const estimate = { estimated: usd(0.5), service: 'Ark' };
-    const { phase } = await untilProgress(job, ({ cost }) => cost !== undefined);
-    expect(phase).toBe('submitting');
-    expect(emulator.generations()).toEqual([]);
+    await env.temporal.sleep(15 * MINUTE);
+    const waiting = await untilProgress(job, ({ phase }) => phase === 'waiting');
+    expect(waiting.cost).toEqual(estimate);
     expect((await describe('priced')).memo).toMatchObject({ [COST_MEMO]: estimate });
 
     const cost = { ...estimate, charged: usd(charge) };
-    const { video, ...result } = await job.result();
+    const result = await job.result();
     expect(result.cost).toEqual(cost);
     expect((await job.progress()).cost).toEqual(cost);
     expect((await describe('priced')).memo).toMatchObject({ [COST_MEMO]: cost });
     expect(await jsonAt(world, 'priced.mp4.json')).toMatchObject({ cost });
-    expect(await recordOf(world)).toMatchObject({
-      state: 'stored',
-      cost,
-      service: 'Ark',
-      submittedAt: expect.stringMatching(/^\d{4}-/),
-    });
+    expect(await recordOf(world)).toMatchObject([
+      { event: 'sending', cost: estimate, at: expect.stringMatching(/^\d{4}-/) },
+      { event: 'refused' },
+      { event: 'sending', cost: estimate },
+      { event: 'task', cost: estimate },
+      { event: 'stored', cost },
+    ]);
     expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(2);
-    // Of two attempts, one has told the workflow.
     const history = await eventsOf('priced');
-    expect(history.filter((event) => event.workflowExecutionSignaledEventAttributes)).toHaveLength(1);
+    expect(history.filter((event) => event.workflowExecutionSignaledEventAttributes)).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { FailureType, JobInput, VideoRequest } from '../../src/contract';
+import type { FailureType, FallbackInput, VideoRequest } from '../../src/contract';
 import type { Faults } from '../../src/testing';
 
 export const REFUSED = (status: number) =>
@@ -14,7 +14,7 @@ interface Row {
   faults: Faults['submit'][];
   /** Where a is, if not at its emulator. */
   at?: 'closed port' | 'impatient' | 'certain';
-  input?: Partial<JobInput>;
+  input?: Partial<FallbackInput>;
   /** The POSTs that a and b get. */
   posts: [a: number, b: number];
   end: End;

@@ -1,24 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Worker } from '@temporalio/worker';
-import {
-  type BatchProgress,
-  type BatchResult,
-  type ItemResult,
-  parseResults,
-  type VideoRequest,
-} from '../../src/contract';
-import { TASKS_PER_POLL } from '../../src/contract/policies';
+import type { VideoBatch } from '../../src/client/video-batch';
+import { type BatchResult, type ItemResult, parseResults, type VideoRequest } from '../../src/contract';
 import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { activities, historiesOf, historyOf, unendedActivities } from '../support/history';
+import { activities, historiesOf, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
-import { atLength } from '../support/nightly';
-import { fullHistories, shortHistories } from '../support/short-histories';
-import { failureOf, inWorld, pause, quickWorkflows, untilProgress, type World } from '../support/world';
+import { shortHistories } from '../support/short-histories';
+import { failureOf, inWorld, pause, type World } from '../support/world';
 
 const MINUTE = 60_000;
 const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
@@ -40,8 +32,15 @@ async function resultsOf({ results }: BatchResult): Promise<ItemResult[]> {
 }
 
 const prompts = ({ emulator }: World) => emulator.generations().map(({ request }) => request.prompt);
-const inPhase = (phase: string, count: number) => (progress: BatchProgress) =>
-  progress.running.filter((item) => item.phase === phase).length === count;
+/** Waits until so many items say that they are in a phase. */
+async function untilItems(batch: VideoBatch, phase: string, count: number): Promise<string[]> {
+  for (;;) {
+    const { running } = await batch.progress({ items: true });
+    const names = running.filter(({ progress }) => progress?.phase === phase).map(({ name }) => name);
+    if (names.length === count) return names;
+    await pause();
+  }
+}
 const postsOf = ({ emulator }: World) => emulator.calls.filter(({ call }) => call === 'submit');
 
 test('a batch stores a video for each request, lists its results by number, and runs no more at once than its window', async () => {
@@ -98,44 +97,6 @@ test('each task teaches the worker when the next one ends', async () => {
   });
 });
 
-test('all items share poll activities and workflow tasks', async () => {
-  await inWorld(env, { jobTimeMs: 5 * MINUTE }, async ({ videos, emulator }) => {
-    const batch = await videos.startBatch({
-      requests: requests(20),
-      // Long enough that items submitted seconds apart are still polled together.
-      polling: { min: '30s', max: '30s' },
-    });
-    await batch.result();
-    const history = await historyOf(env.temporal.client, batch.workflowId);
-    const types = activities(history).map(({ type }) => type);
-    const pollActivities = types.filter((type) => type === 'pollVideos').length;
-    expect(types.filter((type) => type === 'submitVideo')).toHaveLength(20);
-    expect(types).not.toContain('pollVideo');
-    const polls = emulator.calls.filter(({ call }) => call === 'status').length - 20;
-    expect(pollActivities).toBeLessThanOrEqual(polls / 10);
-    // Separate workflows would have two for every poll: one for the timer, one for the answer.
-    const tasks = (history.events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-    expect(tasks.length).toBeLessThanOrEqual(polls / 2);
-  });
-});
-
-test('a task without an answer in time is polled again at once, and keeps no other item from its answer', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ videos, emulator }) => {
-    const batch = await videos.startBatch({ requests: requests(3), polling: { min: '2h', max: '2h' } });
-    const isWaiting = ({ phase }: { phase: string }) => phase === 'waiting';
-    while ((await batch.progress()).running.filter(isWaiting).length < 3) await pause();
-    emulator.next('status', { kind: 'hang' });
-    await batch.pollNow();
-    expect(await batch.result()).toMatchObject({ succeeded: 3 });
-    const history = await historyOf(env.temporal.client, batch.workflowId);
-    const made = activities(history).filter(({ type }) => type === 'pollVideos');
-    expect(made.map(({ isLocal, summary }) => [isLocal ? 'local' : 'regular', summary])).toEqual([
-      ['local', 'poll 3 tasks'],
-      ['regular', 'poll one task'],
-    ]);
-  });
-});
-
 test('items whose polls fail for a bug end at their deadline, each with its task', async () => {
   const wrapService = (service: VideoService): VideoService => ({
     ...service,
@@ -152,32 +113,6 @@ test('items whose polls fail for a bug end at their deadline, each with its task
     );
     const paid = world.emulator.generations().map(({ taskId }) => `DeadlineExceeded ${taskId}`);
     expect(ended.sort()).toEqual(paid.sort());
-  });
-});
-
-test('a batch that polls more tasks than one activity takes replays, although their local activities end one by one', async () => {
-  const items = TASKS_PER_POLL + 2;
-  await inWorld(env, { jobTimeMs: 0, videoBytes: 10_000 }, async ({ videos, emulator }) => {
-    const batch = await videos.startBatch({
-      requests: requests(items),
-      window: items,
-      polling: { min: '2h', max: '2h' },
-      deadline: '10h',
-    });
-    while (!inPhase('waiting', items)(await batch.progress())) await pause();
-    // One item polls again, so that a timer starts beside the downloads of the others.
-    emulator.next('status', { kind: 'server-error' });
-    await batch.pollNow();
-    expect(await batch.result()).toMatchObject({ succeeded: items });
-    const history = await historyOf(env.temporal.client, batch.workflowId);
-    const polls = activities(history).filter(({ type }) => type === 'pollVideos');
-    expect(polls.map(({ isLocal, summary }) => [isLocal, summary])).toEqual(
-      expect.arrayContaining([
-        [true, 'poll 50 tasks'],
-        [true, 'poll 2 tasks'],
-      ]),
-    );
-    await Worker.runReplayHistory(quickWorkflows(), history);
   });
 });
 
@@ -238,7 +173,7 @@ test('with onFailure stop, running items finish, no more are started, and the fa
   });
 });
 
-test('requests are read from a file in the storage, page by page, and that of a lost submit once more', async () => {
+test('requests are read from a file in the storage, page by page, and that of a lost submit is sent once more', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     // Two of them fill a page: an activity returns no more bytes at once.
     const lines = requests(5).map(({ prompt }) => ({ prompt: prompt.padEnd(90_000, '.') }));
@@ -249,12 +184,10 @@ test('requests are read from a file in the storage, page by page, and that of a 
     );
     world.emulator.next('submit', { kind: 'cut-headers' });
     const batch = await world.videos.startBatch({ requestsFrom: 'in/foxes.jsonl', window: 3 });
-    // By then its page has made room for the next one.
-    while ((await batch.progress()).running.length < 4) await pause();
-    const lost = (await batch.progress()).running.find(({ phase }) => phase === 'needs-decision')?.item ?? 0;
-    await batch.decideSubmit({ item: lost, decision: 'resubmit' });
+    const [lost = ''] = await untilItems(batch, 'needs-decision', 1);
+    await world.videos.handle(lost).decideSubmit({ decision: 'resubmit' });
     expect(await batch.result()).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
-    const sent = [...lines, lines[lost - 1]].map((line) => line?.prompt);
+    const sent = [...lines, lines[Number(lost.split('-').at(-1)) - 1]].map((line) => line?.prompt);
     expect(prompts(world).sort()).toEqual(sent.sort());
     const history = await historyOf(env.temporal.client, batch.workflowId);
     const pages = activities(history).filter(({ type }) => type === 'readRequests');
@@ -296,7 +229,7 @@ test('a cancelled batch starts no more items and lists the paid tasks; started a
     const start = () =>
       videos.startBatch({ requests: requests(4), window: 2, ...RARE_POLLS }, { workflowId: 'given-up' });
     const first = await start();
-    await untilProgress(first, inPhase('waiting', 2));
+    await untilItems(first, 'waiting', 2);
     await first.cancel();
     expectRow(await failureOf(first.result()), 'Cancelled', undefined);
     const paid = emulator.generations().map(({ taskId }) => taskId);
@@ -323,29 +256,23 @@ test('a cancelled batch starts no more items and lists the paid tasks; started a
   });
 });
 
-test('an item whose submit is lost waits for a decision, frees its slot in the window, and is adopted by its number', async () => {
+test('an item whose submit is lost waits for a decision, frees its slot in the window, and is adopted like any job', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'cut-body' });
     const batch = await videos.startBatch({ requests: requests(3), window: 1 }, { workflowId: 'lost' });
     for (;;) {
       const { running } = await batch.progress();
       if (running.length === 2) {
-        expect(running[0]).toMatchObject({ item: 1, name: 'lost-1', phase: 'needs-decision' });
+        expect(running[0]).toEqual({ item: 1, name: 'lost-1', isHeld: true });
         break;
       }
       await pause();
     }
-    await expect(batch.decideSubmit({ item: 2, decision: 'resubmit' })).rejects.toThrow(
+    await expect(videos.handle('lost-2').decideSubmit({ decision: 'resubmit' })).rejects.toThrow(
       'No decision is needed: the job is',
     );
-    await expect(batch.decideSubmit({ item: 7, decision: 'resubmit' })).rejects.toThrow(
-      'item 7 is not running',
-    );
-    await expect(videos.handle('lost').decideSubmit({ decision: 'resubmit' })).rejects.toThrow(
-      'name the item of the batch',
-    );
     const taskId = emulator.generations()[0]?.taskId ?? '';
-    await batch.decideSubmit({ item: 1, decision: 'adopt', taskId });
+    await videos.handle('lost-1').decideSubmit({ decision: 'adopt', taskId });
     const result = await batch.result();
     expect(result).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
     expect((await resultsOf(result))[0]).toMatchObject({ item: 1, taskId });
@@ -353,39 +280,54 @@ test('an item whose submit is lost waits for a decision, frees its slot in the w
   });
 });
 
-test('a batch with a long history continues as new with its running and held items, and pays for nothing twice', async () => {
-  const jobTimeMs = atLength(3, 160) * MINUTE;
-  const worker = { workflowBundle: atLength(shortHistories, fullHistories)() };
-  await inWorld(env, { jobTimeMs, worker }, async (world) => {
-    const { videos, emulator } = world;
-    emulator.next('submit', { kind: 'cut-body' });
-    const batch = await videos.startBatch(
-      { requests: requests(3), window: 2, deadline: '4h', polling: { min: '5s', max: '5s' } },
+test('a batch with a long history lets its running items end and continues as new, and pays for nothing twice', async () => {
+  const worker = { workflowBundle: shortHistories() };
+  await inWorld(env, { jobTimeMs: MINUTE, worker }, async (world) => {
+    const batch = await world.videos.startBatch(
+      { requests: requests(30), window: 4, ...RARE_POLLS },
       { workflowId: 'long' },
     );
-    while ((await batch.progress()).running.length < 3) await pause();
-    const handle = env.temporal.client.workflow.getHandle('long');
-    const { runId } = await handle.describe();
-    const hold = (await batch.progress()).running.find(({ phase }) => phase === 'needs-decision')?.hold;
-    const lost = (await batch.progress()).running.find(({ phase }) => phase === 'needs-decision')?.item ?? 0;
-    await env.temporal.sleep(jobTimeMs - atLength(1, 5) * MINUTE);
-    expect((await handle.describe()).runId).not.toBe(runId);
-    const { running } = await batch.progress();
-    expect(running.find(({ item }) => item === lost)).toMatchObject({ phase: 'needs-decision', hold });
-    expect(running.filter(({ phase }) => phase === 'waiting')).toHaveLength(2);
-
-    const taskId = emulator.generations()[0]?.taskId ?? '';
-    await batch.decideSubmit({ item: lost, decision: 'adopt', taskId });
     const result = await batch.result();
-    expect(result).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
-    expect((await resultsOf(result)).map(({ item }) => item)).toEqual([1, 2, 3]);
-    expect(postsOf(world)).toHaveLength(3);
-    // All three videos are ready at the poll after which the batch may continue as new.
-    const histories = await historiesOf(env.temporal.client, 'long');
-    expect(histories.length).toBeGreaterThan(2);
-    expect(histories.flatMap(unendedActivities)).toEqual([]);
+    expect(result).toMatchObject({ items: 30, succeeded: 30, failed: 0 });
+    expect((await resultsOf(result)).map(({ item }) => item)).toEqual(
+      requests(30).map((_, index) => index + 1),
+    );
+    expect(postsOf(world)).toHaveLength(30);
+    expect((await historiesOf(env.temporal.client, 'long')).length).toBeGreaterThan(2);
   });
 }, 180_000);
+
+test('an item that somebody cancels is listed as cancelled with its task, and the batch goes on', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos }) => {
+    const batch = await videos.startBatch({ requests: requests(2), window: 1, ...RARE_POLLS });
+    const [first = ''] = await untilItems(batch, 'waiting', 1);
+    const { taskId } = await videos.handle(first).progress();
+    await videos.handle(first).cancel();
+    const result = await batch.result();
+    expect(result).toMatchObject({ succeeded: 1, failed: 1 });
+    expect((await resultsOf(result))[0]).toMatchObject({
+      item: 1,
+      failure: 'Cancelled',
+      details: { taskId },
+    });
+  });
+});
+
+test('an item joins the job of its name that a client has made, and never takes the video of another request', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
+    const { videos } = world;
+    const { taskId } = await videos.execute({ request: { prompt: 'Fox 1' } }, { workflowId: 'known-1' });
+    await videos.execute({ request: { prompt: 'A stranger' } }, { workflowId: 'known-2' });
+    const batch = await videos.startBatch({ requests: requests(2) }, { workflowId: 'known' });
+    const [joined, refused] = await resultsOf(await batch.result());
+    expect(joined).toMatchObject({ outcome: 'succeeded', taskId });
+    expect(refused).toMatchObject({ outcome: 'failed', failure: 'InvalidRequest' });
+    expect(refused?.outcome === 'failed' && refused.message).toContain(
+      'known-2 is the name of another job (it differs in prompt)',
+    );
+    expect(prompts(world).sort()).toEqual(['A stranger', 'Fox 1']);
+  });
+});
 
 test('a batch started again under its name resumes from its results, and other requests under it are refused', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async (world) => {
@@ -410,7 +352,7 @@ test('when every submit is lost, the batch submits at most two windows of items'
   await inWorld(env, {}, async (world) => {
     world.emulator.next('submit', ...Array.from({ length: 9 }, () => ({ kind: 'reset' }) as const));
     const batch = await world.videos.startBatch({ requests: requests(9), window: 2 });
-    await untilProgress(batch, inPhase('needs-decision', 4));
+    await untilItems(batch, 'needs-decision', 4);
     await env.temporal.sleep('1h');
     expect(await batch.progress()).toMatchObject({ running: { length: 4 } });
     expect(postsOf(world)).toHaveLength(4);

@@ -131,7 +131,8 @@ test('a malformed decision is refused with the reason, and the failure of an aba
       const refusal = await failureOf(job.decideSubmit(decision as SubmitDecision));
       expect(refusal).toMatchObject({ name: 'DecisionRefused', message: expect.stringContaining(reason) });
     }
-    expect((await job.progress()).phase).toBe('needs-decision');
+    const { phase, hold } = await job.progress();
+    expect([phase, hold?.lostSubmit]).toEqual(['needs-decision', expect.any(String)]);
     await job.decideSubmit({ decision: 'abandon' });
     // Temporal allows a run so many updates; those that are refused at once are not in its history.
     const { events } = await historyOf(env.temporal.client, job.workflowId);
@@ -139,7 +140,10 @@ test('a malformed decision is refused with the reason, and the failure of an aba
     expect(taken).toHaveLength(1);
     const failure = await failureOf(job.result());
     expectRow(failure, 'SubmitUnconfirmed', undefined);
-    expect(failure).toMatchObject({ details: { code: 'ECONNRESET', attempt: 1, onLostSubmit: 'hold' } });
+    const { lostSubmit } = hold ?? {};
+    expect(failure).toMatchObject({
+      details: { code: 'ECONNRESET', attempt: 1, onLostSubmit: 'hold', lostSubmit },
+    });
     expect(String(failure)).toContain('abandoned by decision');
   });
 });

@@ -12,8 +12,8 @@ const folder = join(__dirname, '../histories');
 const names = readdirSync(folder)
   .map((file) => file.replace('.json', ''))
   .sort();
-/** The same code in another form: a job and a batch that continued as new show that it works. */
-const forPackage = atLength(['batch-continued', 'continued'], names);
+/** The same code in another form: a job that continued as new shows that it works. */
+const forPackage = atLength(['continued'], names);
 
 /** What to do instead of recording the history again. */
 const ADVICE =

@@ -103,7 +103,7 @@ const CAUSES: Record<FailureType, Cause> = {
     },
     input: { request, deadline: '1m' },
   },
-  CapReached: { input: { request, cap: { videos: 0 } } },
+  CapReached: { world: { caps: { day: { videos: 0 } } } },
   Cancelled: {
     world: { jobTimeMs: 3_600_000 },
     meanwhile: async ({ videos }, workflowId) => {

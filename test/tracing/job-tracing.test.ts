@@ -65,12 +65,12 @@ describe('a span', () => {
   );
 
   it('has no control character, and no attribute beyond the list', async () => {
-    const hostile = { workflowId: 'fox\u001b[2J\nnext', prompt: 'MARKED', job: 'x'.repeat(5_000) };
+    const hostile = { workflowId: 'fox\u001b[2J\nnext', prompt: 'MARKED', state: 'x'.repeat(5_000) };
     await tracing.span({ ...job, facts: hostile }, async () => undefined);
     const { attributes } = spans()[0] as ReadableSpan;
     expect(Object.keys(attributes).filter((name) => !Object.values(ATTRIBUTES).includes(name))).toEqual([]);
     expect(attributes.temporalWorkflowId).toBe('fox next');
-    expect(String(attributes['videogen.job'])).toHaveLength(1_000);
+    expect(String(attributes['videogen.state'])).toHaveLength(1_000);
   });
 });
 

@@ -32,15 +32,9 @@ const LEFT_OUT = {
   'no-cache': [
     {
       file: 'test/model/model.test.ts',
-      test: 'jobs do what the model allows',
+      test: 'jobs, batches and fallbacks do what the model allows',
       reason:
         'workflow tasks of hundreds of jobs without a cache time out at the time-skipping server, which skips no time meanwhile',
-    },
-    {
-      file: 'test/model/model.test.ts',
-      test: 'to a batch when',
-      reason:
-        'counts every poll at the service; one that a worker gives up when it drops the batch from its memory is made again, and counted once',
     },
   ],
   'host-converter': [...ALONE, ...NEVER_LONG],

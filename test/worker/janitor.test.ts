@@ -2,9 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
-import { canRemove, keepUntil } from '../../src/retention';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
-import { newPartName, partMark } from '../../src/storage/part-files';
+import { newPartName } from '../../src/storage/part-files';
 import { startJanitor } from '../../src/worker/janitor';
 import { captureLogs } from '../support/logs';
 import { eventually } from '../temporal-server/eventually';
@@ -32,7 +31,7 @@ afterAll(() => Runtime.instance().shutdown());
 /** A partial file, as a killed worker leaves it. */
 function leavePart(hoursAgo: number, within = ''): string {
   mkdirSync(join(folder, within), { recursive: true });
-  const file = join(folder, within, newPartName(partMark('fox.mp4', 'task')));
+  const file = join(folder, within, newPartName('task'));
   writeFileSync(file, 'half a fox');
   const when = (Date.now() - hoursAgo * HOUR_MS) / 1_000;
   utimesSync(file, when, when);
@@ -107,48 +106,4 @@ test('a storage without sweep is left alone', async () => {
   jest.advanceTimersByTime(HOUR_MS);
   await new Promise(setImmediate);
   expect(logged()).toEqual([]);
-});
-
-test('expired videos are removed in the same round, and the log says whose', async () => {
-  const storage = createFileStorage(folder);
-  if (!canRemove(storage)) throw new Error('it cannot remove');
-  const expiresAt = '2026-01-01T00:00:00.000Z';
-  await keepUntil(storage, { namespace: 'default', job: 'fox', key: 'fox.mp4', expiresAt });
-  writeFileSync(join(folder, 'fox.mp4'), 'a whole fox');
-  utimesSync(join(folder, 'fox.mp4'), 0, 0);
-  stop = startJanitor(storage);
-  await eventually('something is logged', () => logged().length > 0);
-  expect(logged()).toEqual([
-    [
-      'INFO',
-      'removed videos that have expired',
-      expect.objectContaining({ event: 'videosExpired', removed: 1, shared: 0, jobs: ['fox'] }),
-    ],
-  ]);
-  expect(existsSync(join(folder, 'fox.mp4'))).toBe(false);
-});
-
-test('a storage that refuses to remove them is a warning, and the next round comes an hour later', async () => {
-  const storage = createFileStorage(folder);
-  if (!canRemove(storage)) throw new Error('it cannot remove');
-  await keepUntil(storage, {
-    namespace: 'default',
-    job: 'fox',
-    key: 'fox.mp4',
-    expiresAt: '2026-01-01T00:00:00.000Z',
-  });
-  const removeKey = async () => {
-    throw new StorageFault('EACCES: permission denied');
-  };
-  stop = startJanitor({ ...storage, removeKey });
-  await eventually('the first warning', () => logged().length === 1);
-  // The round has logged, and is over with the next tick.
-  await new Promise(setImmediate);
-  jest.advanceTimersByTime(HOUR_MS);
-  await eventually('the second warning', () => logged().length === 2);
-  expect(logged()[1]).toEqual([
-    'WARN',
-    'could not remove videos that have expired',
-    expect.objectContaining({ error: 'StorageFault: EACCES: permission denied' }),
-  ]);
 });

@@ -44,7 +44,6 @@ describe('a worker that starts', () => {
       'src/encryption',
       'src/logging',
       'src/media',
-      'src/retention',
       'src/service',
       'src/storage',
       'src/temporal-server',

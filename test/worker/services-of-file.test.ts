@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readServices } from '../../src/config/services-config';
-import { hasKeys, ServiceDirectory } from '../../src/service';
+import { ServiceDirectory } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { activityWorkers, submitQueuesOf } from '../../src/worker/activity-workers';
 import { openServicesOfFile } from '../../src/worker/services-of-file';
@@ -21,14 +21,13 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  writeFileSync(join(folder, 'new.key'), 'sk-new');
+  writeFileSync(join(folder, 'one.key'), 'sk-one');
   writeFileSync(
     join(folder, 'services.json'),
     JSON.stringify({
-      keys: { new: { file: 'new.key' }, old: { env: 'OLD_KEY' } },
       services: {
-        one: { baseUrl, key: ['new', 'old'], submitsPerSecond: 2, onLostSubmit: 'fail' },
-        two: { baseUrl, key: 'old' },
+        one: { baseUrl, key: { file: 'one.key' }, submitsPerSecond: 2, onLostSubmit: 'fail' },
+        two: { baseUrl, key: { env: 'TWO_KEY' } },
       },
       default: 'two',
     }),
@@ -44,27 +43,26 @@ beforeEach(() => void seen.splice(0));
 const env = () => ({
   VIDEOGEN_SERVICES_FILE: join(folder, 'services.json'),
   VIDEOGEN_STORAGE: join(folder, 'videos'),
-  OLD_KEY: 'sk-old',
+  TWO_KEY: 'sk-two',
 });
 
-test('a job is polled with the key that it began with, and a rotated file counts at the next call', async () => {
+test('each service is called with its own key, and a rotated file counts at the next call', async () => {
   const file = readServices(env());
   if (file === undefined) throw new Error('no file');
   const { services, close } = openServicesOfFile(file, env(), createFileStorage(join(folder, 'videos')));
   const directory = new ServiceDirectory({ services });
-  const poll = async (choice: { name: string; key?: string }) => {
-    const found = directory.find(choice);
+  const poll = async (name: string) => {
+    const found = directory.find(name);
     if ('problem' in found) throw new Error(found.problem);
     await found.service.poll('task_1').catch(() => undefined);
   };
-  await poll({ name: 'one', key: 'old' });
-  await poll({ name: 'one' });
-  writeFileSync(join(folder, 'new.key'), 'sk-rotated');
-  await poll({ name: 'one', key: 'new' });
+  await poll('two');
+  await poll('one');
+  writeFileSync(join(folder, 'one.key'), 'sk-rotated');
+  await poll('one');
   await close();
-  writeFileSync(join(folder, 'new.key'), 'sk-new');
-  expect(seen).toEqual(['Bearer sk-old', 'Bearer sk-new', 'Bearer sk-rotated']);
-  expect(Object.values(services).every(hasKeys)).toBe(true);
+  writeFileSync(join(folder, 'one.key'), 'sk-one');
+  expect(seen).toEqual(['Bearer sk-two', 'Bearer sk-one', 'Bearer sk-rotated']);
 });
 
 const queues = {
@@ -101,13 +99,13 @@ test('without a queue for submits, a pace of one service is refused', async () =
 test('a base URL beside the file keeps its tasks, and the default of the file takes new jobs', async () => {
   const both = { ...env(), VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-unnamed' };
   const work = prepareWork({ env: both });
-  expect(work.directory.find()).not.toHaveProperty('choice');
-  expect(work.directory.findForNew()).toMatchObject({ choice: { name: 'two', key: 'old' } });
+  expect(work.directory.find()).not.toHaveProperty('name');
+  expect(work.directory.findForNew()).toMatchObject({ name: 'two' });
   await work.close();
 });
 
 test('a key that cannot be read and a default that is not there stop a worker before it starts', () => {
-  expect(() => prepareWork({ env: { ...env(), OLD_KEY: '' } })).toThrow('names OLD_KEY, which is not set');
+  expect(() => prepareWork({ env: { ...env(), TWO_KEY: '' } })).toThrow('names TWO_KEY, which is not set');
   expect(() => prepareWork({ env: env(), services: {}, defaultService: 'one' })).toThrow(
     'The option services has a mistake: the default one is not among them.',
   );

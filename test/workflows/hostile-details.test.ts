@@ -22,9 +22,9 @@ test('details for the Temporal UI escape all names and messages of others', () =
         startedAt: hold.since,
         deadlineAt: hold.until,
       };
-      const running = [{ item: 1, name, ...progress }];
+      const running = [{ item: 1, name, isHeld: true }];
       const counts = { items: 5, succeeded: 0, failed: 0, running, stopping: word };
-      for (const details of [currentDetails(progress, undefined, name), batchDetails(counts, name)]) {
+      for (const details of [currentDetails(progress, undefined, name), batchDetails(counts)]) {
         expect(details).not.toMatch(STEERING);
         // Only our headline has Markdown.
         const rest = details.replace(/^\*\*[^*]+\*\*/, '').replace(INERT, '');

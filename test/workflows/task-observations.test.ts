@@ -5,7 +5,7 @@ import { TaskObservations } from '../../workflows/task-observations';
 const running = (percent?: number) => ({ state: 'running', word: 'rendering', percent }) as const;
 
 test('the progress of a task is from the poll that first saw its percentage', () => {
-  const observed = new TaskObservations(new Set());
+  const observed = new TaskObservations();
   observed.recordStatus(running(), 5_000);
   expect(observed.progress).toBeUndefined();
   observed.recordStatus(running(40), 10_000);
@@ -20,7 +20,7 @@ test('the progress of a task is from the poll that first saw its percentage', ()
 });
 
 test('a task is missing after polls in a row that did not find it', () => {
-  const observed = new TaskObservations(new Set());
+  const observed = new TaskObservations();
   const miss = () => observed.recordPollFailure(new VideoFailure('TaskUnknown'));
   for (let poll = 1; poll < POLLS_WITHOUT_TASK; poll++) miss();
   observed.recordPollFailure(new VideoFailure('RateLimited'));

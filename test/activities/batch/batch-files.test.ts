@@ -214,7 +214,7 @@ describe('requests in the input', () => {
   });
 
   it('for a service that the worker lacks are refused for good', async () => {
-    const asked = { batch: 'foxes', requests: foxes(1), service: { name: 'kling' } };
+    const asked = { batch: 'foxes', requests: foxes(1), service: 'kling' };
     const failure = await failed(files.openBatch(asked));
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain('this worker has no service kling');

@@ -1,9 +1,7 @@
 import type { Readable } from 'node:stream';
 import { FRUITFUL_BYTES } from '../../../src/contract/policies';
 import { openVideoBytes, ServiceFault, type VideoBody, type VideoService } from '../../../src/service';
-import type { VideoStorage } from '../../../src/storage';
 import { failureOf } from '../activity-world';
-import { inMemory } from './memory-storage';
 import {
   createMemoryWorld,
   cutAfter,
@@ -13,7 +11,6 @@ import {
   reading,
   TASK,
 } from './memory-world';
-import { noteOf } from './open-download';
 
 /** A video, and a larger one: the same with a box that players skip. */
 let video: Buffer;
@@ -96,6 +93,19 @@ describe('a download', () => {
     expect([failure.type, streams.map(({ destroyed }) => destroyed)]).toEqual(['VideoCorrupt', [true]]);
   });
 
+  it('of a long page instead of a video is set aside as far as it came', async () => {
+    const page = Buffer.alloc(100_000, '<p>');
+    const world = worldOf(page, (from) => whole(page, from));
+    const { failure } = await failureOf(world.download({ keepBad: true }));
+    expect(failure.message).toContain('the bad file is stored at memory:test.mp4.bad');
+    const kept = world.stored.get('test.mp4.bad') ?? Buffer.alloc(0);
+    expect([kept.length > 0, kept.equals(page.subarray(0, kept.length)), world.parts()]).toEqual([
+      true,
+      true,
+      [],
+    ]);
+  });
+
   it('that cannot be decoded is no video', async () => {
     const world = worldOf(video, (from) => ({ ...cutAfter(5_000, whole(video, from)), encoding: 'gzip' }));
     const { failure } = await failureOf(world.download());
@@ -125,13 +135,12 @@ describe('a download', () => {
 });
 
 describe('a service that sends the video with its answer', () => {
-  const withBytes = (storage = {}) =>
+  const withBytes = () =>
     createMemoryWorld(video, {
       service: {
         poll: async () => reading({ state: 'succeeded', word: 'done', videoBytes: video }),
         openVideo: () => Promise.reject(new Error('there is no link')),
       },
-      storage,
     });
 
   it('needs no link', async () => {
@@ -139,21 +148,6 @@ describe('a service that sends the video with its answer', () => {
     await world.download().result;
     expect([...world.stored.keys()]).toEqual(FILES);
     expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
-  });
-
-  it('is not stored from its start when a part of it is there', async () => {
-    const received: string[] = [];
-    const receive: VideoStorage['receive'] = (key, options) => {
-      received.push(key);
-      return inMemory().receive(key, options);
-    };
-    const world = withBytes({ receive });
-    const part = video.subarray(0, 5_000);
-    world.parts.set('test.mp4.part', part);
-    const validator = openVideoBytes(video).validator ?? '';
-    const note = { ...noteOf(part), key: 'test.mp4', part: 'test.mp4.part', validator };
-    await world.download({}, { attempt: 2, heartbeatDetails: note }).result;
-    expect(received).toEqual(['test.mp4']);
   });
 });
 

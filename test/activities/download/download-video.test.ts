@@ -1,13 +1,12 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../../activities';
 import type { FailureType } from '../../../src/contract/failure-table';
 import type { Faults } from '../../../src/emulator';
 import type { VideoService } from '../../../src/service';
-import { createFileStorage, type VideoStorage } from '../../../src/storage';
+import { createFileStorage } from '../../../src/storage';
 import { type ActivityWorld, failureOf } from '../activity-world';
 import { sha256, useDownloadWorld, VIDEO_BYTES } from './download-world';
 
@@ -97,6 +96,7 @@ describe('a download', () => {
     const attempt = world.run(world.activities.downloadVideo, { taskId, record, expected: { seed: 7 } });
     const { video, warnings } = await attempt.result;
     expect(JSON.parse(await readFile(join(world.folder, 'test.mp4.json'), 'utf8'))).toEqual({
+      namespace: 'test',
       workflowId: 'test',
       taskId,
       request: { ...request, image_url: 'https://images.example.com/fox.png?…' },
@@ -249,27 +249,6 @@ describe('a download fails as the failure table says, with the task id, and leav
     expect(details).toMatchObject({ taskId, attempt: 1 });
     expect(details.message).toMatch(/EEXIST|ENOTDIR/);
     expect(await world.files()).toEqual(['a-file']);
-  });
-
-  it('when the disk is full, on which a part would take space', async () => {
-    const files = createFileStorage(world.folder);
-    const full: VideoStorage = {
-      ...files,
-      receive: async (...given) => {
-        const incoming = await files.receive(...given);
-        const sink = new Writable({ write: (_chunk, _encoding, done) => done(new Error('ENOSPC')) });
-        return {
-          sink,
-          part: incoming.part,
-          publish: (whole) => incoming.publish(whole),
-          discard: () => incoming.discard(),
-        };
-      },
-    };
-    const { downloadVideo } = createVideoActivities({ service: world.service, storage: full });
-    const { failure } = await failureOf(world.run(downloadVideo, { taskId }));
-    expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
-    expect(await world.files()).toEqual([]);
   });
 
   it('when a folder has the name of the file', async () => {

@@ -1,56 +1,26 @@
-import { PassThrough, Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import type { IncomingVideo, VideoStorage } from '../../../src/storage';
+import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { VideoStorage } from '../../../src/storage';
 
-export interface MemoryStorageOptions {
-  /** The files by their keys. */
-  stored?: Map<string, Buffer>;
-  /** With it, parts of videos can be left and read. */
-  parts?: Map<string, Buffer>;
-  /** What an incoming video does otherwise. */
-  incoming?: Partial<IncomingVideo>;
-}
-
-/** A storage of somebody's own: without `parts`, it has only the three methods that a storage must have. */
-export function inMemory({
-  stored = new Map(),
-  parts,
-  incoming = {},
-}: MemoryStorageOptions = {}): VideoStorage {
+/** A storage of somebody's own: it has only the four methods that a storage must have. */
+export function inMemory(stored = new Map<string, Buffer>()): VideoStorage {
   return {
-    receive: async (key) => {
-      const sink = new PassThrough();
-      const content = buffer(sink);
-      content.catch(() => undefined);
-      const end = () => {
-        sink.end();
-        return content;
-      };
-      const name = `${key}.part`;
-      const leave = async () => {
-        parts?.set(name, await end());
-      };
-      return {
-        sink,
-        publish: async () => {
-          stored.set(key, await end());
-          return { uri: `memory:${key}` };
-        },
-        discard: async () => {
-          sink.destroy();
-        },
-        ...(parts && { part: { name, leave } }),
-        ...incoming,
-      };
+    publishFile: async (path, key) => {
+      stored.set(key, await readFile(path));
+      return { uri: `memory:${key}` };
     },
     write: async (key, text) => {
       stored.set(key, Buffer.from(text));
       return { uri: `memory:${key}` };
     },
-    read: async (key) => streamOf(stored.get(key)),
-    ...(parts && { readPart: async (_key: string, part: string) => streamOf(parts.get(part)) }),
+    create: async (key, text) => {
+      if (stored.has(key)) return false;
+      stored.set(key, Buffer.from(text));
+      return true;
+    },
+    read: async (key) => {
+      const bytes = stored.get(key);
+      return bytes && Readable.from(bytes.length > 0 ? [bytes] : [], { objectMode: false });
+    },
   };
 }
-
-const streamOf = (bytes: Buffer | undefined) =>
-  bytes && Readable.from(bytes.length > 0 ? [bytes] : [], { objectMode: false });

@@ -1,8 +1,11 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createVideoActivities, type DownloadOptions, type DownloadVideoInput } from '../../../activities';
-import { PassingVideo } from '../../../src/media';
 import { openVideoBytes, type TaskReading, type VideoBody, type VideoService } from '../../../src/service';
 import type { VideoStorage } from '../../../src/storage';
+import { inspect } from '../../media/inspect';
 import { makeVideo } from '../../media/make-video';
 import { startAttempt } from '../activity-world';
 import { inMemory } from './memory-storage';
@@ -14,9 +17,7 @@ export const FILES = ['test.mp4', 'test.mp4.json'];
 /** A video, once the process that inspects videos is there: to start it takes longer than a test. */
 export async function inspectedVideo(): Promise<Buffer> {
   const video = await makeVideo('MP4 that begins with its tables');
-  const passing = new PassingVideo();
-  passing.add(video);
-  await passing.inspect();
+  await inspect(video);
   return video;
 }
 
@@ -25,10 +26,16 @@ export interface MemoryWorldOptions extends DownloadOptions {
   storage?: Partial<VideoStorage>;
 }
 
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
 /** A service and a storage in memory, for what a download does whichever they are. */
 export function createMemoryWorld(video: Buffer, { service, storage, ...worker }: MemoryWorldOptions = {}) {
   const stored = new Map<string, Buffer>();
-  const parts = new Map<string, Buffer>();
+  const partsFolder = mkdtempSync(join(tmpdir(), 'videogen-parts-'));
+  folders.push(partsFolder);
   const logged: unknown[] = [];
   const activities = createVideoActivities({
     service: {
@@ -40,12 +47,14 @@ export function createMemoryWorld(video: Buffer, { service, storage, ...worker }
       close: async () => undefined,
       ...service,
     },
-    storage: { ...inMemory({ stored, parts }), ...storage },
+    storage: { ...inMemory(stored), partsFolder, ...storage },
     ...worker,
   });
   return {
     stored,
-    parts,
+    partsFolder,
+    /** The unfinished downloads. */
+    parts: () => readdirSync(partsFolder),
     submit: () => startAttempt(activities.submitVideo, { request: { prompt: 'A red fox' } }).result,
     download: (input: Partial<DownloadVideoInput> = {}, info = {}, client?: object) =>
       startAttempt(activities.downloadVideo, { taskId: TASK, ...input }, info, logged, client),

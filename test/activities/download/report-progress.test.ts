@@ -1,4 +1,4 @@
-import { whileReportingProgress } from '../../../activities/download/report-progress';
+import { whileReportingProgress } from '../../../activities/attempt';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../../../src/contract/names';
 import { DOWNLOAD_PROGRESS_EVERY_MS } from '../../../src/contract/policies';
 import { startAttempt } from '../activity-world';

@@ -2,12 +2,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { addToSidecar, writeSidecar } from '../../../activities/download/sidecar';
+import { writeSidecar } from '../../../activities/download/publish-video';
 import { hasControls } from '../../../src/contract/clean-text';
 import { createFileStorage, type VideoStorage } from '../../../src/storage';
 
 const MIB = 1024 * 1024;
 const sidecar = {
+  namespace: 'default',
   workflowId: 'job-1',
   taskId: 'task-1',
   video: { uri: 'file:///fox.mp4', bytes: 1, sha256: '0', contentType: 'video/mp4' },
@@ -75,36 +76,4 @@ it('any error of the storage is a warning in one short line', async () => {
   expect(warning).toMatch(/^fox\.mp4\.json could not be written: no/);
   expect(hasControls(warning)).toBe(false);
   expect(warning.length).toBeLessThan(1_000);
-});
-
-describe('the pictures of a video', () => {
-  const picture = {
-    uri: 'file:///fox.png',
-    bytes: 1,
-    sha256: '0',
-    contentType: 'image/png',
-    width: 1,
-    height: 1,
-  };
-  const added = { taskId: 'task-1', extras: { poster: picture } };
-
-  it('are named in its sidecar, beside what it says', async () => {
-    await writeSidecar(storage, 'fox.mp4', sidecar);
-    await addToSidecar(storage, 'fox.mp4', added);
-    expect(await written()).toEqual({ ...sidecar, extras: { poster: picture } });
-  });
-
-  it.each([
-    ['of another task', '{"taskId":"task-2"}'],
-    ['that is not JSON', 'a text of somebody'],
-  ])('are not written into a sidecar %s', async (_what, content) => {
-    await writeFile(join(folder, 'fox.mp4.json'), content);
-    await addToSidecar(storage, 'fox.mp4', added);
-    expect(await readFile(join(folder, 'fox.mp4.json'), 'utf8')).toBe(content);
-  });
-
-  it('are not named where there is no sidecar', async () => {
-    await addToSidecar(storage, 'fox.mp4', added);
-    await expect(written()).rejects.toThrow('ENOENT');
-  });
 });

@@ -1,10 +1,14 @@
 import { EventEmitter, once } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common';
 import { DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
 import { openVideoBytes, type VideoService } from '../../../src/service';
 import { makeVideo } from '../../media/make-video';
+import { sha256 } from './download-world';
 import { createMemoryWorld, cutAfter, TASK } from './memory-world';
+
+const realTimeout = setTimeout;
 
 let video: Buffer;
 beforeAll(async () => {
@@ -16,7 +20,8 @@ function stalling(bytes: number, afterMs = 0) {
   const server = new EventEmitter();
   const openVideo: VideoService['openVideo'] = async (_link, { signal } = {}) =>
     cutAfter(bytes, openVideoBytes(video), async () => {
-      await nextTurn();
+      // Until the disk has it.
+      await new Promise((resolve) => realTimeout(resolve, 500));
       if (afterMs > 0) await jest.advanceTimersByTimeAsync(afterMs);
       server.emit('stalled');
       if (signal) await once(signal, 'abort');
@@ -46,18 +51,31 @@ describe('the heartbeat of a download', () => {
     expect(beats).toEqual([{ bytes: 1_000 }]);
   });
 
-  it('has the part that the storage could leave', async () => {
+  it('has the part that the next attempt could resume', async () => {
     const { beats } = await saidBy(5_000, HEARTBEAT_EVERY_MS);
-    expect(beats).toEqual([expect.objectContaining({ key: 'test.mp4', bytes: 5_000 })]);
+    expect(beats).toEqual([
+      {
+        part: expect.stringMatching(/[.]part$/),
+        bytes: 5_000,
+        sha256: sha256(video.subarray(0, 5_000)),
+        validator: expect.any(String),
+      },
+    ]);
   });
 
   it('is followed by a signal to its workflow that says how far the job is', async () => {
-    const { signals } = await saidBy(1_000, DOWNLOAD_PROGRESS_EVERY_MS, { job: 'fox' });
-    expect(signals).toEqual([{ bytes: 1_000, of: video.length, job: 'fox' }]);
+    const { signals } = await saidBy(1_000, DOWNLOAD_PROGRESS_EVERY_MS);
+    expect(signals).toEqual([{ bytes: 1_000, of: video.length }]);
   });
 });
 
 describe('a download that is stopped', () => {
+  const expectLeft = ({ partsFolder, parts }: ReturnType<typeof createMemoryWorld>, note: unknown) => {
+    expect(note).toMatchObject({ part: parts()[0], bytes: 5_000 });
+    const left = readFileSync(join(partsFolder, parts()[0] ?? ''));
+    expect(left.equals(video.subarray(0, 5_000))).toBe(true);
+  };
+
   async function stop(
     ...why: Parameters<ReturnType<ReturnType<typeof createMemoryWorld>['download']>['cancel']>
   ) {
@@ -73,15 +91,14 @@ describe('a download that is stopped', () => {
   it('leaves nothing when it is cancelled, and the log says how far it was', async () => {
     const { world, error, note } = await stop();
     expect(error).toMatchObject({ name: 'CancelledFailure' });
-    expect([world.parts.size, world.stored.size, note]).toEqual([0, 0, undefined]);
+    expect([world.parts(), world.stored.size, note]).toEqual([[], 0, undefined]);
     expect(world.linesOf('downloadStopped')).toEqual([{ taskId: TASK, bytes: 5_000 }]);
   });
 
   it('leaves its part when it is paused', async () => {
     const { world, error, note } = await stop('PAUSED', new ActivityCancellationDetails({ paused: true }));
     expect(error).toMatchObject({ name: 'CancelledFailure' });
-    expect(note).toMatchObject({ key: 'test.mp4', bytes: 5_000 });
-    expect(world.parts.get('test.mp4.part')).toHaveLength(5_000);
+    expectLeft(world, note);
   });
 
   it('leaves its part when the worker shuts down, as a failure that is none', async () => {
@@ -89,7 +106,6 @@ describe('a download that is stopped', () => {
     const { world, error, note } = await stop('WORKER_SHUTDOWN', details);
     expect(error).toBeInstanceOf(ApplicationFailure);
     expect(error).toMatchObject({ type: 'WorkerShutdown', category: 'BENIGN', nonRetryable: false });
-    expect(note).toMatchObject({ key: 'test.mp4', bytes: 5_000 });
-    expect(world.parts.get('test.mp4.part')).toHaveLength(5_000);
+    expectLeft(world, note);
   });
 });

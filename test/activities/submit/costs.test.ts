@@ -1,68 +1,50 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type ActivityWorld, createActivityWorld } from '../activity-world';
+import { asJob, failureOf } from '../activity-world';
+import { REQUEST, useSubmitWorld } from './submit-world';
 
 const usd = (amount: number) => ({ amount, currency: 'USD' });
-const request = { prompt: 'A red fox', duration: 5 };
-const profile = { name: 'Ark', prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } };
+const pricedAt = (perSecond: number) => ({
+  name: 'Ark',
+  prices: { currency: 'USD', table: [{ perSecond }] },
+});
 const cost = { estimated: usd(0.5), service: 'Ark' };
 
-let world: ActivityWorld;
-beforeEach(async () => {
-  world = await createActivityWorld({ charge: 0.45 });
-});
-afterEach(() => world.close());
+const here = useSubmitWorld();
+const submitAt = (perSecond: number) => {
+  const service = here.serviceAt(here.emulator.url, { profile: pricedAt(perSecond) });
+  return here.submit({}, { deps: { service } }).result;
+};
 
-const activities = () => world.activitiesAt(world.emulator.url, { profile });
-function record(): Record<string, unknown> {
-  const folder = join(world.folder, 'jobs');
-  const [name = ''] = readdirSync(folder);
-  return JSON.parse(readFileSync(join(folder, name), 'utf8'));
-}
-
-test('a submit returns what the video will cost and records it with its service and time', async () => {
-  // There is no workflow to tell: the submit goes on.
-  const task = await world.run(activities().submitVideo, { request, takesCost: true }).result;
-  expect(task.cost).toEqual(cost);
-  expect(record()).toMatchObject({
-    state: 'submitted',
-    cost,
-    service: 'Ark',
-    submittedAt: expect.any(String),
-  });
-});
-
-test('a workflow of an earlier version gets no cost, and the record has it all the same', async () => {
-  const { submitVideo, pollVideo } = activities();
-  const task = await world.run(submitVideo, { request }).result;
-  expect(task).not.toHaveProperty('cost');
-  expect(record()).toMatchObject({ cost });
-  const { taskId } = task;
-  expect(JSON.stringify(await world.run(pollVideo, { taskId }).result)).not.toContain('charged');
-  expect(await world.run(pollVideo, { taskId, takesCost: true }).result).toMatchObject({
-    charged: usd(0.45),
-  });
+test('a submit returns what the video will cost, and records it with the send and with the task', async () => {
+  expect(await submitAt(0.1)).toMatchObject({ cost });
+  expect((await here.read()).entries).toMatchObject([
+    { event: 'sending', cost },
+    { event: 'task', cost },
+  ]);
 });
 
 test('a job that finds its task on record finds what it cost there, whatever the prices are now', async () => {
-  const { submitVideo, downloadVideo } = activities();
-  const { taskId, record: id } = await world.run(submitVideo, { request, takesCost: true }).result;
+  const { taskId } = await submitAt(0.1);
   const paid = { ...cost, charged: usd(0.45) };
-  await world.run(downloadVideo, { taskId, record: id, cost: paid }).result;
-  const dearer = { ...profile, prices: { currency: 'USD', table: [{ perSecond: 9 }] } };
-  const again = world.activitiesAt(world.emulator.url, { profile: dearer }).submitVideo;
-  expect(await world.run(again, { request, takesCost: true }).result).toMatchObject({
-    taskId,
-    isStored: true,
-    cost: paid,
+  const { downloadVideo } = here.worker();
+  await here.run(downloadVideo, { taskId, record: here.record.id, cost: paid }, asJob(here.job)).result;
+  expect(await submitAt(9)).toMatchObject({ taskId, isStored: true, cost: paid });
+});
+
+test('a submit that is recalled costs what its record says, with the lost submits that it repeats', async () => {
+  here.emulator.next('submit', { kind: 'reset' });
+  const lost = here.submit({ onLostSubmit: 'resubmit' });
+  await failureOf(lost);
+  const service = here.serviceAt(here.emulator.url, { profile: pricedAt(0.1) });
+  const info = { attempt: 2, heartbeatDetails: lost.beats.at(-1) };
+  await here.submit({ onLostSubmit: 'resubmit' }, { info, deps: { service } }).result;
+  const { recallSubmit } = here.worker({ service });
+  expect(await here.run(recallSubmit, { request: REQUEST }, asJob(here.job)).result).toMatchObject({
+    task: { cost: { ...cost, lostSubmits: 1 } },
   });
 });
 
-test('a record from before costs is read, and the task has the estimate of today', async () => {
-  const { taskId } = await world.run(world.activities.submitVideo, { request }).result;
-  expect(record()).not.toHaveProperty('cost');
-  expect(await world.run(activities().submitVideo, { request, takesCost: true }).result).toMatchObject({
-    taskId,
-    cost,
-  });
+test('a task whose cost is not on record has the estimate of today', async () => {
+  const { taskId } = await here.submit({ request: REQUEST }).result;
+  expect((await here.read()).task).not.toHaveProperty('cost');
+  expect(await submitAt(0.1)).toMatchObject({ taskId, cost });
 });

@@ -1,30 +1,48 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
-import { type KeptRuns, readEarlierRuns, searchEarlierRuns } from '../../../activities/submit/earlier-runs';
-import { SERVICE_KEY_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
-import { startAttempt } from '../activity-world';
+import type { SubmitVideoInput } from '../../../activities';
+import { SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
+import { failureOf } from '../activity-world';
+import { REQUEST, useSubmitWorld } from './submit-world';
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 
-/** What Temporal would still have of a run. A result is its own payload here. */
-interface Run {
-  events: Event[];
-  memo?: Record<string, unknown>;
+/** What Temporal still has of a run, or why it cannot say it. */
+type Run = { events: Event[]; memo?: Record<string, unknown> | Error } | Error;
+
+const here = useSubmitWorld();
+
+/** A server with these runs of the job. */
+function temporalWith(runs: Record<string, Run>) {
+  const read: string[] = [];
+  const run = (workflowId: string, runId: string) => {
+    const found = workflowId === here.job ? runs[runId] : undefined;
+    if (found === undefined) throw new WorkflowNotFoundError('no such run', workflowId, runId);
+    if (found instanceof Error) throw found;
+    return found;
+  };
+  const getHandle = (workflowId: string, runId: string) => ({
+    fetchHistory: async () => {
+      read.push(runId);
+      return { events: run(workflowId, runId).events };
+    },
+    describe: async () => {
+      const { memo } = run(workflowId, runId);
+      if (memo instanceof Error) throw memo;
+      return { memo };
+    },
+  });
+  return { connection: {}, workflow: { getHandle }, read };
 }
 
-function kept(runs: Record<string, Run>): KeptRuns & { read: string[] } {
-  const read: string[] = [];
-  return {
-    read,
-    historyOf: async (runId) => {
-      read.push(runId);
-      return runs[runId] && { events: runs[runId].events };
-    },
-    memoOf: async (runId) => runs[runId]?.memo,
-    decode: async (payloads) => JSON.parse(String(payloads?.payloads?.[0]?.data)),
-  };
-}
+const submitAfterReset = (
+  runs: Record<string, Run>,
+  input: Partial<SubmitVideoInput> = {},
+  client = temporalWith(runs),
+) => {
+  const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
+  return here.submit({ resetRuns: ['own'], ...input }, { info, client });
+};
 
 const resetFrom = (baseRunId: string): Event => ({ workflowTaskFailedEventAttributes: { baseRunId } });
 const startedAfter = (continuedExecutionRunId: string, initiator: number): Event => ({
@@ -32,16 +50,12 @@ const startedAfter = (continuedExecutionRunId: string, initiator: number): Event
 });
 const CONTINUED_AS_NEW = 1;
 const RETRIED = 2;
-
-const scheduled = (eventId: number, activityId = '1', name = 'submitVideo'): Event => ({
-  // Temporal's ids are Longs, which print as numbers.
+// Temporal's ids are Longs, which print as numbers.
+const scheduled = (eventId: number, name = 'submitVideo'): Event => ({
   eventId: eventId as never,
-  activityTaskScheduledEventAttributes: { activityId, activityType: { name } },
+  activityTaskScheduledEventAttributes: { activityType: { name } },
 });
-const failedBy = (
-  scheduledEventId: number,
-  failure: temporal.api.failure.v1.IFailure | undefined,
-): Event => ({
+const failedBy = (scheduledEventId: number, failure?: temporal.api.failure.v1.IFailure): Event => ({
   activityTaskFailedEventAttributes: {
     scheduledEventId: scheduledEventId as never,
     ...(failure && { failure }),
@@ -49,94 +63,131 @@ const failedBy = (
 });
 const failed = (scheduledEventId: number, type: string) =>
   failedBy(scheduledEventId, { applicationFailureInfo: { type } });
-const completed = (scheduledEventId: number, result: unknown): Event => ({
-  activityTaskCompletedEventAttributes: {
-    scheduledEventId: scheduledEventId as never,
-    result: { payloads: [{ data: Buffer.from(JSON.stringify(result)) }] },
-  },
-});
 
-const IN_PROGRESS = { lostSubmit: 'run before ended while a request may have been in progress' };
-const NOTHING = {};
+const own = { events: [resetFrom('before')] };
+const SUBMITTED = { events: [scheduled(5)] };
+const memo = { [TASK_ID_MEMO]: 'task-1', [SERVICE_MEMO]: 'b' };
 
-/** The own run, reset from one with these events. */
-const resetAfter = (...events: Event[]) =>
-  kept({ own: { events: [resetFrom('before')] }, before: { events } });
+async function expectLost(attempt: ReturnType<typeof submitAfterReset>, run = 'before'): Promise<void> {
+  const { failure, details } = await failureOf(attempt);
+  expect(failure.type).toBe('SubmitUnconfirmed');
+  expect(details.message).toContain(`run ${run}`);
+  expect(details.lostSubmit).toBe(`run/${run}`);
+  expect(here.posts()).toBe(0);
+}
 
-describe('a job that was reset', () => {
-  test('has the task that the memo of an earlier run names', async () => {
-    const runs = kept({
-      own: { events: [resetFrom('before')] },
-      before: { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 'task-1' } },
+describe('a submit after a reset', () => {
+  test('takes the task that the memo of an earlier run names, at its service, and writes it down', async () => {
+    const runs = { own, before: { ...SUBMITTED, memo } };
+    expect(await submitAfterReset(runs, { service: 'a' }).result).toMatchObject({
+      taskId: 'task-1',
+      service: 'b',
     });
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-1' });
+    expect((await here.read()).task).toMatchObject({ taskId: 'task-1', service: 'b' });
+    expect(here.posts()).toBe(0);
   });
 
-  test('has the name of the key of that task too', async () => {
-    const memo = { [TASK_ID_MEMO]: 'task-1', [SERVICE_MEMO]: 'a', [SERVICE_KEY_MEMO]: 'old' };
-    const runs = kept({
-      own: { events: [resetFrom('before')] },
-      before: { events: [scheduled(5)], memo },
-    });
-    const service = { name: 'a', key: 'old' };
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-1', service });
-  });
-
-  test('does not take anything but text for a task', async () => {
-    const runs = kept({
-      own: { events: [resetFrom('before')] },
-      before: { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 7 } },
-    });
-    expect(await searchEarlierRuns(['own'], runs)).toEqual(IN_PROGRESS);
-  });
-
-  test.each<[string, Event[], object]>([
-    ['was never asked to submit', [], NOTHING],
-    ['called only other activities', [scheduled(5, '1', 'pollVideo')], NOTHING],
-    ['was refused for certain', [scheduled(5), failed(5, 'videogen.InvalidRequest')], NOTHING],
-    ['lost its submit', [scheduled(5), failed(5, 'videogen.SubmitUnconfirmed')], IN_PROGRESS],
-    ['failed in a way of its host', [scheduled(5), failed(5, 'InvalidRequest')], IN_PROGRESS],
-    ['failed without saying how', [scheduled(5), failedBy(5, undefined)], IN_PROGRESS],
-    ['failed in a way of the server', [scheduled(5), failedBy(5, { serverFailureInfo: {} })], IN_PROGRESS],
-    ['ended during the submit', [scheduled(5)], IN_PROGRESS],
+  test.each<[string, 'is sent' | 'is lost', Event[]]>([
+    ['was never asked to submit', 'is sent', []],
+    ['called only other activities', 'is sent', [scheduled(5, 'pollVideo')]],
+    ['was refused for certain', 'is sent', [scheduled(5), failed(5, 'videogen.InvalidRequest')]],
+    ['lost its submit', 'is lost', [scheduled(5), failed(5, 'videogen.SubmitUnconfirmed')]],
+    ['failed in a way of its host', 'is lost', [scheduled(5), failed(5, 'InvalidRequest')]],
+    ['failed without saying how', 'is lost', [scheduled(5), failedBy(5)]],
+    ['failed in a way of the server', 'is lost', [scheduled(5), failedBy(5, { serverFailureInfo: {} })]],
+    ['ended during the submit', 'is lost', [scheduled(5)]],
     [
       'was refused at first, and ended during a second submit',
+      'is lost',
       [scheduled(5), failed(5, 'videogen.RateLimited'), scheduled(9)],
-      IN_PROGRESS,
     ],
     [
       'had another activity refused while it submitted',
-      [scheduled(5), scheduled(6, '2', 'pollVideo'), failed(6, 'videogen.InvalidRequest')],
-      IN_PROGRESS,
+      'is lost',
+      [scheduled(5), scheduled(6, 'pollVideo'), failed(6, 'videogen.InvalidRequest')],
     ],
-  ])('knows what became of the submit of a run that %s', async (_, events, known) => {
-    expect(await searchEarlierRuns(['own'], resetAfter(...events))).toEqual(known);
+  ])('after a run that %s %s', async (_, end, events) => {
+    const attempt = submitAfterReset({ own, before: { events } });
+    if (end === 'is lost') return expectLost(attempt);
+    await attempt.result;
+    expect(here.posts()).toBe(1);
   });
 
-  test('may have submitted in a run that Temporal has deleted', async () => {
-    const runs = kept({ own: { events: [resetFrom('before')] } });
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({
-      lostSubmit: 'Temporal no longer has run before, so it is unknown whether a request was sent',
-    });
+  test('does not take anything but text for a task', async () => {
+    await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: { [TASK_ID_MEMO]: 7 } } }));
   });
 
-  test('does not count its own submits', async () => {
-    const runs = kept({ own: { events: [scheduled(5)] }, resetToo: { events: [scheduled(5)] } });
-    expect(await searchEarlierRuns(['own', 'resetToo'], runs)).toEqual(NOTHING);
-    expect(runs.read).toEqual(['own', 'resetToo']);
+  test('may come after one in a run that Temporal has deleted', async () => {
+    await expectLost(submitAfterReset({ own }));
+    const deleted = new WorkflowNotFoundError('gone', here.job, 'before');
+    await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: deleted } }));
+    const byServer = Object.assign(new Error('grpc'), { code: 5, details: '', metadata: {} });
+    await expectLost(submitAfterReset({ own, before: byServer }));
+  });
+
+  test('waits while Temporal cannot be asked', async () => {
+    const unavailable = Object.assign(new Error('grpc'), { code: 14, details: '', metadata: {} });
+    for (const before of [unavailable, new Error('no route')]) {
+      const attempt = submitAfterReset({ own, before });
+      await expect(attempt.result).rejects.toThrow(before.message);
+      expect(attempt.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
+    }
+    expect(here.posts()).toBe(0);
+  });
+
+  test('is sent when somebody has decided about exactly that run, and asks no more after a 429', async () => {
+    here.emulator.next('submit', { kind: 'rate-limited' });
+    await expectLost(submitAfterReset({ own, before: SUBMITTED }, { repeats: ['run/another'] }));
+    const repeats = ['run/before'];
+    const limited = submitAfterReset({ own, before: SUBMITTED }, { repeats });
+    expect((await failureOf(limited)).failure.type).toBe('RateLimited');
+    await submitAfterReset({ own, before: SUBMITTED }, { repeats }).result;
+    expect(here.posts()).toBe(2);
+  });
+
+  test('reports the send on record, which has an id, and is asked about once', async () => {
+    here.emulator.next('submit', { kind: 'reset' }, { kind: 'rate-limited' });
+    const { lostSubmit = '' } = (await failureOf(here.submit())).details;
+    const after = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
+    const again = (repeats: string[], info = {}) =>
+      here.submit(
+        { resetRuns: ['own'], repeats },
+        {
+          info: { workflowExecution: { workflowId: here.job, runId: 'own' }, ...info },
+          client: temporalWith({ own, before: SUBMITTED }),
+        },
+      );
+    expect((await failureOf(again([], after))).details.lostSubmit).toBe(lostSubmit);
+    const limited = again([lostSubmit]);
+    expect((await failureOf(limited)).failure.type).toBe('RateLimited');
+    await again([lostSubmit], { attempt: 2, heartbeatDetails: limited.beats.at(-1) }).result;
+    expect(here.posts()).toBe(3);
+  });
+
+  test('is sent when the policy says so, and counts what it repeats', async () => {
+    const prices = { currency: 'USD', table: [{ perSecond: 0.1 }] };
+    const service = here.serviceAt(here.emulator.url, { profile: { prices } });
+    const client = temporalWith({ own, before: SUBMITTED });
+    const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
+    const input = { resetRuns: ['own'], onLostSubmit: 'resubmit' as const };
+    await here.submit(input, { info, client, deps: { service } }).result;
+    expect((await here.read()).task?.cost).toMatchObject({ lostSubmits: 1 });
+  });
+
+  test('that is answered 422 may have been refused for a key that the service knows', async () => {
+    here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+    const attempt = submitAfterReset({ own: { events: [] } });
+    expect((await failureOf(attempt)).failure.type).toBe('SubmitUnconfirmed');
   });
 });
 
 describe('the runs of a job that are read', () => {
   test('are all those that it was reset from, however often', async () => {
-    const runs = kept({
-      own: { events: [resetFrom('second')] },
-      second: { events: [resetFrom('first')] },
-      first: { events: [scheduled(5)] },
-    });
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({
-      lostSubmit: 'run first ended while a request may have been in progress',
-    });
+    const second = { events: [resetFrom('first')] };
+    await expectLost(
+      submitAfterReset({ own: { events: [resetFrom('second')] }, second, first: SUBMITTED }),
+      'first',
+    );
   });
 
   test.each<[string, Event]>([
@@ -147,172 +198,28 @@ describe('the runs of a job that are read', () => {
       { workflowExecutionTimedOutEventAttributes: { newExecutionRunId: 'next' } },
     ],
   ])('are also those after a run that %s', async (_, ending) => {
-    const runs = kept({
-      own: { events: [resetFrom('before')] },
-      before: { events: [ending] },
-      next: { events: [], memo: { [TASK_ID_MEMO]: 'task-2' } },
-    });
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-2' });
+    const runs = { own, before: { events: [ending] }, next: { events: [], memo } };
+    expect(await submitAfterReset(runs).result).toMatchObject({ taskId: 'task-1' });
   });
 
   test('are those before a retry, but not those before it continued as new by itself', async () => {
-    const first = { events: [scheduled(5)] };
-    const retried = kept({ own: { events: [startedAfter('first', RETRIED)] }, first });
-    expect((await searchEarlierRuns(['own'], retried)).lostSubmit).toContain('run first');
-    const continued = kept({ own: { events: [startedAfter('first', CONTINUED_AS_NEW)] }, first });
-    expect(await searchEarlierRuns(['own'], continued)).toEqual(NOTHING);
-    expect(continued.read).toEqual(['own']);
+    const retried = { own: { events: [startedAfter('first', RETRIED)] }, first: SUBMITTED };
+    await expectLost(submitAfterReset(retried), 'first');
+    const client = temporalWith({ own: { events: [startedAfter('first', CONTINUED_AS_NEW)] } });
+    await submitAfterReset({}, {}, client).result;
+    expect(client.read).toEqual(['own']);
   });
 
-  test('are no runs without a name', async () => {
-    const runs = kept({ own: { events: [resetFrom(''), startedAfter('', RETRIED)] } });
-    await searchEarlierRuns(['own'], runs);
-    expect(runs.read).toEqual(['own']);
-  });
-});
-
-describe('an item of a batch that was reset', () => {
-  const ofItem = { activityId: 'submit-2' };
-
-  test('has the task that its own submit returned', async () => {
-    const runs = resetAfter(
-      scheduled(5, 'submit-1'),
-      scheduled(6, 'submit-2'),
-      completed(5, { taskId: 'of-1' }),
-      completed(6, { taskId: 'of-2' }),
-    );
-    expect(await searchEarlierRuns(['own'], runs, ofItem)).toEqual({ taskId: 'of-2' });
+  test('are no runs without a name, and none whose own submits are known', async () => {
+    const runs = { own: { events: [resetFrom(''), startedAfter('', RETRIED)] }, reset: SUBMITTED };
+    const client = temporalWith(runs);
+    await submitAfterReset({}, { resetRuns: ['own', 'reset'] }, client).result;
+    expect(client.read).toEqual(['own', 'reset']);
   });
 
-  test('takes nothing from the memo of the batch, nor from submits of other items', async () => {
-    const runs = kept({
-      own: { events: [resetFrom('before')] },
-      before: { events: [scheduled(5, 'submit-1')], memo: { [TASK_ID_MEMO]: 'of-1' } },
-    });
-    expect(await searchEarlierRuns(['own'], runs, ofItem)).toEqual(NOTHING);
-  });
-
-  test.each([[{ taskId: 7 }], [null], ['task']])(
-    'may have submitted when its submit returned %j',
-    async (result) => {
-      const runs = resetAfter(scheduled(6, 'submit-2'), completed(6, result));
-      expect(await searchEarlierRuns(['own'], runs, ofItem)).toEqual(IN_PROGRESS);
-    },
-  );
-});
-
-describe('a job with several services that was reset', () => {
-  const sentTo = (eventId: number, service: string): Event => {
-    const { activityTaskScheduledEventAttributes: attributes, ...event } = scheduled(eventId);
-    const data = Buffer.from(JSON.stringify({ service: { name: service } }));
-    return {
-      ...event,
-      activityTaskScheduledEventAttributes: { ...attributes, input: { payloads: [{ data }] } },
-    };
-  };
-
-  test('has its task at the service that the memo names', async () => {
-    const runs = kept({
-      own: { events: [resetFrom('before')] },
-      before: { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 'task-1', [SERVICE_MEMO]: 'b' } },
-    });
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({ taskId: 'task-1', service: { name: 'b' } });
-  });
-
-  test('has lost the submit that no refusal is known of, at its service', async () => {
-    const runs = resetAfter(sentTo(5, 'a'), failed(5, 'videogen.Unauthorized'), sentTo(9, 'b'));
-    expect(await searchEarlierRuns(['own'], runs)).toEqual({ ...IN_PROGRESS, service: { name: 'b' } });
-  });
-
-  test('as an item of a batch has the task that the submit returned, with its service', async () => {
-    const made = { taskId: 'task-2', service: { name: 'b', key: 'new' } };
-    const runs = resetAfter(scheduled(5, 'submit-1'), completed(5, made));
-    expect(await searchEarlierRuns(['own'], runs, { activityId: 'submit-1' })).toEqual(made);
-  });
-});
-
-describe('what Temporal has of the runs', () => {
-  const NOT_FOUND = 5;
-  const UNAVAILABLE = 14;
-  const grpcError = (code: number) => Object.assign(new Error('grpc'), { code, details: '', metadata: {} });
-  const deleted = new WorkflowNotFoundError('no such run', 'fox', undefined);
-
-  /** A server with these runs of the workflow `fox`. */
-  const temporalWith = (runs: Record<string, Run | Error>) => {
-    const read = (workflowId: string, runId: string) => {
-      const run = workflowId === 'fox' ? runs[runId] : undefined;
-      if (run === undefined) throw deleted;
-      if (run instanceof Error) throw run;
-      return run;
-    };
-    return {
-      options: { loadedDataConverter: { payloadConverter: defaultPayloadConverter, payloadCodecs: [] } },
-      workflow: {
-        getHandle: (workflowId: string, runId: string) => ({
-          fetchHistory: async () => ({ events: read(workflowId, runId).events }),
-          describe: async () => {
-            const { memo } = read(workflowId, runId);
-            if (memo instanceof Error) throw memo;
-            return { memo };
-          },
-        }),
-      },
-    };
-  };
-  const readRuns = (
-    runs: Record<string, Run | Error>,
-    more: { job?: string; resetRuns?: string[] } = {},
-    info = {},
-  ) =>
-    startAttempt(
-      readEarlierRuns,
-      { resetRuns: [], ...more },
-      { activityId: 'submit-2', workflowExecution: { workflowId: 'fox', runId: 'own' }, ...info },
-      [],
-      temporalWith(runs),
-    ).result;
-  const own = { events: [resetFrom('before')] };
-
-  test('names the task of a job by its memo', async () => {
-    const before = { events: [scheduled(5)], memo: { [TASK_ID_MEMO]: 'task-1' } };
-    expect(await readRuns({ own, before })).toEqual({ taskId: 'task-1' });
-  });
-
-  test('names the task of an item by the result of its own submit', async () => {
-    const result = { payloads: [defaultPayloadConverter.toPayload({ taskId: 'of-2' })] };
-    const made: Event = { activityTaskCompletedEventAttributes: { scheduledEventId: 6 as never, result } };
-    const before = { events: [scheduled(6, 'submit-2'), made], memo: { [TASK_ID_MEMO]: 'other' } };
-    expect(await readRuns({ own, before }, { job: 'foxes-2' })).toEqual({ taskId: 'of-2' });
-  });
-
-  test('is also read from the runs before an earlier reset, whose own submits are known', async () => {
-    const runs = {
-      own: { events: [] },
-      reset: { events: [resetFrom('before')] },
-      before: { events: [scheduled(5)] },
-    };
-    expect(await readRuns(runs, { resetRuns: ['reset'] })).toEqual(IN_PROGRESS);
-  });
-
-  test.each([
-    ['the client', deleted],
-    ['the server', grpcError(NOT_FOUND)],
-  ])('may be nothing, as %s says: then a task may exist', async (_what, error) => {
-    expect((await readRuns({ own, before: error })).lostSubmit).toContain('no longer has run before');
-  });
-
-  test('may be deleted between two questions', async () => {
-    const before = { events: [scheduled(5)], memo: deleted as object as Record<string, unknown> };
-    expect(await readRuns({ own, before })).toEqual(IN_PROGRESS);
-  });
-
-  test('is unknown while Temporal cannot be reached, and the submit waits', async () => {
-    await expect(readRuns({ own, before: grpcError(UNAVAILABLE) })).rejects.toThrow('grpc');
-    await expect(readRuns({ own, before: new Error('no route') })).rejects.toThrow('no route');
-  });
-
-  test('is nothing for an activity without a workflow', async () => {
-    const alone = { workflowExecution: undefined, inWorkflow: false };
-    expect(await readRuns({ own }, {}, alone)).toEqual(NOTHING);
+  test('are none of an activity without a workflow', async () => {
+    const alone = { workflowExecution: undefined, inWorkflow: false, activityId: here.job };
+    await here.submit({ request: REQUEST, resetRuns: ['own'] }, { info: alone }).result;
+    expect(here.posts()).toBe(1);
   });
 });

@@ -1,9 +1,10 @@
 import { createVideoActivities } from '../../../activities';
 import type { VideoRequest } from '../../../src/contract/request';
 import type { Faults } from '../../../src/emulator';
-import { createFileStorage } from '../../../src/storage';
+import { createFileStorage, StorageFault } from '../../../src/storage';
 import { freePort } from '../../../src/temporal-server/loopback-port';
 import { closed, type RawServer, reply, replyJson, startRawServer } from '../../service/raw-server';
+import { recordsIn } from '../../support/stored-files';
 import { eventually } from '../../temporal-server/eventually';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
 
@@ -52,25 +53,26 @@ describe('a submit', () => {
     expect(details.message).toContain(problem);
     expect(details.status).toBeUndefined();
     expect(world.emulator.calls).toHaveLength(0);
-    expect(attempt.beats).toHaveLength(0);
+    expect(attempt.beats).toEqual([{ attemptWithoutTask: 1 }]);
+    expect(await recordsIn(world.folder)).toEqual([]);
   });
 
   it('heartbeats before and after the POST', async () => {
     const attempt = submit(REQUEST);
     const { taskId } = await attempt.result;
     // The task comes first: the attempt may end before it can return it.
-    expect(attempt.beats).toEqual([{ sending: 1 }, { taskId }]);
+    expect(attempt.beats).toEqual([{ sending: { id: SEND, attempt: 1 } }, { taskId }]);
   });
 
-  it.each<[string, Faults['submit']]>([
-    ['a 429', { kind: 'rate-limited' }],
-    ['a 500', { kind: 'server-error' }],
-    ['a 400', { kind: 'refused', status: 400, message: 'no' }],
-  ])('that got %s notes that it made no task before it throws', async (_what, fault) => {
+  it.each<[string, Faults['submit'], object]>([
+    ['a 429', { kind: 'rate-limited' }, {}],
+    ['a 500', { kind: 'server-error' }, { unsure: 'HTTP 500' }],
+    ['a 400', { kind: 'refused', status: 400, message: 'no' }, {}],
+  ])('that got %s notes that it made no task before it throws', async (_what, fault, unsure) => {
     world.emulator.next('submit', fault);
     const attempt = submit(REQUEST);
     await failureOf(attempt);
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sendWithoutTask: SEND, keySent: true });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], keySent: true, ...unsure });
     expect(world.emulator.generations()).toHaveLength(0);
   });
 
@@ -79,7 +81,7 @@ describe('a submit', () => {
     const attempt = world.run(submitVideo, { request: REQUEST });
     const { failure } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sendWithoutTask: SEND });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND] });
   });
 
   it('whose API key cannot be read is not sent, and is retryable', async () => {
@@ -92,7 +94,7 @@ describe('a submit', () => {
     const { failure, details } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
     expect(details.message).toBe('no such file');
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sendWithoutTask: SEND });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND] });
     expect(world.emulator.calls).toHaveLength(0);
   });
 });
@@ -115,8 +117,8 @@ describe('a second attempt', () => {
     const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } });
     await failureOf(second);
     expect(second.beats).toEqual([
-      { sending: 2 },
-      { attemptWithoutTask: 2, sendWithoutTask: SEND, keySent: true },
+      { sending: { id: SEND, attempt: 2 } },
+      { attemptWithoutTask: 2, refused: [SEND], keySent: true },
     ]);
   });
 
@@ -126,19 +128,19 @@ describe('a second attempt', () => {
     const resubmit = { request: REQUEST, onLostSubmit: 'resubmit' } as const;
     const first = world.run(submitVideo, resubmit);
     await failureOf(first);
-    expect(noteOf(first)).toEqual({ sending: 1 });
+    const [{ sending }] = first.beats as [{ sending: { id: string } }];
     const second = world.run(submitVideo, resubmit, { attempt: 2, heartbeatDetails: noteOf(first) });
     await failureOf(second);
+    const why = 'attempt 1 ended before its answer was known';
     expect(noteOf(second)).toEqual({
       attemptWithoutTask: 2,
-      sendWithoutTask: SEND,
-      lostSubmit: 'attempt 1 ended before its answer was known',
-      lostSubmits: 1,
+      refused: [SEND],
+      lost: [{ id: sending.id, why }],
       keySent: true,
     });
     const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
     const { details } = await failureOf(holding);
-    expect(details.message).toBe('attempt 1 ended before its answer was known');
+    expect(details).toMatchObject({ message: why, lostSubmit: sending.id });
     expect(world.emulator.calls).toHaveLength(2);
   });
 
@@ -159,6 +161,7 @@ describe('a second attempt', () => {
       attempt,
       message: `attempt ${attempt - 1} ended before its answer was known`,
       onLostSubmit: 'hold',
+      lostSubmit: expect.any(String),
     });
     expect(world.emulator.calls).toHaveLength(0);
     expect(run.beats).toHaveLength(0);
@@ -167,13 +170,26 @@ describe('a second attempt', () => {
   it.each([1, 2])(
     'sends nothing when an attempt was sending, as attempt %d after a reset',
     async (attempt) => {
-      const run = submit(REQUEST, { attempt, heartbeatDetails: { attemptWithoutTask: 1, sending: 2 } });
+      const noted = { attemptWithoutTask: 1, sending: { id: 'send-2', attempt: 2 } };
+      const run = submit(REQUEST, { attempt, heartbeatDetails: noted });
       const { failure, details } = await failureOf(run);
       expect(failure.type).toBe('SubmitUnconfirmed');
-      expect(details).toMatchObject({ attempt, message: 'attempt 2 ended before its answer was known' });
+      expect(details).toMatchObject({
+        message: 'attempt 2 ended before its answer was known',
+        lostSubmit: 'send-2',
+      });
       expect(world.emulator.calls).toHaveLength(0);
     },
   );
+
+  it('returns the task that the first one noted, although the storage cannot be read', async () => {
+    const read = () => Promise.reject(new StorageFault('the disk hangs'));
+    const storage = { ...createFileStorage(world.folder), read };
+    const { submitVideo } = createVideoActivities({ service: world.service, storage });
+    const info = { attempt: 2, heartbeatDetails: { taskId: 'task_noted' } };
+    const second = world.run(submitVideo, { request: REQUEST }, info);
+    expect(await second.result).toMatchObject({ taskId: 'task_noted' });
+  });
 
   it('returns the task that the first one noted, even when the storage has no record of it', async () => {
     const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { taskId: 'task_noted' } });
@@ -401,35 +417,6 @@ describe('a profile', () => {
       expect(failure.type).toBe('InvalidRequest');
     }
     expect(server.requests).toHaveLength(1);
-  });
-
-  it('passes the polling of the service to the workflow', async () => {
-    const usually = { median: '105s', slow: 207_000 };
-    const profile = { polling: { min: '10s', max: 60_000, pollsPerSecondSaved: 2, usually } };
-    const { submitVideo, pollVideo } = world.activitiesAt(server.url, { profile });
-    const servicePolling = {
-      min: 10_000,
-      max: 60_000,
-      pollsPerSecondSaved: 2,
-      usually: { median: 105_000, slow: 207_000 },
-    };
-    expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({
-      taskId: 'task-1',
-      servicePolling,
-    });
-    expect(await world.run(pollVideo, { taskId: 'task-1' }).result).toMatchObject({
-      state: 'running',
-      servicePolling,
-    });
-  });
-
-  it('passes on what the worker says a saved second is worth, which is above the profile', async () => {
-    const service = world.serviceAt(server.url, { profile: { polling: { pollsPerSecondSaved: 2 } } });
-    const storage = createFileStorage(world.folder);
-    const { submitVideo } = createVideoActivities({ service, storage, pollsPerSecondSaved: 0.5 });
-    expect(await world.run(submitVideo, { request: REQUEST }).result).toMatchObject({
-      servicePolling: { pollsPerSecondSaved: 0.5 },
-    });
   });
 });
 

@@ -6,7 +6,7 @@ import type { VideoRequest } from '../../../src/contract/request';
 import type { VideoService } from '../../../src/service';
 import { DEFAULT_TIMEOUTS } from '../../../src/service/service-options';
 import { createFileStorage } from '../../../src/storage';
-import { type ActivityWorld, attemptUntilEnd } from '../../activities/activity-world';
+import { type ActivityWorld, asJob, attemptUntilEnd } from '../../activities/activity-world';
 import { ANSWERS, type Fault, isRead, type UnreadAddresses } from '../../activities/faulty-service';
 import { originsOf, PACKAGES } from './packages';
 import { IMITATIONS, type ImitatedService, startImitatedService } from './servers';
@@ -111,10 +111,10 @@ export function submitTo(
   }: { world: ActivityWorld; onLostSubmit?: LostSubmitPolicy; image_url?: string },
 ) {
   const request: VideoRequest = { prompt, ...PACKAGES[name].asked, ...more };
-  const input = { request, job: randomUUID(), onLostSubmit };
-  const activityId = randomUUID();
+  const input = { request, onLostSubmit };
+  const ofJob = { ...asJob(), activityId: randomUUID() };
   return attemptUntilEnd((info) =>
-    world.run(activitiesOf(service, world).submitVideo, input, { activityId, ...info }),
+    world.run(activitiesOf(service, world).submitVideo, input, { ...ofJob, ...info }),
   );
 }
 

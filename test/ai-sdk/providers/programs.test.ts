@@ -70,9 +70,9 @@ interface ExpectedJob {
 
 test('a worker with a services file runs jobs at its entries of the AI SDK, by name and by default', async () => {
   const [fal, xai] = [await imitated('fal'), await imitated('xai')];
-  const entry = (name: ProviderName, { baseUrl }: ImitatedService, model: string) => ({
+  const entry = (name: ProviderName, { baseUrl }: ImitatedService, model: string, key: object) => ({
     aiSdk: { package: `@ai-sdk/${name}`, model, baseUrl },
-    key: name,
+    key,
     downloadAllow: ['127.0.0.1'],
   });
   const file = join(folder, 'services.json');
@@ -80,10 +80,9 @@ test('a worker with a services file runs jobs at its entries of the AI SDK, by n
   writeFileSync(
     file,
     JSON.stringify({
-      keys: { fal: { env: 'FAL_KEY' }, xai: { file: 'xai.key' } },
       services: {
-        veo: entry('fal', fal, 'veo3'),
-        grok: entry('xai', xai, 'grok-imagine-video'),
+        veo: entry('fal', fal, 'veo3', { env: 'FAL_KEY' }),
+        grok: entry('xai', xai, 'grok-imagine-video', { file: 'xai.key' }),
       },
       default: 'veo',
     }),

@@ -18,15 +18,34 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-let id = 0;
-async function write(content: object | string, modifiedAt = AT): Promise<string> {
-  const key = `jobs/fox.${String(++id).padStart(16, '0')}.json`;
-  const text =
-    typeof content === 'string' ? content : JSON.stringify({ namespace: 'films', job: 'fox', ...content });
-  await storage.write(key, text, 'application/json');
-  utimesSync(join(folder, key), new Date(modifiedAt), new Date(modifiedAt));
-  return key;
+let records = 0;
+/** Writes the entries of a new record; returns the key of the first. */
+async function write(...entries: (object | string)[]): Promise<string> {
+  const folderOfRecord = `jobs/fox.${String(++records).padStart(16, '0')}`;
+  for (const [index, content] of entries.entries()) {
+    const key = `${folderOfRecord}/000${index + 1}.json`;
+    const { at = AT }: { at?: string } = typeof content === 'string' ? {} : content;
+    const follows = index === 0 ? {} : { follows: String(index) };
+    const text =
+      typeof content === 'string'
+        ? content
+        : JSON.stringify({
+            id: String(index + 1),
+            at,
+            namespace: 'films',
+            job: 'fox',
+            ...follows,
+            ...content,
+          });
+    await storage.write(key, text, 'application/json');
+    utimesSync(join(folder, key), new Date(at), new Date(at));
+  }
+  return `${folderOfRecord}/0001.json`;
 }
+
+const sending = (more: object = {}) => ({ event: 'sending', request: {}, ...more });
+const refused = (send: string, more: object = {}) => ({ event: 'refused', send, keySent: true, ...more });
+const task = (taskId: string, more: object = {}) => ({ event: 'task', send: '1', taskId, ...more });
 
 async function read(): Promise<{ jobs: SpentJob[]; damaged: string[] }> {
   const [jobs, damaged]: [SpentJob[], string[]] = [[], []];
@@ -41,41 +60,54 @@ async function read(): Promise<{ jobs: SpentJob[]; damaged: string[] }> {
 }
 
 test('a record says when, to whom and how much', async () => {
-  await write({ state: 'submitted', taskId: 't1', submittedAt: AT, service: 'Ark', cost: COST });
+  await write(sending({ service: 'ark', cost: COST }), task('t1', { service: 'ark', cost: COST }));
   expect(await read()).toEqual({
-    jobs: [{ name: 'fox', at: new Date(AT), taskId: 't1', service: 'Ark', cost: COST }],
+    jobs: [{ name: 'fox', at: new Date(AT), taskId: 't1', service: 'ark', cost: COST }],
     damaged: [],
   });
 });
 
-test('a record from before costs counts by the time of its file, with an unknown cost', async () => {
-  await write({ state: 'submitted', taskId: 't1' });
-  await write({ state: 'sending', send: 's', sender: 's', at: '2026-11-16T13:00:00Z' });
-  expect((await read()).jobs).toMatchObject([
-    { taskId: 't1', at: new Date(AT), cost: undefined },
-    { taskId: undefined, at: new Date('2026-11-16T13:00:00Z') },
-  ]);
+test('what the service charged counts instead of the estimate, also if that is nothing', async () => {
+  const nothing = { charged: { amount: 0, currency: 'USD' } };
+  const video = { uri: 'file:///fox.mp4', bytes: 1, sha256: 'x', contentType: 'video/mp4' };
+  const stored = { event: 'stored', taskId: 't1', key: 'fox.mp4', video, warnings: [], cost: nothing };
+  await write(sending({ cost: COST }), task('t1', { cost: COST }), stored);
+  expect((await read()).jobs).toMatchObject([{ cost: { ...COST, ...nothing } }]);
 });
 
 test('what was never paid for, is of another namespace or of another day is not counted', async () => {
-  await write({ state: 'refused', keySent: true });
-  await write({ namespace: 'other', state: 'submitted', taskId: 't1' });
-  await write({ state: 'submitted', taskId: 't2', submittedAt: '2026-11-15T12:00:00Z' });
-  await write({ state: 'submitted', taskId: 't3', submittedAt: '2026-11-17T00:00:00Z' });
+  await write(sending(), refused('1'));
+  await write({ ...sending(), namespace: 'other' }, { ...task('t1'), namespace: 'other' });
+  await write(sending({ at: '2026-11-15T12:00:00Z' }), task('t2'));
+  await write(sending({ at: '2026-11-17T00:00:00Z' }), task('t3', { at: '2026-11-17T00:00:00Z' }));
+  const damaged = await write('damaged long ago');
+  const longAgo = new Date('2026-11-15T12:00:00Z');
   // Not even read: it was written last before the day.
-  await write('damaged long ago', '2026-11-15T12:00:00Z');
+  utimesSync(join(folder, damaged), longAgo, longAgo);
   await storage.write('jobs/learned-times.json', '{}', 'application/json');
   expect(await read()).toEqual({ jobs: [], damaged: [] });
 });
 
-test('a refused submit after a lost one may have been paid for', async () => {
-  await write({ state: 'refused', keySent: true, lostSubmit: 'attempt 1 ended' });
-  expect((await read()).jobs).toHaveLength(1);
+test('each send that was not refused may have been paid for: lost ones too, and those that were repeated', async () => {
+  await write(sending({ cost: COST }));
+  await write(sending({ cost: COST }), sending({ repeats: ['1'], cost: COST }), task('t1', { send: '2' }));
+  await write(sending({ cost: COST }), sending({ repeats: ['1'] }), refused('2'));
+  const { jobs } = await read();
+  expect(jobs.map(({ taskId, cost, wasRefused }) => [taskId, cost?.lostSubmits, wasRefused])).toEqual([
+    [undefined, undefined, undefined],
+    ['t1', 1, undefined],
+    [undefined, 1, true],
+  ]);
 });
 
 test('damaged records are named and skipped', async () => {
-  const keys = [await write('{"state":'), await write({ state: 'paid' }), await write('x'.repeat(2_000_000))];
-  await write({ state: 'submitted', taskId: 't1', cost: { charged: { amount: -5, currency: 'USD' } } });
+  const keys = [
+    await write('{"event":'),
+    await write({ event: 'paid' }),
+    await write('x'.repeat(2_000_000)),
+    await write(sending(), 'gone'),
+  ];
+  await write(sending(), task('t1', { cost: { charged: { amount: -5, currency: 'USD' } } }));
   const { jobs, damaged } = await read();
   expect(damaged.sort()).toEqual(keys);
   expect(jobs).toMatchObject([{ taskId: 't1', cost: undefined }]);

@@ -38,6 +38,28 @@ test('lost submits are told apart by the names of their jobs', () => {
   expect(book.total()).toEqual({ videos: 2, charged: [], estimated: [], unknown: 2 });
 });
 
+test('a lost submit that was repeated counts beside its repetition, and once if a later run repeated it', () => {
+  const repeated = job({
+    taskId: 't1',
+    at: TUESDAY,
+    cost: { estimated: usd(0.5), charged: usd(0.4), lostSubmits: 1 },
+  });
+  const both = { videos: 2, charged: [usd(0.4)], estimated: [usd(0.5)], unknown: 0 };
+  expect(bookOf(repeated).total()).toEqual(both);
+  expect(bookOf(job({ cost: { estimated: usd(0.5) } }), repeated).total()).toEqual(both);
+});
+
+test('after a refused repetition only the lost submit counts', () => {
+  const cost = { estimated: usd(0.5), lostSubmits: 1 };
+  const book = bookOf(job({ cost: { estimated: usd(0.5) } }), job({ cost, wasRefused: true }));
+  expect(book.total()).toEqual({ videos: 1, charged: [], estimated: [usd(0.5)], unknown: 0 });
+});
+
+test('what the service did not charge is zero, and no estimate', () => {
+  const book = bookOf(job({ taskId: 't1', cost: { estimated: usd(0.5), charged: usd(0) } }));
+  expect(book.total()).toEqual({ videos: 1, charged: [usd(0)], estimated: [], unknown: 0 });
+});
+
 test('sums never mix currencies, and the unknown ones are counted apart', () => {
   const book = bookOf(
     job({ taskId: 't1', cost: { charged: usd(0.1) } }),

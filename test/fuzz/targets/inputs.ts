@@ -3,7 +3,8 @@ import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
-import { checkBatchInput, checkInput, pollingOf, timesOf } from '../../../workflows/input';
+import { checkBatchInput } from '../../../workflows/batch/batch-requests';
+import { checkInput, timesOf } from '../../../workflows/input';
 import { fc } from '../../support/properties';
 import { fields, jsonValue } from '../hostile';
 import type { Seen, Target } from '../target';
@@ -61,7 +62,7 @@ export const jobInputs: Target<unknown> = {
     const parsed = parseJobInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: JobInput) => {
       checkInput(given);
-      return [describeJob(given), JSON.stringify([timesOf(given), pollingOf(given)])];
+      return [describeJob(given), JSON.stringify(timesOf(given))];
     });
     if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };
     return { texts: [describeJob(parsed.input), staticJobDetails(parsed.input), ...fromWorkflow] };

@@ -104,7 +104,7 @@ export const names: Target<Names> = {
       texts: [
         terminal.stderr,
         ...logLines(word, meta),
-        ...[currentDetails(progress, undefined, workflowId), batchDetails(batch, workflowId)],
+        ...[currentDetails(progress, undefined, workflowId), batchDetails(batch)],
         ...[describeDecisionCommands(workflowId), adoptCommand(failure) ?? '', failure.message],
         ...[staticJobDetails({ taskId, storage: word }), staticBatchDetails({ requestsFrom: word })],
         ...[

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { storageKey } from '../../../activities/download/storage-key';
 import { isStorageKey, isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
-import { createFileStorage, StorageFault } from '../../../src/storage';
+import { createFileStorage, createPart, StorageFault } from '../../../src/storage';
 import { fc } from '../../support/properties';
 import { anyText, edited } from '../hostile';
 import type { Target } from '../target';
@@ -36,8 +36,11 @@ export interface Stored {
 }
 
 const VIDEO = Buffer.from('video');
-const WHOLE = { bytes: VIDEO.length, sha256: createHash('sha256').update(VIDEO).digest('hex') };
-const RECEIVE = { owner: 'fox', contentType: 'video/mp4' };
+const WHOLE = {
+  bytes: VIDEO.length,
+  sha256: createHash('sha256').update(VIDEO).digest('hex'),
+  contentType: 'video/mp4',
+};
 
 export const storageKeys: Target<Stored> = {
   inputs: fc.record({
@@ -72,12 +75,12 @@ export const storageKeys: Target<Stored> = {
       );
       texts.push(
         ...(await outcomeOf(async () => {
-          const incoming = await storage.receive(one, RECEIVE);
-          incoming.sink.write(VIDEO);
-          await (input.setAside ? incoming.setAside?.(`${one}.bad`) : incoming.publish(WHOLE));
+          const { path, file } = await createPart(storage, one);
+          await file.writeFile(VIDEO).finally(() => file.close());
+          const key = input.setAside ? `${one}.bad` : one;
+          await storage.publishFile(path, key, { ...WHOLE, replaces: input.setAside });
         })),
       );
-      texts.push(...(await outcomeOf(async () => void (await storage.readPart?.(one, input.taskId)))));
     }
     await storage.sweep?.(-1_000);
     return { texts, refused: keys.length === 0 || texts.length > 0 };

@@ -36,18 +36,18 @@ export const videos: Target<File> = {
   plain: { form: 'MP4 of fragments', changes: [] },
   inSuite: 60,
   connects: true,
-  // Another process inspects, for at most 0.7 s, and a second one if the first may have ended for another reason.
-  mostMs: 2_000,
+  // Another process inspects, and a second one if the first may have ended for another reason.
+  mostMs: 5_000,
   async open() {
     secondReader = new SecondReader();
     for (const form of Object.keys(FORMS).filter(isForm)) whole.set(form, await makeVideo(form, 32, 32));
   },
-  async feed(file) {
+  async feed(file, folder) {
     const bytes =
       'form' in file
         ? breakFile(whole.get(file.form) ?? Buffer.alloc(0), file.changes)
         : Buffer.concat(Array.from({ length: file.times }, () => Buffer.from(file.bytes)));
-    const inspection = await inspect(bytes);
+    const inspection = await inspect(bytes, folder);
     const texts = [JSON.stringify(inspection)];
     if (inspection.kind === 'no-video') return { texts, refused: true };
     const second = await secondReader.read(bytes);

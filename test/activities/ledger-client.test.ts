@@ -1,0 +1,178 @@
+import { type Client, WorkflowUpdateFailedError } from '@temporalio/client';
+import { ledgersInTemporal } from '../../activities/ledger-client';
+import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/ledger';
+import { LEDGER_WITHIN_MS } from '../../src/contract/policies';
+
+const entry = (id: string, kind: LedgerEntry['kind'] = 'reserve'): LedgerEntry => ({
+  kind,
+  id,
+  holder: 'h',
+  accounts: [{ scope: 'day', limits: [{ unit: 'videos', limit: 1 }] }],
+});
+
+interface Sent {
+  workflowId: string;
+  args: unknown[];
+  entries: LedgerEntry[];
+  deadline: number;
+}
+
+/** A Temporal that answers an update as each test says. */
+function ledgersThat(answer: (entries: LedgerEntry[]) => LedgerAnswer[] | Promise<LedgerAnswer[]>) {
+  const sent: Sent[] = [];
+  let deadline = 0;
+  const client = {
+    options: { namespace: 'films' },
+    withDeadline: async (untilMs: number, call: () => Promise<unknown>) => {
+      deadline = untilMs;
+      return call();
+    },
+    workflow: {
+      executeUpdateWithStart: async (
+        _update: string,
+        {
+          args: [entries],
+          startWorkflowOperation: { options },
+        }: {
+          args: [LedgerEntry[]];
+          startWorkflowOperation: { options: { workflowId: string; args: unknown[] } };
+        },
+      ) => {
+        sent.push({ workflowId: options.workflowId, args: options.args, entries, deadline });
+        return answer(entries);
+      },
+    },
+  };
+  const { write } = ledgersInTemporal(() => client as object as Client);
+  const ids = () => sent.map(({ entries }) => entries.map(({ kind, id }) => `${kind} ${id}`));
+  return { write, sent, ids };
+}
+
+const allOk = (entries: LedgerEntry[]): LedgerAnswer[] => entries.map(() => ({ ok: true }));
+/** An error that ends an update at once. */
+const gone = () => new WorkflowUpdateFailedError('gone', undefined);
+const many = (count: number, name = '') => Array.from({ length: count }, (_, id) => entry(`${name}${id}`));
+
+/** Fails the first update, and answers the others. */
+function ledgersThatFailFirst() {
+  let updates = 0;
+  return ledgersThat((entries) => {
+    if (++updates === 1) throw gone();
+    return allOk(entries);
+  });
+}
+
+test('what comes up during an update goes into the next one together, and no more than fits', async () => {
+  const ledgers = ledgersThat(async (entries) => {
+    await new Promise(setImmediate);
+    return allOk(entries);
+  });
+  const first = ledgers.write('foxes', entry('first'));
+  await Promise.resolve();
+  const rest = many(MOST_ENTRIES + 1).map((one) => ledgers.write('foxes', one));
+  await Promise.all([first, ...rest]);
+  expect(ledgers.sent.map(({ entries }) => entries.length)).toEqual([1, MOST_ENTRIES, 1]);
+});
+
+test('an update that fails fails those who wait for it, and its reservations are given back with the next', async () => {
+  const { write, ids } = ledgersThatFailFirst();
+  const writes = [entry('a'), entry('b', 'release'), entry('paid', 'settle')];
+  const lost = await Promise.allSettled(writes.map((one) => write('foxes', one)));
+  expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(await write('foxes', entry('c'))).toEqual({ ok: true });
+  // A task that was paid for is never given back.
+  expect(ids().at(-1)).toEqual(['release a', 'release b', 'settle paid', 'reserve c']);
+});
+
+test('those who waited during an update that failed are sent with the next one', async () => {
+  const { write, ids } = ledgersThatFailFirst();
+  const lost = write('foxes', entry('a'));
+  await Promise.resolve();
+  const waiting = write('foxes', entry('b'));
+  await expect(lost).rejects.toThrow('gone');
+  expect(await waiting).toEqual({ ok: true });
+  expect(ids()).toEqual([['reserve a'], ['release a', 'reserve b']]);
+});
+
+test('what is left of a failed update takes at most half of the next one, and nothing of it is sent twice', async () => {
+  const { write, sent } = ledgersThatFailFirst();
+  await Promise.allSettled(many(MOST_ENTRIES, 'a').map((one) => write('foxes', one)));
+  await Promise.all(many(MOST_ENTRIES, 'b').map((one) => write('foxes', one)));
+  const later = sent.slice(1).map(({ entries }) => entries);
+  const released = later.map((entries) => entries.filter(({ kind }) => kind === 'release').length);
+  expect(released).toEqual([MOST_ENTRIES / 2, MOST_ENTRIES / 2]);
+  expect(new Set(later.flat().map(({ id }) => id)).size).toBe(2 * MOST_ENTRIES);
+});
+
+test('of a process that cannot reach Temporal for long, the last thousand entries are kept', async () => {
+  let isDown = true;
+  const released: string[] = [];
+  const { write } = ledgersThat((entries) => {
+    if (isDown) throw gone();
+    released.push(...entries.flatMap(({ kind, id }) => (kind === 'release' ? [id] : [])));
+    return allOk(entries);
+  });
+  await Promise.allSettled(many(1_201).map((one) => write('foxes', one)));
+  isDown = false;
+  for (let update = 0; update < 20; update++) await write('foxes', entry('next'));
+  expect([released.length, released.at(-1)]).toEqual([1_000, '1200']);
+});
+
+test('an update that answers too little fails those whose answer is missing', async () => {
+  const { write } = ledgersThat(() => [{ ok: true }]);
+  const [first, second] = await Promise.allSettled(['a', 'b'].map((id) => write('foxes', entry(id))));
+  expect(first).toEqual({ status: 'fulfilled', value: { ok: true } });
+  expect(second).toMatchObject({ reason: new Error('the ledger gave no answer') });
+});
+
+test('a ledger is asked again after a fault, with the same entries and until the same time', async () => {
+  let updates = 0;
+  const { write, sent } = ledgersThat((entries) => {
+    if (++updates === 1) throw new Error('busy');
+    return allOk(entries);
+  });
+  expect(await write('foxes', entry('a'))).toEqual({ ok: true });
+  expect(sent.map(({ entries }) => entries)).toEqual([[entry('a')], [entry('a')]]);
+  expect(sent[0]?.deadline).toBe(sent[1]?.deadline);
+  // A ledger that is started by the update has counted nothing yet.
+  expect(sent[0]?.args).toEqual([]);
+});
+
+test('there is one ledger for each queue, and one update has all that a queue writes at a time', async () => {
+  const { write, sent } = ledgersThat(allOk);
+  await Promise.all([write('foxes', entry('a')), write('wolves', entry('b')), write('foxes', entry('c'))]);
+  expect(sent.map(({ workflowId, entries }) => [workflowId, entries.map(({ id }) => id)])).toEqual([
+    ['videogen-ledger-foxes', ['a', 'c']],
+    ['videogen-ledger-wolves', ['b']],
+  ]);
+});
+
+describe('a ledger that cannot be reached', () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  test.each([
+    [
+      'the server says',
+      Object.assign(new Error('the call failed'), { cause: { details: 'no worker' } }),
+      'no worker',
+    ],
+    [
+      'the call says, if the server says nothing',
+      Object.assign(new Error('no route'), { cause: { details: '' } }),
+      'no route',
+    ],
+    ['is thrown, whatever that is', 'cut', 'cut'],
+  ])('is given up when its time is over, for the reason that %s', async (_what, failure, reason) => {
+    const { write, sent } = ledgersThat(() => {
+      throw failure;
+    });
+    const startedAtMs = 1_000_000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValueOnce(startedAtMs);
+    clock.mockReturnValue(startedAtMs + LEDGER_WITHIN_MS);
+    await expect(write('foxes', entry('a'))).rejects.toMatchObject({
+      message: reason,
+      cause: failure,
+    });
+    expect(sent).toMatchObject([{ deadline: startedAtMs + LEDGER_WITHIN_MS }]);
+  });
+});

@@ -1,0 +1,35 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readPage } from '../support/docs-page';
+import { filesOfOneVideo, MOST_FILES } from '../support/one-video';
+
+const ROOT = join(__dirname, '../..');
+const page = readPage('architecture.md');
+
+test('the page walks one video through few files, each with one sentence', () => {
+  const walk = filesOfOneVideo();
+  expect(walk.length).toBeLessThanOrEqual(MOST_FILES);
+  expect(new Set(walk.map(({ file }) => file)).size).toBe(walk.length);
+  for (const { file, sentence } of walk) {
+    expect({ file, exists: existsSync(join(ROOT, file)) }).toEqual({ file, exists: true });
+    expect(sentence).toMatch(/^[^.]+(\.[a-z]+`[^.]*)?\.$/);
+  }
+});
+
+test('every file, folder and function that the page names exists', () => {
+  const named = [...page.matchAll(/`((?:src|workflows|activities|test)\/[\w./-]+?)\/?`/g)].map(([, path]) =>
+    String(path),
+  );
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  for (const [, name = '', file = ''] of page.matchAll(/`(\w+)` in `([\w./-]+[.]ts)`/g))
+    expect(readFileSync(join(ROOT, file), 'utf8')).toContain(`${name}(`);
+});
+
+test('every room of the house is in the table of folders', () => {
+  const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `\`src/${name}\``);
+  const table = page.slice(page.indexOf('## Folders'), page.indexOf('## One video'));
+  expect(rooms.filter((room) => !table.includes(room))).toEqual([]);
+});

@@ -1,0 +1,279 @@
+import type { VideoInspection } from '../../src/media';
+import { atLength } from '../support/nightly';
+import { box, boxOf } from './boxes';
+import { inspect } from './inspect';
+import { FORMS, type Form, isForm, makeVideo } from './make-video';
+
+const WINDOW = 4 * 1024 * 1024;
+const ALL_FORMS = Object.keys(FORMS).filter(isForm);
+
+const files = new Map<Form, Buffer>();
+beforeAll(async () => {
+  for (const form of ALL_FORMS) files.set(form, await makeVideo(form));
+});
+const fileOf = (form: Form) => files.get(form) ?? Buffer.alloc(0);
+
+const reasonOf = (inspection: VideoInspection) =>
+  inspection.kind === 'no-video' ? inspection.reason : 'it is a video';
+
+/** Changes the tables as if all pictures were that many bytes later. */
+function movePictures(file: Buffer, by: number): void {
+  const table = file.indexOf('stco') + 8;
+  for (let entry = 0; entry < file.readUInt32BE(table); entry++) {
+    const at = table + 4 + 4 * entry;
+    file.writeUInt32BE(file.readUInt32BE(at) + by, at);
+  }
+}
+
+describe('a complete video has its facts', () => {
+  it.each<[Form, container: string, durationSeconds: number, end: string]>([
+    ['MP4 that begins with its tables', 'mp4', 4, 'checked'],
+    ['MP4 that ends with its tables', 'mp4', 4, 'checked'],
+    ['MP4 of fragments', 'mp4', 4, 'checked'],
+    ['QuickTime', 'mov', 4, 'checked'],
+    ['Matroska', 'mkv', 4, 'checked'],
+    // Without its last picture, whose length it does not state.
+    ['Matroska of a live recording', 'mkv', 3.5, 'checked'],
+    ['WebM', 'webm', 4, 'checked'],
+    ['MPEG transport stream', 'ts', 4, 'not-stated'],
+  ])('as %s', async (form, container, durationSeconds, end) => {
+    const facts = {
+      container,
+      codec: form === 'WebM' ? 'vp8' : 'avc',
+      width: 64,
+      height: 48,
+      durationSeconds,
+    };
+    expect(await inspect(fileOf(form))).toEqual({ kind: 'video', facts, end });
+  });
+});
+
+describe('a video that was cut is refused', () => {
+  /** Bytes between two cuts near the ends, where the tables are. */
+  const CUT_EVERY = atLength(11, 1);
+  /** At the first and last bytes, near the ends, and at some between. */
+  const cutsOf = ({ length }: Buffer) =>
+    Array.from({ length }, (_, cut) => cut).filter((cut) => {
+      const fromEnd = Math.min(cut, length - cut);
+      return fromEnd < 64 || (fromEnd < 800 && cut % CUT_EVERY === 0) || cut % 97 === 0;
+    });
+
+  /** Cuts between two parts, after which nothing shows that there was more. */
+  const UNDETECTABLE: Partial<Record<Form, (file: Buffer) => number[]>> = {
+    // Only the index for seeking, at the end, is missing.
+    'MP4 of fragments': (file) => [boxOf(file, 'mfra').at],
+    'Matroska of a live recording': (file) => [file.lastIndexOf(Buffer.from('1c53bb6b', 'hex'))],
+    'MPEG transport stream': (file) => cutsOf(file).filter((cut) => cut >= 3 * 188 && cut % 188 === 0),
+  };
+
+  it.each(ALL_FORMS)('wherever it was cut: %s', async (form) => {
+    const file = fileOf(form);
+    const passed: number[] = [];
+    const undetectable = UNDETECTABLE[form]?.(file) ?? [];
+    for (const cut of new Set([...undetectable, ...cutsOf(file)])) {
+      if ((await inspect(file.subarray(0, cut))).kind === 'video') passed.push(cut);
+    }
+    expect(passed).toEqual(undetectable);
+  });
+
+  it.each<[Form, share: number, reason: RegExp]>([
+    ['MP4 that begins with its tables', 0.01, /^it ends within its moov box: 350 of \d+ bytes$/],
+    ['MP4 that begins with its tables', 0.5, /^it ends within its mdat box: \d+ of \d+ bytes$/],
+    ['MP4 that ends with its tables', 0.999, /^it ends within its moov box: \d+ of \d+ bytes$/],
+    ['Matroska', 0.5, /^it ends within its Segment element: \d+ of \d+ bytes$/],
+    ['Matroska of a live recording', 0.5, /^it ends within its SimpleBlock element: \d+ of \d+ bytes$/],
+    ['MPEG transport stream', 0.45, /^it ends within a packet of its transport stream$/],
+  ])('with the position: %s after %f of it', async (form, share, reason) => {
+    const file = fileOf(form);
+    const cut = file.subarray(0, Math.floor(file.length * share));
+    expect(reasonOf(await inspect(cut))).toMatch(reason);
+  });
+
+  it('even if its last box reaches the end, because its last picture is missing', async () => {
+    const file = Buffer.from(fileOf('MP4 that begins with its tables'));
+    file.writeUInt32BE(0, boxOf(file, 'mdat').at);
+    expect(await inspect(file)).toMatchObject({ kind: 'video' });
+    expect(reasonOf(await inspect(file.subarray(0, -1)))).toBe('its last picture is missing');
+  });
+
+  it('even within an unused box', async () => {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), box('free', 1000)]);
+    expect(await inspect(file)).toMatchObject({ kind: 'video' });
+    expect(reasonOf(await inspect(file.subarray(0, -1)))).toBe(
+      'it ends within its free box: 1007 of 1008 bytes',
+    );
+  });
+
+  it('when only its tables or only its pictures are left', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at } = boxOf(file, 'moov');
+    expect(reasonOf(await inspect(file.subarray(0, at)))).toBe('its moov box is missing');
+    const withoutPictures = Buffer.concat([file.subarray(0, 28), file.subarray(at)]);
+    expect(reasonOf(await inspect(withoutPictures))).toBe('its mdat box is missing');
+  });
+});
+
+describe('a file that is not a video', () => {
+  it.each<[reason: string, file: Buffer | string]>([
+    ['it is empty', ''],
+    ['it begins like a web page', '<!doctype html><p>This link has expired.</p>'],
+    ['it begins like JSON', '{"error": "expired"}'],
+    ['it begins like XML', '<Error><Code>AccessDenied</Code></Error>'],
+    ['it begins like a playlist', '#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n'],
+    ['it does not begin like any known video', Buffer.alloc(100_000)],
+    ['its moov box is missing', Buffer.from('00000018667479706d703432000000006d70343269736f6d', 'hex')],
+    [
+      'it has no video track',
+      Buffer.concat([box('ftyp', Buffer.from('isom\0\0\0\0')), box('moov', 0), box('mdat', 9)]),
+    ],
+  ])('is refused with the reason: %s', async (reason, file) => {
+    expect(await inspect(file)).toEqual({ kind: 'no-video', reason });
+  });
+
+  it('whose bytes were changed is read or refused, and never throws', async () => {
+    for (const form of ALL_FORMS) {
+      // Byte 195 of a live recording is a Cluster that makes mediabunny read in circles.
+      for (let at = 0; at < 1200; at += atLength(39, 13)) {
+        const broken = Buffer.from(fileOf(form));
+        broken[at] = 255 - (broken[at] ?? 0);
+        expect((await inspect(broken)).kind).toMatch(/video/);
+      }
+    }
+  });
+
+  it('whose tables are invalid is refused', async () => {
+    const file = Buffer.from(fileOf('MP4 that begins with its tables'));
+    const { at, size } = boxOf(file, 'moov');
+    file.fill(0xff, at + 8, at + size);
+    expect((await inspect(file)).kind).toBe('no-video');
+  });
+});
+
+describe('a large file', () => {
+  const padding = box('free', 3 * WINDOW);
+
+  it('has its facts when its tables are at its beginning', async () => {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding]);
+    const inspection = await inspect(file);
+    expect(inspection).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
+  });
+
+  it('has its facts when its tables and its pictures are far from its beginning', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const large = Buffer.concat([file.subarray(0, 28), padding, file.subarray(28), padding]);
+    movePictures(large, padding.length);
+    expect(await inspect(large)).toMatchObject({
+      kind: 'video',
+      facts: { width: 64, durationSeconds: 4 },
+    });
+    movePictures(large, 1);
+    expect(reasonOf(await inspect(large))).toBe('its first picture is not valid');
+  });
+
+  it('has its facts when its first picture is in the middle', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at, size } = boxOf(file, 'mdat');
+    const content = file.subarray(at + 8, at + size);
+    const large = [
+      file.subarray(0, at),
+      box('mdat', Buffer.concat([padding, content, padding])),
+      file.subarray(at + size),
+    ];
+    const moved = Buffer.concat(large);
+    movePictures(moved, padding.length);
+    expect(await inspect(moved)).toMatchObject({
+      kind: 'video',
+      facts: { width: 64, durationSeconds: 4 },
+    });
+  });
+
+  it('has its facts when its last picture is in the middle', async () => {
+    const file = await makeVideo('MP4 that begins with its tables', 1280, 720);
+    const inspection = await inspect(Buffer.concat([file, padding]));
+    expect(inspection).toMatchObject({
+      kind: 'video',
+      facts: { width: 1280, height: 720, durationSeconds: 4 },
+    });
+  });
+
+  it('has its facts when its tables are in the middle, and is refused when those are invalid', async () => {
+    const file = fileOf('MP4 that ends with its tables');
+    const { at, size } = boxOf(file, 'moov');
+    const large = Buffer.concat([file.subarray(0, at), padding, file.subarray(at), padding]);
+    expect(await inspect(large)).toMatchObject({
+      kind: 'video',
+      facts: { width: 64, height: 48, durationSeconds: 4 },
+    });
+    large.fill(0xff, at + padding.length + 8, at + padding.length + size);
+    expect((await inspect(large)).kind).toBe('no-video');
+  });
+
+  it('is refused when its tables are too large', async () => {
+    const file = Buffer.concat([
+      fileOf('QuickTime').subarray(0, 20),
+      box('moov', 17 * 1024 * 1024),
+      box('mdat', 9),
+    ]);
+    expect(reasonOf(await inspect(file))).toBe('its moov box has 17825800 bytes, more than any video needs');
+  });
+
+  it('has some of its facts when the middle is needed for the others', async () => {
+    const file = await makeVideo('MPEG transport stream', 1280, 720);
+    expect(await inspect(file)).toEqual({
+      kind: 'video',
+      facts: { container: 'ts', codec: 'avc', width: 1280, height: 720 },
+      end: 'not-stated',
+    });
+  });
+
+  it('has its facts when it has very many packets', async () => {
+    const file = await makeVideo('MPEG transport stream', 960, 688);
+    expect(file.length).toBeLessThan(2 * WINDOW);
+    expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 960, height: 688 } });
+  });
+
+  it('is refused when it was cut in the middle', async () => {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding, padding]);
+    const cut = file.subarray(0, 5 * WINDOW);
+    expect(reasonOf(await inspect(cut))).toMatch(/^it ends within its free box/);
+  });
+
+  it('with a box of more than 4 GiB is scanned by its long size', async () => {
+    const head = Buffer.from('000000016d64617400000002000000ff', 'hex');
+    const cut = Buffer.concat([fileOf('MP4 that begins with its tables'), head, Buffer.alloc(1000)]);
+    expect(reasonOf(await inspect(cut))).toBe('it ends within its mdat box: 1016 of 8589934847 bytes');
+  });
+});
+
+describe('rare formats', () => {
+  it.each(['wide', 'skip', 'mdat', 'moov'])(
+    'old QuickTime that begins with %s is read like a current one',
+    async (begin) => {
+      const file = fileOf('QuickTime');
+      const [brand, moov] = [boxOf(file, 'ftyp'), boxOf(file, 'moov')];
+      const media = file.subarray(brand.size, moov.at);
+      const tables = Buffer.from(file.subarray(moov.at));
+      const first = begin === 'wide' || begin === 'skip' ? [box(begin, 0)] : [];
+      const parts = begin === 'moov' ? [tables, media] : [...first, media, tables];
+      const unbranded = Buffer.concat(parts);
+      movePictures(unbranded, unbranded.indexOf('mdat') - file.indexOf('mdat'));
+      expect(await inspect(unbranded)).toMatchObject({
+        kind: 'video',
+        facts: { container: 'mov', width: 64, durationSeconds: 4 },
+      });
+      expect(reasonOf(await inspect(unbranded.subarray(0, -1)))).toMatch(
+        /^it ends within its (moov|mdat) box/,
+      );
+    },
+  );
+
+  it('a note of a tool after the boxes is ignored', async () => {
+    for (const note of [
+      Buffer.alloc(100),
+      Buffer.from('\u0000\u0000\u0001\u0000\u0001\u0002\u0003\u0004 note'),
+    ]) {
+      const file = Buffer.concat([fileOf('MP4 that begins with its tables'), note]);
+      expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 64 } });
+    }
+  });
+});

@@ -1,0 +1,574 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import { createVideoActivities, type VideoActivities } from '../../activities';
+import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
+import { fromTemporalType } from '../../src/contract/failure-table';
+import type { VideoRequest } from '../../src/contract/request';
+import { type EmulatedTask, type Emulator, type Faults, startEmulator } from '../../src/emulator';
+import { createVideoService, type VideoBody, type VideoService } from '../../src/service';
+import { claimTask, createFileStorage, type VideoStorage } from '../../src/storage';
+import { filesIn } from '../support/stored-files';
+import { KILLED, type Note } from './notes';
+import { PlayedWorkflow, type ServerClock } from './played-workflow';
+import type { DownloadAnswer, Fate, JobScript, NamedTask, PollAnswer, SubmitAnswer } from './script';
+
+/** Every job asks for the same video but for its seed, so that the emulator makes few. */
+export const requestOf = (seed: number): VideoRequest => ({
+  prompt: 'A red fox',
+  resolution: '480p',
+  duration: 5,
+  seed,
+});
+export const ADDRESS = 'https://the-service.example.com/';
+const VIDEO_BYTES = 32 * 1024;
+/** Far more than any script asks for: a job that makes more polls without end. */
+export const MOST_ATTEMPTS = 160;
+/** Beyond the head of a video, so that its file is open. */
+const BYTES_BEFORE_KILL = 8 * 1024;
+/** How long a download may take to create its part. */
+const LONGEST_OPEN_MS = 2_000;
+const LOOK_AGAIN_MS = 20;
+export const UNKNOWN_TASK = 'task_nobody_made';
+
+/** One attempt of an activity: the answers that it got, and how it ended. */
+export interface Attempt {
+  runId: string;
+  activityId: string;
+  type: string;
+  number: number;
+  /** By the server's clock: when the activity was scheduled, and when this attempt began. */
+  scheduledAtMs: number;
+  attemptAtMs: number;
+  answers: (SubmitAnswer | PollAnswer | DownloadAnswer)[];
+  /** A failure type, or `ok`, `killed`, `cancelled`, or anything unforeseen. */
+  end: string;
+  retryAfterMs?: number;
+  /** The task that it noted in a heartbeat which reached the server. */
+  notedTaskId?: string;
+}
+
+/** What a running attempt must know beyond what is noted of it. */
+interface RunningAttempt extends Attempt {
+  kill(): Promise<never>;
+  killAtEnd: boolean;
+  isKilled: boolean;
+}
+
+/** What a job is to be played with. */
+export interface JobSpec {
+  workflowId: string;
+  fate: Fate;
+  seed: number;
+  /** The name of its service; one without a name by default. */
+  service?: string;
+  start: JobScript['start'];
+}
+
+/** All that happened to one job. */
+export interface PlayedJob extends JobSpec {
+  /** In order, each with the run that it belongs to. */
+  notes: (Note & { runId: string })[];
+  attempts: Attempt[];
+  /** The tasks that were paid for, in order, and the one that existed before. */
+  generations: { taskId: string; endsAtMs: number }[];
+  takenTask?: string;
+  posts: number;
+  /** The ids of the sends that are on record. */
+  sends: string[];
+  files: string[];
+  /** Whether the stored file has the bytes of the video; undefined without a file. */
+  storedRight?: boolean;
+}
+
+/** One job's own service, storage and worker, with the script for them. */
+export class ScriptedJob extends PlayedWorkflow {
+  private readonly attempts: RunningAttempt[] = [];
+  private readonly inProgress = new Map<string, RunningAttempt>();
+  private readonly waiting: Pick<Fate, 'submits' | 'polls' | 'downloads'>;
+  /** Ends what killed attempts still hang in. */
+  private readonly abandoned: (() => void)[] = [];
+  /** Killed attempts: their code is still there, but does nothing more. */
+  private readonly dead = new Set<string>();
+  private posts = 0;
+  private readonly sends: string[] = [];
+  /** The keys of what the job has stored. */
+  private readonly stored: string[] = [];
+  private takenTask: string | undefined;
+  /** One poll is sent after the other: one that was given up on a busy machine takes the answer that was meant for it. */
+  private lastPoll: Promise<unknown> = Promise.resolve();
+  readonly service: VideoService;
+  private readonly storage: VideoStorage;
+  private worker: VideoActivities | undefined;
+
+  private constructor(
+    readonly spec: JobSpec,
+    private readonly folder: string,
+    private readonly emulator: Emulator,
+    private readonly real: VideoService,
+    clock: ServerClock,
+  ) {
+    super(spec.workflowId, clock);
+    this.waiting = structuredClone(spec.fate);
+    this.service = this.scriptedService();
+    this.storage = this.scriptedStorage();
+  }
+
+  static async prepare(spec: JobSpec, folder: string, clock: ServerClock): Promise<ScriptedJob> {
+    const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, learnedMs, deeds } = spec.fate;
+    const emulator = await startEmulator({
+      clock: clock.now,
+      jobTimeMs,
+      idempotencyKeys,
+      cancelling,
+      videoBytes: VIDEO_BYTES,
+    });
+    const service = createVideoService({
+      baseUrl: emulator.url,
+      apiKey: () => emulator.apiKey,
+      profile: {
+        ...(servicePolling && { polling: servicePolling }),
+        ...(cancelling && { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } }),
+      },
+    });
+    const job = new ScriptedJob(spec, folder, emulator, service, clock);
+    if (learnedMs !== undefined) await job.teach(learnedMs);
+    if (spec.start === 'adopt') await service.submit(requestOf(spec.seed), { idempotencyKey: 'before' });
+    if (spec.start === 'adopt-taken' || deeds.some(({ deed }) => isTaken(deed))) await job.makeTaken();
+    job.endTasksAsScripted();
+    return job;
+  }
+
+  /** As earlier tasks of such requests would have taught the worker. */
+  private async teach(learnedMs: number): Promise<void> {
+    const { service } = this.spec;
+    const kind = `${service === undefined ? '' : `${service} at `}${ADDRESS} text 480p 5s`;
+    const learned = { kinds: [{ kind, ended: learnedEnds(learnedMs) }] };
+    await this.storage.write(LEARNED_TIMES_KEY, JSON.stringify(learned), 'application/json');
+  }
+
+  /** A task that a job of another namespace has. */
+  private async makeTaken(): Promise<void> {
+    const { service, seed } = this.spec;
+    const { taskId } = await this.real.submit(requestOf(seed), { idempotencyKey: 'taken' });
+    const owner = { namespace: 'elsewhere', job: 'another' };
+    await claimTask(createFileStorage(this.folder), { service, taskId }, owner);
+    this.takenTask = taskId;
+  }
+
+  private get partsFolder(): string {
+    return join(this.folder, `parts-${this.workflowId}`);
+  }
+
+  private get generations(): EmulatedTask[] {
+    return this.emulator.generations().filter(({ taskId }) => taskId !== this.takenTask);
+  }
+
+  /** The task that the job adopts at its start, or that a decision names. */
+  taskId(named: NamedTask): string {
+    const taskId = named === 'taken' ? this.takenTask : this.generations[Number(named)]?.taskId;
+    return taskId ?? UNKNOWN_TASK;
+  }
+
+  /** The activities of the job's worker, which has its own rate limiter and its own memory. */
+  override activities(): VideoActivities {
+    const { service: name } = this.spec;
+    const { service, storage } = this;
+    this.worker ??= createVideoActivities({
+      storage,
+      ...(name === undefined ? { service } : { services: { [name]: service } }),
+    });
+    return this.worker;
+  }
+
+  /** Runs one attempt of an activity, which may be killed on the way. */
+  protected override async run(
+    context: Context,
+    input: unknown,
+    work: () => Promise<unknown>,
+  ): Promise<unknown> {
+    const { info } = context;
+    if (this.attempts.length >= MOST_ATTEMPTS) this.failTasks();
+    const key = keyOf(context);
+    const answeredBy = answersOf(info.activityType, input);
+    const beats = withheldHeartbeats(context, this.nextKill(answeredBy)?.notes === 'lost');
+    let dies: (error: Error) => void = () => undefined;
+    const killed = new Promise<never>((_, reject) => {
+      dies = reject;
+    });
+    killed.catch(() => undefined);
+    const attempt: RunningAttempt = {
+      runId: info.workflowExecution?.runId ?? '',
+      activityId: info.activityId,
+      type: info.activityType,
+      number: info.attempt,
+      scheduledAtMs: info.scheduledTimestampMs,
+      attemptAtMs: this.clock.now(),
+      answers: [],
+      end: 'running',
+      killAtEnd: false,
+      isKilled: false,
+      kill: () => {
+        attempt.isKilled = true;
+        beats.stop();
+        // The next attempt runs in another process, which knows of no limits.
+        this.worker = undefined;
+        dies(new Error(KILLED));
+        this.dead.add(key);
+        return this.hang();
+      },
+    };
+    this.attempts.push(attempt);
+    this.inProgress.set(key, attempt);
+    try {
+      if (answeredBy && this.nextKill(answeredBy)?.at === 'start') {
+        this.take(answeredBy, { kind: 'ok' }, attempt);
+        void attempt.kill();
+      }
+      const working = attempt.isKilled ? killed : work();
+      await Promise.race([killed, working]).catch((error: unknown) => {
+        if (!attempt.killAtEnd) throw error;
+      });
+      if (attempt.killAtEnd) await Promise.race([attempt.kill(), killed]);
+      attempt.end = 'ok';
+      return await working;
+    } catch (error) {
+      attempt.end = attempt.isKilled ? 'killed' : describeEnd(error);
+      if (error instanceof ApplicationFailure) {
+        const { retryAfter } = Object(error.details?.[0]);
+        if (typeof retryAfter === 'number') attempt.retryAfterMs = retryAfter * 1_000;
+      }
+      throw error;
+    } finally {
+      if (!attempt.isKilled) beats.release();
+      await this.untilMayEnd(info);
+      this.inProgress.delete(key);
+    }
+  }
+
+  /** Collects what happened, and ends everything. */
+  async clear(): Promise<PlayedJob> {
+    const { spec, notes, posts, sends, takenTask } = this;
+    const parts = await filesIn(this.partsFolder).catch(() => []);
+    const files = [...new Set(this.stored), ...parts];
+    const storedRight = await this.compareVideo(notes.at(-1));
+    const generations = this.generations.map((task) => ({
+      taskId: task.taskId,
+      endsAtMs: this.emulator.endOf(task),
+    }));
+    for (const end of this.abandoned) end();
+    await this.real.close();
+    await this.emulator.close();
+    // What was abandoned tidies up first.
+    await new Promise((resolve) => setImmediate(resolve));
+    const attempts = this.attempts.map(
+      ({ kill: _kill, killAtEnd: _atEnd, isKilled: _isKilled, ...attempt }) => attempt,
+    );
+    return {
+      ...spec,
+      ...{ notes, attempts, generations, posts, sends, files },
+      ...(storedRight !== undefined && { storedRight }),
+      ...(takenTask !== undefined && { takenTask }),
+    };
+  }
+
+  private async compareVideo(last: Note | undefined): Promise<boolean | undefined> {
+    if (last?.kind !== 'end' || !('succeeded' in last.outcome)) return undefined;
+    const { video, taskId } = last.outcome.succeeded;
+    const stored = await readFile(fileURLToPath(video.uri)).catch(() => undefined);
+    return stored?.equals(await this.emulator.video(taskId)) ?? false;
+  }
+
+  private scriptedService(): VideoService {
+    const { real } = this;
+    return {
+      address: ADDRESS,
+      profile: real.profile,
+      submit: (request, options) => this.submit(() => real.submit(request, options)),
+      // Without its signal: a poll that ran out of time on a busy machine would leave its answer to the next one.
+      poll: (taskId) => this.poll(taskId, () => real.poll(taskId)),
+      openVideo: (link, options) => this.openVideo(() => real.openVideo(link, options)),
+      cancel: (...given) => real.cancel(...given),
+      close: async () => undefined,
+    };
+  }
+
+  private async submit(send: () => ReturnType<VideoService['submit']>) {
+    const attempt = this.current();
+    const answer = this.take('submits', { kind: 'task' }, attempt);
+    if (answer.kind === 'killed' && answer.at === 'before-send') return attempt.kill();
+    const fault = submitFault(answer);
+    if (fault) this.emulator.next('submit', fault);
+    this.posts += 1;
+    try {
+      const sent = await send();
+      if (answer.kind === 'killed' && answer.at === 'after-send') return attempt.kill();
+      if (answer.kind !== 'killed' || answer.notes === 'kept') attempt.notedTaskId = sent.taskId;
+      attempt.killAtEnd = answer.kind === 'killed' && answer.at === 'after-record';
+      return sent;
+    } finally {
+      this.endTasksAsScripted();
+    }
+  }
+
+  private async poll(taskId: string, send: () => ReturnType<VideoService['poll']>) {
+    const attempt = this.current();
+    if (attempt.type === 'downloadVideo') return this.pollForLink(attempt, send);
+    const answer = this.take('polls', { kind: 'ok' }, attempt);
+    const isKnown = this.emulator.generations().some((task) => task.taskId === taskId);
+    if (!isKnown && answer.kind !== 'killed') attempt.answers.splice(-1, 1, { kind: 'refused', status: 404 });
+    const fault = isKnown ? pollFault(answer) : undefined;
+    attempt.killAtEnd = answer.kind === 'killed';
+    const polling = this.lastPoll.then(() => {
+      if (fault) this.emulator.next('status', fault);
+      return send();
+    });
+    this.lastPoll = polling.catch(() => undefined);
+    return polling;
+  }
+
+  private async pollForLink(attempt: RunningAttempt, send: () => ReturnType<VideoService['poll']>) {
+    const [next] = this.waiting.downloads;
+    if (next?.kind === 'link') {
+      this.take('downloads', { kind: 'ok' }, attempt);
+      this.emulator.next('status', LINK_FAULTS[next.fault]);
+    }
+    return send();
+  }
+
+  private async openVideo(open: () => Promise<VideoBody>): Promise<VideoBody> {
+    const attempt = this.current();
+    const answer = this.take('downloads', { kind: 'ok' }, attempt);
+    if (answer.kind === 'killed' && answer.at === 'start') return attempt.kill();
+    const fault = downloadFault(answer);
+    if (fault) this.emulator.next('download', fault);
+    const body = await open();
+    if (answer.kind !== 'killed') return body;
+    attempt.killAtEnd = answer.at === 'end';
+    if (answer.at === 'middle') body.stream = Readable.from(this.cutOff(body.stream, attempt));
+    return body;
+  }
+
+  private async *cutOff(stream: Readable, attempt: RunningAttempt): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    for await (const chunk of stream) {
+      yield chunk.subarray(0, BYTES_BEFORE_KILL - bytes);
+      bytes += chunk.length;
+      if (bytes < BYTES_BEFORE_KILL) continue;
+      await this.untilPart();
+      await attempt.kill();
+    }
+  }
+
+  /** Unlike that of a real one, the code of a killed worker would still create its part, after the next attempt has begun. */
+  private async untilPart(): Promise<void> {
+    const endsAtMs = Date.now() + LONGEST_OPEN_MS;
+    const hasPart = async () => (await filesIn(this.partsFolder).catch(() => [])).length > 0;
+    while (!(await hasPart()) && Date.now() < endsAtMs) await sleep(LOOK_AGAIN_MS);
+  }
+
+  private scriptedStorage(): VideoStorage {
+    const real = createFileStorage(this.folder);
+    // Jobs that share a storage learn from each other; the model knows one job.
+    const ownKey = (key: string) => (key === LEARNED_TIMES_KEY ? `${key}.${this.workflowId}` : key);
+    return {
+      ...real,
+      create: async (key, content, options) => {
+        const attempt = this.inProgress.get(currentKey());
+        if (this.dead.has(currentKey())) return this.hang();
+        const { event, id } = key.startsWith('jobs/') ? JSON.parse(content) : {};
+        const [last] = attempt?.answers.slice(-1) ?? [];
+        if (attempt && event === 'task' && last?.kind === 'killed' && last.at === 'before-record')
+          return attempt.kill();
+        if (event === 'sending') this.sends.push(id);
+        return real.create(key, content, options);
+      },
+      publishFile: async (path, key, file) => {
+        const published = await real.publishFile(path, key, file);
+        this.stored.push(key);
+        return published;
+      },
+      write: async (key, content, contentType) => {
+        if (this.dead.has(currentKey())) return this.hang();
+        this.stored.push(key);
+        return real.write(ownKey(key), content, contentType);
+      },
+      read: (key, options) => real.read(ownKey(key), options),
+      partsFolder: this.partsFolder,
+    };
+  }
+
+  private take<Kind extends keyof ScriptedJob['waiting']>(
+    kind: Kind,
+    otherwise: ScriptedJob['waiting'][Kind][number],
+    attempt: Attempt,
+  ): ScriptedJob['waiting'][Kind][number] {
+    const answer = this.waiting[kind].shift() ?? otherwise;
+    attempt.answers.push(answer);
+    return answer;
+  }
+
+  private nextKill(kind: keyof ScriptedJob['waiting'] | undefined) {
+    const next = kind && this.waiting[kind][0];
+    return next?.kind === 'killed' ? next : undefined;
+  }
+
+  private hang(): Promise<never> {
+    const hanging = new Promise<never>((_, reject) => {
+      this.abandoned.push(() => reject(new Error('abandoned')));
+    });
+    // Nobody may be there to hear of it.
+    hanging.catch(() => undefined);
+    return hanging;
+  }
+
+  private current(): RunningAttempt {
+    const attempt = this.inProgress.get(currentKey());
+    if (attempt === undefined) throw new Error('a call outside of an attempt');
+    return attempt;
+  }
+
+  /** Ends a job that polls for ever, so that the others of its group can end. */
+  private failTasks(): void {
+    for (const task of this.emulator.generations()) {
+      task.failure = { code: 'endless', message: 'the job makes too many attempts', atMs: 0 };
+    }
+  }
+
+  /** The emulator's tasks all succeed unless they are told otherwise. */
+  private endTasksAsScripted(): void {
+    const { taskEnds, jobTimeMs } = this.spec.fate;
+    for (const task of this.emulator.generations()) ENDINGS[taskEnds](task, jobTimeMs);
+  }
+}
+
+const ENDINGS: Record<Fate['taskEnds'], (task: EmulatedTask, jobTimeMs: number) => void> = {
+  succeeded: () => undefined,
+  failed: (task) => {
+    task.failure ??= { code: 'foxes', message: 'no' };
+  },
+  refused: (task) => {
+    task.failure ??= { code: 'moderated', message: 'no' };
+  },
+  cancelled: (task, jobTimeMs) => {
+    task.cancelledAtMs ??= task.submittedAtMs + jobTimeMs;
+  },
+};
+
+/** The answers that an activity takes. A task that a job was started for is adopted without a poll. */
+function answersOf(type: string, input: unknown): 'submits' | 'polls' | 'downloads' | undefined {
+  switch (type) {
+    case 'submitVideo':
+      return 'submits';
+    case 'pollVideo':
+      return 'polls';
+    case 'adoptTask':
+      return Object(input).isPolled ? 'polls' : undefined;
+    case 'downloadVideo':
+      return 'downloads';
+    default:
+      return undefined;
+  }
+}
+
+function isTaken(deed: Fate['deeds'][number]['deed']): boolean {
+  return deed.kind === 'adopt' && deed.generation === 'taken';
+}
+
+/** Of the attempt that runs; none outside of one. */
+function currentKey(): string {
+  try {
+    return keyOf(Context.current());
+  } catch {
+    return '';
+  }
+}
+
+function keyOf({ info }: Context): string {
+  return `${info.workflowExecution?.runId}/${info.activityId}/${info.attempt}`;
+}
+
+function describeEnd(error: unknown): string {
+  if (error instanceof CancelledFailure) return 'cancelled';
+  return (error instanceof ApplicationFailure && fromTemporalType(error.type)) || String(error);
+}
+
+/** Heartbeats of an attempt that may be killed: they reach the server, or wait until it is known that they do. */
+function withheldHeartbeats(context: Context, isWithheld: boolean) {
+  const { heartbeat: beat } = context;
+  let withheld: { details: unknown } | undefined;
+  let isStopped = false;
+  const heartbeat = (details?: unknown) => {
+    if (isStopped) return;
+    if (isWithheld) {
+      withheld = { details };
+      return;
+    }
+    beat(details);
+  };
+  Object.assign(context, { heartbeat });
+  return {
+    stop: () => {
+      isStopped = true;
+    },
+    release: () => {
+      isStopped = true;
+      if (withheld) beat(withheld.details);
+    },
+  };
+}
+
+const NO = { kind: 'refused', message: 'no' } as const;
+
+const LINK_FAULTS: Record<Extract<DownloadAnswer, { kind: 'link' }>['fault'], Faults['status']> = {
+  'no-video': { kind: 'no-video' },
+  'not-found': { ...NO, status: 404 },
+  'server-error': { kind: 'server-error' },
+};
+
+function submitFault(answer: SubmitAnswer): Faults['submit'] | undefined {
+  switch (answer.kind) {
+    case 'task':
+    case 'killed':
+      return undefined;
+    case 'refused':
+      return { ...NO, status: answer.status };
+    case 'lost':
+      return answer.how === 'bad-gateway' ? { kind: 'server-error', status: 502 } : { kind: answer.how };
+    default:
+      return answer;
+  }
+}
+
+function pollFault(answer: PollAnswer): Faults['status'] | undefined {
+  switch (answer.kind) {
+    case 'ok':
+    case 'killed':
+      return undefined;
+    case 'refused':
+      return { ...NO, status: answer.status };
+    default:
+      return answer;
+  }
+}
+
+function downloadFault(answer: DownloadAnswer): Faults['download'] | undefined {
+  switch (answer.kind) {
+    case 'ok':
+    case 'killed':
+    case 'link':
+      return undefined;
+    case 'refused':
+      return { ...NO, status: answer.status };
+    default:
+      return answer;
+  }
+}
+
+/** As earlier tasks of such requests would have taught the worker. */
+export function learnedEnds(learnedMs: number): [number, number][] {
+  return Array.from({ length: 5 }, (_, task) => [learnedMs, learnedMs + 1_000 * task]);
+}

@@ -1,0 +1,371 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RECORD_IO_MS } from '../../src/contract/policies';
+import {
+  createFileStorage,
+  createS3Storage,
+  DamagedEntry,
+  EntryLog,
+  StorageFault,
+  type VideoStorage,
+} from '../../src/storage';
+import { ChildProcesses } from '../support/child-processes';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
+import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';
+import { type S3Proxy, startS3Proxy } from './s3-proxy';
+
+interface Note {
+  id: string;
+  text: string;
+}
+
+const FOLDER = 'jobs/fox';
+const readNote = (value: unknown): Note | undefined => {
+  const { id, text }: { id?: unknown; text?: unknown } = Object(value);
+  return typeof id === 'string' && typeof text === 'string' ? { id, text } : undefined;
+};
+const logIn = (storage: Pick<VideoStorage, 'read' | 'create'>) => new EntryLog(storage, FOLDER, readNote);
+const note = (text: string): Note => ({ id: randomUUID(), text });
+
+async function appendAll(storage: VideoStorage, notes: Note[]): Promise<Note[]> {
+  let entries: Note[] = [];
+  for (const each of notes) ({ entries } = await logIn(storage).append(each, entries));
+  return entries;
+}
+
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3Server();
+}, S3_SERVER_TIMEOUT_MS);
+afterAll(() => server?.stop());
+
+interface World {
+  storage: VideoStorage;
+  /** The same files, through another storage. */
+  slow(writes: SlowWrites): Promise<VideoStorage>;
+}
+
+async function inFolder(): Promise<World & { folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-entries-'));
+  cleanUps.push(() => rm(folder, { recursive: true }));
+  return {
+    folder,
+    storage: createFileStorage(folder),
+    slow: async (writes) => {
+      cleanUps.push(() => writes.land());
+      return slowStorage(createFileStorage(folder), writes);
+    },
+  };
+}
+
+async function inBucket(): Promise<World & { behind(endpoint: string): VideoStorage }> {
+  const prefix = randomUUID();
+  const behind = (endpoint: string) =>
+    createS3Storage({ bucket: server.bucket, prefix, ...server.connection, endpoint });
+  return {
+    behind,
+    storage: behind(server.connection.endpoint),
+    slow: async (writes) => {
+      const proxy = await startSlowS3(server.connection.endpoint, writes);
+      cleanUps.push(() => proxy.stop());
+      return behind(proxy.endpoint);
+    },
+  };
+}
+
+describe.each([
+  ['a folder', inFolder],
+  ['a bucket', inBucket],
+])('a log in %s', (_, makeWorld) => {
+  let storage: VideoStorage;
+  let slow: World['slow'];
+  beforeEach(async () => {
+    ({ storage, slow } = await makeWorld());
+  });
+
+  const store = (number: string, content: string) =>
+    storage.write(`${FOLDER}/${number}.json`, content, 'application/json');
+
+  it('has its entries in their order, and is read with one call more than it has entries', async () => {
+    const notes = ['one', 'two', 'three'].map(note);
+    const read = jest.fn(storage.read);
+    expect(await logIn({ ...storage, read }).read()).toEqual([]);
+    expect(read).toHaveBeenCalledTimes(1);
+    expect(await appendAll(storage, notes)).toEqual(notes);
+    read.mockClear();
+    expect(await logIn({ ...storage, read }).read()).toEqual(notes);
+    expect(read).toHaveBeenCalledTimes(4);
+  });
+
+  it('is whole when it is long, and is not read one by one', async () => {
+    const notes = Array.from({ length: 60 }, (_each, index) => note(`${index}`));
+    await appendAll(storage, notes);
+    let now = 0;
+    let most = 0;
+    const read: VideoStorage['read'] = async (...args) => {
+      most = Math.max(most, ++now);
+      return storage.read(...args).finally(() => now--);
+    };
+    expect(await logIn({ ...storage, read }).read()).toEqual(notes);
+    expect(most).toBeGreaterThan(8);
+  });
+
+  it('has one entry of 20 that are appended at once, and tells the others which', async () => {
+    const notes = Array.from({ length: 20 }, (_each, index) => note(`${index}`));
+    const outcomes = await Promise.all(notes.map((each) => logIn(storage).append(each, [])));
+    const winners = notes.filter((_each, index) => outcomes[index]?.appended);
+    expect(winners).toHaveLength(1);
+    for (const { entries } of outcomes) expect(entries).toEqual(winners);
+    expect(await logIn(storage).read()).toEqual(winners);
+  });
+
+  it('has every entry once when 8 writers think again until theirs is in', async () => {
+    const notes = Array.from({ length: 8 }, (_each, index) => note(`${index}`));
+    const appendInTheEnd = async (each: Note) => {
+      let state = await logIn(storage).append(each, []);
+      while (!state.appended) state = await logIn(storage).append(each, state.entries);
+    };
+    await Promise.all(notes.map(appendInTheEnd));
+    const entries = await logIn(storage).read();
+    expect(entries.map(({ id }) => id).sort()).toEqual(notes.map(({ id }) => id).sort());
+  });
+
+  it('an entry that takes 300 ms does not replace one that came meanwhile', async () => {
+    const [late, quick] = [note('late'), note('quick')];
+    const slowed = await slow(new SlowWrites({ key: /0001/, delayMs: 300 }));
+    const appending = logIn(slowed).append(late, []);
+    await sleep(50);
+    expect(await logIn(storage).append(quick, [])).toEqual({ appended: true, entries: [quick] });
+    expect(await appending).toEqual({ appended: false, entries: [quick] });
+    expect(await logIn(storage).read()).toEqual([quick]);
+  });
+
+  it('an entry that stalls is given up in time, and then takes its number if that is free', async () => {
+    const [first, late, next] = [note('first'), note('late'), note('next')];
+    const writes = new SlowWrites({ key: /0002/, delayMs: 'forever' });
+    await appendAll(storage, [first]);
+    const startedAtMs = Date.now();
+    const appending = logIn(await slow(writes)).append(late, [first]);
+    await expect(appending).rejects.toThrow(StorageFault);
+    await expect(appending).rejects.toThrow(
+      `${FOLDER}/0002.json was not stored, or may still arrive: no answer within ${RECORD_IO_MS / 1_000} s`,
+    );
+    expect(Date.now() - startedAtMs).toBeLessThan(2 * RECORD_IO_MS);
+    expect(await logIn(storage).read()).toEqual([first]);
+    await writes.land();
+    expect(await logIn(storage).append(next, [first])).toEqual({ appended: false, entries: [first, late] });
+    // Whoever repeats it finds that it is there.
+    expect(await logIn(storage).append(late, [first])).toEqual({ appended: true, entries: [first, late] });
+  });
+
+  it('an entry that stalls for 9 s is refused when it lands after another one', async () => {
+    const [late, next, last] = [note('late'), note('next'), note('last')];
+    const writes = new SlowWrites({ key: /0001/, delayMs: 9_000 });
+    await expect(logIn(await slow(writes)).append(late, [])).rejects.toThrow('may still arrive');
+    expect(await appendAll(storage, [next, last])).toEqual([next, last]);
+    expect(writes.held).toBe(1);
+    await writes.land();
+    expect(await logIn(storage).read()).toEqual([next, last]);
+  });
+
+  it('an entry whose answer does not come is found to be appended', async () => {
+    const own = note('own');
+    const slowed = await slow(new SlowWrites({ key: /0001/, delayMs: 'forever', isAnswerLate: true }));
+    expect(await logIn(slowed).append(own, [])).toEqual({ appended: true, entries: [own] });
+  });
+
+  it.each([
+    ['blank', ' '],
+    ['not JSON', '{"id":"1","te'],
+    ['not an entry', '{"id":1}'],
+    ['null', 'null'],
+    ['too large', JSON.stringify({ id: '1', text: 'x'.repeat(3 * 1024 * 1024) })],
+  ])('refuses an entry that is %s, and names its key', async (_what, content) => {
+    const first = note('first');
+    await appendAll(storage, [first]);
+    await store('0002', content);
+    const problem = new DamagedEntry(`${FOLDER}/0002.json in the storage is damaged`);
+    await expect(logIn(storage).read()).rejects.toThrow(problem);
+    await expect(logIn(storage).append(note('next'), [first])).rejects.toThrow(problem);
+  });
+
+  it('refuses to add entries of an older log whose first files were removed', async () => {
+    await appendAll(storage, ['sending', 'task'].map(note));
+    await storage.removeKey?.(`${FOLDER}/0001.json`);
+    const sending = note('sending again');
+    // The new entry is in, and its writer learns of the older one with the next.
+    expect(await logIn(storage).append(sending, [])).toMatchObject({ appended: true });
+    const problem = `${FOLDER}/0002.json in the storage does not follow the entry before it`;
+    await expect(logIn(storage).append(note('task'), [sending])).rejects.toThrow(problem);
+    await expect(logIn(storage).read()).rejects.toThrow(problem);
+  });
+
+  it('does not store an entry that nobody could read', async () => {
+    const appending = logIn(storage).append(note('x'.repeat(1024 * 1024)), []);
+    await expect(appending).rejects.toThrow(`${FOLDER}/0001.json would be too large`);
+    expect(await logIn(storage).read()).toEqual([]);
+  });
+
+  it('says which entry a storage cannot read, and when an entry is neither stored nor found', async () => {
+    const fails = async () => {
+      throw new StorageFault('not today', { code: 'EIO' });
+    };
+    const reading = logIn({ ...storage, read: fails }).read();
+    await expect(reading).rejects.toMatchObject({
+      message: `${FOLDER}/0001.json could not be read: not today`,
+      code: 'EIO',
+    });
+    const append = (broken: Partial<VideoStorage>) => logIn({ ...storage, ...broken }).append(note('x'), []);
+    const UNSURE = `${FOLDER}/0001.json was not stored, or may still arrive:`;
+    await expect(append({ create: fails })).rejects.toMatchObject({
+      message: `${UNSURE} not today`,
+      code: 'EIO',
+    });
+    await expect(append({ create: fails, read: fails })).rejects.toThrow(
+      `${UNSURE} not today; ${FOLDER}/0001.json could not be read: not today`,
+    );
+    await expect(append({ create: async () => false })).rejects.toThrow(
+      `${UNSURE} the storage says that it is there already`,
+    );
+  });
+});
+
+it('a write that is given up is aborted', async () => {
+  jest.useFakeTimers();
+  try {
+    let given: AbortSignal | undefined;
+    const create: VideoStorage['create'] = (_key, _content, { signal } = {}) => {
+      given = signal;
+      return new Promise(() => undefined);
+    };
+    const appending = logIn({ create, read: async () => undefined }).append(note('x'), []);
+    const rejected = expect(appending).rejects.toThrow('may still arrive');
+    await jest.advanceTimersByTimeAsync(RECORD_IO_MS - 1);
+    expect(given?.aborted).toBe(false);
+    await jest.advanceTimersByTimeAsync(1);
+    await rejected;
+    expect(given?.aborted).toBe(true);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+describe('in a folder', () => {
+  let folder: string;
+  let storage: VideoStorage;
+  beforeEach(async () => {
+    ({ folder, storage } = await inFolder());
+    await mkdir(join(folder, FOLDER), { recursive: true });
+  });
+  const at = (key: string) => join(folder, FOLDER, key);
+
+  it.each<[string, (path: string) => Promise<unknown>]>([
+    ['a folder', (path) => mkdir(path)],
+    ['a link that leads nowhere', (path) => symlink(`${path}.missing`, path)],
+    ['a link that leads to itself', (path) => symlink(path, path)],
+    [
+      'a link to a file',
+      async (path) => {
+        await writeFile(`${path}.file`, JSON.stringify(note('elsewhere')));
+        await symlink(`${path}.file`, path);
+      },
+    ],
+  ])('%s in the place of an entry is an error, and no absence', async (_, make) => {
+    await make(at('0001.json'));
+    const problem = `${FOLDER}/0001.json could not be read: ${at('0001.json')} is not a regular file`;
+    await expect(logIn(storage).read()).rejects.toThrow(problem);
+    await expect(logIn(storage).append(note('x'), [])).rejects.toThrow(problem);
+    expect(await readdir(at(''))).not.toContainEqual(expect.stringMatching(/part$/));
+  });
+
+  it('a file in the place of the folder is an error too', async () => {
+    await rm(at(''), { recursive: true });
+    await writeFile(at('').replace(/\/$/, ''), 'x');
+    await expect(logIn(storage).read()).rejects.toThrow(`${FOLDER}/0001.json could not be read: ENOTDIR`);
+    await expect(logIn(storage).append(note('x'), [])).rejects.toThrow('EEXIST');
+  });
+
+  it('readers see whole entries or none while others write', async () => {
+    const writing = appendAll(
+      storage,
+      Array.from({ length: 40 }, () => note('x'.repeat(200_000))),
+    );
+    let isWriting = true;
+    const written = writing.finally(() => {
+      isWriting = false;
+    });
+    while (isWriting) for (const { text } of await logIn(storage).read()) expect(text).toHaveLength(200_000);
+    expect(await written).toHaveLength(40);
+  });
+
+  describe('a writer that is killed', () => {
+    const children = new ChildProcesses();
+    afterEach(() => children.killAll());
+
+    const REPOSITORY = resolve(__dirname, '../..');
+    const WRITE = `
+      const { createFileStorage, EntryLog } = require('./src/storage');
+      const log = new EntryLog(createFileStorage(process.env.STORAGE), '${FOLDER}', (value) => value);
+      (async () => {
+        let entries = await log.read();
+        for (;;) {
+          const entry = { id: String(Math.random()), text: 'x'.repeat(500_000) };
+          ({ entries } = await log.append(entry, entries));
+          process.stdout.write('.');
+        }
+      })();
+    `;
+
+    it('leaves no half entry, and what it leaves is swept', async () => {
+      for (const delayMs of [0, 1, 3, 5, 8]) {
+        const args = ['--require', resolve(REPOSITORY, 'test/support/run-typescript.cjs'), '-e', WRITE];
+        const writer = children.start(args, { cwd: REPOSITORY, env: { STORAGE: folder } });
+        while (writer.out() === '' && writer.err() === '') await sleep(5);
+        await sleep(delayMs);
+        writer.kill('SIGKILL');
+        await writer.ended;
+        expect(writer.err()).toBe('');
+        for (const { text } of await logIn(storage).read()) expect(text).toHaveLength(500_000);
+      }
+      const entries = await logIn(storage).read();
+      await storage.sweep?.(-1_000);
+      expect(await readdir(at(''))).toHaveLength(entries.length);
+    });
+  });
+});
+
+describe('in a bucket', () => {
+  it.each([
+    ['is lost', { lose: once((call) => call.startsWith('PUT ')) }],
+    ['is late', { delay: (call: string) => call.startsWith('PUT ') }],
+  ])('an entry is appended when the answer to it %s', async (_, faults) => {
+    const proxy: S3Proxy = await startS3Proxy(server.connection.endpoint, faults);
+    cleanUps.push(() => proxy.stop());
+    const { behind } = await inBucket();
+    const own = note('own');
+    // After the lost answer the SDK repeats the call, which is refused because of the entry itself.
+    const create = jest.fn(behind(proxy.endpoint).create);
+    expect(await logIn({ ...behind(proxy.endpoint), create }).append(own, [])).toEqual({
+      appended: true,
+      entries: [own],
+    });
+    expect(await create.mock.results[0]?.value).toBe('delay' in faults);
+  });
+});
+
+function once(matches: (call: string) => boolean): (call: string) => boolean {
+  let isDone = false;
+  return (call) => {
+    const isFirst = !isDone && matches(call);
+    isDone ||= isFirst;
+    return isFirst;
+  };
+}
