@@ -47,27 +47,21 @@ export function sinceScheduledMs(attemptMs: number): number {
   return currentAttemptScheduledTimestampMs - scheduledTimestampMs + attemptMs;
 }
 
-/** Whether the attempt after this failure begins within this time, which runs since the activity was scheduled. */
-export function isRetriedWithin(
-  limitMs: number,
-  failure: ApplicationFailure,
-  attemptMs: number,
-  { retry: { initialInterval, backoffCoefficient, maximumInterval } }: RetriedPolicy,
-): boolean {
-  const backoffMs = initialInterval * backoffCoefficient ** (activityInfo().attempt - 1);
-  const pauseMs = durationMs(failure.nextRetryDelay) ?? Math.min(backoffMs, maximumInterval);
-  return sinceScheduledMs(attemptMs) + pauseMs < limitMs;
-}
-
 interface RetriedPolicy {
   retry: { initialInterval: number; backoffCoefficient: number; maximumInterval: number };
+}
+
+/** How long after this failure the next attempt begins. */
+export function retryDelayMs({ nextRetryDelay }: ApplicationFailure, { retry }: RetriedPolicy): number {
+  const backoffMs = retry.initialInterval * retry.backoffCoefficient ** (activityInfo().attempt - 1);
+  return durationMs(nextRetryDelay) ?? Math.min(backoffMs, retry.maximumInterval);
 }
 
 /** Whether Temporal retries this download after the failure. */
 export function willRetryDownload(failure: unknown, attemptMs: number): boolean {
   if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return false;
   const { scheduleToCloseTimeoutMs: limitMs } = activityInfo();
-  return !limitMs || isRetriedWithin(limitMs, failure, attemptMs, DOWNLOAD_POLICY);
+  return !limitMs || sinceScheduledMs(attemptMs) + retryDelayMs(failure, DOWNLOAD_POLICY) < limitMs;
 }
 
 /** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */

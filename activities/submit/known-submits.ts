@@ -1,5 +1,10 @@
 import { activityInfo } from '@temporalio/activity';
-import { type JobRecord, type RecordedJob, recordedJob, type SendingEntry } from '../../src/storage/job-record';
+import {
+  type JobRecord,
+  type RecordedJob,
+  recordedJob,
+  type SendingEntry,
+} from '../../src/storage/job-record';
 import { refuseForgotten } from '../job-record';
 import { logEvent } from '../log-event';
 import { createCallFailure } from '../to-failure';

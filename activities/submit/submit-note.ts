@@ -30,6 +30,8 @@ const noteSchema = z.object({
   refused: z.array(z.string()).optional().catch(undefined),
   /** The worst of how they ended. */
   outcome: z.enum(NO_TASK).optional().catch(undefined),
+  /** How long the service has been tried, up to the next attempt. */
+  triedMs: z.number().optional().catch(undefined),
   /** Lost submits that `resubmit` repeated. */
   lost: z.array(lostSchema).optional().catch(undefined),
 });
@@ -69,12 +71,13 @@ export class SubmitNotes {
   }
 
   /** Neither this attempt nor, apart from those that are lost, one before it made a task. */
-  withoutTask(send: string | undefined, outcome: NoTask): void {
+  withoutTask(send: string | undefined, outcome: NoTask, triedMs: number | undefined): void {
     const refused = [...(this.before.refused ?? []), ...(send === undefined ? [] : [send])];
     this.leave({
       attemptWithoutTask: activityInfo().attempt,
       refused: refused.length > 0 ? refused.slice(-MOST_NOTED) : undefined,
       outcome: worstOf(this.before.outcome, outcome),
+      triedMs,
     });
   }
 

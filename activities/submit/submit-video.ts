@@ -8,7 +8,7 @@ import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import type { JobRecord } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
-import { isRetriedWithin, whileHeartbeating } from '../attempt';
+import { retryDelayMs, whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
 import { estimatedCost } from '../job-cost';
 import { digestOf, openRecord, recordTask, warnNotRecorded } from '../job-record';
@@ -206,7 +206,7 @@ class Submit {
   /** Notes that this attempt made no task, if that is certain. Returns what the attempt fails with. */
   private async noteFailure(error: unknown): Promise<unknown> {
     const { known, notes, record, sendId, stage, onLostSubmit } = this;
-    const { idempotencyKey, repeats, withinMs = Number.POSITIVE_INFINITY } = this.input;
+    const { idempotencyKey, repeats, withinMs } = this.input;
     const keySent = known?.keySent === true || idempotencyKey !== undefined;
     const failure = toFailure(error, keySent ? 'resubmit' : 'submit', {
       onLostSubmit,
@@ -218,10 +218,11 @@ class Submit {
       }),
     });
     const outcome = endWithoutTask(error, failure, stage === 'posted');
+    const triedMs = withinMs && this.triedMs(failure);
     if (outcome !== undefined) {
       const send = stage === 'started' ? undefined : sendId;
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
-      notes.withoutTask(send, outcome);
+      notes.withoutTask(send, outcome, triedMs);
       // It takes the number of an announcement that may still arrive.
       if (send !== undefined)
         await record
@@ -232,14 +233,17 @@ class Submit {
     const lost = (known?.lost ?? notes.lost).at(-1);
     const isUnclear =
       known?.recorded.mayHaveTask === true || [outcome, notes.before.outcome].includes('unclear');
-    const attemptMs = performance.now() - this.startedAtMs;
     return explainFailure(failure, {
       lost,
       // Whoever decided to repeat a lost submit may be mistaken.
       mayHaveTask: lost !== undefined || isUnclear || (repeats ?? []).length > 0,
-      isTurnOver:
-        failure instanceof ApplicationFailure &&
-        !isRetriedWithin(withinMs, failure, attemptMs, SUBMIT_POLICY),
+      isTurnOver: Number(triedMs) > Number(withinMs),
     });
+  }
+
+  /** How long the service has been tried once the next attempt begins. */
+  private triedMs(failure: unknown): number {
+    const untilNextMs = failure instanceof ApplicationFailure ? retryDelayMs(failure, SUBMIT_POLICY) : 0;
+    return (this.notes.before.triedMs ?? 0) + performance.now() - this.startedAtMs + untilNextMs;
   }
 }
