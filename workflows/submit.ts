@@ -23,7 +23,7 @@ import { inspectBeforeCancelling } from './inspect-submit';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { namesReceiver } from './notify';
-import { resetRuns } from './runs';
+import { isReset } from './runs';
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
 export async function submit(job: Job, request: VideoRequest): Promise<void> {
@@ -83,7 +83,7 @@ async function submitOnce(
       idempotencyKey: idempotencyKey ?? undefined,
       onLostSubmit: onLostSubmit ?? undefined,
       repeats: repeats.length > 0 ? repeats : undefined,
-      resetRuns: resetRuns(),
+      isReset: isReset() || undefined,
       withinMs,
       polling: polling ?? undefined,
       cap: cap ?? undefined,

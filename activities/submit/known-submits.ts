@@ -36,7 +36,7 @@ export interface KnownSubmits {
 export async function readKnownSubmits(
   record: JobRecord,
   notes: Pick<SubmitNotes, 'before' | 'lost'>,
-  { repeats = [], resetRuns }: { repeats?: readonly string[]; resetRuns?: string[] } = {},
+  { repeats = [], isReset = false }: { repeats?: readonly string[]; isReset?: boolean } = {},
 ): Promise<KnownSubmits> {
   const { before } = notes;
   const recorded = await record.read().catch((error: unknown) => {
@@ -45,7 +45,7 @@ export async function readKnownSubmits(
     return recordedJob([]);
   });
   refuseForgotten(recorded);
-  const runs = resetRuns && before.taskId === undefined ? await readEarlierRuns(resetRuns) : {};
+  const runs = isReset && before.taskId === undefined ? await readEarlierRuns() : {};
   const task = [before, recorded.task, runs].find(isTask);
   if (task && task.taskId === recorded.task?.taskId)
     logEvent('onRecord', { taskId: task.taskId, record: record.key });
@@ -59,7 +59,7 @@ export async function readKnownSubmits(
     task: task && { taskId: task.taskId, service: task.service },
     lost,
     sentTo: sent ?? lost.findLast(({ service }) => service !== undefined),
-    keySent: recorded.keySent || hasReached(before) || ids.length > 0 || resetRuns !== undefined,
+    keySent: recorded.keySent || hasReached(before) || ids.length > 0 || isReset,
     repeated: ids.length,
   };
 }

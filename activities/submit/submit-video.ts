@@ -35,8 +35,8 @@ export interface SubmitVideoInput {
   onLostSubmit?: LostSubmitPolicy;
   /** The ids of lost submits that an operator decided to repeat: they are not reported again. */
   repeats?: string[];
-  /** The runs of the workflow that began with a reset or a retry: an earlier run may have submitted. */
-  resetRuns?: string[];
+  /** The run of the workflow began with a reset or a retry: an earlier one may have submitted. */
+  isReset?: boolean;
   /** How long it is retried if the service certainly made no task; until the deadline by default. */
   withinMs?: number;
   /** How the job wants its task to be polled. */
