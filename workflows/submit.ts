@@ -6,7 +6,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
-import type { KnownTask } from '../activities/submit/known-submits';
+import type { KnownTask } from '../activities/job-record';
 import type { SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';

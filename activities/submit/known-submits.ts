@@ -5,18 +5,11 @@ import {
   recordedJob,
   type SendingEntry,
 } from '../../src/storage/job-record';
-import { refuseForgotten } from '../job-record';
+import { type KnownTask, refuseForgotten } from '../job-record';
 import { logEvent } from '../log-event';
 import { createCallFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { isUnknownSend, type LostSubmit, type SubmitNote, type SubmitNotes, unique } from './submit-note';
-
-/** A task that an earlier attempt, run or job of this name has made. */
-export interface KnownTask {
-  taskId: string;
-  /** The named service that has it. */
-  service?: string | undefined;
-}
 
 /** What was sent for a job before, as far as anybody knows. */
 export interface KnownSubmits {

@@ -11,7 +11,14 @@ import { StorageFault } from '../../src/storage/storage-fault';
 import { retryDelayMs, whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
 import { estimatedCost } from '../job-cost';
-import { digestOf, openRecord, recordTask, warnNotRecorded } from '../job-record';
+import {
+  digestOf,
+  openRecord,
+  recordTask,
+  type SubmittedTask,
+  takeUpTask,
+  warnNotRecorded,
+} from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -22,7 +29,6 @@ import { type KnownSubmits, leaveOthersTime, readKnownSubmits } from './known-su
 import { type ImageSource, prepareRequest } from './prepare-request';
 import { endWithoutTask, explainFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
-import { type SubmittedTask, takeUpTask } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput {
