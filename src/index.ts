@@ -27,7 +27,7 @@ export type { VideoJob } from './client/video-job';
 export type { FollowOptions } from './client/workflow-handle';
 export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
-export * from './contract/public';
+export * from './contract';
 export {
   type AnswerTimeouts,
   createVideoService,

@@ -1,4 +1,4 @@
-import { parseJobInput } from '../../src/contract';
+import { parseJobInput } from '../../src/contract/job-input';
 import { pinChoice } from '../../src/contract/known-services';
 
 const list = { services: { fal: { requestFields: ['loop'] }, veo: {} }, default: 'fal' };

@@ -1,4 +1,4 @@
-import type { VideoRequest } from '../../src/contract';
+import type { VideoRequest } from '../../src/contract/request';
 import { describeMismatches, expectedOf, type VideoFacts } from '../../src/contract/video-facts';
 
 const REQUESTED: Partial<VideoRequest> = { resolution: '720p', aspect_ratio: '16:9', duration: 5 };

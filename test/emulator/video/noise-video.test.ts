@@ -1,4 +1,4 @@
-import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract';
+import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract/request';
 import { describeMismatches } from '../../../src/contract/video-facts';
 import { noiseVideo } from '../../../src/emulator';
 import { inspect } from '../../media/inspect';
