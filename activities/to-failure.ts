@@ -1,5 +1,4 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
-import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/contract/answer-table';
 import {
   type Call,
   FAILURES,
@@ -9,6 +8,7 @@ import {
 } from '../src/contract/failure-table';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
 import { createFailure, type FailureDetails } from '../src/contract/video-failure';
+import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/service/answer-table';
 import { ServiceFault } from '../src/service/service-fault';
 import { StorageFault } from '../src/storage/storage-fault';
 

@@ -13,6 +13,7 @@ export { FORGOTTEN_PARTS, type ForgottenPart, type KeptPart } from './client/for
 export type { ForgetOptions, ForgottenJob } from './client/forget-job';
 export { ForgetRefused, ForgetStopped } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';
+export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './client/overview';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
 export { RetryRefused } from './client/retry-plan';
 export { TemporalUnreachable } from './client/temporal-unreachable';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failureOfEnded, inTime } from '../client/job-overview';
+import type { JobOverview } from '../client/overview';
 import { ConfigError } from '../config/service-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { commandOn } from '../contract/job-commands';
 import { adoptCommand } from '../contract/lost-submit';
-import type { JobOverview } from '../contract/overview';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';

@@ -1,11 +1,11 @@
 import { findWorkflow } from '../client/job-overview';
 import { recentNames } from '../client/list-jobs';
+import type { JobOverview } from '../client/overview';
 import { ConfigError } from '../config/service-config';
 import { shown } from '../contract/clean-text';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { describeOtherType } from '../contract/job-identity';
 import { WORKFLOW_TYPE } from '../contract/names';
-import type { JobOverview } from '../contract/overview';
 import type { JobsSession } from './open-jobs';
 import { noSuchJob } from './similar-names';
 

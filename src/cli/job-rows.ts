@@ -1,9 +1,9 @@
+import type { JobOverview, OverviewState } from '../client/overview';
 import type { BatchProgress } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import type { JobProgress } from '../contract/job';
 import { chargesOf } from '../contract/job-cost';
 import { describeSum, sumOf } from '../contract/money';
-import type { JobOverview, OverviewState } from '../contract/overview';
 import { batchLine } from './batch-lines';
 import { percentOf } from './progress-line';
 import type { Column } from './table';

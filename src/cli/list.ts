@@ -1,9 +1,9 @@
 import type { ListOptions } from '../client/list-jobs';
+import { type JobOverview, OVERVIEW_STATES } from '../client/overview';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isFailureType } from '../contract/failure-table';
-import { type JobOverview, OVERVIEW_STATES } from '../contract/overview';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { ListCommandOptions } from './options';

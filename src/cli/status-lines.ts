@@ -1,8 +1,8 @@
+import type { JobOverview } from '../client/overview';
 import type { BatchProgress, BatchResult } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
-import type { JobOverview } from '../contract/overview';
 import { describeVideo } from '../contract/summaries';
 import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';

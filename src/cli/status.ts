@@ -1,4 +1,5 @@
 import { inTime } from '../client/job-overview';
+import type { JobOverview } from '../client/overview';
 import { mayRetryAsItIs } from '../client/retry-plan';
 import type { BatchProgress, BatchResult } from '../contract/batch';
 import { printableJson } from '../contract/clean-text';
@@ -6,7 +7,6 @@ import type { JobProgress, JobResult } from '../contract/job';
 import { commandOn } from '../contract/job-commands';
 import { decisionCommands } from '../contract/lost-submit';
 import { whyNotDecrypted } from '../contract/not-decrypted';
-import type { JobOverview } from '../contract/overview';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';

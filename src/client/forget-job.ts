@@ -6,7 +6,6 @@ import { commandOn } from '../contract/job-commands';
 import { describeOtherType } from '../contract/job-identity';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { whyNotDecrypted } from '../contract/not-decrypted';
-import type { JobOverview } from '../contract/overview';
 import { isVideoFailure } from '../contract/video-failure';
 import {
   canRemove,
@@ -35,6 +34,7 @@ import {
 } from './forget-files';
 import { ForgetRefused, ForgetStopped, NothingToForget } from './forget-refused';
 import { findWorkflow, inTime } from './job-overview';
+import type { JobOverview } from './overview';
 import { readInput, type StoredInput } from './stored-input';
 import { jobOf } from './video-job';
 

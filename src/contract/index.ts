@@ -65,7 +65,6 @@ export {
   WEBHOOK_WORKFLOW_TYPE,
   WORKFLOW_TYPE,
 } from './names';
-export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './overview';
 export { CONTENT_STAGES, type ContentStage, type RefusedContent } from './refused-content';
 export {
   ASPECT_RATIOS,
