@@ -1,5 +1,5 @@
 import { shown } from '../contract/clean-text';
-import type { LineProblem } from '../contract/request-lines';
+import type { LineProblem } from '../contract/request';
 import { VideoFailure } from '../contract/video-failure';
 
 /** The next run reports the rest. */

@@ -7,7 +7,7 @@ import type { BatchInput } from '../contract/batch';
 import { parseBatchInput } from '../contract/batch-input';
 import { errorCode } from '../contract/error-code';
 import type { VideoRequest } from '../contract/request';
-import { parseRequestLines } from '../contract/request-lines';
+import { parseRequestLines } from '../contract/request';
 import { servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';

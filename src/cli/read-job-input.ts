@@ -1,7 +1,7 @@
+import type { GivenChoice } from '../client/pin-choice';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
-import type { GivenChoice } from '../contract/known-services';
 import { VideoFailure } from '../contract/video-failure';
 import type { GenerateOptions } from './options';
 import { readCap } from './read-cap';

@@ -1,10 +1,10 @@
+import { pinChoice } from '../client/pin-choice';
 import { ConfigError } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { DURATION_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/job-commands';
-import { pinChoice } from '../contract/known-services';
 import { VideoFailure } from '../contract/video-failure';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';

@@ -11,7 +11,7 @@ import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { VideoInput } from '../contract/fallback';
 import type { JobResult } from '../contract/job';
-import type { KnownServices } from '../contract/known-services';
+import type { KnownServices } from '../contract/service-choice';
 import { encrypts } from '../encryption/data-converter';
 import { createStorage, type VideoStorage } from '../storage';
 import { connectClient } from './connect';

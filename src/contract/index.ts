@@ -35,7 +35,6 @@ export {
 export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';
 export { type ParsedJobInput, parseJobInput } from './job-input';
-export type { KnownService, KnownServices } from './known-services';
 export type { LedgerCount, LedgerReport } from './ledger';
 export {
   DecisionRefused,
@@ -68,15 +67,18 @@ export {
 export { CONTENT_STAGES, type ContentStage, type RefusedContent } from './refused-content';
 export {
   ASPECT_RATIOS,
+  type LineProblem,
   MAX_DURATION_SECONDS,
   type ParsedRequest,
+  type ParsedRequests,
   parseRequest,
+  parseRequestLines,
   RESOLUTIONS,
   type VideoRequest,
 } from './request';
-export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
 export { SEARCH_ATTRIBUTES } from './search-attributes';
 export type { ServiceAttempt } from './service-attempts';
+export type { KnownService, KnownServices } from './service-choice';
 export type { Container, VideoFacts } from './video-facts';
 export { type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './video-failure';
 export { WEBHOOK_EVENTS, type WebhookDelivery, type WebhookEvent, type WebhookPayload } from './webhook';

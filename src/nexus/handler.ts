@@ -16,8 +16,8 @@ import { type Existing, type PreparedOptions, startOrJoin } from '../client/star
 import { jobOf, jobProgress } from '../client/video-job';
 import type { VideoInput } from '../contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
-import type { KnownServices } from '../contract/known-services';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import type { KnownServices } from '../contract/service-choice';
 import { createFailure, type FailureDetails, isVideoFailure, readFailure } from '../contract/video-failure';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';

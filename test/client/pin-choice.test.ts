@@ -1,5 +1,5 @@
+import { pinChoice } from '../../src/client/pin-choice';
 import { parseJobInput } from '../../src/contract/job-input';
-import { pinChoice } from '../../src/contract/known-services';
 
 const list = { services: { fal: { requestFields: ['loop'] }, veo: {} }, default: 'fal' };
 
