@@ -9,11 +9,11 @@ import type {
   SignalledDecision,
   StoredVideo,
 } from '../src/contract/job';
+import { type ExpectedVideo, expectedOf } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { LONGEST_CARRIED_TEXT_BYTES, UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import { describeVideo } from '../src/contract/summaries';
-import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
 import { createFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { CarriedJob } from './carried-over';
 import { SubmitHold } from './hold';

@@ -3,7 +3,7 @@ import { queuesWithLedger, readLedger } from '../client/read-ledger';
 import { describeAmount, describeUse } from '../contract/caps';
 import { printableJson, shown } from '../contract/clean-text';
 import type { LedgerCount, LedgerReport } from '../contract/ledger';
-import { whyNotDecrypted } from '../contract/not-decrypted';
+import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { CapsCommandOptions } from './options';

@@ -8,7 +8,7 @@ import { ConfigError } from '../config/service-config';
 import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import type { StoredVideo } from '../contract/job';
-import { commandOn } from '../contract/job-commands';
+import { commandOn } from '../contract/lost-submit';
 import { CopyFailed, checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';

@@ -4,8 +4,8 @@ import { ConfigError, type Environment, namesAService, readServiceConfig } from 
 import { usesEmulator } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import type { BatchInput } from '../contract/batch';
-import { parseBatchInput } from '../contract/batch-input';
 import { errorCode } from '../contract/error-code';
+import { parseBatchInput } from '../contract/job-input';
 import type { VideoRequest } from '../contract/request';
 import { parseRequestLines } from '../contract/request';
 import { servicesOf } from '../contract/service-choice';

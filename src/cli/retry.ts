@@ -4,7 +4,7 @@ import { readKnownServices } from '../config/services-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { DURATION_RULE } from '../contract/input-rules';
-import { commandOn } from '../contract/job-commands';
+import { commandOn } from '../contract/lost-submit';
 import { VideoFailure } from '../contract/video-failure';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';

@@ -2,11 +2,11 @@ import type { Client } from '@temporalio/client';
 import { itemName, requestsKey, resultsKey } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import { commandOn } from '../contract/job-commands';
 import { describeOtherType } from '../contract/job-identity';
+import { commandOn } from '../contract/lost-submit';
 import { WORKFLOW_TYPE } from '../contract/names';
-import { whyNotDecrypted } from '../contract/not-decrypted';
 import { isVideoFailure } from '../contract/video-failure';
+import { whyNotDecrypted } from '../encryption/not-decrypted';
 import {
   canRemove,
   fileName,

@@ -5,7 +5,7 @@ import type { BatchInput } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
 import { childName, type VideoInput } from '../contract/fallback';
-import { commandOn } from '../contract/job-commands';
+import { commandOn } from '../contract/lost-submit';
 import { OWN_MEMOS, PERCENT_MEMO, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readServiceName } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { shown } from '../contract/clean-text';
 import { FAILURES, type FailureType } from '../contract/failure-table';
-import { commandOn } from '../contract/job-commands';
-import { adoptCommand, decisionCommands } from '../contract/lost-submit';
+import { adoptCommand, commandOn, decisionCommands } from '../contract/lost-submit';
 import type { VideoFailure } from '../contract/video-failure';
 import type { OverviewState } from './overview';
 

@@ -13,11 +13,18 @@ export {
   resultsKey,
   type StoredFile,
 } from './batch';
-export { type ParsedBatchInput, parseBatchInput } from './batch-input';
 export type { Cap, Caps, Taken } from './caps';
 export type { DurationText } from './duration';
+export type { ServiceAttempt } from './failure-details';
+export {
+  CONTENT_STAGES,
+  type ContentStage,
+  type FailureDetails,
+  type RefusedContent,
+} from './failure-details';
 export { FAILURES, type FailureRow, type FailureType, isFailureType } from './failure-table';
 export { childName, type FallbackInput, type VideoInput } from './fallback';
+export type { Container, VideoFacts } from './job';
 export {
   type DownloadProgress,
   JOB_PHASES,
@@ -34,7 +41,7 @@ export {
 } from './job';
 export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';
-export { type ParsedJobInput, parseJobInput } from './job-input';
+export { type ParsedBatchInput, type ParsedJobInput, parseBatchInput, parseJobInput } from './job-input';
 export type { LedgerCount, LedgerReport } from './ledger';
 export {
   DecisionRefused,
@@ -56,6 +63,7 @@ export {
   NEXUS_SERVICE,
   POLL_NOW_SIGNAL,
   PROGRESS_QUERY,
+  SEARCH_ATTRIBUTES,
   SERVICE_MEMO,
   serviceQueueOf,
   submitQueueOf,
@@ -64,7 +72,6 @@ export {
   WEBHOOK_WORKFLOW_TYPE,
   WORKFLOW_TYPE,
 } from './names';
-export { CONTENT_STAGES, type ContentStage, type RefusedContent } from './refused-content';
 export {
   ASPECT_RATIOS,
   type LineProblem,
@@ -76,9 +83,6 @@ export {
   RESOLUTIONS,
   type VideoRequest,
 } from './request';
-export { SEARCH_ATTRIBUTES } from './search-attributes';
-export type { ServiceAttempt } from './service-attempts';
 export type { KnownService, KnownServices } from './service-choice';
-export type { Container, VideoFacts } from './video-facts';
-export { type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './video-failure';
+export { isVideoFailure, readFailure, VideoFailure } from './video-failure';
 export { WEBHOOK_EVENTS, type WebhookDelivery, type WebhookEvent, type WebhookPayload } from './webhook';

@@ -6,7 +6,7 @@ import { reportError } from '../../src/cli/exit-codes';
 import { showBatch } from '../../src/cli/show-batch';
 import { showProgress } from '../../src/cli/show-progress';
 import type { JobProgress } from '../../src/contract/job';
-import { commandOn } from '../../src/contract/job-commands';
+import { commandOn } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';

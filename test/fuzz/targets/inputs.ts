@@ -1,7 +1,6 @@
 import type { BatchInput } from '../../../src/contract/batch';
-import { parseBatchInput } from '../../../src/contract/batch-input';
 import type { JobInput } from '../../../src/contract/job';
-import { parseJobInput } from '../../../src/contract/job-input';
+import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
 import { checkBatchInput } from '../../../workflows/batch/batch-requests';

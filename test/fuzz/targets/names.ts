@@ -7,7 +7,7 @@ import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
 import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
-import { searchAttributesOf } from '../../../src/contract/search-attributes';
+import { searchAttributesOf } from '../../../src/contract/names';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
