@@ -1,9 +1,9 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { cleanText } from '../src/contract/clean-text';
-import { decodeFirst } from '../src/contract/decode-first';
 import type { ReportedDownload } from '../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
 import { DOWNLOAD_POLICY, DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
+import { decodeFirst } from '../src/encryption/decode-first';
 import { logEvent } from './log-event';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */

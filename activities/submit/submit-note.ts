@@ -1,5 +1,5 @@
 import { activityInfo, Context, heartbeat } from '@temporalio/activity';
-import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
+import { lastAttemptThatRan } from '../../src/contract/video-failure';
 import { decodeByWorker } from '../attempt';
 import { skippingConnection } from '../rate-limited-call';
 

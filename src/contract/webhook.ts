@@ -1,6 +1,6 @@
+import type { ServiceAttempt } from './failure-details';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
-import type { ServiceAttempt } from './service-attempts';
 import { sha256 } from './sha256';
 
 /** What a webhook reports. */
