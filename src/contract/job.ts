@@ -147,12 +147,6 @@ export interface DownloadProgress {
   of?: number;
 }
 
-/** Download progress as the activity signals it to the workflow. */
-export interface ReportedDownload extends DownloadProgress {
-  /** The name of the item, in a batch. */
-  job?: string;
-}
-
 export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;
 /** The container format of a video file. */
 export type Container = (typeof CONTAINER_NAMES)[number];

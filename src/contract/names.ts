@@ -3,6 +3,7 @@ import { cleanText } from './clean-text';
 import type { FailureType } from './failure-table';
 import type { VideoInput } from './fallback';
 import type { JobPhase } from './job';
+import type { WebhookEvent } from './webhook';
 
 /** The workflow type of a job. */
 export const WORKFLOW_TYPE = 'generateVideo';
@@ -68,6 +69,13 @@ export const serviceQueueOf = (submitQueue: string, service: string) => `${submi
  * ```
  */
 export const ledgerIdOf = (taskQueue: string) => `videogen-ledger-${taskQueue}`;
+
+/**
+ * The id of a webhook, and of the workflow that delivers it: one for one event of one job, however often the job is reset or the
+ * webhook sent. Without dots, because signatures put one after it.
+ */
+export const webhookId = (firstRunId: string, event: WebhookEvent, count: number) =>
+  `webhook_${firstRunId}_${event.replace('video.', '')}_${count}`;
 
 /** The memo with a job's identity: a second start under the same name is compared with it. */
 export const IDENTITY_MEMO = 'jobIdentity';
