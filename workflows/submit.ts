@@ -113,8 +113,8 @@ async function afterNoTask(
     const message = `nothing was sent, because no worker had room for it within ${describeDuration(withinMs)}`;
     throw createFailure('ServiceUnreachable', { message });
   }
-  const { lost, unsure } = lastNote(error);
-  if (last === undefined || !fallsBack(last) || lost || unsure !== undefined) return 'again';
+  const { lost, outcome } = lastNote(error);
+  if (last === undefined || !fallsBack(last) || lost || outcome === 'unclear') return 'again';
   throw createFailure(last);
 }
 
