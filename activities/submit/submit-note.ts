@@ -1,7 +1,7 @@
 import { activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
 import { decodeByWorker } from '../attempt';
-import { skippingConnection } from '../rate-limited-call';
+import { isTimeSkipped } from '../rate-limited-call';
 
 /** A submit whose answer nobody knows: a paid task may exist. */
 export interface LostSubmit {
@@ -198,7 +198,7 @@ function endedWithoutAnswer(attempt: number): string {
 function lostBeforeReset(): LostSubmit | undefined {
   const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
   // A server that skips time cannot reset activities, and its two timestamps of a first attempt differ.
-  if (skippingConnection() !== undefined) return undefined;
+  if (isTimeSkipped()) return undefined;
   // Not `>`: different servers may have written the two.
   if (attempt > 1 || currentAttemptScheduledTimestampMs === scheduledTimestampMs) return undefined;
   return {
