@@ -121,16 +121,6 @@ export const DURATION: FieldRule<DurationText> = {
   sentence: DURATION_RULE,
 };
 
-const FEWEST_POLLS_PER_SECOND_SAVED = 0.01;
-const MOST_POLLS_PER_SECOND_SAVED = 100;
-
-export const POLLS_PER_SECOND_SAVED_RULE = `must be a number from ${FEWEST_POLLS_PER_SECOND_SAVED} to ${MOST_POLLS_PER_SECOND_SAVED}`;
-
-export function isPollsPerSecondSaved(value: unknown): value is number {
-  if (typeof value !== 'number') return false;
-  return value >= FEWEST_POLLS_PER_SECOND_SAVED && value <= MOST_POLLS_PER_SECOND_SAVED;
-}
-
 const QUEUE: FieldRule<string> = {
   accepts: (value): value is string => typeof value === 'string' && value.trim() !== '',
   sentence: 'must be the name of a task queue',
@@ -156,13 +146,7 @@ export const JOB_FIELDS = {
   taskId: { accepts: isTaskId, sentence: TASK_ID_RULE },
   deadline: DURATION,
   storage: { accepts: isStorageKey, sentence: STORAGE_RULE },
-  polling: {
-    fields: {
-      min: DURATION,
-      max: DURATION,
-      pollsPerSecondSaved: { accepts: isPollsPerSecondSaved, sentence: POLLS_PER_SECOND_SAVED_RULE },
-    },
-  },
+  polling: { fields: { min: DURATION, max: DURATION } },
   onLostSubmit: { accepts: isLostSubmitPolicy, sentence: LOST_SUBMIT_RULE },
   holdFor: DURATION,
   idempotencyKey: {

@@ -25,7 +25,7 @@ export interface JobOptions {
    * The shortest and the longest wait between two polls, and how many polls it may cost to have the video one second
    * sooner; 4 by default.
    */
-  polling?: { min?: DurationText; max?: DurationText; pollsPerSecondSaved?: number };
+  polling?: { min?: DurationText; max?: DurationText };
   /** What to do when the answer to the submit is lost; the worker's setting by default, or else `hold`. */
   onLostSubmit?: LostSubmitPolicy;
   /** How long a lost submit waits for a decision; 24 hours by default. The deadline is paused meanwhile. */
