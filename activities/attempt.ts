@@ -1,11 +1,11 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { cleanText } from '../src/contract/clean-text';
-import { decodeFirst } from '../src/contract/decode-first';
 import { durationMs } from '../src/contract/duration';
-import type { ReportedDownload } from '../src/contract/job';
+import type { DownloadProgress } from '../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
 import { DOWNLOAD_POLICY, DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
+import { decodeFirst } from '../src/encryption/decode-first';
 import { logEvent } from './log-event';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
@@ -79,7 +79,7 @@ export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]):
 
 /** Signals the progress to the workflow from time to time: a workflow cannot read the heartbeats of its activities. */
 export async function whileReportingProgress<T>(
-  current: () => ReportedDownload,
+  current: () => DownloadProgress,
   work: () => Promise<T>,
 ): Promise<T> {
   const context = Context.current();

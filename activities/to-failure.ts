@@ -1,8 +1,9 @@
 import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
-import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/contract/answer-table';
+import type { FailureDetails } from '../src/contract/failure-details';
 import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
-import { createFailure, type FailureDetails } from '../src/contract/video-failure';
+import { createFailure } from '../src/contract/video-failure';
+import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/service/answer-table';
 import { ServiceFault } from '../src/service/service-fault';
 import { StorageFault } from '../src/storage/storage-fault';
 

@@ -1,11 +1,10 @@
 import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
-import { isCertainRefusal } from '../../src/contract/answer-table';
 import { durationMs } from '../../src/contract/duration';
 import { fromTemporalType } from '../../src/contract/failure-table';
-import { fallsBack } from '../../src/contract/fallback';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
-import { createFailure, readFailure } from '../../src/contract/video-failure';
+import { createFailure, fallsBack, readFailure } from '../../src/contract/video-failure';
+import { isCertainRefusal } from '../../src/service/answer-table';
 import { ServiceFault } from '../../src/service/service-fault';
 import type { NoTask } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';

@@ -1,9 +1,9 @@
 import { activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { z } from 'zod';
-import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
+import { lastAttemptThatRan } from '../../src/contract/video-failure';
 import { NO_TASK, type NoTask } from '../../src/storage/job-record';
 import { decodeByWorker } from '../attempt';
-import { skippingConnection } from '../rate-limited-call';
+import { isTimeSkipped } from '../rate-limited-call';
 
 const lostSchema = z.object({
   /** The id of the send. If that died with its worker, one that names the attempt or the run. */
@@ -169,7 +169,7 @@ function endedWithoutAnswer(attempt: number): string {
 function lostBeforeReset(): LostSubmit | undefined {
   const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
   // A server that skips time cannot reset activities, and its two timestamps of a first attempt differ.
-  if (skippingConnection() !== undefined) return undefined;
+  if (isTimeSkipped()) return undefined;
   // Not `>`: different servers may have written the two.
   if (attempt > 1 || currentAttemptScheduledTimestampMs === scheduledTimestampMs) return undefined;
   return {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { fileName } from '../contract/file-name';
-import { keyMaterial } from '../contract/idempotency-key';
+
 import { isTaskId } from '../contract/input-rules';
 import { readCost } from '../contract/job-cost';
 import { isServiceName } from '../contract/service-choice';
@@ -246,4 +246,13 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
     mayHaveTask,
     mayHavePaid: mayHaveReached || mayHaveTask || forgotten !== undefined,
   };
+}
+
+/**
+ * What identifies a job: its namespace, name and request, the same in every attempt and every run. Its SHA-256 is the
+ * idempotency key of the submit, unless the input names one.
+ */
+export function keyMaterial(namespace: string, job: string, request: object): string {
+  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([namespace, job, fields]);
 }
