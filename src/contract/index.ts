@@ -37,7 +37,6 @@ export {
   type JobPhase,
   type JobProgress,
   type JobResult,
-  type SignalledDecision,
   type StoredVideo,
   TASK_STATES,
   type TaskState,
