@@ -84,11 +84,6 @@ export const LOG_EVENTS = {
     'unknown state, polling on',
     'The service names a state that nobody has mapped, once for each word.',
   ),
-  decisionRefused: row(
-    'warn',
-    'a decision by signal was refused',
-    'A decision that came as a signal could not be taken.',
-  ),
   recordNotRead: row(
     'warn',
     'could not use the job record',
