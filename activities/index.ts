@@ -30,6 +30,7 @@ export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/receive-video';
 export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
@@ -37,7 +38,6 @@ export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
-export type { SubmittedTask } from './submit/submitted-task';
 
 /** What createVideoActivities needs. */
 export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOptions {

@@ -11,7 +11,14 @@ import { StorageFault } from '../../src/storage/storage-fault';
 import { retryDelayMs, whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
 import { estimatedCost } from '../job-cost';
-import { digestOf, openRecord, recordTask, warnNotRecorded } from '../job-record';
+import {
+  digestOf,
+  openRecord,
+  recordTask,
+  type SubmittedTask,
+  takeUpTask,
+  warnNotRecorded,
+} from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -22,7 +29,6 @@ import { type KnownSubmits, leaveOthersTime, readKnownSubmits } from './known-su
 import { type ImageSource, prepareRequest } from './prepare-request';
 import { endWithoutTask, explainFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
-import { type SubmittedTask, takeUpTask } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput {
@@ -35,8 +41,8 @@ export interface SubmitVideoInput {
   onLostSubmit?: LostSubmitPolicy;
   /** The ids of lost submits that an operator decided to repeat: they are not reported again. */
   repeats?: string[];
-  /** The runs of the workflow that began with a reset or a retry: an earlier run may have submitted. */
-  resetRuns?: string[];
+  /** The run of the workflow began with a reset or a retry: an earlier one may have submitted. */
+  isReset?: boolean;
   /** How long it is retried if the service certainly made no task; until the deadline by default. */
   withinMs?: number;
   /** How the job wants its task to be polled. */
