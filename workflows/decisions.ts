@@ -2,8 +2,12 @@ import { ApplicationFailure, CancellationScope, condition, isCancellation } from
 import type { SubmittedTask } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
-import { commandOn } from '../src/contract/job-commands';
-import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
+import {
+  commandOn,
+  DECISION_REFUSED,
+  describeRefusal,
+  type SubmitDecision,
+} from '../src/contract/lost-submit';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';

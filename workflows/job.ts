@@ -1,6 +1,5 @@
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { PolledTask, SubmittedTask } from '../activities';
-import type { CarriedJob } from '../src/contract/carried-over';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import type {
   DownloadProgress,
@@ -10,12 +9,13 @@ import type {
   SignalledDecision,
   StoredVideo,
 } from '../src/contract/job';
+import { type ExpectedVideo, expectedOf } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { LONGEST_CARRIED_TEXT_BYTES, UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import { describeVideo } from '../src/contract/summaries';
-import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
 import { createFailure, type VideoFailure } from '../src/contract/video-failure';
+import type { CarriedJob } from './carried-over';
 import { SubmitHold } from './hold';
 import { timesOf } from './input';
 import { TaskObservations } from './task-observations';

@@ -4,8 +4,15 @@ import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
 import { describeCost } from '../src/contract/job-cost';
 import { decisionCommands } from '../src/contract/lost-submit';
-import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../src/contract/names';
-import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
+import {
+  COST_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  SERVICE_MEMO,
+  type Searchable,
+  searchAttributesOf,
+  TASK_ID_MEMO,
+} from '../src/contract/names';
 import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {

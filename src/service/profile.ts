@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
+import { CONTENT_STAGES } from '../contract/failure-details';
 import { TASK_STATES } from '../contract/job';
-import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeIssue } from './describe-issue';
 import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
 import { requestPartSchema, requestProblems } from './profile-request';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type WorkflowClientInterceptor, WorkflowNotFoundError } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
-import type { LostSubmitPolicy } from '../../src/contract';
 import type { Caps } from '../../src/contract/caps';
+import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { ledgerIdOf } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
