@@ -17,7 +17,6 @@ const LONGEST_TASK_ID_BYTES = 1_000;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
 /** Temporal's limit. */
 const LONGEST_WORKFLOW_ID_BYTES = 1_000;
-const LONGEST_DECISION_ID_CHARS = 100;
 const LONGEST_CALLBACK_URL_CHARS = 2_000;
 
 /** What a storage key may leave open until the video is stored. */
@@ -192,11 +191,6 @@ export function fieldProblem(input: object, rules: FieldRules, group = ''): stri
 export function isDownloadProgress(value: unknown): value is DownloadProgress {
   const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
   return typeof bytes === 'number' && (of == null || typeof of === 'number');
-}
-
-/** The name that a sender gives its signal, to find the outcome of it. */
-export function isDecisionId(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= LONGEST_DECISION_ID_CHARS;
 }
 
 /** Why a decision about a lost submit cannot be taken; undefined when it can. */

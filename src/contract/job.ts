@@ -124,20 +124,10 @@ export interface JobProgress {
   cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string; lostSubmit?: string };
-  /** The last decision that was sent as a signal. */
-  signalled?: SignalledDecision;
   /** The last webhook, and the workflow that delivers it. */
   webhook?: { event: WebhookEvent; workflowId: string };
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
-}
-
-/** The last decision that came as a signal. */
-export interface SignalledDecision {
-  /** The id that the sender gave the signal. */
-  id?: string;
-  /** Why the decision was refused, if it was. */
-  refused?: string;
 }
 
 /** How much of a video has been downloaded. */
