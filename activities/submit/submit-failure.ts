@@ -3,6 +3,7 @@ import { isCertainRefusal } from '../../src/contract/answer-table';
 import { durationMs } from '../../src/contract/duration';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { fallsBack } from '../../src/contract/fallback';
+import type { JobCost } from '../../src/contract/job-cost';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS, SUBMIT_POLICY } from '../../src/contract/policies';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
@@ -65,11 +66,16 @@ export function unsureAnswer(error: unknown): string | undefined {
 /** A failure of this attempt settles neither a lost submit, repeated or not, nor an answer that leaves a task possible. */
 export function mentionTask(
   failure: unknown,
-  { lost, unsure }: { lost: LostSubmit | undefined; unsure: string | undefined },
+  {
+    lost,
+    unsure,
+    cost,
+  }: { lost: LostSubmit | undefined; unsure: string | undefined; cost: JobCost | undefined },
 ): unknown {
   if (lost === undefined && unsure === undefined) return failure;
   return addDetails(failure, ({ message }) => ({
     mayHaveTask: true,
+    ...(cost && { cost }),
     ...(lost && {
       message: [message, `a task may still exist, because ${lost.why}`].filter(Boolean).join('; '),
     }),

@@ -5,11 +5,11 @@ import type { JobOptions } from '../../src/contract/job';
 import { type JobCost, withLostSubmits } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
+import { estimateJob } from '../../src/service/prices';
 import type { JobRecord } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
-import { estimatedCost } from '../job-cost';
 import { digestOf, openRecord, recordTask, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
@@ -175,7 +175,7 @@ class Submit {
     void tools.pollPlan.refresh();
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, tools.service, this.deps);
-    const cost = withLostSubmits(estimatedCost(tools, request), this.lostSubmits);
+    const cost = withLostSubmits(estimateJob(tools, request), this.lostSubmits);
     const { taskId, doubts } = await callWithinLimits(tools, 'submit', () => this.post(tools, request, cost));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
@@ -198,7 +198,6 @@ class Submit {
     this.notes.task(taskId, service);
     logEvent('submitted', { taskId });
     await recordTask(this.deps.storage, record, { send, taskId, service, warnings, cost }, caller);
-    if (this.counted) await this.deps.caps?.settle(this.counted, 'task');
     return answer;
   }
 
@@ -207,9 +206,9 @@ class Submit {
     const { caps } = this.deps;
     if (caps === undefined) return;
     refuseIfLate(this.startedAtMs);
-    const { sendId, digest, lostSubmits } = this;
+    const { sendId, lostSubmits } = this;
     const { cap, sharedCap, caller, ledgerQueue = activityInfo().taskQueue } = this.input;
-    const counted = { sendId, digest, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
+    const counted = { sendId, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
     await caps.reserve(counted);
     this.counted = counted;
   }
@@ -217,6 +216,14 @@ class Submit {
   /** How many submits this one repeats: each may have been paid for. */
   private get lostSubmits(): number {
     return (this.known?.lost.length ?? 0) + (this.input.repeats?.length ?? 0);
+  }
+
+  /** However this submit ends, those before it may have been paid for. */
+  private costOfLost(): JobCost | undefined {
+    const { tools, lostSubmits, input } = this;
+    return lostSubmits > 0
+      ? withLostSubmits(tools && estimateJob(tools, input.request), lostSubmits)
+      : undefined;
   }
 
   private async announce(about: { service: string | undefined; cost: JobCost | undefined }): Promise<void> {
@@ -242,7 +249,11 @@ class Submit {
     const before = known?.unsure ?? this.notes.before.unsure ?? (repeats && 'a lost submit');
     const unsure = before ?? unsureAnswer(error);
     const lost = (known?.lost ?? this.notes.lost).at(-1);
-    const explained = mentionTask(error instanceof NotSent ? error.cause : failure, { lost, unsure });
+    const explained = mentionTask(error instanceof NotSent ? error.cause : failure, {
+      lost,
+      unsure,
+      cost: this.costOfLost(),
+    });
     const triedMs =
       withinMs && this.notes.triedMs(performance.now() - this.startedAtMs, retryDelayMs(explained));
     if (wasNotSent(error) || madeNoTask(failure, isAnnounced)) {
@@ -253,7 +264,7 @@ class Submit {
       const refused = { event: 'refused', send: sendId, keySent, unsure } as const;
       if (isAnnounced)
         await this.record.add(refused).catch((fault: unknown) => warnNotRecorded(this.record, fault));
-      if (this.counted) await this.deps.caps?.settle(this.counted, 'none');
+      if (this.counted) await this.deps.caps?.settle(this.counted, 'nothing');
     }
     return triedMs && withinMs && triedMs > withinMs ? withoutRetries(explained) : explained;
   }

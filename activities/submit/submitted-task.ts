@@ -1,7 +1,7 @@
 import type { JobOptions } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoRequest } from '../../src/contract/request';
-import { estimatedCost } from '../job-cost';
+import { estimateJob } from '../../src/service/prices';
 import type { FindTools } from '../service-tools';
 import type { KnownTask } from './known-submits';
 
@@ -42,7 +42,7 @@ export function submittedTask(
   const known = { taskId, ...(service !== undefined && { service }), record };
   if ('problem' in tools) return { ...known, nextPollMs: 0, ...(recorded && { cost: recorded }) };
   const kind = isNew && request && tools.pollPlan.kindOf(request);
-  const cost = recorded ?? (request && estimatedCost(tools, request));
+  const cost = recorded ?? (request && estimateJob(tools, request));
   return {
     ...known,
     nextPollMs: isNew ? tools.pollPlan.nextPollMs({ kind, waitedMs: 0, polling: isNew.polling }) : 0,

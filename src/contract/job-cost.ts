@@ -1,6 +1,5 @@
 import { cleanText } from './clean-text';
 import { describeMoney, describeSum, type Money, type MoneySum, readMoney, sumOf } from './money';
-import type { Estimate } from './prices';
 
 /**
  * What a job costs. `estimated` is what the prices of the profile say before the submit, `charged` what the service reported.
@@ -13,7 +12,7 @@ export interface JobCost {
   unknown?: string;
   /** The service that is paid: the name in its profile, or its host. */
   service?: string;
-  /** How many lost submits the job repeated: each may have cost as much again. */
+  /** How many lost submits the job has beside its task: each may have cost as much again. */
   lostSubmits?: number;
 }
 
@@ -23,23 +22,17 @@ const LONGEST_SERVICE_CHARS = 100;
 /** Each waited for a decision, or for a timeout. */
 const MOST_LOST_SUBMITS = 1_000;
 
-/** What a job may have paid for: its task, and each lost submit that it repeated. Undefined is unknown. */
-export function chargesOf(cost: JobCost | undefined): (Money | undefined)[] {
+/** What a job has paid for, or may have: its task, and each lost submit. Undefined is unknown. */
+export function chargesOf(cost: JobCost | undefined, hasTask = true): (Money | undefined)[] {
   const { charged, estimated, lostSubmits = 0 } = cost ?? {};
-  return [charged ?? estimated, ...Array.from({ length: lostSubmits }, () => estimated)];
+  // A job without a task that may have paid has lost a submit.
+  const lost = Array.from({ length: hasTask ? lostSubmits : Math.max(1, lostSubmits) }, () => estimated);
+  return hasTask ? [charged ?? estimated, ...lost] : lost;
 }
 
-/** The cost of a job whose submit repeats lost ones, even if nothing else is known of it. */
+/** The cost of a job that lost submits, even if nothing else is known of it. */
 export function withLostSubmits(cost: JobCost | undefined, lostSubmits = 0): JobCost | undefined {
   return lostSubmits > 0 ? { ...cost, lostSubmits } : cost;
-}
-
-/** The cost of a job that has only an estimate yet. */
-export function costOfEstimate(estimate: Estimate, service: string | undefined): JobCost {
-  return {
-    ...('cost' in estimate ? { estimated: estimate.cost } : { unknown: estimate.unknown }),
-    ...(service !== undefined && { service }),
-  };
 }
 
 /** One cost from two reports of it. Of what both say, the later is true: prices and charges are corrected. */

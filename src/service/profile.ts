@@ -5,7 +5,7 @@ import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/
 import { TASK_STATES } from '../contract/job';
 import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeIssue } from './describe-issue';
-import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
+import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './prices';
 import { requestPartSchema, requestProblems } from './profile-request';
 import {
   type AnswerPath,

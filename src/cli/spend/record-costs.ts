@@ -84,14 +84,11 @@ function jobOf(recorded: RecordedJob, { namespace, period }: RecordSource): Spen
   if (first === undefined || first.namespace !== namespace || at < since || at >= until) return undefined;
   if (task === undefined && paid.length === 0) return undefined;
   const cost = mergeCosts(lastSend?.cost, mergeCosts(task?.cost, stored?.cost));
-  const lostSubmits = paid.length - 1;
-  const wasRefused = lastSend !== undefined && refused.includes(lastSend.id);
   return {
     name: first.job,
     at,
     taskId: task?.taskId,
     service: task?.service ?? lastSend?.service ?? cost?.service,
-    cost: withLostSubmits(cost, wasRefused ? paid.length : lostSubmits),
-    ...(wasRefused && { wasRefused }),
+    cost: withLostSubmits(cost, task === undefined ? paid.length : paid.length - 1),
   };
 }
