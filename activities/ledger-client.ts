@@ -32,9 +32,6 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Of a process that cannot reach Temporal for long, the oldest are given up: their reservations stay counted. */
-const MOST_LATE = 1_000;
-
 /**
  * One update of a process at a time, with all that came up meanwhile: Temporal allows a workflow ten updates in flight, and
  * each costs the same, however much is in it.
@@ -42,7 +39,7 @@ const MOST_LATE = 1_000;
 class LedgerClient {
   private waiting: Waiting[] = [];
   private isSending = false;
-  /** What could not be written goes along with the next update. */
+  /** What could not be written goes along with the next update. The oldest are given up: their reservations stay counted. */
   private late: LedgerEntry[] = [];
 
   constructor(private readonly taskQueue: string) {}
@@ -59,7 +56,7 @@ class LedgerClient {
     // What is written in the same turn of the event loop goes together.
     await Promise.resolve();
     while (this.waiting.length > 0)
-      await this.send(this.late.splice(0, MOST_ENTRIES / 2), this.waiting.splice(0, MOST_ENTRIES / 2));
+      await this.send(this.late.splice(0), this.waiting.splice(0, MOST_ENTRIES));
     this.isSending = false;
   }
 
@@ -78,7 +75,7 @@ class LedgerClient {
       const undone = entries.map((entry) =>
         'cost' in entry ? entry : { id: entry.id, cost: 'nothing' as const },
       );
-      this.late = [...this.late, ...undone].slice(-MOST_LATE);
+      this.late = [...this.late, ...undone].slice(-MOST_ENTRIES);
       for (const { reject } of batch) reject(error);
     }
   }

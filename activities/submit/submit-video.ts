@@ -213,9 +213,10 @@ class Submit {
     this.counted = counted;
   }
 
-  /** How many submits this one repeats: each may have been paid for. */
+  /** How many submits of the job are lost: each may have been paid for. The record has those of earlier jobs of its name. */
   private get lostSubmits(): number {
-    return (this.known?.lost.length ?? 0) + (this.input.repeats?.length ?? 0);
+    const { lost = [], recorded } = this.known ?? {};
+    return Math.max(recorded?.paidSends.length ?? 0, lost.length + (this.input.repeats?.length ?? 0));
   }
 
   /** However this submit ends, those before it may have been paid for. */

@@ -186,16 +186,10 @@ const SMALLER: Record<CapUnit, string> = {
 
 /** `the daily cap of 3 videos for the gateway key web_shop`. */
 export function describeCap(cap: CapLimit & Pick<ReachedCap, 'scope' | 'name'>): string {
-  const amount = describeAmount(cap);
-  switch (cap.scope) {
-    case 'day':
-      return `the daily cap of ${amount}`;
-    case 'key':
-      return `the daily cap of ${amount} for the gateway key ${cap.name}`;
-    case 'batch':
-    case 'job':
-      return `the cap of ${amount} for this ${cap.scope}`;
-  }
+  const { scope, name } = cap;
+  const isDaily = scope === 'day' || scope === 'key';
+  const whose = isDaily ? (name === undefined ? '' : ` for the gateway key ${name}`) : ` for this ${scope}`;
+  return `the ${isDaily ? 'daily ' : ''}cap of ${describeAmount(cap)}${whose}`;
 }
 
 export function describeAmount({ unit, limit, currency = '' }: CapLimit): string {

@@ -16,9 +16,8 @@ export interface JobCost {
   lostSubmits?: number;
 }
 
-/** A reason is a sentence of ours; others may still write the memo and the file that it is read from. */
-const LONGEST_REASON_CHARS = 200;
-const LONGEST_SERVICE_CHARS = 100;
+/** Reasons and names of services are ours; others may still write the memo and the file that they are read from. */
+const LONGEST_TEXT_CHARS = 200;
 /** Each waited for a decision, or for a timeout. */
 const MOST_LOST_SUBMITS = 1_000;
 
@@ -62,25 +61,18 @@ export function describeCost(cost: JobCost): string {
 export function readCost(value: unknown): JobCost | undefined {
   const given: Record<keyof JobCost, unknown> = Object(value);
   const [estimated, charged] = [readMoney(given.estimated), readMoney(given.charged)];
-  const unknown = textIn(given.unknown, LONGEST_REASON_CHARS);
-  const service = textIn(given.service, LONGEST_SERVICE_CHARS);
-  const lostSubmits = isLostCount(given.lostSubmits) ? given.lostSubmits : undefined;
-  if (!estimated && !charged && unknown === undefined && lostSubmits === undefined) return undefined;
-  return {
+  const [unknown, service] = [given.unknown, given.service].map((text) =>
+    typeof text === 'string' ? cleanText(text, LONGEST_TEXT_CHARS) : '',
+  );
+  const lostSubmits = Number.isInteger(given.lostSubmits) ? Number(given.lostSubmits) : 0;
+  const cost: JobCost = {
     ...(estimated && { estimated }),
     ...(charged && { charged }),
-    ...(unknown !== undefined && !estimated && { unknown }),
-    ...(service !== undefined && { service }),
-    ...(lostSubmits !== undefined && { lostSubmits }),
+    ...(unknown && !estimated && { unknown }),
+    ...(lostSubmits > 0 && lostSubmits <= MOST_LOST_SUBMITS && { lostSubmits }),
   };
-}
-
-function isLostCount(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) > 0 && Number(value) <= MOST_LOST_SUBMITS;
-}
-
-function textIn(value: unknown, longestChars: number): string | undefined {
-  return typeof value === 'string' ? cleanText(value, longestChars) || undefined : undefined;
+  if (Object.keys(cost).length === 0) return undefined;
+  return { ...cost, ...(service && { service }) };
 }
 
 /** What a batch costs. */

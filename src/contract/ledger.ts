@@ -54,7 +54,7 @@ export interface CarriedLedger {
 /** A message of Temporal's takes 2 MiB, and a codec may add a third. test/workflows/ledger.test.ts fills a ledger to these. */
 export const MOST_OPEN_RESERVATIONS = 3_000;
 export const MOST_ACCOUNTS = 2_000;
-/** In one update: far below the size of a message. */
+/** In one update, and as many again that were late: far below the size of a message. */
 export const MOST_ENTRIES = 200;
 
 const LONGEST_NAME_BYTES = 100;

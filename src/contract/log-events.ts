@@ -63,7 +63,7 @@ export const LOG_EVENTS = {
   ledgerNotWritten: row(
     'warn',
     'the ledger of the caps was not written',
-    'A submit could not be released or settled in the ledger; it stays counted.',
+    'What a submit cost could not be written to the ledger; its estimate stays counted.',
   ),
   continuedAsNew: row('info', 'continued as new', 'The history was long; the next run goes on.'),
   batchOpened: row('info', 'opened the batch', 'A batch has read its requests and starts its items.'),

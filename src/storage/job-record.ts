@@ -73,6 +73,8 @@ export interface RecordedJob {
   lastSend?: SendingEntry;
   /** Sends without an end on record, which nobody has decided to repeat: each is a lost submit, or under way. */
   openSends: SendingEntry[];
+  /** Sends that were not refused: each was paid for, or may have been. */
+  paidSends: SendingEntry[];
   /** The service may have received the idempotency key. */
   keySent: boolean;
   /** An answer after which the service may have a task although it refused. */
@@ -224,6 +226,7 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
   const ended = new Set([...refused, ...tasks].map(({ send }) => send));
   const repeated = new Set(sent.flatMap(({ repeats }) => repeats ?? []));
   const openSends = sent.filter(({ id }) => !ended.has(id) && !repeated.has(id));
+  const paidSends = sent.filter(({ id }) => !refused.some(({ send }) => send === id));
   const task = tasks.at(-1);
   const stored = all('stored').findLast((one) => one.taskId === task?.taskId);
   const forgotten = all('forgotten').at(-1);
@@ -232,6 +235,7 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
   return {
     entries,
     openSends,
+    paidSends,
     keySent: openSends.length > 0 || tasks.length > 0 || refused.some(({ keySent }) => keySent),
     ...(task && { task }),
     ...(stored && { stored }),

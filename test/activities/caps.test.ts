@@ -139,6 +139,17 @@ test('a lost submit stays counted when the service refuses the decided resubmit'
   expect(details.cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
+test('a later job of the name counts the lost submit under its own cap, although its repetition was refused', async () => {
+  world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
+  const submit = submitter({});
+  const repeats = await loseSubmit(submit('fox'));
+  await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
+  const { failure } = await failureOf(submit('fox', { cap: { videos: 1 } }, { activityId: 'later' }));
+  expect(failure.type).toBe('CapReached');
+  expect(failure.message).toContain('An earlier submit was lost, so a task may exist');
+  expect(posts()).toBe(2);
+});
+
 test.each<[string, Setup, Partial<SubmitVideoInput>]>([
   ['of the day', { caps: { day: { videos: 1 } } }, {}],
   ['of the job', {}, { cap: { videos: 1 } }],
