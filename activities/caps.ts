@@ -12,10 +12,11 @@ import {
   takenBy,
 } from '../src/contract/caps';
 import { cleanText } from '../src/contract/clean-text';
+import type { FailureDetails } from '../src/contract/failure-details';
 import type { JobOptions } from '../src/contract/job';
 import { accountsOf, type LedgerAccount, type SendCost } from '../src/contract/ledger';
 import type { VideoRequest } from '../src/contract/request';
-import { type CreateFailureOptions, createFailure, type FailureDetails } from '../src/contract/video-failure';
+import { type CreateFailureOptions, createFailure } from '../src/contract/video-failure';
 import { type Estimate, estimateCost, type Prices } from '../src/service/prices';
 import type { LedgerWriter } from './ledger-client';
 import { logEvent } from './log-event';

@@ -1,5 +1,5 @@
+import type { FailureDetails } from './failure-details';
 import { describeMoney, type Money, readMoney, toMillionths } from './money';
-import type { FailureDetails } from './video-failure';
 
 /** How much may be made. Every limit that is set holds. */
 export interface Cap {

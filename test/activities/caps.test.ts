@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { createAdoptTask } from '../../activities/adopt-task';
 import { createSubmitCaps } from '../../activities/caps';
+import type { SubmittedTask } from '../../activities/job-record';
 import type { LedgerWriter } from '../../activities/ledger-client';
 import { createPollVideo } from '../../activities/poll-video';
 import { createFindTools } from '../../activities/service-tools';
 import { createSettleTask, type PolledJob } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
-import type { SubmittedTask } from '../../activities/submit/submitted-task';
 import { recordedJobs } from '../../src/cli/spend/record-costs';
 import { SpendBook } from '../../src/cli/spend/spend-book';
 import type { Caps } from '../../src/contract/caps';
@@ -93,7 +93,7 @@ test('a submit reserves before its POST; the next one is refused before a byte i
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
   expect(posts()).toBe(1);
-  expect(refused.beats).toEqual([{ attemptWithoutTask: 1 }]);
+  expect(refused.beats).toEqual([{ attemptWithoutTask: 1, outcome: 'not-sent' }]);
 });
 
 test.each([
