@@ -29,10 +29,8 @@ export interface SubmitCaps {
   settle(send: CountedSend, cost: SendCost): Promise<void>;
 }
 
-/** Whose job it is, and the cap that it shares with others. */
-export type CountedJob = Pick<JobOptions, 'sharedCap' | 'caller'>;
-
-export interface CountedSend extends CountedJob {
+/** A POST, with whose job it is of and the cap that the job shares with others. */
+export interface CountedSend extends Pick<JobOptions, 'sharedCap' | 'caller'> {
   /** Names the POST. */
   sendId: string;
   /** The task queue of the workflow, on which the ledger runs. */

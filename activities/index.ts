@@ -36,7 +36,6 @@ export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
-export type { PolledJob } from './settle-task';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';

@@ -3,9 +3,9 @@ import { createAdoptTask } from '../../activities/adopt-task';
 import { createSubmitCaps } from '../../activities/caps';
 import type { SubmittedTask } from '../../activities/job-record';
 import type { LedgerWriter } from '../../activities/ledger-client';
-import { createPollVideo } from '../../activities/poll-video';
+import { createPollVideo, type PollVideoInput } from '../../activities/poll-video';
 import { createFindTools } from '../../activities/service-tools';
-import { createSettleTask, type PolledJob } from '../../activities/settle-task';
+import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
 import { recordedJobs } from '../../src/cli/spend/record-costs';
 import { SpendBook } from '../../src/cli/spend/spend-book';
@@ -60,7 +60,7 @@ function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLos
   return {
     submit: (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>
       world.run(submitVideo, { request: REQUEST, ...more }, { ...asJob(job), ...info }),
-    poll: (job: string, task: Pick<SubmittedTask, 'taskId' | 'record'>, more: PolledJob = {}) =>
+    poll: (job: string, task: Pick<SubmittedTask, 'taskId' | 'record'>, more: Partial<PollVideoInput> = {}) =>
       world.run(pollVideo, { taskId: task.taskId, record: task.record, ...more }, asJob(job)).result,
     adopt: (job: string, taskId: string) =>
       world.run(adoptTask, { taskId, request: REQUEST }, asJob(job)).result,
