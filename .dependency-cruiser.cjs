@@ -14,7 +14,7 @@ const HOUSE = [
   { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
-  { folder: 'activities/', mayImport: rooms('contract tracing encryption service storage media') },
+  { folder: 'activities/', mayImport: rooms('contract encryption service storage media') },
   { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {

@@ -62,7 +62,6 @@ export {
   type StorageFaultOptions,
   type VideoStorage,
 } from './storage';
-export { createTraceInterceptor } from './tracing/trace-interceptor';
 export { prometheusMetrics } from './worker/sdk-metrics';
 export {
   createVideoWorker,

@@ -31,7 +31,7 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
+  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
   const { download, webhook, cost, service } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
@@ -45,7 +45,6 @@ export function currentDetails(
     problem &&
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     hold && describeHold(hold, workflowId),
-    signalled?.refused && `A decision sent as a signal was refused: ${plainMarkdown(signalled.refused)}`,
     webhook &&
       `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,
     ending ??
@@ -65,7 +64,7 @@ function describeHold(
       .map(({ when, command }) => `- ${when}: ${codeMarkdown(command)}`)
       .join('\n'),
     // In the words of its buttons.
-    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`. Send a Signal takes the same.',
+    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');
 }
 

@@ -52,11 +52,6 @@ export interface VideoClientOptions {
   searchAttributes?: boolean;
   /** Where the videos of the jobs are, for `forget`. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
-  /**
-   * Whether jobs get the trace of the active span, by the OpenTelemetry of your program. Your own client needs
-   * `createTraceInterceptor` instead. Default: whether an `OTEL_…` variable asks for traces.
-   */
-  tracing?: boolean;
 }
 
 /** Options for the start of one job or batch. */
@@ -153,7 +148,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const { taskQueue } = queues;
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const client = options.client ?? (await connectClient(env, options.tracing));
+  const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
   const services = options.services ?? readKnownServices(env);
   const settings = { queues: queuesInInput(queues), requestFields, services, searchAttributes, hidesTaskId };

@@ -33,7 +33,6 @@ export {
   type JobPhase,
   type JobProgress,
   type JobResult,
-  type SignalledDecision,
   type StoredVideo,
   TASK_STATES,
   type TaskState,
@@ -53,7 +52,6 @@ export type { Money, MoneySum } from './money';
 export {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
-  DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
   DEFAULT_TASK_QUEUE,
   FALLBACK_WORKFLOW_TYPE,

@@ -25,7 +25,7 @@ export interface JobOptions {
    * The shortest and the longest wait between two polls, and how many polls it may cost to have the video one second
    * sooner; 4 by default.
    */
-  polling?: { min?: DurationText; max?: DurationText; pollsPerSecondSaved?: number };
+  polling?: { min?: DurationText; max?: DurationText };
   /** What to do when the answer to the submit is lost; the worker's setting by default, or else `hold`. */
   onLostSubmit?: LostSubmitPolicy;
   /** How long a lost submit waits for a decision; 24 hours by default. The deadline is paused meanwhile. */
@@ -124,20 +124,10 @@ export interface JobProgress {
   cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string; lostSubmit?: string };
-  /** The last decision that was sent as a signal. */
-  signalled?: SignalledDecision;
   /** The last webhook, and the workflow that delivers it. */
   webhook?: { event: WebhookEvent; workflowId: string };
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
-}
-
-/** The last decision that came as a signal. */
-export interface SignalledDecision {
-  /** The id that the sender gave the signal. */
-  id?: string;
-  /** Why the decision was refused, if it was. */
-  refused?: string;
 }
 
 /** How much of a video has been downloaded. */

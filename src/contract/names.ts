@@ -27,8 +27,6 @@ export const PROGRESS_QUERY = 'progress';
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 /** The update that settles a lost submit. */
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
-/** The signal that settles a lost submit, for a workflow that accepts no more updates. A signal has no answer. */
-export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
 /** The signal that has a job or batch poll now. */
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by a job to the batch or the fallback that started it. */

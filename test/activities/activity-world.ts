@@ -137,7 +137,7 @@ function answering(answers: object): Client {
 }
 
 /** As a client does: a call whose deadline is over is not made. */
-export async function beforeDeadline<T>(untilMs: number, call: () => Promise<T>): Promise<T> {
+async function beforeDeadline<T>(untilMs: number, call: () => Promise<T>): Promise<T> {
   if (untilMs <= Date.now()) throw new Error('the deadline is over');
   return call();
 }

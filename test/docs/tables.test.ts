@@ -1,7 +1,7 @@
 import { FAILURES } from '../../src/contract/failure-table';
 import { scenarioTable, taskIdTable, whatWasRun } from '../ai-sdk/providers/what-runs';
 import { readPage, readReadme } from '../support/docs-page';
-import { answerTable, breakTable, failureTable, logTable, meaningTable } from '../support/documented-tables';
+import { answerTable, breakTable, failureTable, meaningTable } from '../support/documented-tables';
 import { metricsTable } from '../support/metrics-table';
 import { settingsTable } from '../support/settings-table';
 
@@ -11,7 +11,6 @@ const FILES = {
   failures: 'docs/failures.md',
   answers: 'docs/failures.md',
   settings: 'docs/configuration.md',
-  'log-events': 'docs/observability.md',
   metrics: 'docs/observability.md',
   'ai-sdk-packages': 'docs/ai-sdk.md',
   'ai-sdk-jobs': 'docs/ai-sdk.md',
@@ -23,7 +22,6 @@ const TABLES = {
   failures: failureTable(),
   answers: answerTable(),
   settings: settingsTable(),
-  'log-events': logTable(),
   metrics: metricsTable(),
   'ai-sdk-packages': whatWasRun(),
   'ai-sdk-jobs': scenarioTable(),
@@ -67,7 +65,6 @@ const SHOWN: Record<Name, string> = {
   answers: page,
   settings: readPage('configuration.md'),
   metrics: readPage('observability.md'),
-  'log-events': readPage('observability.md'),
   'ai-sdk-packages': readPage('ai-sdk.md'),
   'ai-sdk-jobs': readPage('ai-sdk.md'),
   'ai-sdk-tasks': readPage('ai-sdk.md'),

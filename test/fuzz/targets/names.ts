@@ -67,7 +67,6 @@ export const names: Target<Names> = {
       deadlineAt: TIME,
       nextPollAt: TIME,
       hold: { since: TIME, until: TIME, message: word },
-      signalled: { id: workflowId, refused: word },
       problem: { type: 'RateLimited', message: word, count: 2 },
     };
     const batch = {
