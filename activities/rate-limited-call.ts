@@ -1,11 +1,10 @@
 import { Context } from '@temporalio/activity';
 import type { ConnectionLike, TestService } from '@temporalio/client';
 import type { Call } from '../src/contract/failure-table';
-import type { CallResult } from '../src/contract/metrics';
 import type { CallOutcome, FoundService, Permit, RateLimiter } from '../src/service';
 import { ServiceFault } from '../src/service/service-fault';
 import { logEvent } from './log-event';
-import { callResultOf, measureCall } from './measure';
+import { type CallResult, callResultOf, measureCall } from './measure';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
