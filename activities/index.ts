@@ -30,6 +30,7 @@ export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/receive-video';
 export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
@@ -37,7 +38,6 @@ export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
-export type { SubmittedTask } from './submit/submitted-task';
 
 /** What createVideoActivities needs. */
 export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOptions {
@@ -50,8 +50,6 @@ export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOpti
   gatewayUrl?: string;
   /** Instead of `service` and `services`: share one among everything in a process that calls the same services. */
   directory?: ServiceDirectory;
-  /** How many polls it may cost to have a video one second sooner, for jobs that do not say it; 4 by default. */
-  pollsPerSecondSaved?: number;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
   webhooks?: WebhookOptions;
 }
@@ -77,10 +75,9 @@ export function createVideoActivities({
   gatewayUrl,
   caps: ofWorker = {},
   webhooks,
-  pollsPerSecondSaved,
   ...download
 }: VideoActivityDeps) {
-  const find = createFindTools(directory, storage, pollsPerSecondSaved);
+  const find = createFindTools(directory, storage);
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });

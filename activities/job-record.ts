@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
+import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
-import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
+import type { VideoRequest } from '../src/contract/request';
+import { digestOfJob, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask } from '../src/storage/task-claims';
 import { jobName } from './attempt';
+import { estimatedCost } from './job-cost';
 import { logEvent } from './log-event';
+import type { FindTools } from './service-tools';
+import { createCallFailure } from './to-failure';
 
 /** Identifies the job of this activity by its namespace, its name and its request, or the task that it adopts. */
 export function digestOf(requestOrTask: object): string {
@@ -19,12 +24,25 @@ export const ownName = () => ({ namespace: activityInfo().namespace, job: jobNam
 export const openRecord = (storage: VideoStorage, idOrDigest: string) =>
   new JobRecord(storage, ownName(), recordId(idOrDigest));
 
+/** Its video was paid for once. Whoever repeats the job by mistake must not pay again, nor bring back what was to be gone. */
+export function refuseForgotten({ forgotten }: RecordedJob): void {
+  if (forgotten === undefined) return;
+  throw createCallFailure('InvalidRequest', 'submit', {
+    message: `${shown(jobName())} was forgotten at ${forgotten.at}, and nothing is paid again under its name and request: choose another name to make the video again, which is paid again`,
+  });
+}
+
+/** A task that an earlier attempt, run or job of this name has made. */
+export interface KnownTask {
+  taskId: string;
+  /** The named service that has it. */
+  service?: string | undefined;
+}
+
 /** A task as it is written down. */
-export interface TaskToRecord {
+export interface TaskToRecord extends KnownTask {
   /** The send that made it, if that is known. */
   send?: string;
-  taskId: string;
-  service?: string | undefined;
   cost?: JobCost | undefined;
   warnings?: string[] | undefined;
 }
@@ -70,4 +88,53 @@ async function twice(work: () => Promise<unknown>): Promise<void> {
 
 export function warnNotRecorded(record: JobRecord, error: unknown, taskId?: string): void {
   logEvent('recordNotWritten', { taskId, record: record.key, error: String(error) });
+}
+
+/** The task of a job. */
+export interface SubmittedTask {
+  taskId: string;
+  /** The named service that has the task: polls and the download ask it, whatever the worker's default becomes. */
+  service?: string | undefined;
+  /** The id of the job's record in the storage. */
+  record?: string;
+  /** How long to wait before the first poll. */
+  nextPollMs: number;
+  /** What the worker learns from the task is filed under. Only of a task that was just made: the others began earlier. */
+  kind?: string;
+  /** What the job costs, if the profile has prices or the record says it. */
+  cost?: JobCost;
+  /** Whether the video is stored already, according to the record. */
+  isStored?: boolean;
+  /** The worker has a default receiver of webhooks. */
+  hasReceiver?: true;
+}
+
+/**
+ * A task that the job has already. It may have ended, so it is polled at once. A worker without its service knows only where
+ * it is: another worker polls it.
+ */
+export function taskOnRecord(
+  { taskId, service }: KnownTask,
+  record: JobRecord,
+  { recorded, request }: { recorded: RecordedJob; request: VideoRequest | undefined },
+  find: FindTools,
+): SubmittedTask {
+  const stored = recorded.stored?.taskId === taskId ? recorded.stored : undefined;
+  const tools = find(service);
+  const cost =
+    stored?.cost ??
+    recorded.task?.cost ??
+    (request === undefined || 'problem' in tools ? undefined : estimatedCost(tools, request));
+  return { taskId, service, record: record.id, nextPollMs: 0, cost, ...(stored && { isStored: true }) };
+}
+
+/** The same, for a task that the worker that made it may not have written down: it may have died before it could. */
+export async function takeUpTask(
+  { find, storage }: { find: FindTools; storage: VideoStorage },
+  record: JobRecord,
+  { task, recorded }: { task: KnownTask; recorded: RecordedJob },
+  { request, caller }: { request: VideoRequest; caller?: string | undefined },
+): Promise<SubmittedTask> {
+  if (recorded.task?.taskId !== task.taskId) await recordTask(storage, record, task, caller);
+  return taskOnRecord(task, record, { recorded, request }, find);
 }

@@ -5,7 +5,7 @@ import { ServiceFault } from '../src/service/service-fault';
 import { logEvent } from './log-event';
 
 /** `limited`: 429 or its like. `paused`: not sent, because of an earlier 429. `unanswered`: no usable answer came. */
-export type CallResult = 'passed' | 'limited' | 'paused' | 'refused' | 'unanswered';
+type CallResult = 'passed' | 'limited' | 'paused' | 'refused' | 'unanswered';
 
 /** Counts one call, unless its error is not about the service: a cancellation, or a fault of the storage. */
 export function measureCall(call: Call, result: CallResult | undefined, service?: string): void {

@@ -1,9 +1,13 @@
 import { ApplicationFailure, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
-import { commandOn } from '../src/contract/job-commands';
-import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
+import { decisionProblem } from '../src/contract/input-rules';
+import {
+  commandOn,
+  DECISION_REFUSED,
+  describeRefusal,
+  type SubmitDecision,
+} from '../src/contract/lost-submit';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';
@@ -93,20 +97,6 @@ export async function takeDecision(job: Job, decision: SubmitDecision): Promise<
     hold.decision = decision;
   } finally {
     hold.pendingDecisions--;
-  }
-}
-
-/** Takes a decision that came as a signal. A signal has no reply, so the job's progress and details show a refusal. */
-export async function takeSignalled(job: Job, decision: SubmitDecision, id: unknown): Promise<void> {
-  const known = isDecisionId(id) ? { id } : {};
-  try {
-    checkDecision(job, decision);
-    await takeDecision(job, decision);
-    job.recordSignalled(known);
-  } catch (error) {
-    if (!(error instanceof ApplicationFailure && error.type === DECISION_REFUSED)) throw error;
-    logJob(job, 'decisionRefused', { reason: error.message });
-    job.recordSignalled({ ...known, refused: error.message });
   }
 }
 

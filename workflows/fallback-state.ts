@@ -1,13 +1,13 @@
 import { type ApplicationFailure, setCurrentDetails, upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { durationMs } from '../src/contract/duration';
+import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/failure-details';
 import type { ChildNews, FallbackInput } from '../src/contract/fallback';
 import type { JobPhase, JobProgress, JobResult } from '../src/contract/job';
 import type { JobCost } from '../src/contract/job-cost';
 import { describeDecisionCommands } from '../src/contract/lost-submit';
 import { SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS } from '../src/contract/policies';
-import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/service-attempts';
 import { cutToBytes } from '../src/contract/sizes';
 import { createFailure, describeEvent, VideoFailure } from '../src/contract/video-failure';
 import type { WebhookEvent } from '../src/contract/webhook';

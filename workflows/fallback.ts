@@ -10,7 +10,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { FindTurnInput, VideoActivities } from '../activities';
-import { childName, FALLBACK_FIELDS, type FallbackInput, fallsBack } from '../src/contract/fallback';
+import { childName, FALLBACK_FIELDS, type FallbackInput } from '../src/contract/fallback';
 import { fileName } from '../src/contract/file-name';
 import { fieldProblem, isWorkflowId, JOB_SOURCE_RULE, WORKFLOW_ID_RULE } from '../src/contract/input-rules';
 import type { JobInput, JobResult } from '../src/contract/job';
@@ -18,7 +18,7 @@ import { describeConflict, identityOf, type JobIdentity } from '../src/contract/
 import { POLL_NOW_SIGNAL, SERVICE_MEMO } from '../src/contract/names';
 import { FIND_TURN_POLICY } from '../src/contract/policies';
 import { choiceProblem } from '../src/contract/service-choice';
-import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
+import { createFailure, fallsBack, readFailure, VideoFailure } from '../src/contract/video-failure';
 import { ChildJobs, childNews } from './child-jobs';
 import { FallbackState } from './fallback-state';
 import { checkInput, refused } from './input';

@@ -1,10 +1,10 @@
 import { allHandlersFinished, CancellationScope, condition, proxyActivities } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import type { CarriedJob } from '../src/contract/carried-over';
 import type { JobInput, JobResult } from '../src/contract/job';
 import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { readFailure } from '../src/contract/video-failure';
+import type { CarriedJob } from './carried-over';
 import { explainFailure } from './end';
 import { checkInput } from './input';
 import { Job } from './job';

@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
-import type { JobProgress, SignalledDecision } from '../src/contract/job';
+import type { JobProgress } from '../src/contract/job';
 import { describeDecisionCommands, type SubmitDecision } from '../src/contract/lost-submit';
 import { createFailure, describeEvent, type VideoFailure } from '../src/contract/video-failure';
 
@@ -14,8 +14,6 @@ export class SubmitHold {
   isAdopting = false;
   /** The task that the decision adopted. */
   adopted: SubmittedTask | undefined;
-  /** The last decision that arrived as a signal. */
-  signalled: SignalledDecision | undefined;
   /** The ids of the lost submits that are repeated, as decided: the submit activity must not report them again. */
   readonly repeats: string[] = [];
   /** How many holds began. */

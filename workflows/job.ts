@@ -1,21 +1,21 @@
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { PolledTask, SubmittedTask } from '../activities';
-import type { CarriedJob } from '../src/contract/carried-over';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
-import type {
-  DownloadProgress,
-  JobInput,
-  JobPhase,
-  JobProgress,
-  SignalledDecision,
-  StoredVideo,
+import {
+  type DownloadProgress,
+  type ExpectedVideo,
+  expectedOf,
+  type JobInput,
+  type JobPhase,
+  type JobProgress,
+  type StoredVideo,
 } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import { LONGEST_CARRIED_TEXT_BYTES, UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
 import { describeVideo } from '../src/contract/summaries';
-import { type ExpectedVideo, expectedOf } from '../src/contract/video-facts';
 import { createFailure, type VideoFailure } from '../src/contract/video-failure';
+import type { CarriedJob } from './carried-over';
 import { SubmitHold } from './hold';
 import { timesOf } from './input';
 import { TaskObservations } from './task-observations';
@@ -133,11 +133,6 @@ export class Job {
     return details.onLostSubmit ?? this.input.onLostSubmit ?? 'hold';
   }
 
-  recordSignalled(decision: SignalledDecision): void {
-    this.hold.signalled = decision;
-    this.show();
-  }
-
   /** Why no decision is needed. */
   whyNoDecision(): string {
     return this.hold.decision ? 'somebody has already decided' : `the job is ${this.phase}`;
@@ -239,7 +234,6 @@ export class Job {
       download: this.phase === 'downloading' ? this.download : undefined,
       cost: this.cost,
       hold: this.hold.progress(),
-      signalled: this.hold.signalled,
       webhook: this.webhook,
       problem,
     };

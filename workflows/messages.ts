@@ -11,7 +11,6 @@ import type { DownloadProgress, JobProgress } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
-  DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
   DOWNLOAD_PROGRESS_SIGNAL,
   POLL_NOW_SIGNAL,
@@ -19,7 +18,7 @@ import {
   WAIT_FOR_TASK_UPDATE,
 } from '../src/contract/names';
 import { createFailure } from '../src/contract/video-failure';
-import { checkDecision, takeDecision, takeSignalled } from './decisions';
+import { checkDecision, takeDecision } from './decisions';
 import type { Job } from './job';
 
 /** Query: the progress of a job. */
@@ -28,7 +27,6 @@ export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
 export const waitForTask = defineUpdate<string, [identity?: JobIdentity]>(WAIT_FOR_TASK_UPDATE);
 /** Update: settles the lost submit of a job. */
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
-export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
 /** Signal: has a job poll its task now. */
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
 export const downloadProgress = defineSignal<[DownloadProgress]>(DOWNLOAD_PROGRESS_SIGNAL);
@@ -64,10 +62,6 @@ export function answerMessages(job: Job): void {
   setHandler(decideSubmit, (decision) => takeDecision(job, decision), {
     description: 'Decides on a lost submit: adopt (with the taskId), resubmit or abandon',
     validator: (decision) => checkDecision(job, decision),
-  });
-  setHandler(decideSubmitSignal, (decision, id) => takeSignalled(job, decision, id), {
-    description:
-      'The same as a signal, for when Temporal accepts no more updates; see the progress for the outcome',
   });
 }
 

@@ -2,10 +2,10 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ApplicationFailure, CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
 import { cleanText } from '../src/contract/clean-text';
 import type { JobProgress } from '../src/contract/job';
-import { WEBHOOK_WORKFLOW_TYPE } from '../src/contract/names';
+import { WEBHOOK_WORKFLOW_TYPE, webhookId } from '../src/contract/names';
 import { WEBHOOK_AT_MOST_MS } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
-import { type WebhookDelivery, type WebhookEvent, webhookId } from '../src/contract/webhook';
+import type { WebhookDelivery, WebhookEvent } from '../src/contract/webhook';
 import type { Job } from './job';
 import { logEvent } from './log-event';
 import { madeFor } from './tell-parent';
@@ -27,7 +27,7 @@ export type ReportedEvent = Omit<WebhookDelivery, 'id' | 'job' | 'timestamp'> & 
 export async function deliver({ count, ...reported }: ReportedEvent): Promise<JobProgress['webhook']> {
   const { workflowId: job, firstExecutionRunId } = workflowInfo();
   const { event } = reported;
-  const id = webhookId(job, firstExecutionRunId, event, count);
+  const id = webhookId(firstExecutionRunId, event, count);
   const delivery: WebhookDelivery = { id, job, ...reported, timestamp: new Date().toISOString() };
   try {
     // Awaited: a job that closes first would take the start of the workflow with it.

@@ -11,7 +11,6 @@ import {
 } from '@temporalio/workflow';
 import type { PolledTask, VideoActivities } from '../activities';
 import type { NotHere } from '../activities/service-tools';
-import type { CarriedJob } from '../src/contract/carried-over';
 import { describeDuration, durationMs } from '../src/contract/duration';
 import type { JobInput, TaskStatus } from '../src/contract/job';
 import {
@@ -24,6 +23,7 @@ import {
   RETRY_AFTER_MAX_MS,
 } from '../src/contract/policies';
 import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
+import type { CarriedJob } from './carried-over';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureReady } from './measure';

@@ -6,24 +6,23 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
-import type { KnownTask } from '../activities/submit/known-submits';
+import type { KnownTask } from '../activities/job-record';
 import type { SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';
-import { fallsBack } from '../src/contract/fallback';
 import { mayHaveMadeTask } from '../src/contract/lost-submit';
 import { serviceQueueOf } from '../src/contract/names';
 import { RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeRequest, describeTask } from '../src/contract/summaries';
-import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
+import { createFailure, fallsBack, readFailure, VideoFailure } from '../src/contract/video-failure';
 import { readTimeout } from './activity-timeout';
 import { waitForDecision } from './decisions';
 import { inspectBeforeCancelling } from './inspect-submit';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { namesReceiver } from './notify';
-import { resetRuns } from './runs';
+import { isReset } from './runs';
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
 export async function submit(job: Job, request: VideoRequest): Promise<void> {
@@ -83,7 +82,7 @@ async function submitOnce(
       idempotencyKey: idempotencyKey ?? undefined,
       onLostSubmit: onLostSubmit ?? undefined,
       repeats: repeats.length > 0 ? repeats : undefined,
-      resetRuns: resetRuns(),
+      isReset: isReset() || undefined,
       withinMs,
       polling: polling ?? undefined,
       cap: cap ?? undefined,
@@ -114,8 +113,8 @@ async function afterNoTask(
     const message = `nothing was sent, because no worker had room for it within ${describeDuration(withinMs)}`;
     throw createFailure('ServiceUnreachable', { message });
   }
-  const { lost, unsure } = lastNote(error);
-  if (last === undefined || !fallsBack(last) || lost || unsure !== undefined) return 'again';
+  const { lost, outcome } = lastNote(error);
+  if (last === undefined || !fallsBack(last) || lost || outcome === 'unclear') return 'again';
   throw createFailure(last);
 }
 

@@ -1,5 +1,4 @@
 import type { EndedTask } from '../activities';
-import type { CarriedJob } from '../src/contract/carried-over';
 import {
   higherProgress,
   type JobProgress,
@@ -9,6 +8,7 @@ import {
 import { MOST_WARNED_WORDS, POLLS_WITHOUT_TASK, POLLS_WITHOUT_VIDEO } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
 import type { VideoFailure } from '../src/contract/video-failure';
+import type { CarriedJob } from './carried-over';
 
 type CarriedPolls = Pick<
   CarriedJob,

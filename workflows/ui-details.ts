@@ -4,8 +4,15 @@ import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
 import { describeCost } from '../src/contract/job-cost';
 import { decisionCommands } from '../src/contract/lost-submit';
-import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../src/contract/names';
-import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
+import {
+  COST_MEMO,
+  LOST_SUBMIT_MEMO,
+  PERCENT_MEMO,
+  SERVICE_MEMO,
+  type Searchable,
+  searchAttributesOf,
+  TASK_ID_MEMO,
+} from '../src/contract/names';
 import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {
@@ -24,7 +31,7 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
+  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
   const { download, webhook, cost, service } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
@@ -38,7 +45,6 @@ export function currentDetails(
     problem &&
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     hold && describeHold(hold, workflowId),
-    signalled?.refused && `A decision sent as a signal was refused: ${plainMarkdown(signalled.refused)}`,
     webhook &&
       `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,
     ending ??
@@ -58,7 +64,7 @@ function describeHold(
       .map(({ when, command }) => `- ${when}: ${codeMarkdown(command)}`)
       .join('\n'),
     // In the words of its buttons.
-    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`. Send a Signal takes the same.',
+    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');
 }
 

@@ -2,7 +2,6 @@ import {
   decisionProblem,
   fieldProblem,
   isCaller,
-  isDecisionId,
   isDownloadProgress,
   isPlainKey,
   isTaskId,
@@ -84,11 +83,6 @@ it.each([undefined, null, 5, {}, { of: 10 }, { bytes: '5', of: 10 }, { bytes: 5,
     expect(isDownloadProgress(given)).toBe(false);
   },
 );
-
-it('a decision is named by a text of at most 100 characters', () => {
-  expect(isDecisionId('x'.repeat(100))).toBe(true);
-  expect(['x'.repeat(101), 5, null, undefined].filter(isDecisionId)).toEqual([]);
-});
 
 it.each([
   'http://example.com',

@@ -141,7 +141,7 @@ export class JobModel {
     switch (note.kind) {
       case 'run':
         return note.continued ? this.startAgain(note) : this.start();
-      case 'signal':
+      case 'message':
         return this.receive(note);
       case 'cancel':
         return this.cancel();
@@ -202,7 +202,7 @@ export class JobModel {
     return this.submitted(task);
   }
 
-  private receive({ name, args }: NoteOf<'signal'>): Phase {
+  private receive({ name, args }: NoteOf<'message'>): Phase {
     if (name === 'pollNow') this.isRequested = true;
     if (name !== 'decideSubmit' || this.phase.name !== 'held') return this.phase;
     const decision = args[0] as Decision;
@@ -399,7 +399,9 @@ export class JobModel {
       default: {
         const type = failureOf(end);
         const { fallsBack }: FailureRow = FAILURES[type];
-        const isOverForService = fallsBack !== undefined && !end.details?.mayHaveTask;
+        // The error of a killed attempt stands for a timeout, and is none: see notes.ts.
+        const isOverForService =
+          end.failed === 'killed' || (fallsBack !== undefined && !end.details?.mayHaveTask);
         // Only a service that certainly has no task is given up before the deadline.
         if (end.isOutOfTime && !isOverForService && this.withinMs !== undefined && this.remainingMs() > 0) {
           this.withinMs = undefined;

@@ -1,6 +1,6 @@
+import type { FailureDetails } from '../../src/contract/failure-details';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { JobResult } from '../../src/contract/job';
-import type { FailureDetails } from '../../src/contract/video-failure';
 
 /** The message of the error that ends the attempt of a killed worker. */
 export const KILLED = 'the worker was killed';
@@ -25,7 +25,7 @@ export type Outcome = { succeeded: JobResult } | { failed: FailureType; details?
 export type Note = { atMs: number } & (
   | { kind: 'run'; continued: boolean; input: Record<string, unknown>; parentRunId?: string }
   | { kind: 'child'; name: string; input: Record<string, unknown> }
-  | { kind: 'signal'; name: string; args: unknown[] }
+  | { kind: 'message'; name: string; args: unknown[] }
   | { kind: 'cancel' }
   | {
       kind: 'activity';

@@ -94,7 +94,11 @@ export function interceptors(): WorkflowInterceptors {
           }
         },
         async handleSignal(input, next) {
-          take({ kind: 'signal', name: input.signalName, args: input.args });
+          take({ kind: 'message', name: input.signalName, args: input.args });
+          return next(input);
+        },
+        async handleUpdate(input, next) {
+          take({ kind: 'message', name: input.name, args: input.args });
           return next(input);
         },
       },

@@ -1,11 +1,11 @@
+import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 import {
   type AnsweredCall,
   BY_KIND,
   BY_STATUS,
   failureOfStatus,
   type NoAnswer,
-} from '../../src/contract/answer-table';
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+} from '../../src/service/answer-table';
 import { BREAKS } from '../model/breaks';
 
 /** What each failure means, as the README shows it. */

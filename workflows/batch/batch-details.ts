@@ -1,7 +1,7 @@
 import type { BatchProgress } from '../../src/contract/batch';
 import { codeMarkdown, plainMarkdown } from '../../src/contract/clean-text';
-import { commandOn } from '../../src/contract/job-commands';
 import { describeBatchCost } from '../../src/contract/job-cost';
+import { commandOn } from '../../src/contract/lost-submit';
 
 /** Nobody reads more; the progress query returns all. */
 const MOST_ITEMS_SHOWN = 20;

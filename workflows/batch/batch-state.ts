@@ -12,7 +12,6 @@ import {
   type StoredFile,
   spentOn,
 } from '../../src/contract/batch';
-import type { CarriedBatch } from '../../src/contract/carried-over';
 import type { VideoInput } from '../../src/contract/fallback';
 import type { JobResult } from '../../src/contract/job';
 import type { BatchCost } from '../../src/contract/job-cost';
@@ -29,6 +28,7 @@ import {
 import type { VideoRequest } from '../../src/contract/request';
 import { cutToBytes, firstThatFit } from '../../src/contract/sizes';
 import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
+import type { CarriedBatch } from '../carried-over';
 import type { ChildEnd } from '../child-jobs';
 import { batchDetails } from './batch-details';
 

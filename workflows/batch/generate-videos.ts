@@ -17,13 +17,13 @@ import {
   itemName,
   type OpenedBatch,
 } from '../../src/contract/batch';
-import type { CarriedBatch } from '../../src/contract/carried-over';
 import { shown } from '../../src/contract/clean-text';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../../src/contract/input-rules';
 import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../../src/contract/names';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
 import { servicesOf } from '../../src/contract/service-choice';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
+import type { CarriedBatch } from '../carried-over';
 import { type ChildEnd, ChildJobs, childNews } from '../child-jobs';
 import { refused } from '../input';
 import { logEvent } from '../log-event';

@@ -3,13 +3,14 @@ import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands'
 import { plainLine, progressLine } from '../../../src/cli/progress-line';
 import { storedLines } from '../../../src/cli/stored-lines';
 import { printLine } from '../../../src/cli/terminal';
-import { DecisionRefused, JOB_PHASES, type JobProgress, VideoFailure } from '../../../src/contract';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
+import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
-import { adoptCommand, describeDecisionCommands } from '../../../src/contract/lost-submit';
-import { searchAttributesOf } from '../../../src/contract/search-attributes';
+import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
+import { searchAttributesOf } from '../../../src/contract/names';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import { VideoFailure } from '../../../src/contract/video-failure';
 import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';
 import { batchDetails } from '../../../workflows/batch/batch-details';
@@ -66,7 +67,6 @@ export const names: Target<Names> = {
       deadlineAt: TIME,
       nextPollAt: TIME,
       hold: { since: TIME, until: TIME, message: word },
-      signalled: { id: workflowId, refused: word },
       problem: { type: 'RateLimited', message: word, count: 2 },
     };
     const batch = {

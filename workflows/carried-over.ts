@@ -1,7 +1,7 @@
-import type { FailedItem, OpenedBatch } from './batch';
-import type { JobProgress } from './job';
-import type { JobCost } from './job-cost';
-import type { MoneySum } from './money';
+import type { FailedItem, OpenedBatch } from '../src/contract/batch';
+import type { JobProgress } from '../src/contract/job';
+import type { JobCost } from '../src/contract/job-cost';
+import type { MoneySum } from '../src/contract/money';
 
 /**
  * What a batch carries over when it continues as new: the workflow's second argument, which callers never set. Its input is
