@@ -1,7 +1,7 @@
 import { type CapLimit, type CapScope, type Caps, limitsOf, type ReachedCap, type Taken } from './caps';
+import { sha256 } from './digest';
 import type { JobOptions } from './job';
 import type { Money } from './money';
-import { sha256 } from './sha256';
 import { jsonBytes } from './sizes';
 
 /** Where a video is counted. The limits travel with it: the ledger has no settings. */
