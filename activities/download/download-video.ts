@@ -14,7 +14,7 @@ import { PartFile } from '../../src/storage/part-file';
 import type { VideoStorage } from '../../src/storage/storage';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
-import { jobName, whileHeartbeating, whileReportingProgress, willRetryDownload } from '../attempt';
+import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
 import { openRecord, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSpeed } from '../measure';
@@ -140,14 +140,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // Beside the download, which takes longer; and once, however many attempts that needs.
     const learning = input.ended && attempt === 1 && at.pollPlan.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
-      whileReportingProgress(
-        () => ({ bytes: part.bytes, of: download.of }),
-        () =>
-          receive().catch(async (error: unknown) => {
-            // The janitor deletes what cannot be deleted now; the first error is the one to report.
-            throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
-          }),
-      ),
+      receive().catch(async (error: unknown) => {
+        // The janitor deletes what cannot be deleted now; the first error is the one to report.
+        throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
+      }),
     );
     await learning;
     return downloaded;

@@ -193,9 +193,6 @@ export const DOWNLOAD_PACE = {
 export const FRUITLESS_CONNECTIONS = 3;
 export const FRUITFUL_BYTES = 64 * 1024;
 
-/** How often a download reports its progress. Each report is a signal, which Temporal Cloud bills as an Action. */
-export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
-
 /** A finished, paid video is downloaded even when the deadline has passed. */
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;
 

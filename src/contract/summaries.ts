@@ -1,7 +1,7 @@
 import type { BatchInput } from './batch';
 import { cleanText } from './clean-text';
 import type { VideoInput } from './fallback';
-import type { DownloadProgress, StoredVideo } from './job';
+import type { StoredVideo } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 import type { WebhookDelivery } from './webhook';
@@ -49,14 +49,6 @@ export function describeTask(taskId: string): string {
 /** Redacts before it cuts, because a cut link is not recognized. */
 function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
   return typeof value === 'string' ? cleanText(redactLinks(value), longestChars) : '';
-}
-
-/** `1.3 of 5.0 MB downloaded`. */
-export function describeDownload({ bytes, of }: DownloadProgress): string {
-  const megabytes = (count: number) => (count / 1e6).toFixed(1);
-  return of === undefined
-    ? `${megabytes(bytes)} MB downloaded`
-    : `${megabytes(bytes)} of ${megabytes(of)} MB downloaded`;
 }
 
 /** `video.completed of fox-1`. */
