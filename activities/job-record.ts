@@ -3,11 +3,11 @@ import { activityInfo } from '@temporalio/activity';
 import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
 import type { VideoRequest } from '../src/contract/request';
+import { estimateJob } from '../src/service/prices';
 import { digestOfJob, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask } from '../src/storage/task-claims';
 import { jobName } from './attempt';
-import { estimatedCost } from './job-cost';
 import { logEvent } from './log-event';
 import type { FindTools } from './service-tools';
 import { createCallFailure } from './to-failure';
@@ -107,7 +107,7 @@ export function taskOnRecord(
   const isKnown = recorded.task?.taskId === taskId;
   const cost =
     (isKnown ? (recorded.stored?.cost ?? recorded.task?.cost) : undefined) ??
-    (request === undefined || 'problem' in tools ? undefined : estimatedCost(tools, request));
+    (request === undefined || 'problem' in tools ? undefined : estimateJob(tools, request));
   const isStored = isKnown && recorded.stored !== undefined;
   return { taskId, service, record: record.id, nextPollMs: 0, cost, ...(isStored && { isStored }) };
 }

@@ -10,8 +10,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { FindTurnInput, VideoActivities } from '../activities';
+import { fileName } from '../src/contract/digest';
 import { childName, FALLBACK_FIELDS, type FallbackInput } from '../src/contract/fallback';
-import { fileName } from '../src/contract/file-name';
 import { fieldProblem, isWorkflowId, JOB_SOURCE_RULE, WORKFLOW_ID_RULE } from '../src/contract/input-rules';
 import type { JobInput, JobResult } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';

@@ -87,8 +87,12 @@ describe('a download that is stopped', () => {
     expect(world.linesOf('downloadStopped')).toEqual([{ taskId: TASK, bytes: 5_000 }]);
   });
 
-  it('leaves its part when it is paused', async () => {
-    const { world, error, note } = await stop('PAUSED', new ActivityCancellationDetails({ paused: true }));
+  it.each([
+    ['is paused', 'PAUSED', { paused: true }],
+    ['has timed out', 'TIMED_OUT', { timedOut: true }],
+    ['is reset', 'RESET', { reset: true }],
+  ] as const)('leaves its part when it %s', async (_what, reason, details) => {
+    const { world, error, note } = await stop(reason, new ActivityCancellationDetails(details));
     expect(error).toMatchObject({ name: 'CancelledFailure' });
     expectLeft(world, note);
   });
