@@ -26,8 +26,7 @@ import {
   WORKFLOW_TYPE,
 } from '../src/contract/names';
 import { AWAIT_JOBS_POLICY } from '../src/contract/policies';
-import { staticJobDetails } from '../src/contract/static-details';
-import { describeJob } from '../src/contract/summaries';
+import { describeJob, staticJobDetails } from '../src/contract/summaries';
 import { readFailure, VideoFailure } from '../src/contract/video-failure';
 
 export const childNews = defineSignal<[ChildNews]>(CHILD_NEWS_SIGNAL);

@@ -1,8 +1,12 @@
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
-import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
-import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import {
+  describeBatch,
+  describeJob,
+  staticBatchDetails,
+  staticJobDetails,
+} from '../../../src/contract/summaries';
 import { checkBatchInput } from '../../../workflows/batch/batch-requests';
 import { checkInput, timesOf } from '../../../workflows/input';
 import { fc } from '../../support/properties';

@@ -8,8 +8,12 @@ import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
 import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
 import { searchAttributesOf } from '../../../src/contract/names';
-import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
-import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import {
+  describeBatch,
+  describeJob,
+  staticBatchDetails,
+  staticJobDetails,
+} from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';
