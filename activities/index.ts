@@ -16,7 +16,6 @@ import { createDownloadVideo, type DownloadOptions } from './download/download-v
 import { createFindTurn } from './find-turn';
 import { ledgersInTemporal } from './ledger-client';
 import { createPollVideo } from './poll-video';
-import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
 import { createFindService, createFindTools } from './service-tools';
 import { createRecallSubmit } from './submit/recall-submit';
@@ -84,17 +83,19 @@ export function createVideoActivities({
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
-  const sayReceiver = createSayReceiver(sender);
+  const hasReceiver = sender?.defaultUrl !== undefined;
   return {
-    submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps })),
+    submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
     inspectPendingSubmit,
-    recallSubmit: sayReceiver(createRecallSubmit({ find, storage, onLostSubmit })),
-    adoptTask: sayReceiver(createAdoptTask({ find, storage })),
-    pollVideo: sayReceiver(createPollVideo(find)),
-    downloadVideo: createDownloadVideo({ ...download, find, storage }),
+    recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
+    adoptTask: createAdoptTask({ find, storage }),
+    pollVideo: createPollVideo(find),
+    downloadVideo: createDownloadVideo({ ...download, find, storage, hasReceiver }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),
-    findTurn: sayReceiver(createFindTurn(find, storage)),
+    findTurn: createFindTurn(find, storage),
+    /** Whether this worker has a receiver of webhooks for jobs that name none. */
+    findReceiver: async () => hasReceiver,
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
     awaitJobs,

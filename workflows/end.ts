@@ -41,7 +41,8 @@ function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, 
   else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
-function failureOf(error: unknown, { taskId, service, cost, hold }: Job): VideoFailure | undefined {
+function failureOf(error: unknown, { known, hold }: Job): VideoFailure | undefined {
+  const { taskId, service, cost } = known;
   if (isCancellation(error) || wasNotRetriedBecauseCancelled(error))
     return new VideoFailure('Cancelled', { taskId });
   const failure = readFailure(error) ?? activityFailure(error);
@@ -95,14 +96,14 @@ const CANCEL_OUTCOMES = {
 
 /** Asks the service to cancel the task; returns a sentence for the Temporal UI. */
 async function cancelAtService(job: Job): Promise<string | undefined> {
-  const { taskId } = job;
+  const { taskId, service } = job.known;
   if (taskId === undefined || !job.isWaiting) return undefined;
   const { cancelVideo } = proxyActivities<VideoActivities>({
     ...CANCEL_POLICY,
     summary: describeTask(taskId),
   });
   return CancellationScope.nonCancellable(async () => {
-    const answer = await cancelVideo({ taskId, service: job.service }).catch(() => 'unreachable' as const);
+    const answer = await cancelVideo({ taskId, service }).catch(() => 'unreachable' as const);
     return CANCEL_OUTCOMES[answer];
   });
 }

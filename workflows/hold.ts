@@ -2,7 +2,12 @@ import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
 import type { JobProgress } from '../src/contract/job';
 import { describeDecisionCommands, type SubmitDecision } from '../src/contract/lost-submit';
-import { createFailure, describeEvent, type VideoFailure } from '../src/contract/video-failure';
+import {
+  createFailure,
+  describeEvent,
+  type FailureDetails,
+  type VideoFailure,
+} from '../src/contract/video-failure';
 
 /** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */
 export class SubmitHold {
@@ -70,15 +75,18 @@ export class SubmitHold {
 
   /** What a caller gets that waits for the task id of a held job. */
   failure(jobName: string): ApplicationFailure | undefined {
-    const hold = this.progress();
-    if (hold === undefined || this.open === undefined || !this.needsDecision) return undefined;
-    const { details } = this.open.lostSubmit;
-    const isHeld = `the job is held until ${hold.until}: ${describeDecisionCommands(jobName)}`;
-    return createFailure('SubmitUnconfirmed', {
-      ...details,
-      message: [details.message, isHeld].filter(Boolean).join('; '),
-      heldSince: hold.since,
-      heldUntil: hold.until,
-    });
+    const held = this.needsDecision ? this.progress() : undefined;
+    return held && this.open && heldFailure(jobName, held, this.open.lostSubmit.details);
   }
+}
+
+/** The failure names the job that takes the decision. */
+export function heldFailure(
+  jobName: string,
+  { since, until }: NonNullable<JobProgress['hold']>,
+  details: FailureDetails,
+): ApplicationFailure {
+  const isHeld = `the job is held until ${until}: ${describeDecisionCommands(jobName)}`;
+  const message = [details.message, isHeld].filter(Boolean).join('; ');
+  return createFailure('SubmitUnconfirmed', { ...details, message, heldSince: since, heldUntil: until });
 }

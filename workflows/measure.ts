@@ -8,17 +8,18 @@ import type { Job } from './job';
 
 /** Of an adopted task it is not known when it began. */
 export function measureReady(job: Job): void {
-  if (job.isAdopted) return;
+  if (job.known.isAdopted) return;
   observe(metricMeter, 'videogen_generation_seconds', {}, seconds(job.waitedMs()));
-  observe(metricMeter, 'videogen_ready_lag_seconds', {}, seconds(job.observed.lagMs));
+  observe(metricMeter, 'videogen_ready_lag_seconds', {}, seconds(job.lagMs));
 }
 
 export function measureEnd(job: Job): void {
   const outcome: JobOutcome = job.failure?.type ?? 'succeeded';
   count(metricMeter, 'videogen_jobs_total', { outcome });
-  const tookMs = Date.now() - job.startedAtMs;
+  const tookMs = Date.now() - job.known.startedAtMs;
   observe(metricMeter, 'videogen_job_duration_seconds', { outcome }, seconds(tookMs));
-  if (job.taskId !== undefined) observe(metricMeter, 'videogen_job_polls', {}, job.observed.polls);
+  const { taskId, polls } = job.known;
+  if (taskId !== undefined) observe(metricMeter, 'videogen_job_polls', {}, polls);
 }
 
 /** A job whose input was refused never was a Job. */

@@ -22,7 +22,6 @@ import { waitForDecision } from './decisions';
 import { inspectBeforeCancelling } from './inspect-submit';
 import type { Job } from './job';
 import { logJob } from './log-event';
-import { namesReceiver } from './notify';
 import { resetRuns } from './runs';
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
@@ -32,7 +31,6 @@ export async function submit(job: Job, request: VideoRequest): Promise<void> {
     try {
       return job.recordSubmitted(await submitOnce(job, request, withinMs));
     } catch (error) {
-      job.recordReceiver(namesReceiver(error));
       const lostSubmit = readLostSubmit(error);
       const found = lostSubmit
         ? await recallLost(job, request, lostSubmit, error)
@@ -45,8 +43,9 @@ export async function submit(job: Job, request: VideoRequest): Promise<void> {
       // A task may exist: only this service is asked, until the deadline.
       withinMs = undefined;
       if (!(found instanceof VideoFailure)) continue;
-      job.service = found.details.service ?? job.service;
-      const policy = job.lostSubmitPolicy(found);
+      const { service = job.known.service, onLostSubmit } = found.details;
+      job.known.service = service;
+      const policy = onLostSubmit ?? job.input.onLostSubmit ?? 'hold';
       if (policy === 'resubmit' && hasTimeLeft) job.hold.repeat(found);
       else if (policy !== 'hold') throw createFailure(found.type, found.details, causeOf(error));
       else if ((await waitForDecision(job, found)) === 'adopted') return;
@@ -79,7 +78,7 @@ async function submitOnce(
   const send = () =>
     submitVideo({
       request,
-      service: job.service,
+      service: job.known.service,
       idempotencyKey: idempotencyKey ?? undefined,
       onLostSubmit: onLostSubmit ?? undefined,
       repeats: repeats.length > 0 ? repeats : undefined,
@@ -127,7 +126,7 @@ async function afterDeadline(job: Job, request: VideoRequest): Promise<Submitted
 }
 
 /** Where submits have a queue of their own, each named service has one. */
-function submitQueue({ input: { queues }, service }: Job): string | undefined {
+function submitQueue({ input: { queues }, known: { service } }: Job): string | undefined {
   const { submit } = queues ?? {};
   return submit == null || service === undefined ? (submit ?? undefined) : serviceQueueOf(submit, service);
 }
@@ -165,8 +164,7 @@ async function recallLost(
   if (readTimeout(error) === undefined) return new VideoFailure(type, details);
   const { taskId, service, sending } = lastNote(error);
   if (taskId !== undefined) return takeNoted(job, request, { taskId, service });
-  const { task, madeNoTask, lost, onLostSubmit, hasReceiver } = await recall(job, request);
-  job.recordReceiver(hasReceiver);
+  const { task, madeNoTask, lost, onLostSubmit } = await recall(job, request);
   if (task) return task;
   // Without shared storage this worker may read a record that is older than the last worker's heartbeat, or than its POST.
   if (madeNoTask && sending === undefined && job.remainingMs() === 0) throw error;
@@ -190,7 +188,7 @@ async function recall(job: Job, request: VideoRequest, noted?: KnownTask): Promi
     ...RECALL_POLICY,
     summary: noted === undefined ? 'read the job record' : describeTask(noted.taskId),
   });
-  const asked = { request, service: job.service, noted, caller: job.input.caller ?? undefined };
+  const asked = { request, service: job.known.service, noted, caller: job.input.caller ?? undefined };
   try {
     return await CancellationScope.nonCancellable(() => recallSubmit(asked));
   } catch (error) {

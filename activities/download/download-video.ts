@@ -21,7 +21,7 @@ import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
 import { findStored } from './find-stored';
 import { PartFile, readPartNote } from './part-file';
-import { publishVideo, setAside, writeSidecar } from './publish-video';
+import { publishVideo, writeSidecar } from './publish-video';
 import { type DownloadPace, receiveVideo } from './receive-video';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from './storage-key';
 
@@ -36,8 +36,6 @@ export interface DownloadVideoInput {
   record?: string;
   /** A key, or a prefix that ends with `/`; the worker's template names the file under a prefix. */
   storage?: string;
-  /** Stores a download that is not a complete video as `<key>.bad`. */
-  keepBad?: boolean;
   /** The start of the job; that of this activity by default. */
   startedAtMs?: number;
   /** When the task ended, for the worker to learn from. It travels here because an activity of its own would add events. */
@@ -50,6 +48,8 @@ export interface DownloadVideoInput {
 export interface DownloadedVideo {
   video: StoredVideo;
   warnings: string[];
+  /** The worker has a receiver of webhooks for jobs that name none. */
+  hasReceiver?: true;
 }
 
 /** What a worker stores, under which keys, and how large it may be. */
@@ -67,6 +67,8 @@ export interface DownloadOptions {
 export interface DownloadVideoDeps extends DownloadOptions {
   find: FindTools;
   storage: VideoStorage;
+  /** Said in the result: an activity of its own would add events to every job. */
+  hasReceiver?: boolean;
 }
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
@@ -114,7 +116,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       return { video, warnings };
     };
 
-    /** Leaves the partial file for the next attempt, sets a bad one aside, or deletes it. Returns what to throw. */
+    /** Leaves the partial file for the next attempt, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
       if (signal.aborted) {
         logEvent('downloadStopped', { ...named, bytes: part.bytes });
@@ -124,9 +126,8 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
         return workerShutdown ? endedByShutdown() : signal.reason;
       }
       if (error instanceof BadVideo) {
-        const stored = input.keepBad ? `; the bad file is stored at ${await setAside(part, publishing)}` : '';
         await part.remove();
-        return toFailure(new BadVideo(error.message + stored), 'download', { taskId });
+        return toFailure(error, 'download', { taskId });
       }
       const failure = toFailure(error, 'download', { taskId });
       // A storage that failed may be full, and a partial file would use space.
@@ -151,7 +152,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       ),
     );
     await learning;
-    return downloaded;
+    return { ...downloaded, ...(deps.hasReceiver && { hasReceiver: true }) };
   };
 }
 

@@ -36,14 +36,12 @@ export const LOG_EVENTS = {
     'One of the `services` of a job has certainly made no task: `failureType` and `reason` say why.',
   ),
   decided: row('info', 'a decision was taken', 'Somebody has decided about a lost submit.'),
-  waiting: row('info', 'waiting for the task', 'The job has its task and polls it from now on.'),
   polled: row('debug', 'polled', 'One poll of one task, with its `state`.'),
   pollsFailing: row(
     'warn',
     'polls are failing, polling on',
     'A poll failed after one that did not, or failed otherwise.',
   ),
-  pollsRecovered: row('info', 'polls succeed again', 'The first poll with an answer after failed ones.'),
   ready: row('info', 'ready', 'The service has finished the video.'),
   downloading: row('info', 'downloading', 'An attempt of the download begins, at `bytes` if it resumes one.'),
   resuming: row('info', 'resuming the download', 'A connection broke; the same attempt goes on at `bytes`.'),
@@ -66,7 +64,6 @@ export const LOG_EVENTS = {
     'A submit could not be released or settled in the ledger; it stays counted.',
   ),
   continuedAsNew: row('info', 'continued as new', 'The history was long; the next run goes on.'),
-  batchOpened: row('info', 'opened the batch', 'A batch has read its requests and starts its items.'),
   batchEnded: row('info', 'ended the batch', 'All items of a batch have ended.'),
   webhookDelivered: row('info', 'delivered the webhook', 'The receiver has taken a webhook.'),
   webhookNotStarted: row(

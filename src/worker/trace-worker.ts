@@ -26,6 +26,7 @@ const SPANS: Readonly<Record<keyof VideoActivities, 'attempt' | 'poll'>> = {
   cancelVideo: 'attempt',
   findService: 'attempt',
   findTurn: 'attempt',
+  findReceiver: 'attempt',
   sendWebhook: 'attempt',
   openBatch: 'attempt',
   readRequests: 'attempt',

@@ -12,25 +12,22 @@ import {
   type StoredFile,
   spentOn,
 } from '../../src/contract/batch';
-import type { CarriedBatch } from '../../src/contract/carried-over';
 import type { VideoInput } from '../../src/contract/fallback';
-import type { JobResult } from '../../src/contract/job';
 import type { BatchCost } from '../../src/contract/job-cost';
 import { MoneyCounter } from '../../src/contract/money';
 import {
   DEFAULT_WINDOW,
   LARGEST_BATCH_HISTORY_BYTES,
   LONGEST_BATCH_HISTORY_EVENTS,
-  LONGEST_RESULT_TEXT_BYTES,
-  MOST_RESULT_WARNINGS,
   RESULT_BYTES_AT_ONCE,
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
-import { cutToBytes, firstThatFit } from '../../src/contract/sizes';
+import { firstThatFit } from '../../src/contract/sizes';
 import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
 import type { ChildEnd } from '../child-jobs';
-import { batchDetails } from './batch-details';
+import type { CarriedBatch } from '../runs';
+import { batchDetails } from '../ui-details';
 
 export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
 
@@ -146,7 +143,8 @@ export class BatchState {
 
   recordEnd(item: number, end: ChildEnd): void {
     const name = itemName(this.name, item);
-    const result = 'result' in end ? succeeded(item, name, end.result) : failed(item, name, end.failure);
+    const result: ItemResult =
+      'result' in end ? { item, name, outcome: 'succeeded', ...end.result } : failed(item, name, end.failure);
     this.counts[result.outcome]++;
     if (result.outcome === 'failed') this.noteFailed(result);
     this.running.delete(name);
@@ -236,11 +234,6 @@ export class BatchState {
   }
 }
 
-function succeeded(item: number, name: string, result: JobResult): ItemResult {
-  const warnings = result.warnings.slice(0, MOST_RESULT_WARNINGS).map(cutForResult);
-  return { item, name, outcome: 'succeeded', ...result, warnings };
-}
-
 function failed(item: number, name: string, { type, message, details }: VideoFailure): FailedItem {
   const { cost, attempts, ...facts } = details;
   return {
@@ -248,13 +241,9 @@ function failed(item: number, name: string, { type, message, details }: VideoFai
     name,
     outcome: 'failed',
     failure: type,
-    message: cutForResult(message),
-    details: { ...facts, ...(facts.message !== undefined && { message: cutForResult(facts.message) }) },
+    message,
+    details: facts,
     ...(cost && { cost }),
     ...(attempts && { attempts }),
   };
-}
-
-function cutForResult(text: string): string {
-  return cutToBytes(text, LONGEST_RESULT_TEXT_BYTES);
 }

@@ -8,28 +8,35 @@ import {
   isCancellation,
   proxyActivities,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
 import {
+  BATCH_FIELDS,
+  BATCH_SOURCE_RULE,
+  BATCH_STORAGE_RULE,
   type BatchInput,
   type BatchProgress,
   type BatchResult,
+  batchOptionProblem,
+  isBatchStorage,
   itemName,
   type OpenedBatch,
 } from '../../src/contract/batch';
-import type { CarriedBatch } from '../../src/contract/carried-over';
 import { shown } from '../../src/contract/clean-text';
-import { isWorkflowId, WORKFLOW_ID_RULE } from '../../src/contract/input-rules';
+import { FALLBACK_FIELDS } from '../../src/contract/fallback';
+import { fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
 import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../../src/contract/names';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
-import { servicesOf } from '../../src/contract/service-choice';
+import type { VideoRequest } from '../../src/contract/request';
+import { choiceProblem, servicesOf } from '../../src/contract/service-choice';
+import { requestsSizeProblem } from '../../src/contract/sizes';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
 import { type ChildEnd, ChildJobs, childNews } from '../child-jobs';
-import { refused } from '../input';
+import { nameProblem, refused, refuseIf } from '../input';
 import { logEvent } from '../log-event';
 import { pollNow } from '../messages';
-import { continueWith, ifContinued } from '../runs';
-import { BatchRequests, checkBatchInput } from './batch-requests';
+import { type CarriedBatch, continueWith, ifContinued } from '../runs';
 import { BatchState } from './batch-state';
 
 /** Query: the progress of a batch. */
@@ -45,7 +52,7 @@ export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
  * ```
  */
 export async function generateVideos(input: BatchInput, passed?: CarriedBatch): Promise<BatchResult> {
-  checkBatchInput(input);
+  checkBatchInput(input, workflowInfo().workflowId);
   const carried = ifContinued(passed);
   const batch = new BatchState(input, carried);
   answerMessages(batch);
@@ -61,6 +68,21 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
   const failure = batch.stoppingFailure();
   if (failure) throw failure;
   return batch.result();
+}
+
+export function checkBatchInput(input: BatchInput | null | undefined, name: string): void {
+  const { requests, requestsFrom, storage }: Partial<BatchInput> = Object(input);
+  refuseIf(
+    (requests == null) === (requestsFrom == null) && BATCH_SOURCE_RULE,
+    fieldProblem(Object(input), BATCH_FIELDS),
+    fieldProblem(Object(input), FALLBACK_FIELDS),
+    choiceProblem(Object(input)),
+    Array.isArray(requests) && requestsSizeProblem(requests),
+    batchOptionProblem(Object(input)),
+    fieldProblem(Object(input), JOB_FIELDS),
+    !isBatchStorage(storage) && `storage ${BATCH_STORAGE_RULE}`,
+    nameProblem('the name of a batch', name),
+  );
 }
 
 function answerMessages(batch: BatchState): void {
@@ -85,7 +107,7 @@ function answerMessages(batch: BatchState): void {
 /** Starts items one after the other, at most `window` at a time, until all have ended. */
 async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly number[]): Promise<void> {
   const children = new ChildJobs('batch');
-  const requests = new BatchRequests(batch.input, opened);
+  const read = requestReader(batch.input, opened);
   for (const item of held) watch(batch, item, children.join(batch.recordStarted(item, { isHeld: true })));
   for (;;) {
     await condition(() => batch.nextStep() !== undefined);
@@ -101,7 +123,7 @@ async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly n
         });
         break;
       case 'start': {
-        const request = await requests.next(batch.next);
+        const request = await read(batch.next);
         const item = batch.takeNext();
         watch(batch, item, children.run(batch.recordStarted(item), batch.itemInput(request)));
         break;
@@ -149,10 +171,8 @@ async function open(batch: BatchState): Promise<OpenedBatch> {
     ...(service && { service }),
   };
   const opened = await openBatch({ batch: batch.name, ...given });
-  if (!isWorkflowId(itemName(batch.name, opened.items)))
-    throw refused(`the name of an item ${WORKFLOW_ID_RULE}`);
+  refuseIf(nameProblem('the name of an item', itemName(batch.name, opened.items)));
   batch.recordOpened(opened);
-  logEvent('batchOpened', { items: opened.items });
   return opened;
 }
 
@@ -170,4 +190,26 @@ async function record(batch: BatchState): Promise<void> {
 /** A batch that never read its requests has no results either. */
 async function recordAll(batch: BatchState): Promise<void> {
   while (batch.opened !== undefined && !batch.isRecorded) await record(batch);
+}
+
+/** Returns the request of an item. Of a file, only the page with the next items is kept, because it can be large. */
+function requestReader(
+  { requests, requestsFrom, ...options }: BatchInput,
+  { sha256 }: OpenedBatch,
+): (item: number) => Promise<VideoRequest> {
+  const [service] = servicesOf(options);
+  let page = { from: 1, requests: requests ?? [] };
+  return async (item) => {
+    if (requestsFrom != null && page.requests[item - page.from] === undefined) {
+      const { readRequests } = proxyActivities<VideoActivities>({
+        ...REQUESTS_POLICY,
+        summary: `${shown(requestsFrom)} from item ${item}`,
+      });
+      const asked = { from: requestsFrom, sha256, skip: item - 1, ...(service && { service }) };
+      page = { from: item, requests: await readRequests(asked) };
+    }
+    const request = page.requests[item - page.from];
+    if (request === undefined) throw refused(`there is no request ${item}`);
+    return request;
+  };
 }

@@ -93,19 +93,6 @@ describe('a download', () => {
     expect([failure.type, streams.map(({ destroyed }) => destroyed)]).toEqual(['VideoCorrupt', [true]]);
   });
 
-  it('of a long page instead of a video is set aside as far as it came', async () => {
-    const page = Buffer.alloc(100_000, '<p>');
-    const world = worldOf(page, (from) => whole(page, from));
-    const { failure } = await failureOf(world.download({ keepBad: true }));
-    expect(failure.message).toContain('the bad file is stored at memory:test.mp4.bad');
-    const kept = world.stored.get('test.mp4.bad') ?? Buffer.alloc(0);
-    expect([kept.length > 0, kept.equals(page.subarray(0, kept.length)), world.parts()]).toEqual([
-      true,
-      true,
-      [],
-    ]);
-  });
-
   it('that cannot be decoded is no video', async () => {
     const world = worldOf(video, (from) => ({ ...cutAfter(5_000, whole(video, from)), encoding: 'gzip' }));
     const { failure } = await failureOf(world.download());
