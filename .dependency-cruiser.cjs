@@ -14,7 +14,7 @@ const HOUSE = [
   { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
-  { folder: 'activities/', mayImport: rooms('contract tracing service storage media') },
+  { folder: 'activities/', mayImport: rooms('contract encryption service storage media') },
   { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {
@@ -54,8 +54,7 @@ const HOUSE = [
 
 const OURS = '^(src|workflows|activities|test|bench|examples)/';
 /** What parses with zod: the sandbox must not run it, a tightened schema would break the replay of running jobs. */
-const ZOD_IN_CONTRACT =
-  '^src/contract/(index|public|request|job-input|request-lines|batch-input|video-size)[.]ts$';
+const ZOD_IN_CONTRACT = '^src/contract/(index|request|job-input)[.]ts$';
 /** What runs in the sandbox: the workflows, and whatever of the contract they may import. */
 const SANDBOX = {
   path: '^(workflows|src/contract)/|^src/plugin/(beside-host|no-host|combine)[.]ts$|^src/encryption/failure-converter[.]ts$',

@@ -1,15 +1,14 @@
-import { activityInfo, Context } from '@temporalio/activity';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { activityInfo } from '@temporalio/activity';
 import { shown } from '../src/contract/clean-text';
 import type { VideoRequest } from '../src/contract/request';
 import { JobRecord } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
-import { claimTask, type TaskHolder, takeOverTask } from '../src/storage/task-claims';
-import { whileHeartbeating } from './attempt';
-import { digestOf, openRecord, ownName } from './job-record';
+import { claimTask, type TaskClaim } from '../src/storage/task-claims';
+import { describeJob, whileHeartbeating } from './attempt';
+import { digestOf, openRecord, ownName, refuseForgotten } from './job-record';
 import { createPollVideo } from './poll-video';
 import { type FindTools, toolsFor } from './service-tools';
-import { type SubmittedTask, submittedTask } from './submit/submitted-task';
+import { type SubmittedTask, taskOnRecord } from './submit/submitted-task';
 import { createCallFailure, toFailure } from './to-failure';
 
 /** Input of the activity adoptTask. */
@@ -28,54 +27,46 @@ export interface AdoptTaskInput {
 export function createAdoptTask({ find, storage }: { find: FindTools; storage: VideoStorage }) {
   const pollVideo = createPollVideo(find);
   return async function adoptTask(input: AdoptTaskInput): Promise<SubmittedTask> {
-    const { taskId, request, caller, isPolled } = input;
-    const record = openRecord(storage, digestOf(request ?? { taskId }));
-    const owner = { ...ownName(), record: record.id, caller };
     return whileHeartbeating(
       () => undefined,
-      async () => {
-        const tools = toolsFor(find, await serviceOf(record, input), 'poll');
-        const task = { taskId, service: tools.name };
-        if (isPolled) await pollVideo({ ...task, waitedMs: 0 });
-        try {
-          let claim = await claimTask(storage, task, owner);
-          if (!claim.claimed && isOfOthers(claim.by, caller))
-            throw createCallFailure('TaskUnknown', 'poll', { taskId }, { isFinal: true });
-          if (!claim.claimed && (await endedWithoutVideo(storage, claim.by)))
-            claim = await takeOverTask(storage, task, owner, claim.by);
-          if (!claim.claimed) throw hasAnotherJob(taskId, claim.by);
-          const recorded = await record.read();
-          if (recorded.task?.taskId !== taskId) await record.add({ event: 'task', ...task });
-          const isStored = recorded.stored?.taskId === taskId;
-          return {
-            ...submittedTask(task, { record: record.id, request }, tools),
-            ...(isStored && { isStored }),
-          };
-        } catch (error) {
+      () =>
+        adopt(input).catch((error: unknown) => {
           throw toFailure(error, 'submit');
-        }
-      },
+        }),
     );
   };
-}
 
-/** The task of a lost submit is at the service that it was sent to, whichever one the job names now. */
-async function serviceOf(
-  record: JobRecord,
-  { request, service }: AdoptTaskInput,
-): Promise<string | undefined> {
-  if (request === undefined) return service;
-  const { openSends } = await record.read().catch((error: unknown) => {
-    throw toFailure(error, 'submit');
-  });
-  const sent = openSends.at(-1);
-  return sent ? sent.service : service;
+  async function adopt({
+    taskId,
+    service,
+    request,
+    caller,
+    isPolled,
+  }: AdoptTaskInput): Promise<SubmittedTask> {
+    const record = openRecord(storage, digestOf(request ?? { taskId }));
+    const recorded = await record.read();
+    refuseForgotten(recorded);
+    // The task of a lost submit is at the service that it was sent to, whichever one the job names now.
+    const sent = recorded.openSends.at(-1);
+    const task = { taskId, service: toolsFor(find, sent ? sent.service : service, 'poll').name };
+    if (isPolled) await pollVideo({ ...task, waitedMs: 0 });
+    const owner = { ...ownName(), record: record.id, caller };
+    let claim = await claimTask(storage, task, owner);
+    // Whoever has a key of a gateway learns nothing about tasks of other keys, not even that they exist.
+    if (!claim.claimed && caller !== undefined && claim.by.caller !== caller)
+      throw createCallFailure('TaskUnknown', 'poll', { taskId }, { isFinal: true });
+    if (!claim.claimed && (await endedWithoutVideo(storage, claim.by)))
+      claim = await claimTask(storage, task, owner, claim.by);
+    if (!claim.claimed) throw hasAnotherJob(taskId, claim.by);
+    if (recorded.task?.taskId !== taskId) await record.add({ event: 'task', ...task });
+    return taskOnRecord(task, record, { recorded, request }, find);
+  }
 }
 
 /** Whether another job may have its task: its own ended, and there is no video of it. */
 async function endedWithoutVideo(
   storage: VideoStorage,
-  { namespace, job, record }: TaskHolder,
+  { namespace, job, record }: TaskClaim,
 ): Promise<boolean> {
   // What runs in another namespace is not ours to know.
   if (namespace !== activityInfo().namespace) return false;
@@ -83,21 +74,11 @@ async function endedWithoutVideo(
     record === undefined ? undefined : await new JobRecord(storage, { namespace, job }, record).read();
   if (recorded?.forgotten) return true;
   if (recorded?.stored) return false;
-  try {
-    const { status } = await Context.current().client.workflow.getHandle(job).describe();
-    return !['RUNNING', 'PAUSED', 'COMPLETED'].includes(status.name);
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return true;
-    throw error;
-  }
+  const found = await describeJob(job);
+  return found === undefined || !['RUNNING', 'PAUSED', 'COMPLETED'].includes(found.status.name);
 }
 
-/** Whoever has a key of a gateway learns nothing about tasks of other keys, not even that they exist. */
-function isOfOthers(by: TaskHolder, caller: string | undefined): boolean {
-  return caller !== undefined && by.caller !== caller;
-}
-
-function hasAnotherJob(taskId: string, by: TaskHolder) {
+function hasAnotherJob(taskId: string, by: TaskClaim) {
   return createCallFailure('InvalidRequest', 'submit', {
     message: `the task ${shown(taskId)} belongs to the job ${shown(by.job)}, which is running or has its video`,
     advice: `Use the video of ${shown(by.job)}, or check the task id.`,

@@ -1,15 +1,27 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { cleanText } from '../src/contract/clean-text';
-import { decodeFirst } from '../src/contract/decode-first';
-import type { ReportedDownload } from '../src/contract/job';
+import { durationMs } from '../src/contract/duration';
+import type { DownloadProgress } from '../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
 import { DOWNLOAD_POLICY, DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
+import { decodeFirst } from '../src/encryption/decode-first';
 import { logEvent } from './log-event';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
 export function jobName(): string {
   const { workflowExecution, activityId } = activityInfo();
   return workflowExecution?.workflowId ?? activityId;
+}
+
+/** The workflow of a job, as Temporal describes it; undefined when there is none of this name. */
+export async function describeJob(name: string) {
+  try {
+    return await Context.current().client.workflow.getHandle(name).describe();
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -27,22 +39,29 @@ export async function whileHeartbeating<T>(note: () => unknown, work: () => Prom
 }
 
 /**
- * Whether Temporal retries this download after the failure. It uses the server's timestamps and the duration of the
- * attempt, because the clocks of worker and server may differ.
+ * The time since the activity was first scheduled. It uses the server's timestamps and the duration of the attempt, because the
+ * clocks of worker and server may differ.
  */
-export function willRetryDownload(failure: unknown, attemptTookMs: number): boolean {
-  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return false;
-  const { scheduleToCloseTimeoutMs, scheduledTimestampMs, currentAttemptScheduledTimestampMs } =
-    activityInfo();
-  if (!scheduleToCloseTimeoutMs) return true;
-  const elapsedMs = currentAttemptScheduledTimestampMs - scheduledTimestampMs + attemptTookMs;
-  return elapsedMs + retryDelayMs(failure) < scheduleToCloseTimeoutMs;
+export function sinceScheduledMs(attemptMs: number): number {
+  const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
+  return currentAttemptScheduledTimestampMs - scheduledTimestampMs + attemptMs;
 }
 
-function retryDelayMs({ nextRetryDelay }: ApplicationFailure): number {
-  if (typeof nextRetryDelay === 'number') return nextRetryDelay;
-  const { initialInterval, backoffCoefficient, maximumInterval } = DOWNLOAD_POLICY.retry;
-  return Math.min(initialInterval * backoffCoefficient ** (activityInfo().attempt - 1), maximumInterval);
+interface RetriedPolicy {
+  retry: { initialInterval: number; backoffCoefficient: number; maximumInterval: number };
+}
+
+/** How long after this failure the next attempt begins. */
+export function retryDelayMs({ nextRetryDelay }: ApplicationFailure, { retry }: RetriedPolicy): number {
+  const backoffMs = retry.initialInterval * retry.backoffCoefficient ** (activityInfo().attempt - 1);
+  return durationMs(nextRetryDelay) ?? Math.min(backoffMs, retry.maximumInterval);
+}
+
+/** Whether Temporal retries this download after the failure. */
+export function willRetryDownload(failure: unknown, attemptMs: number): boolean {
+  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return false;
+  const { scheduleToCloseTimeoutMs: limitMs } = activityInfo();
+  return !limitMs || sinceScheduledMs(attemptMs) + retryDelayMs(failure, DOWNLOAD_POLICY) < limitMs;
 }
 
 /** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
@@ -52,7 +71,7 @@ export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]):
 
 /** Signals the progress to the workflow from time to time: a workflow cannot read the heartbeats of its activities. */
 export async function whileReportingProgress<T>(
-  current: () => ReportedDownload,
+  current: () => DownloadProgress,
   work: () => Promise<T>,
 ): Promise<T> {
   const context = Context.current();

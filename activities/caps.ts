@@ -14,10 +14,11 @@ import {
   whyUnknown,
 } from '../src/contract/caps';
 import { cleanText } from '../src/contract/clean-text';
+import type { FailureDetails } from '../src/contract/failure-details';
 import { accountName, type LedgerAccount, type LedgerEntry } from '../src/contract/ledger';
 import { estimateCost, type Prices } from '../src/contract/prices';
 import type { VideoRequest } from '../src/contract/request';
-import { type CreateFailureOptions, createFailure, type FailureDetails } from '../src/contract/video-failure';
+import { type CreateFailureOptions, createFailure } from '../src/contract/video-failure';
 import type { LedgerWriter } from './ledger-client';
 import { logEvent } from './log-event';
 

@@ -1,8 +1,8 @@
-import { activityInfo, Context } from '@temporalio/activity';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { activityInfo } from '@temporalio/activity';
 import type { VideoRequest } from '../src/contract/request';
-import { digestOfJob, JobRecord, mayHavePaid, recordId } from '../src/storage/job-record';
+import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
+import { describeJob } from './attempt';
 import type { FindTools } from './service-tools';
 import { toFailure } from './to-failure';
 
@@ -39,20 +39,15 @@ export function createFindTurn(find: FindTools, storage: VideoStorage) {
   };
 }
 
-async function isRunning(job: string): Promise<boolean> {
-  try {
-    return (await Context.current().client.workflow.getHandle(job).describe()).status.name === 'RUNNING';
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
-}
-
 async function mayHaveTask(storage: VideoStorage, job: string, request: VideoRequest): Promise<boolean> {
   const owner = { namespace: activityInfo().namespace, job };
   const record = new JobRecord(storage, owner, recordId(digestOfJob(owner, request)));
   const recorded = await record.read().catch((error: unknown) => {
     throw toFailure(error, 'submit');
   });
-  return mayHavePaid(recorded);
+  return recorded.mayHavePaid;
+}
+
+async function isRunning(job: string): Promise<boolean> {
+  return (await describeJob(job))?.status.name === 'RUNNING';
 }

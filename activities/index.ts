@@ -49,8 +49,6 @@ export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOpti
   gatewayUrl?: string;
   /** Instead of `service` and `services`: share one among everything in a process that calls the same services. */
   directory?: ServiceDirectory;
-  /** How many polls it may cost to have a video one second sooner, for jobs that do not say it; 4 by default. */
-  pollsPerSecondSaved?: number;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
   webhooks?: WebhookOptions;
 }
@@ -76,10 +74,9 @@ export function createVideoActivities({
   gatewayUrl,
   caps: ofWorker = {},
   webhooks,
-  pollsPerSecondSaved,
   ...download
 }: VideoActivityDeps) {
-  const find = createFindTools(directory, storage, pollsPerSecondSaved);
+  const find = createFindTools(directory, storage);
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });

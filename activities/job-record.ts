@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
+import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
-import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
+import { digestOfJob, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask } from '../src/storage/task-claims';
 import { jobName } from './attempt';
 import { logEvent } from './log-event';
+import { createCallFailure } from './to-failure';
 
 /** Identifies the job of this activity by its namespace, its name and its request, or the task that it adopts. */
 export function digestOf(requestOrTask: object): string {
@@ -18,6 +20,14 @@ export const ownName = () => ({ namespace: activityInfo().namespace, job: jobNam
 /** The record of the job of this activity, by its id or its digest. */
 export const openRecord = (storage: VideoStorage, idOrDigest: string) =>
   new JobRecord(storage, ownName(), recordId(idOrDigest));
+
+/** Its video was paid for once. Whoever repeats the job by mistake must not pay again, nor bring back what was to be gone. */
+export function refuseForgotten({ forgotten }: RecordedJob): void {
+  if (forgotten === undefined) return;
+  throw createCallFailure('InvalidRequest', 'submit', {
+    message: `${shown(jobName())} was forgotten at ${forgotten.at}, and nothing is paid again under its name and request: choose another name to make the video again, which is paid again`,
+  });
+}
 
 /** A task as it is written down. */
 export interface TaskToRecord {

@@ -2,7 +2,6 @@ import { cancellationSignal } from '@temporalio/activity';
 import { higherProgress, type TaskStatus } from '../src/contract/job';
 import type { Prices } from '../src/contract/prices';
 import type { TaskReading } from '../src/service/http-video-service';
-import { tracePoll } from '../src/tracing/active-span';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';
 import type { WaitingTask } from './polls/poll-plan';
@@ -45,10 +44,7 @@ export function createPollVideo(find: FindTools) {
         throw toFailure(error, 'poll', { taskId });
       }
     };
-    return whileHeartbeating(
-      () => undefined,
-      () => tracePoll(taskId, poll),
-    );
+    return whileHeartbeating(() => undefined, poll);
   };
 }
 

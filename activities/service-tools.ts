@@ -14,20 +14,13 @@ export interface ServiceTools extends FoundService {
 /** The tools for a service, or why the worker has none. A job that has no task yet may get another default. */
 export type FindTools = (name: string | undefined, task?: 'new task') => ServiceTools | { problem: string };
 
-export function createFindTools(
-  directory: ServiceDirectory,
-  storage: VideoStorage,
-  pollsPerSecondSaved?: number,
-): FindTools {
+export function createFindTools(directory: ServiceDirectory, storage: VideoStorage): FindTools {
   const tools = new Map<FoundService, ServiceTools>();
   const learned = new LearnedTimes(storage);
   return (name, task) => {
     const found = task === 'new task' ? directory.findForNew(name) : directory.find(name);
     if ('problem' in found) return found;
-    const known = tools.get(found) ?? {
-      ...found,
-      pollPlan: new PollPlan(found, learned, pollsPerSecondSaved),
-    };
+    const known = tools.get(found) ?? { ...found, pollPlan: new PollPlan(found, learned) };
     tools.set(found, known);
     return known;
   };

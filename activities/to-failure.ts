@@ -1,14 +1,9 @@
-import { ApplicationFailure, activityInfo } from '@temporalio/activity';
-import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/contract/answer-table';
-import {
-  type Call,
-  FAILURES,
-  type FailureRow,
-  type FailureType,
-  fromTemporalType,
-} from '../src/contract/failure-table';
+import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
+import type { FailureDetails } from '../src/contract/failure-details';
+import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
-import { createFailure, type FailureDetails } from '../src/contract/video-failure';
+import { createFailure } from '../src/contract/video-failure';
+import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/service/answer-table';
 import { ServiceFault } from '../src/service/service-fault';
 import { StorageFault } from '../src/storage/storage-fault';
 
@@ -53,7 +48,7 @@ export function toFailure(
     return createCallFailure(
       type,
       retryAs,
-      { ...details, message: error.message },
+      { message: error.message, ...details },
       { cause: error, isFinal },
     );
   }
@@ -118,22 +113,4 @@ function nextRetryDelayMs(retryAfter: number | undefined): number | undefined {
   if (retryAfter === undefined) return undefined;
   const clampedMs = Math.min(Math.max(retryAfter * 1_000, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
   return Math.round(clampedMs * (1 + Math.random() * RETRY_AFTER_JITTER));
-}
-
-/** The failure with further details. A lost submit says it all already, and other errors pass unchanged. */
-export function addDetails(failure: unknown, further: (details: FailureDetails) => FailureDetails): unknown {
-  if (!(failure instanceof ApplicationFailure)) return failure;
-  const type = fromTemporalType(failure.type);
-  if (type === undefined || type === 'SubmitUnconfirmed') return failure;
-  const details: FailureDetails = Object(failure.details?.[0]);
-  const { nonRetryable, nextRetryDelay, cause } = failure;
-  return createFailure(
-    type,
-    { ...details, ...further(details) },
-    {
-      retryable: !nonRetryable,
-      nextRetryDelayMs: typeof nextRetryDelay === 'number' ? nextRetryDelay : undefined,
-      cause,
-    },
-  );
 }

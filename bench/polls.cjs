@@ -8,12 +8,8 @@
 const { writeFileSync } = require('node:fs');
 const { Readable } = require('node:stream');
 const { LearnedTimes } = require('../dist/activities/polls/learned-times');
-const {
-  DEFAULT_MAX_MS,
-  DEFAULT_MIN_MS,
-  DEFAULT_POLLS_PER_SECOND_SAVED,
-  PollPlan,
-} = require('../dist/activities/polls/poll-plan');
+const { DEFAULT_MAX_MS, DEFAULT_MIN_MS, PollPlan } = require('../dist/activities/polls/poll-plan');
+const { POLLS_PER_SECOND_SAVED } = require('../dist/activities/polls/poll-schedule');
 
 const SECOND = 1_000;
 const JOBS = 20_000;
@@ -132,7 +128,7 @@ function memoryStorage() {
 function optimum() {
   const stepMs = SECOND / 4;
   const steps = 900 * 4;
-  const costPerMs = DEFAULT_POLLS_PER_SECOND_SAVED / SECOND;
+  const costPerMs = POLLS_PER_SECOND_SAVED / SECOND;
   const ended = Float64Array.from({ length: steps + 1 }, (_, step) => chanceBy(step * stepMs));
   const area = new Float64Array(steps + 1);
   for (let step = 1; step <= steps; step++)
@@ -175,7 +171,7 @@ async function measurePolls() {
     name,
     polls,
     lagSeconds,
-    cost: polls + DEFAULT_POLLS_PER_SECOND_SAVED * lagSeconds,
+    cost: polls + POLLS_PER_SECOND_SAVED * lagSeconds,
   }));
   const { cost: least } = rows.find(({ name }) => name.startsWith('the optimum'));
   return rows.map((row) => ({ ...row, costToOptimum: row.cost / least }));
@@ -191,7 +187,7 @@ function print(rows) {
   for (const { name, polls, lagSeconds, cost, costToOptimum } of rows)
     line(name, polls.toFixed(2), lagSeconds.toFixed(2), cost.toFixed(2), costToOptimum.toFixed(2));
   process.stdout.write(
-    `cost = polls + ${DEFAULT_POLLS_PER_SECOND_SAVED} × lag, for a job of 75 s + lognormal(30 s, 0.9)\n`,
+    `cost = polls + ${POLLS_PER_SECOND_SAVED} × lag, for a job of 75 s + lognormal(30 s, 0.9)\n`,
   );
 }
 

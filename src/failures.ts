@@ -1,3 +1,5 @@
 /** Recognizing failures. Your own workflows may import it: it needs nothing that the workflow sandbox does not have. */
+
+export type { FailureDetails } from './contract/failure-details';
 export { FAILURES, type FailureRow, type FailureType, isFailureType } from './contract/failure-table';
-export { type FailureDetails, isVideoFailure, readFailure, VideoFailure } from './contract/video-failure';
+export { isVideoFailure, readFailure, VideoFailure } from './contract/video-failure';

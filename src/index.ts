@@ -13,6 +13,7 @@ export { FORGOTTEN_PARTS, type ForgottenPart, type KeptPart } from './client/for
 export type { ForgetOptions, ForgottenJob } from './client/forget-job';
 export { ForgetRefused, ForgetStopped } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';
+export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './client/overview';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
 export { RetryRefused } from './client/retry-plan';
 export { TemporalUnreachable } from './client/temporal-unreachable';
@@ -27,7 +28,7 @@ export type { VideoJob } from './client/video-job';
 export type { FollowOptions } from './client/workflow-handle';
 export type { MonitorAddress } from './config/monitor-config';
 export { ConfigError, type Environment } from './config/service-config';
-export * from './contract/public';
+export * from './contract';
 export {
   type AnswerTimeouts,
   createVideoService,
@@ -61,7 +62,6 @@ export {
   type StorageFaultOptions,
   type VideoStorage,
 } from './storage';
-export { createTraceInterceptor } from './tracing/trace-interceptor';
 export { prometheusMetrics } from './worker/sdk-metrics';
 export {
   createVideoWorker,

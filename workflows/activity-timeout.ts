@@ -1,6 +1,6 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
 import { type FailureType, fromTemporalType } from '../src/contract/failure-table';
-import { lastAttemptThatRan } from '../src/contract/not-decrypted';
+import { lastAttemptThatRan } from '../src/contract/video-failure';
 
 /** How an activity timed out; `last` is how its last attempt failed by itself, if it did. */
 export interface ActivityTimeout {

@@ -18,6 +18,7 @@ import { identityOf } from '../src/contract/job-identity';
 import {
   CHILD_NEWS_SIGNAL,
   FALLBACK_WORKFLOW_TYPE,
+  firstSearchAttributes,
   IDENTITY_MEMO,
   MADE_FOR_MEMO,
   OWN_MEMOS,
@@ -25,7 +26,6 @@ import {
   WORKFLOW_TYPE,
 } from '../src/contract/names';
 import { AWAIT_JOBS_POLICY } from '../src/contract/policies';
-import { firstSearchAttributes } from '../src/contract/search-attributes';
 import { staticJobDetails } from '../src/contract/static-details';
 import { describeJob } from '../src/contract/summaries';
 import { readFailure, VideoFailure } from '../src/contract/video-failure';

@@ -8,8 +8,12 @@ import {
 import type { SubmittedTask, VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import { decisionProblem } from '../src/contract/input-rules';
-import { commandOn } from '../src/contract/job-commands';
-import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
+import {
+  commandOn,
+  DECISION_REFUSED,
+  describeRefusal,
+  type SubmitDecision,
+} from '../src/contract/lost-submit';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';

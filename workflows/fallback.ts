@@ -15,14 +15,20 @@ import {
 import type { FindTurnInput, VideoActivities } from '../activities';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { durationMs } from '../src/contract/duration';
-import { type ChildNews, childName, type FallbackInput, fallsBack } from '../src/contract/fallback';
+import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/failure-details';
+import { type ChildNews, childName, type FallbackInput } from '../src/contract/fallback';
 import { fileName } from '../src/contract/file-name';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { POLL_NOW_SIGNAL, SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, FIND_TURN_POLICY } from '../src/contract/policies';
-import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/service-attempts';
 import { cutToBytes } from '../src/contract/sizes';
-import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
+import {
+  createFailure,
+  describeEvent,
+  fallsBack,
+  readFailure,
+  VideoFailure,
+} from '../src/contract/video-failure';
 import { ChildJobs, childNews } from './child-jobs';
 import { heldFailure } from './hold';
 import { checkFallbackInput, refused } from './input';

@@ -7,7 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import type { JobInput, JobResult } from '../src/contract/job';
+import { expectedOf, type JobInput, type JobResult } from '../src/contract/job';
 import { SERVICE_MEMO } from '../src/contract/names';
 import {
   ADOPT_POLICY,
@@ -16,7 +16,6 @@ import {
   FIND_SERVICE_POLICY,
 } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import { expectedOf } from '../src/contract/video-facts';
 import { readFailure } from '../src/contract/video-failure';
 import { explainFailure } from './end';
 import { checkInput, refused } from './input';

@@ -1,13 +1,9 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
+import type { FailureDetails } from '../src/contract/failure-details';
 import type { JobProgress } from '../src/contract/job';
 import { describeDecisionCommands, type SubmitDecision } from '../src/contract/lost-submit';
-import {
-  createFailure,
-  describeEvent,
-  type FailureDetails,
-  type VideoFailure,
-} from '../src/contract/video-failure';
+import { createFailure, describeEvent, type VideoFailure } from '../src/contract/video-failure';
 
 /** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */
 export class SubmitHold {

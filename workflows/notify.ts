@@ -12,10 +12,10 @@ import type { SentWebhook, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
 import type { ChildNews } from '../src/contract/fallback';
 import type { JobProgress } from '../src/contract/job';
-import { CHILD_NEWS_SIGNAL, MADE_FOR_MEMO, WEBHOOK_WORKFLOW_TYPE } from '../src/contract/names';
+import { CHILD_NEWS_SIGNAL, MADE_FOR_MEMO, WEBHOOK_WORKFLOW_TYPE, webhookId } from '../src/contract/names';
 import { FIND_SERVICE_POLICY, WEBHOOK_AT_MOST_MS, WEBHOOK_POLICY } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
-import { type WebhookDelivery, webhookId } from '../src/contract/webhook';
+import type { WebhookDelivery } from '../src/contract/webhook';
 import { logEvent } from './log-event';
 
 /** Whether a batch or a fallback started this job. */
@@ -53,7 +53,7 @@ export async function notifyReceiver(
   return CancellationScope.nonCancellable(async () => {
     if (url === undefined && !(hasDefault ?? (await hasDefaultReceiver()))) return undefined;
     const { workflowId: job, firstExecutionRunId } = workflowInfo();
-    const id = webhookId(job, firstExecutionRunId, event, count);
+    const id = webhookId(firstExecutionRunId, event, count);
     return start({ id, job, ...reported, timestamp: new Date().toISOString() });
   });
 }

@@ -10,13 +10,12 @@ import type { KnownTask } from '../activities/submit/known-submits';
 import type { SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';
-import { fallsBack } from '../src/contract/fallback';
 import { mayHaveMadeTask } from '../src/contract/lost-submit';
 import { serviceQueueOf } from '../src/contract/names';
 import { RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeRequest, describeTask } from '../src/contract/summaries';
-import { createFailure, readFailure, VideoFailure } from '../src/contract/video-failure';
+import { createFailure, fallsBack, readFailure, VideoFailure } from '../src/contract/video-failure';
 import { readTimeout } from './activity-timeout';
 import { waitForDecision } from './decisions';
 import { inspectBeforeCancelling } from './inspect-submit';
@@ -113,8 +112,8 @@ async function afterNoTask(
     const message = `nothing was sent, because no worker had room for it within ${describeDuration(withinMs)}`;
     throw createFailure('ServiceUnreachable', { message });
   }
-  const { lost, unsure } = lastNote(error);
-  if (last === undefined || !fallsBack(last) || lost || unsure !== undefined) return 'again';
+  const { lost, outcome } = lastNote(error);
+  if (last === undefined || !fallsBack(last) || lost || outcome === 'unclear') return 'again';
   throw createFailure(last);
 }
 

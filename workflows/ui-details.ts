@@ -3,11 +3,16 @@ import type { BatchProgress } from '../src/contract/batch';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
-import { commandOn } from '../src/contract/job-commands';
 import { describeBatchCost, describeCost } from '../src/contract/job-cost';
-import { decisionCommands } from '../src/contract/lost-submit';
-import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../src/contract/names';
-import { type Searchable, searchAttributesOf } from '../src/contract/search-attributes';
+import { commandOn, decisionCommands } from '../src/contract/lost-submit';
+import {
+  COST_MEMO,
+  LOST_SUBMIT_MEMO,
+  SERVICE_MEMO,
+  type Searchable,
+  searchAttributesOf,
+  TASK_ID_MEMO,
+} from '../src/contract/names';
 import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {

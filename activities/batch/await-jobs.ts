@@ -9,7 +9,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
-import { decodeFirst } from '../../src/contract/decode-first';
+import type { FailureDetails } from '../../src/contract/failure-details';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { ChildNews } from '../../src/contract/fallback';
 import type { JobResult } from '../../src/contract/job';
@@ -30,7 +30,8 @@ import {
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
 } from '../../src/contract/names';
-import { type FailureDetails, readFailure, VideoFailure } from '../../src/contract/video-failure';
+import { readFailure, VideoFailure } from '../../src/contract/video-failure';
+import { decodeFirst } from '../../src/encryption/decode-first';
 import { whileHeartbeating } from '../attempt';
 
 /** A job to wait for. */

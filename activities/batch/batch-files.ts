@@ -14,8 +14,7 @@ import {
 import { type MoneySum, sumOf } from '../../src/contract/money';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import { estimateCost, type Prices } from '../../src/contract/prices';
-import { parseRequest, type VideoRequest } from '../../src/contract/request';
-import { parseRequestLines } from '../../src/contract/request-lines';
+import { parseRequest, parseRequestLines, type VideoRequest } from '../../src/contract/request';
 import {
   firstThatFit,
   itemCountProblem,

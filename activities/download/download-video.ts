@@ -6,10 +6,10 @@ import {
   heartbeat,
 } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { StoredVideo } from '../../src/contract/job';
+import type { ExpectedVideo, StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
-import { describeMismatches, type ExpectedVideo } from '../../src/contract/video-facts';
+import { describeMismatches } from '../../src/media/compare-with-request';
 import type { VideoStorage } from '../../src/storage/storage';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { jobName, whileHeartbeating, whileReportingProgress, willRetryDownload } from '../attempt';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cleanText } from '../../src/contract/clean-text';
-import { inTime, readSmallFile } from '../../src/storage/small-files';
+import { readSmallFile, writeSmallJson } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { logEvent } from '../log-event';
 
@@ -19,15 +19,12 @@ const LONGEST_ERROR_CHARS = 300;
 const LONGEST_MS = 7 * 24 * 3_600_000;
 
 const time = z.number().transform(Math.round).pipe(z.int().min(0).max(LONGEST_MS));
-const endedSchema = z.tuple([time, time]).readonly();
 const kindSchema = z.object({
   kind: z.string().max(LONGEST_KIND_CHARS),
-  ended: z.array(endedSchema).max(MOST_TASKS).readonly(),
+  endedMs: z.array(time).max(MOST_TASKS).readonly(),
 });
 const fileSchema = z.object({ kinds: z.array(kindSchema).max(MOST_KINDS) });
 
-/** When a task ended, in milliseconds since its submit: after a poll that found it unfinished, by the one that did not. */
-export type Interval = z.infer<typeof endedSchema>;
 type LearnedKind = z.infer<typeof kindSchema>;
 
 /** A task that ended, in milliseconds since its submit: after the last poll that found it unfinished, by the next. */
@@ -44,7 +41,7 @@ export interface EndedTask {
 export class LearnedTimes {
   private stored: readonly LearnedKind[] = [];
   /** Tasks that are not in the file yet. */
-  private unwritten: readonly LearnedKind[] = [];
+  private unwritten: LearnedKind[] = [];
   private readAtMs = Number.NEGATIVE_INFINITY;
   private wroteAtMs = Number.NEGATIVE_INFINITY;
   private hasWarned = false;
@@ -54,57 +51,49 @@ export class LearnedTimes {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** The last tasks of a kind that ended. */
-  endedOf(kind: string): readonly Interval[] {
-    return merge(this.stored, this.unwritten).find((one) => one.kind === kind)?.ended ?? [];
+  /** How long the last tasks of a kind took. */
+  endedOf(kind: string): readonly number[] {
+    return merge(this.stored, this.unwritten).find((one) => one.kind === kind)?.endedMs ?? [];
   }
 
   /** Reads the file, at most once a minute. Never throws. */
   async refresh(): Promise<void> {
     if (this.nowMs() - this.readAtMs < READ_EVERY_MS) return;
     this.readAtMs = this.nowMs();
-    await this.orWarn(async () => {
+    try {
       this.stored = await this.read();
-    });
+    } catch (error) {
+      this.warn('the learned times could not be read', error);
+    }
   }
 
-  /** Adds a task that has ended. Never throws, and takes no longer than a call of the storage may. */
+  /** Adds a task that has ended. Never throws, and takes no longer than two calls of the storage may. */
   async learn({ kind, afterMs, byMs }: EndedTask): Promise<void> {
-    const { data } = kindSchema.safeParse({ kind, ended: [[afterMs, byMs]] });
+    const { data } = kindSchema.safeParse({ kind, endedMs: [(afterMs + byMs) / 2] });
     if (data === undefined) return;
-    this.unwritten = merge(this.unwritten, [data]);
+    this.unwritten.push(data);
     if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
     this.wroteAtMs = this.nowMs();
-    await this.orWarn(() => this.write());
+    const written = [...this.unwritten];
+    try {
+      const kinds = merge(await this.read(), written);
+      await writeSmallJson(this.storage, LEARNED_TIMES_KEY, { kinds });
+      this.stored = kinds;
+      this.unwritten = this.unwritten.filter((one) => !written.includes(one));
+    } catch (error) {
+      this.warn('the learned times could not be written', error);
+      // However long the storage fails, they stay as few as a file may have.
+      this.unwritten = merge([], this.unwritten);
+    }
   }
 
   private async read(): Promise<readonly LearnedKind[]> {
     const text = await readSmallFile(this.storage, LEARNED_TIMES_KEY);
-    if (text === undefined) return [];
-    const { data, error } = fileSchema.safeParse(parseJson(text));
-    if (error) this.warn('the file with learned times is damaged and counts as empty', error);
-    return data?.kinds ?? [];
-  }
-
-  private async write(): Promise<void> {
-    const { unwritten } = this;
-    this.unwritten = [];
     try {
-      const kinds = merge(await this.read(), unwritten);
-      await this.storage.write(LEARNED_TIMES_KEY, `${JSON.stringify({ kinds })}\n`, 'application/json');
-      this.stored = kinds;
-      this.readAtMs = this.nowMs();
+      return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).kinds;
     } catch (error) {
-      this.unwritten = merge(unwritten, this.unwritten);
-      throw error;
-    }
-  }
-
-  private async orWarn(work: () => Promise<void>): Promise<void> {
-    try {
-      await inTime(work);
-    } catch (error) {
-      this.warn('the learned times could not be read or written', error);
+      this.warn('the file with learned times is damaged and counts as empty', error);
+      return [];
     }
   }
 
@@ -119,18 +108,10 @@ export class LearnedTimes {
 /** The kinds of both, those with the newest tasks last. */
 function merge(known: readonly LearnedKind[], added: readonly LearnedKind[]): LearnedKind[] {
   const kinds = new Map<string, LearnedKind>();
-  for (const { kind, ended } of [...known, ...added]) {
-    const all = [...(kinds.get(kind)?.ended ?? []), ...ended].slice(-MOST_TASKS);
+  for (const { kind, endedMs } of [...known, ...added]) {
+    const all = [...(kinds.get(kind)?.endedMs ?? []), ...endedMs].slice(-MOST_TASKS);
     kinds.delete(kind);
-    kinds.set(kind, { kind, ended: all });
+    kinds.set(kind, { kind, endedMs: all });
   }
   return [...kinds.values()].slice(-MOST_KINDS);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

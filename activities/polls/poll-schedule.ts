@@ -8,81 +8,80 @@ export interface ExpectedEnds {
   weight: number;
 }
 
-/** How often a task may be polled. */
-export interface PollRules {
-  /** The shortest and the longest delay, in milliseconds. */
-  min: number;
-  max: number;
-  /** How many polls it may cost to have the video one second sooner. */
-  pollsPerSecondSaved: number;
-}
+/** How many polls it may cost to have a video one second sooner. */
+export const POLLS_PER_SECOND_SAVED = 3.5;
+const WORTH_A_POLL_MS = 1_000 / POLLS_PER_SECOND_SAVED;
 
-/** The moments that are considered for the next polls. More of them find hardly better polls. */
-const MOMENTS = 120;
-/** They reach this many longest delays ahead: what comes later hardly changes the next poll. */
-const REACH = 3;
-/** A task that takes longer than almost all is polled less and less often, after this share of the time it took so far. */
+/** A task that takes longer than almost all is polled less and less often: after this share of the time it took so far. */
 const ALMOST_ALL = 0.95;
 const PATIENCE = 0.03;
-
-/** A moment at which the task may be polled. */
-interface Moment {
-  fromNowMs: number;
-  /** The chance that the task has ended by then. */
-  ended: number;
-  /** The area below these chances since now. How long ended tasks wait for their poll follows from it. */
-  area: number;
-  /** What all later polls cost, if they are the best ones; and the first of them. */
-  cost: number;
-  next?: Moment;
-}
+/** How much later each moment is that is considered for the next poll. */
+const STEP = 1.02;
 
 /**
- * The first of the polls that cost least together. A poll costs 1, and each second after the end of the task until the poll
- * that finds it costs `pollsPerSecondSaved`: as many of both as are to be expected of a task that has not ended yet.
- *
- * The best polls after a moment do not depend on those before it, so they are found from the last moment to the first.
+ * How long to wait for the next poll, between the shortest and the longest delay: until the task, if it has ended meanwhile,
+ * is expected to have waited for as long as a poll is worth. For measured times that costs 1 % more than the best polls.
  */
-export function bestDelayMs(waitedMs: number, ends: readonly ExpectedEnds[], rules: PollRules): number {
-  const { min, max } = rules;
-  const ended = shareEndedBy(waitedMs, ends);
-  if (ended > ALMOST_ALL) return Math.round(Math.min(Math.max(waitedMs * PATIENCE, min), max));
-  const costPerMs = rules.pollsPerSecondSaved / 1_000;
-  const moments = momentsAfter(waitedMs, rules, (ms) => (shareEndedBy(ms, ends) - ended) / (1 - ended));
-  for (const [index, moment] of [...moments.entries()].reverse()) {
-    // What the best equal delays cost a task that takes half as long again.
-    moment.cost = (1 - moment.ended) * Math.sqrt(costPerMs * (waitedMs + moment.fromNowMs));
-    for (let later = index + 1; later < moments.length; later++) {
-      const next = moments[later];
-      const delayMs = next === undefined ? Number.POSITIVE_INFINITY : next.fromNowMs - moment.fromNowMs;
-      if (next === undefined || delayMs > max) break;
-      if (delayMs < min) continue;
-      const lagMs = next.area - moment.area - moment.ended * delayMs;
-      const cost = 1 - moment.ended + costPerMs * lagMs + next.cost;
-      if (moment.next !== undefined && cost >= moment.cost) continue;
-      moment.cost = cost;
-      moment.next = next;
-    }
+export function pollDelayMs(
+  waitedMs: number,
+  ends: readonly ExpectedEnds[],
+  { min, max }: { min: number; max: number },
+): number {
+  const before = shareEndedBy(waitedMs, ends);
+  const patienceMs = before > ALMOST_ALL ? waitedMs * PATIENCE : 0;
+  let [atMs, ended, lagMs] = [0, 0, 0];
+  for (let nextMs = Math.max(min, patienceMs); nextMs < max; nextMs *= STEP) {
+    const endedNext = (shareEndedBy(waitedMs + nextMs, ends) - before) / (1 - before);
+    lagMs += ((ended + endedNext) / 2) * (nextMs - atMs);
+    // All tasks have ended by now, as far as anybody can tell, when it is not a number.
+    if (!(lagMs < WORTH_A_POLL_MS)) return Math.round(nextMs);
+    [atMs, ended] = [nextMs, endedNext];
   }
-  return Math.round(moments[0]?.next?.fromNowMs ?? min);
+  return Math.round(max);
 }
 
-/** Now, and moments at ever longer distances from the shortest delay on. */
-function momentsAfter(
+/** What is expected of any task counts as this part of one task, and as ever less the more have ended. */
+const EXPECTED_WEIGHT = 0.05;
+/** How far apart tasks end, in logarithms of their times, as long as few have ended: as much as one such task says. */
+const EXPECTED_DEVIATION = 0.5;
+/** How much closer than all tasks those are that one task stands for, and by how much more the more tasks have ended. */
+const SMOOTHING = 0.4;
+const SHARPENING = 0.2;
+
+/** Each task that has ended stands for some that end around its time: the closer to it, the more tasks have ended. */
+export function expectedEnds(
+  endedMs: readonly number[],
+  expected: readonly ExpectedEnds[],
+): readonly ExpectedEnds[] {
+  const count = endedMs.length;
+  const times = endedMs.map((ms) => Math.max(ms, 1));
+  const mean = sum(times.map(Math.log)) / count;
+  const squares = sum(times.map((ms) => (Math.log(ms) - mean) ** 2)) + EXPECTED_DEVIATION ** 2;
+  const spread = SMOOTHING * Math.sqrt(squares / (count + 1)) * count ** -SHARPENING;
+  return [
+    ...expected.map((ends) => ({ ...ends, weight: (ends.weight * EXPECTED_WEIGHT) / (count + 1) })),
+    ...times.map((ms) => ({ ms, spread, weight: 1 })),
+  ];
+}
+
+/** What a percentage says counts this many times as much as all tasks that ended before. */
+const PROGRESS_WEIGHT = 20;
+/** How far off it may be: at 100 %, and at the beginning. */
+const SPREAD_AT_END = 0.017;
+const SPREAD_AT_START = 0.14;
+/** Below this, a percentage says too little about the time left. */
+const USEFUL_PERCENT = 10;
+
+/** Adds what the progress of a task says. A percentage that has not risen until its estimate was over says nothing. */
+export function withProgress(
+  ends: readonly ExpectedEnds[],
+  { percent, atMs }: { percent: number; atMs: number },
   waitedMs: number,
-  { min, max }: PollRules,
-  chanceToEndBy: (ms: number) => number,
-): Moment[] {
-  let last: Moment = { fromNowMs: 0, ended: 0, area: 0, cost: 0 };
-  const moments = [last];
-  const growth = ((REACH * max) / min) ** (1 / MOMENTS);
-  for (let fromNowMs = min; moments.length <= MOMENTS; fromNowMs *= growth) {
-    const ended = chanceToEndBy(waitedMs + fromNowMs);
-    const area = last.area + ((last.ended + ended) / 2) * (fromNowMs - last.fromNowMs);
-    last = { fromNowMs, ended, area, cost: 0 };
-    moments.push(last);
-  }
-  return moments;
+): readonly ExpectedEnds[] {
+  const ms = (atMs * 100) / percent;
+  if (!(percent >= USEFUL_PERCENT && ms > waitedMs)) return ends;
+  const spread = SPREAD_AT_END + (SPREAD_AT_START - SPREAD_AT_END) * (1 - percent / 100);
+  return [...ends, { ms, spread, weight: PROGRESS_WEIGHT * sum(ends.map(({ weight }) => weight)) }];
 }
 
 function shareEndedBy(waitedMs: number, ends: readonly ExpectedEnds[]): number {
@@ -92,4 +91,8 @@ function shareEndedBy(waitedMs: number, ends: readonly ExpectedEnds[]): number {
     all += weight;
   }
   return ended / all;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -1,8 +1,8 @@
-import { claimsToBeImageReference, parseImageReference } from '../../src/contract/image-reference';
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import type { VideoService } from '../../src/service/http-video-service';
 import { mapRequest } from '../../src/service/map-request';
 import type { ImageLinks } from '../../src/storage/image-links';
+import { claimsToBeImageReference, parseImageReference } from '../../src/storage/image-reference';
 import { hasImage } from '../../src/storage/images';
 import { inTime } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';

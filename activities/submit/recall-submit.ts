@@ -1,13 +1,12 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
-import { mayHavePaid } from '../../src/storage/job-record';
 import type { VideoStorage } from '../../src/storage/storage';
-import { digestOf, openRecord, recordTask } from '../job-record';
+import { digestOf, openRecord } from '../job-record';
 import type { FindTools } from '../service-tools';
 import { toFailure } from '../to-failure';
-import type { KnownTask } from './known-submits';
+import { type KnownTask, readKnownSubmits } from './known-submits';
 import type { LostSubmit } from './submit-note';
-import { type SubmittedTask, submittedTask } from './submitted-task';
+import { type SubmittedTask, takeUpTask } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput {
@@ -42,36 +41,24 @@ export interface RecallSubmitDeps {
  * Reads the record after a submit that timed out. The record is there whether or not this worker has the service: a service
  * that no worker has any more must not keep its jobs from going on.
  */
-export function createRecallSubmit({ find, storage, onLostSubmit: ofWorker }: RecallSubmitDeps) {
+export function createRecallSubmit(deps: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
-    const { request, noted, caller, service } = input;
-    const record = openRecord(storage, digestOf(request));
-    const found = find(service, 'new task');
-    const { onLostSubmit = ofWorker } = 'problem' in found ? {} : found;
-    const job = { record: record.id, request };
+    const record = openRecord(deps.storage, digestOf(input.request));
+    const found = deps.find(input.service, 'new task');
+    const { onLostSubmit = deps.onLostSubmit } = 'problem' in found ? {} : found;
     try {
-      if (noted) {
-        await record.read();
-        await recordTask(storage, record, noted, caller);
-        return { task: submittedTask(noted, job, find(noted.service)), madeNoTask: false, onLostSubmit };
-      }
-      const recorded = await record.read();
-      const { task, openSends, entries } = recorded;
+      const known = await readKnownSubmits(record, { before: input.noted ?? {}, lost: [] });
+      const { task, recorded } = known;
       if (task) {
-        const { cost } = task;
-        return {
-          task: submittedTask(task, { ...job, cost }, find(task.service)),
-          madeNoTask: false,
-          onLostSubmit,
-        };
+        const taken = await takeUpTask(deps, record, { task, recorded }, input);
+        return { task: taken, madeNoTask: false, onLostSubmit };
       }
-      const lost = openSends.at(-1);
-      const madeNoTask = entries.length > 0 && lost === undefined;
+      const lost = known.lost.at(-1);
       return {
-        madeNoTask,
-        ...(mayHavePaid(recorded) && { mayHavePaid: true }),
+        madeNoTask: recorded.entries.length > 0 && lost === undefined,
+        ...(recorded.mayHavePaid && { mayHavePaid: true }),
         onLostSubmit,
-        ...(lost && { lost: { id: lost.id, service: lost.service } }),
+        lost: lost && { id: lost.id, service: lost.service },
       };
     } catch (error) {
       throw toFailure(error, 'submit');

@@ -1,38 +1,43 @@
 import { activityInfo, Context, heartbeat } from '@temporalio/activity';
-import { lastAttemptThatRan } from '../../src/contract/not-decrypted';
+import { z } from 'zod';
+import { lastAttemptThatRan } from '../../src/contract/video-failure';
+import { NO_TASK, type NoTask } from '../../src/storage/job-record';
 import { decodeByWorker } from '../attempt';
-import { skippingConnection } from '../rate-limited-call';
+import { isTimeSkipped } from '../rate-limited-call';
+
+const lostSchema = z.object({
+  /** The id of the send. If that died with its worker, one that names the attempt or the run. */
+  id: z.string(),
+  why: z.string(),
+  /** The named service that the request went to, if that is known. */
+  service: z.string().optional(),
+});
 
 /** A submit whose answer nobody knows: a paid task may exist. */
-export interface LostSubmit {
-  /** The id of the send. If that died with its worker, one that names the attempt or the run. */
-  id: string;
-  why: string;
-  /** The named service that the request went to, if that is known. */
-  service?: string;
-}
+export type LostSubmit = z.infer<typeof lostSchema>;
+
+const text = z.string().optional().catch(undefined);
+const noteSchema = z.object({
+  /** The task, noted as soon as the answer arrives: the attempt may end before it can return it. */
+  taskId: text,
+  /** The request that is being sent; how that ended is unknown. */
+  sending: z.object({ id: z.coerce.string(), attempt: z.coerce.number() }).optional(),
+  /** The named service of the task or of that request. */
+  service: text,
+  /** The last attempt that certainly made no task. */
+  attemptWithoutTask: z.number().optional().catch(undefined),
+  /** The sends that certainly made no task, also if the record could not be told. */
+  refused: z.array(z.string()).optional().catch(undefined),
+  /** The worst of how they ended. */
+  outcome: z.enum(NO_TASK).optional().catch(undefined),
+  /** How long the service has been tried, up to the next attempt. */
+  triedMs: z.number().optional().catch(undefined),
+  /** Lost submits that `resubmit` repeated. */
+  lost: z.array(lostSchema).optional().catch(undefined),
+});
 
 /** What an attempt to submit leaves for the next attempt, in its heartbeats: Temporal keeps the last one after a kill. */
-export interface SubmitNote {
-  /** The task, noted as soon as the answer arrives: the attempt may end before it can return it. */
-  taskId?: string;
-  /** The request that is being sent; how that ended is unknown. */
-  sending?: { id: string; attempt: number };
-  /** The named service of the task or of that request. */
-  service?: string;
-  /** The last attempt that certainly made no task. */
-  attemptWithoutTask?: number;
-  /** The sends that certainly made no task, also if the record could not be told. */
-  refused?: string[];
-  /** Lost submits that `resubmit` repeated. */
-  lost?: LostSubmit[];
-  /** Whether the service may have received the idempotency key. */
-  keySent?: boolean;
-  /** An answer of the service after which it may have a task. */
-  unsure?: string;
-  /** How long the service has been tried, up to the next attempt. */
-  triedMs?: number;
-}
+export type SubmitNote = z.infer<typeof noteSchema>;
 
 /** A note is small: of more sends than these, the record knows. */
 const MOST_NOTED = 20;
@@ -56,52 +61,34 @@ export class SubmitNotes {
   }
 
   sending(id: string, service: string | undefined): void {
-    this.leave({
-      ...this.kept(),
-      sending: { id, attempt: activityInfo().attempt },
-      ...(service && { service }),
-    });
+    const { refused, outcome } = this.before;
+    this.leave({ sending: { id, attempt: activityInfo().attempt }, service, refused, outcome });
   }
 
   task(taskId: string, service: string | undefined): void {
-    this.leave({ taskId, ...(service && { service }) });
+    this.current = { taskId, service };
+    heartbeat(this.current);
   }
 
   /** Neither this attempt nor, apart from those that are lost, one before it made a task. */
-  withoutTask(
-    send: string | undefined,
-    { keySent, unsure, triedMs }: Pick<SubmitNote, 'keySent' | 'unsure' | 'triedMs'>,
-  ): void {
+  withoutTask(send: string | undefined, outcome: NoTask, triedMs: number | undefined): void {
     const refused = [...(this.before.refused ?? []), ...(send === undefined ? [] : [send])];
     this.leave({
-      ...this.kept(),
       attemptWithoutTask: activityInfo().attempt,
-      ...(refused.length > 0 && { refused: refused.slice(-MOST_NOTED) }),
-      ...(keySent && { keySent }),
-      ...(unsure !== undefined && { unsure }),
-      ...(triedMs !== undefined && { triedMs }),
+      refused: refused.length > 0 ? refused.slice(-MOST_NOTED) : undefined,
+      outcome: worstOf(this.before.outcome, outcome),
+      triedMs,
     });
   }
 
-  /** How long the service has been tried once the next attempt begins. */
-  triedMs(attemptMs: number, untilNextMs: number): number {
-    return (this.before.triedMs ?? 0) + attemptMs + untilNextMs;
-  }
-
-  private kept(): Pick<SubmitNote, 'lost' | 'refused' | 'keySent' | 'unsure'> {
-    const { refused, keySent, unsure } = this.before;
-    return {
-      ...(this.lost.length > 0 && { lost: this.lost.slice(-MOST_NOTED) }),
-      ...(refused && { refused }),
-      ...(keySent && { keySent }),
-      ...(unsure !== undefined && { unsure }),
-    };
-  }
-
   private leave(note: SubmitNote): void {
-    this.current = note;
-    heartbeat(note);
+    this.current = { ...note, lost: this.lost.length > 0 ? this.lost.slice(-MOST_NOTED) : undefined };
+    heartbeat(this.current);
   }
+}
+
+function worstOf(...outcomes: (NoTask | undefined)[]): NoTask | undefined {
+  return NO_TASK.findLast((outcome) => outcomes.includes(outcome));
 }
 
 /** Lost submits with different ids; of the same id, the first. */
@@ -110,25 +97,7 @@ export function unique(lost: LostSubmit[]): LostSubmit[] {
 }
 
 function readNote(details: unknown): SubmitNote {
-  const note: Record<keyof SubmitNote, unknown> = Object(details);
-  const { id, attempt }: { id?: unknown; attempt?: unknown } = Object(note.sending);
-  const text = (name: keyof SubmitNote) => (typeof note[name] === 'string' ? { [name]: note[name] } : {});
-  return {
-    ...text('taskId'),
-    ...text('service'),
-    ...text('unsure'),
-    ...(note.sending !== undefined && { sending: { id: String(id), attempt: Number(attempt) } }),
-    ...(typeof note.attemptWithoutTask === 'number' && { attemptWithoutTask: note.attemptWithoutTask }),
-    ...(typeof note.triedMs === 'number' && { triedMs: note.triedMs }),
-    ...(Array.isArray(note.refused) && { refused: note.refused.map(String) }),
-    ...(Array.isArray(note.lost) && { lost: note.lost.map(readLost) }),
-    ...(note.keySent === true && { keySent: true }),
-  };
-}
-
-function readLost(value: unknown): LostSubmit {
-  const { id, why, service }: Partial<Record<keyof LostSubmit, unknown>> = Object(value);
-  return { id: String(id), why: String(why), ...(typeof service === 'string' && { service }) };
+  return noteSchema.safeParse(Object(details)).data ?? {};
 }
 
 /**
@@ -142,8 +111,7 @@ async function lostBefore(
   { attemptWithoutTask, sending, service }: SubmitNote,
   readLastFailure: () => Promise<string | undefined>,
 ): Promise<LostSubmit | undefined> {
-  const at = service === undefined ? {} : { service };
-  if (sending) return { id: sending.id, why: endedWithoutAnswer(sending.attempt), ...at };
+  if (sending) return { id: sending.id, why: endedWithoutAnswer(sending.attempt), service };
   if (attempt === 1 || attemptWithoutTask === attempt - 1) return undefined;
   const lastRun = lastAttemptThatRan(await readLastFailure()) ?? attempt - 1;
   if (lastRun === 0 || attemptWithoutTask === lastRun) return undefined;
@@ -164,26 +132,29 @@ const DESCRIBED_WITHIN_MS = 5_000;
 
 /** The type of the failure of the attempt before this one, if Temporal says it. */
 async function readOwnLastFailure(): Promise<string | undefined> {
-  const { workflowExecution, activityId } = activityInfo();
-  if (workflowExecution === undefined) return undefined;
+  const { activityId } = activityInfo();
   try {
     const { client } = Context.current();
-    const pending = await client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, () =>
-      client.workflowService.describeWorkflowExecution({
-        namespace: client.options.namespace,
-        execution: workflowExecution,
-      }),
-    );
-    return failureTypeOf(pending.pendingActivities?.find((activity) => activity.activityId === activityId));
+    const pending = await client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, pendingActivities);
+    return failureTypeOf(pending.find((activity) => activity.activityId === activityId));
   } catch {
     // The attempt before counts as lost, which is never wrong to ask about.
     return undefined;
   }
 }
 
-function failureTypeOf(
-  pending: { lastFailure?: { applicationFailureInfo?: { type?: string | null } | null } | null } | undefined,
-): string | undefined {
+/** Those of the workflow, as Temporal describes them. */
+async function pendingActivities() {
+  const { workflowExecution } = activityInfo();
+  if (workflowExecution === undefined) return [];
+  const { workflowId, runId } = workflowExecution;
+  const { raw } = await Context.current().client.workflow.getHandle(workflowId, runId).describe();
+  return raw.pendingActivities ?? [];
+}
+
+type Pending = Awaited<ReturnType<typeof pendingActivities>>[number];
+
+function failureTypeOf(pending: Pending | undefined): string | undefined {
   return pending?.lastFailure?.applicationFailureInfo?.type ?? undefined;
 }
 
@@ -198,7 +169,7 @@ function endedWithoutAnswer(attempt: number): string {
 function lostBeforeReset(): LostSubmit | undefined {
   const { attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
   // A server that skips time cannot reset activities, and its two timestamps of a first attempt differ.
-  if (skippingConnection() !== undefined) return undefined;
+  if (isTimeSkipped()) return undefined;
   // Not `>`: different servers may have written the two.
   if (attempt > 1 || currentAttemptScheduledTimestampMs === scheduledTimestampMs) return undefined;
   return {
@@ -220,16 +191,12 @@ export interface InspectedSubmit {
  * Temporal then drops its heartbeat details. An attempt that is still sending counts as well.
  */
 export async function inspectPendingSubmit(): Promise<InspectedSubmit> {
-  const { workflowExecution } = activityInfo();
-  if (workflowExecution === undefined) return {};
-  const { workflowId, runId } = workflowExecution;
-  const { raw } = await Context.current().client.workflow.getHandle(workflowId, runId).describe();
-  const submit = raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'submitVideo');
+  const pending = await pendingActivities();
+  const submit = pending.find(({ activityType }) => activityType?.name === 'submitVideo');
   if (submit === undefined) return {};
   const note = readNote(await decodeByWorker(submit.heartbeatDetails));
   const { taskId, service } = note;
-  if (taskId !== undefined) return { taskId, ...(service !== undefined && { service }) };
+  if (taskId !== undefined) return { taskId, service };
   const lost = await lostBefore(Number(submit.attempt), note, async () => failureTypeOf(submit));
-  const known = lost ?? note.lost?.at(-1);
-  return known ? { lost: known } : {};
+  return { lost: lost ?? note.lost?.at(-1) };
 }

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { activityInfo } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import type { Cap } from '../../src/contract/caps';
 import type { JobOptions } from '../../src/contract/job';
 import { type JobCost, withLostSubmits } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
+import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import type { JobRecord } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
-import { whileHeartbeating } from '../attempt';
+import { retryDelayMs, whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
 import { estimatedCost } from '../job-cost';
 import { digestOf, openRecord, recordTask, warnNotRecorded } from '../job-record';
@@ -17,21 +18,11 @@ import { callWithinLimits } from '../rate-limited-call';
 import { requestOnRecord } from '../request-on-record';
 import type { FindTools, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
-import { type KnownSubmits, type KnownTask, leaveOthersTime, readKnownSubmits } from './known-submits';
+import { type KnownSubmits, leaveOthersTime, readKnownSubmits } from './known-submits';
 import { type ImageSource, prepareRequest } from './prepare-request';
-import {
-  madeNoTask,
-  mentionTask,
-  NotSent,
-  refuseIfLate,
-  retryDelayMs,
-  sayNothingWasSent,
-  unsureAnswer,
-  wasNotSent,
-  withoutRetries,
-} from './submit-failure';
+import { endWithoutTask, explainFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
-import { type SubmittedTask, submittedTask } from './submitted-task';
+import { type SubmittedTask, takeUpTask } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput {
@@ -92,8 +83,8 @@ class Submit {
   private readonly record: JobRecord;
   /** Names the POST of this attempt. */
   private readonly sendId = randomUUID();
-  /** Once the record may say that this attempt sends: also after a write that failed. */
-  private isAnnounced = false;
+  /** How far it came. `announced`: the record may say that this attempt sends, also after a write that failed. */
+  private stage: 'started' | 'announced' | 'posted' = 'started';
   private known: KnownSubmits | undefined;
   private tools: ServiceTools | undefined;
   private counted: CountedSubmit | undefined;
@@ -113,74 +104,61 @@ class Submit {
     try {
       const known = await readKnownSubmits(this.record, this.notes, this.input);
       this.known = known;
-      if (known.task) return await this.takeUp(known, known.task);
-      const tools = this.findTools(known);
-      this.tools = tools;
-      this.failOnLost(known, tools);
-      return await this.send(tools);
+      const { task, recorded } = known;
+      if (task) return await takeUpTask(this.deps, this.record, { task, recorded }, this.input);
+      this.tools = this.findTools(known);
+      this.failOnLost(known);
+      return await this.send(this.tools, known);
     } catch (error) {
       throw await this.noteFailure(error);
     }
   }
 
-  /** A task that is paid for already. The worker that made it may have died before it wrote it down. */
-  private async takeUp({ recorded }: KnownSubmits, task: KnownTask): Promise<SubmittedTask> {
-    const { storage, find } = this.deps;
-    if (recorded.task?.taskId !== task.taskId)
-      await recordTask(storage, this.record, task, this.input.caller);
-    const isStored = recorded.stored?.taskId === task.taskId;
-    const cost = (isStored && recorded.stored?.cost) || recorded.task?.cost;
-    const job = { record: this.record.id, request: this.input.request, cost };
-    return { ...submittedTask(task, job, find(task.service)), ...(isStored && { isStored }) };
-  }
-
   /** Only the service that got a lost submit knows its idempotency key, whichever one the job names now. */
-  private findTools({ unconfirmed, lost }: KnownSubmits): ServiceTools {
-    const noted = lost.findLast(({ service }) => service !== undefined)?.service;
-    const found = unconfirmed
-      ? this.deps.find(unconfirmed.service)
-      : this.deps.find(noted ?? this.input.service, 'new task');
+  private findTools({ sentTo, lost }: KnownSubmits): ServiceTools {
+    const { find } = this.deps;
+    const found = sentTo ? find(sentTo.service) : find(this.input.service, 'new task');
     if (!('problem' in found)) return found;
     const { problem } = found;
-    const lostSubmit = lost.at(-1)?.id ?? this.input.repeats?.at(-1);
+    const { id: lostSubmit = this.input.repeats?.at(-1), why } = lost.at(-1) ?? {};
     if (lostSubmit === undefined) throw createCallFailure('InvalidRequest', 'submit', { message: problem });
     // The lost submit stays lost: whoever decides about it may give the worker what is missing, and decide again.
-    const message = [lost.at(-1)?.why, `nothing was sent again, because ${problem}`]
-      .filter(Boolean)
-      .join('; ');
+    const message = [why, `nothing was sent again, because ${problem}`].filter(Boolean).join('; ');
     const onLostSubmit = this.onLostSubmit === 'fail' ? 'fail' : 'hold';
     throw createCallFailure('SubmitUnconfirmed', 'submit', { message, lostSubmit, onLostSubmit });
   }
 
   /** The workflow holds the job after this failure, or ends it, as `onLostSubmit` says: see workflows/submit.ts. */
-  private failOnLost(known: KnownSubmits, { name: service }: ServiceTools): void {
-    const last = known.lost.at(-1);
-    const { onLostSubmit } = this;
-    if (last === undefined) return;
-    leaveOthersTime(known);
+  private failOnLost({ lost, recorded }: KnownSubmits): void {
+    const { onLostSubmit, tools } = this;
+    const { id: lostSubmit, why: message } = lost.at(-1) ?? {};
+    if (lostSubmit === undefined) return;
+    leaveOthersTime(recorded);
     if (onLostSubmit === 'resubmit') return;
-    const { id: lostSubmit, why: message } = last;
-    throw createCallFailure('SubmitUnconfirmed', 'submit', { message, lostSubmit, onLostSubmit, service });
+    const details = { message, lostSubmit, onLostSubmit, service: tools?.name };
+    throw createCallFailure('SubmitUnconfirmed', 'submit', details);
   }
 
   private get onLostSubmit(): LostSubmitPolicy {
     return this.input.onLostSubmit ?? this.tools?.onLostSubmit ?? this.deps.onLostSubmit;
   }
 
-  private async send(tools: ServiceTools): Promise<SubmittedTask> {
+  private async send(tools: ServiceTools, { repeated }: KnownSubmits): Promise<SubmittedTask> {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.startedAtMs);
+    const { pollPlan, service: at, name: service } = tools;
     // Not awaited: nothing that is learned is worth a later POST.
-    void tools.pollPlan.refresh();
+    void pollPlan.refresh();
     const { request: given, polling } = this.input;
-    const request = await prepareRequest(given, tools.service, this.deps);
-    const cost = withLostSubmits(estimatedCost(tools, request), this.lostSubmits);
+    const request = await prepareRequest(given, at, this.deps);
+    const cost = withLostSubmits(estimatedCost(tools, request), repeated);
     const { taskId, doubts } = await callWithinLimits(tools, 'submit', () => this.post(tools, request, cost));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
-    const job = { record: this.record.id, request: given, cost, isNew: { polling } };
-    return submittedTask({ taskId, service: tools.name }, job, tools);
+    const kind = pollPlan.kindOf(given);
+    const nextPollMs = pollPlan.nextPollMs({ kind, waitedMs: 0, polling });
+    return { taskId, service, record: this.record.id, nextPollMs, kind, cost };
   }
 
   private async post(tools: ServiceTools, request: VideoRequest, cost: JobCost | undefined) {
@@ -189,10 +167,11 @@ class Submit {
     await this.reserve(tools, request);
     refuseIfLate(this.startedAtMs);
     this.notes.sending(send, service);
-    this.isAnnounced = true;
+    this.stage = 'announced';
     await this.announce({ service, cost });
     refuseIfLate(this.startedAtMs);
     const { idempotencyKey = this.digest, caller } = this.input;
+    this.stage = 'posted';
     const answer = await tools.service.submit(request, { idempotencyKey });
     const { taskId, warnings } = answer;
     this.notes.task(taskId, service);
@@ -207,16 +186,12 @@ class Submit {
     const { caps } = this.deps;
     if (caps === undefined) return;
     refuseIfLate(this.startedAtMs);
-    const { sendId, digest, lostSubmits } = this;
+    const { sendId, digest } = this;
+    const lostSubmits = this.known?.repeated ?? 0;
     const { cap, sharedCap, caller, ledgerQueue = activityInfo().taskQueue } = this.input;
     const counted = { sendId, digest, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
     await caps.reserve(counted);
     this.counted = counted;
-  }
-
-  /** How many submits this one repeats: each may have been paid for. */
-  private get lostSubmits(): number {
-    return (this.known?.lost.length ?? 0) + (this.input.repeats?.length ?? 0);
   }
 
   private async announce(about: { service: string | undefined; cost: JobCost | undefined }): Promise<void> {
@@ -224,37 +199,51 @@ class Submit {
     const request = requestOnRecord(this.input.request);
     const sending = { event: 'sending', id: this.sendId, request, repeats, ...about } as const;
     if (await this.record.addIfLast(sending)) return;
-    this.isAnnounced = false;
+    this.stage = 'started';
     throw new StorageFault('another run of this job has written to its record');
   }
 
   /** Notes that this attempt made no task, if that is certain. Returns what the attempt fails with. */
   private async noteFailure(error: unknown): Promise<unknown> {
-    const { isAnnounced, sendId, onLostSubmit, known } = this;
-    const keyWasSent = known?.keySent === true || this.input.idempotencyKey !== undefined;
-    const failure = toFailure(sayNothingWasSent(error), keyWasSent ? 'resubmit' : 'submit', {
+    const { known, notes, record, sendId, stage, onLostSubmit } = this;
+    const { idempotencyKey, repeats, withinMs } = this.input;
+    const keySent = known?.keySent === true || idempotencyKey !== undefined;
+    const failure = toFailure(error, keySent ? 'resubmit' : 'submit', {
       onLostSubmit,
+      lostSubmit: sendId,
       service: this.tools?.name,
-      ...(isAnnounced && { lostSubmit: sendId }),
+      // The storage is needed before the submit, so that nobody pays for a video that cannot be stored.
+      ...(error instanceof StorageFault && {
+        message: `nothing was sent, because the storage failed: ${error.message}`,
+      }),
     });
-    const { withinMs, repeats } = this.input;
-    // Whoever decided to repeat a lost submit may be mistaken.
-    const before = known?.unsure ?? this.notes.before.unsure ?? (repeats && 'a lost submit');
-    const unsure = before ?? unsureAnswer(error);
-    const lost = (known?.lost ?? this.notes.lost).at(-1);
-    const explained = mentionTask(error instanceof NotSent ? error.cause : failure, { lost, unsure });
-    const triedMs =
-      withinMs && this.notes.triedMs(performance.now() - this.startedAtMs, retryDelayMs(explained));
-    if (wasNotSent(error) || madeNoTask(failure, isAnnounced)) {
-      const keySent = keyWasSent || (isAnnounced && !wasNotSent(error));
+    const outcome = endWithoutTask(error, failure, stage === 'posted');
+    const triedMs = withinMs && this.triedMs(failure);
+    if (outcome !== undefined) {
+      const send = stage === 'started' ? undefined : sendId;
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
-      this.notes.withoutTask(isAnnounced ? sendId : undefined, { keySent, unsure, triedMs });
+      notes.withoutTask(send, outcome, triedMs);
       // It takes the number of an announcement that may still arrive.
-      const refused = { event: 'refused', send: sendId, keySent, unsure } as const;
-      if (isAnnounced)
-        await this.record.add(refused).catch((fault: unknown) => warnNotRecorded(this.record, fault));
+      if (send !== undefined)
+        await record
+          .add({ event: 'refused', send, outcome })
+          .catch((fault: unknown) => warnNotRecorded(record, fault));
       if (this.counted) await this.deps.caps?.settle(this.counted, 'none');
     }
-    return triedMs && withinMs && triedMs > withinMs ? withoutRetries(explained) : explained;
+    const lost = (known?.lost ?? notes.lost).at(-1);
+    const isUnclear =
+      known?.recorded.mayHaveTask === true || [outcome, notes.before.outcome].includes('unclear');
+    return explainFailure(failure, {
+      lost,
+      // Whoever decided to repeat a lost submit may be mistaken.
+      mayHaveTask: lost !== undefined || isUnclear || (repeats ?? []).length > 0,
+      isTurnOver: Number(triedMs) > Number(withinMs),
+    });
+  }
+
+  /** How long the service has been tried once the next attempt begins. */
+  private triedMs(failure: unknown): number {
+    const untilNextMs = failure instanceof ApplicationFailure ? retryDelayMs(failure, SUBMIT_POLICY) : 0;
+    return (this.notes.before.triedMs ?? 0) + performance.now() - this.startedAtMs + untilNextMs;
   }
 }

@@ -1,7 +1,9 @@
-import type { JobOptions } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import type { VideoRequest } from '../../src/contract/request';
+import type { JobRecord, RecordedJob } from '../../src/storage/job-record';
+import type { VideoStorage } from '../../src/storage/storage';
 import { estimatedCost } from '../job-cost';
+import { recordTask } from '../job-record';
 import type { FindTools } from '../service-tools';
 import type { KnownTask } from './known-submits';
 
@@ -22,29 +24,32 @@ export interface SubmittedTask {
   isStored?: boolean;
 }
 
-/** The job that has a task. */
-interface TaskOfJob {
-  record: string;
-  request?: VideoRequest | undefined;
-  cost?: JobCost | undefined;
-  /** The rules of a task that was just made. Any other one may have ended: it is polled at once. */
-  isNew?: { polling: JobOptions['polling'] | undefined };
+/**
+ * A task that the job has already. It may have ended, so it is polled at once. A worker without its service knows only where
+ * it is: another worker polls it.
+ */
+export function taskOnRecord(
+  { taskId, service }: KnownTask,
+  record: JobRecord,
+  { recorded, request }: { recorded: RecordedJob; request: VideoRequest | undefined },
+  find: FindTools,
+): SubmittedTask {
+  const stored = recorded.stored?.taskId === taskId ? recorded.stored : undefined;
+  const tools = find(service);
+  const cost =
+    stored?.cost ??
+    recorded.task?.cost ??
+    (request === undefined || 'problem' in tools ? undefined : estimatedCost(tools, request));
+  return { taskId, service, record: record.id, nextPollMs: 0, cost, ...(stored && { isStored: true }) };
 }
 
-/** A task as the workflow needs it. A worker without its service knows only where it is: another worker polls it. */
-export function submittedTask(
-  { taskId, service }: KnownTask,
-  { record, request, cost: recorded, isNew }: TaskOfJob,
-  tools: ReturnType<FindTools>,
-): SubmittedTask {
-  const known = { taskId, ...(service !== undefined && { service }), record };
-  if ('problem' in tools) return { ...known, nextPollMs: 0, ...(recorded && { cost: recorded }) };
-  const kind = isNew && request && tools.pollPlan.kindOf(request);
-  const cost = recorded ?? (request && estimatedCost(tools, request));
-  return {
-    ...known,
-    nextPollMs: isNew ? tools.pollPlan.nextPollMs({ kind, waitedMs: 0, polling: isNew.polling }) : 0,
-    ...(kind !== undefined && { kind }),
-    ...(cost && { cost }),
-  };
+/** The same, for a task that the worker that made it may not have written down: it may have died before it could. */
+export async function takeUpTask(
+  { find, storage }: { find: FindTools; storage: VideoStorage },
+  record: JobRecord,
+  { task, recorded }: { task: KnownTask; recorded: RecordedJob },
+  { request, caller }: { request: VideoRequest; caller?: string | undefined },
+): Promise<SubmittedTask> {
+  if (recorded.task?.taskId !== task.taskId) await recordTask(storage, record, task, caller);
+  return taskOnRecord(task, record, { recorded, request }, find);
 }

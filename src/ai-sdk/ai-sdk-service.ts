@@ -1,5 +1,5 @@
+import type { VideoSize } from '../client/video-size';
 import type { VideoRequest } from '../contract/request';
-import type { VideoSize } from '../contract/video-size';
 import { MAX_ANSWER_BYTES } from '../service/call-service';
 import type { TaskReading, VideoService } from '../service/http-video-service';
 import { openVideo } from '../service/open-video';

@@ -1,5 +1,5 @@
+import { sizeText, type VideoSize } from '../client/video-size';
 import type { VideoRequest } from '../contract/request';
-import { sizeText, type VideoSize } from '../contract/video-size';
 import { isObject } from '../service/answer-paths';
 import { ServiceFault } from '../service/service-fault';
 import { messageOf } from './sdk-errors';

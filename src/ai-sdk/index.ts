@@ -1,4 +1,4 @@
-export type { VideoSize } from '../contract/video-size';
+export type { VideoSize } from '../client/video-size';
 export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
 export type { Delivery } from './deliver-video';
 export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';

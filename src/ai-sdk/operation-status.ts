@@ -1,8 +1,8 @@
+import type { JobOverview } from '../client/overview';
 import type { VideoClient } from '../client/video-client';
 import { shown } from '../contract/clean-text';
 import { isWorkflowId } from '../contract/input-rules';
 import { describeDecisionCommands } from '../contract/lost-submit';
-import type { JobOverview } from '../contract/overview';
 import { isVideoFailure } from '../contract/video-failure';
 import { isInScope, type JobScope } from './job-scope';
 import type { EndedJob, FailedJob } from './model-metadata';

@@ -1,7 +1,7 @@
-import { failureOfStatus } from '../contract/answer-table';
 import { mayHaveMadeTask } from '../contract/lost-submit';
 import { redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
+import { failureOfStatus } from '../service/answer-table';
 import { refusalFault } from '../service/call-service';
 import { missingTaskFault, type TaskReading } from '../service/http-video-service';
 import type { ServiceProfile } from '../service/profile';

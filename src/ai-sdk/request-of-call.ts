@@ -1,8 +1,8 @@
+import { SIZES, shapeOf } from '../client/video-size';
 import { describeValue } from '../contract/describe-value';
-import { AI_SDK_OWNER } from '../contract/image-reference';
 import { ASPECT_RATIOS } from '../contract/request';
-import { SIZES, shapeOf } from '../contract/video-size';
 import { BadImage, type CheckedImage, checkImage } from '../storage';
+import { AI_SDK_OWNER } from '../storage/image-reference';
 import { refused } from './model-options';
 import type { AiSdkFile } from './video-model-types';
 import type { ModelCall, ModelWarning } from './video-model-v4';

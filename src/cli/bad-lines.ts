@@ -1,4 +1,6 @@
-import { type LineProblem, shown, VideoFailure } from '../contract';
+import { shown } from '../contract/clean-text';
+import type { LineProblem } from '../contract/request';
+import { VideoFailure } from '../contract/video-failure';
 
 /** The next run reports the rest. */
 const MAX_PROBLEMS_SHOWN = 10;

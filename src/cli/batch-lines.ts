@@ -1,4 +1,5 @@
-import { type BatchProgress, shown } from '../contract';
+import type { BatchProgress } from '../contract/batch';
+import { shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
 import { cutToWidth } from './display-width';
 import { bar, progressLine } from './progress-line';

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Environment } from '../config/service-config';
-import { type BatchResult, doneBefore, type ItemResult, parseResults, shown } from '../contract';
+import { type BatchResult, doneBefore, type ItemResult, parseResults } from '../contract/batch';
+import { shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
 import { openStored } from './copy-out';
 

@@ -1,4 +1,4 @@
-import { printableJson, shown } from '../contract';
+import { printableJson, shown } from '../contract/clean-text';
 import { summaryLines } from './batch-summary';
 import { batchCommand } from './commands';
 import { copyOut } from './copy-out';

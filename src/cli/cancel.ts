@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failureOfEnded, inTime } from '../client/job-overview';
+import type { JobOverview } from '../client/overview';
 import { ConfigError } from '../config/service-config';
-import { adoptCommand, type JobOverview, printableJson, shown } from '../contract';
-import { commandOn } from '../contract/job-commands';
+import { printableJson, shown } from '../contract/clean-text';
+import { adoptCommand, commandOn } from '../contract/lost-submit';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';

@@ -1,9 +1,9 @@
 import { inTime } from '../client/job-overview';
 import { queuesWithLedger, readLedger } from '../client/read-ledger';
-import { printableJson, shown } from '../contract';
 import { describeAmount, describeUse } from '../contract/caps';
+import { printableJson, shown } from '../contract/clean-text';
 import type { LedgerCount, LedgerReport } from '../contract/ledger';
-import { whyNotDecrypted } from '../contract/not-decrypted';
+import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { CapsCommandOptions } from './options';

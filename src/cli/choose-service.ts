@@ -1,10 +1,11 @@
+import { type GivenChoice, pinChoice } from '../client/pin-choice';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, namesAService, readProfile } from '../config/service-config';
 import { readKnownServices, type ServiceOfFile } from '../config/services-config';
 import { readTemporalAddress } from '../config/temporal-config';
-import { shown, VideoFailure } from '../contract';
-import { type GivenChoice, pinChoice } from '../contract/known-services';
+import { shown } from '../contract/clean-text';
 import { servicesOf } from '../contract/service-choice';
+import { VideoFailure } from '../contract/video-failure';
 
 /** The service of a command, as far as it is known here. */
 export interface ChosenService {

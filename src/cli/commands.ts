@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { inShell } from '../contract';
+import { inShell } from '../contract/clean-text';
 
 /** The command that follows a job. */
 export function jobCommand(workflowId: string): string {

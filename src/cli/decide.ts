@@ -1,6 +1,8 @@
 import { ConfigError } from '../config/service-config';
-import { DecisionRefused, itemName, printableJson, type SubmitDecision, shown } from '../contract';
+import { itemName } from '../contract/batch';
+import { printableJson, shown } from '../contract/clean-text';
 import { describeOtherType } from '../contract/job-identity';
+import { DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { jobCommand } from './commands';
 import { EXIT, reportError } from './exit-codes';

@@ -1,7 +1,7 @@
 import { resolveQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import { usesEmulator } from '../config/services-config';
-import { inShell } from '../contract';
+import { inShell } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import type { DevOptions } from './options';

@@ -1,4 +1,4 @@
-import { printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
 import type { Finding } from './doctor/check';
 import { CHECKS } from './doctor/checks';
 import { createContext } from './doctor/context';

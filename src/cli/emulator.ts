@@ -1,5 +1,6 @@
 import { ConfigError, readKeyIfSet } from '../config/service-config';
-import { durationMs, inShell } from '../contract';
+import { inShell } from '../contract/clean-text';
+import { durationMs } from '../contract/duration';
 import { isAmount } from '../contract/money';
 import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
 import { callDescriber } from './call-describer';

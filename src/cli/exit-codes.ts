@@ -2,16 +2,11 @@ import { ForgetRefused, ForgetStopped } from '../client/forget-refused';
 import { RetryRefused } from '../client/retry-plan';
 import { TemporalUnreachable } from '../client/temporal-unreachable';
 import { ConfigError } from '../config/service-config';
-import {
-  adoptCommand,
-  DecisionRefused,
-  FAILURES,
-  isVideoFailure,
-  printableJson,
-  type RefusedContent,
-  type VideoFailure,
-} from '../contract';
-import { describeEvent } from '../contract/video-failure';
+import { printableJson } from '../contract/clean-text';
+import type { RefusedContent } from '../contract/failure-details';
+import { FAILURES } from '../contract/failure-table';
+import { adoptCommand, DecisionRefused } from '../contract/lost-submit';
+import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { StorageUnusable } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { BadLines } from './bad-lines';

@@ -1,5 +1,4 @@
-import { printableJson } from '../contract';
-import { cleanText } from '../contract/clean-text';
+import { cleanText, printableJson } from '../contract/clean-text';
 import { NO_SECRETS, redact } from '../contract/redact';
 import { type ProposedRequest, proposeRequest } from '../service';
 import type { SavedRequest } from './saved-answers';

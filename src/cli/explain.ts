@@ -1,11 +1,11 @@
 import { stringify } from 'yaml';
 import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
 import { readableKeys } from '../config/services-config';
-import { printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
+import { refusedSubject } from '../contract/failure-details';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { describeMoney } from '../contract/money';
 import { NO_SECRETS, redact } from '../contract/redact';
-import { refusedSubject } from '../contract/refused-content';
 import {
   type Candidate,
   findCandidates,

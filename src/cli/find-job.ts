@@ -1,7 +1,8 @@
 import { findWorkflow } from '../client/job-overview';
 import { recentNames } from '../client/list-jobs';
+import type { JobOverview } from '../client/overview';
 import { ConfigError } from '../config/service-config';
-import { type JobOverview, shown } from '../contract';
+import { shown } from '../contract/clean-text';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { describeOtherType } from '../contract/job-identity';
 import { WORKFLOW_TYPE } from '../contract/names';

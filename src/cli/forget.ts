@@ -1,7 +1,7 @@
 import type { ForgottenJob } from '../client/forget-job';
 import { ForgetRefused, NothingToForget } from '../client/forget-refused';
 import { recentNames } from '../client/list-jobs';
-import { printableJson, shown } from '../contract';
+import { printableJson, shown } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
 import { onJob } from './job-action';
 import type { JobsSession } from './open-jobs';

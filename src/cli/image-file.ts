@@ -2,9 +2,9 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Environment } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
-import { shown, VideoFailure } from '../contract';
+import { shown } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../contract/image-reference';
+import { VideoFailure } from '../contract/video-failure';
 import {
   BadImage,
   type CheckedImage,
@@ -15,6 +15,7 @@ import {
   storeImage,
   tooLarge,
 } from '../storage';
+import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/image-reference';
 import type { GenerateOptions } from './options';
 
 /** The image of `--image`, checked before anything is started; undefined without the option. */

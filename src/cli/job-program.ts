@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import { OVERVIEW_STATES } from '../client/overview';
 import { FAILURES } from '../contract/failure-table';
-import { OVERVIEW_STATES } from '../contract/overview';
 import { SHELLS } from './completion';
 import type {
   CancelOptions,

@@ -1,5 +1,7 @@
-import type { BatchProgress, JobOverview, JobProgress, OverviewState } from '../contract';
-import { shown } from '../contract';
+import type { JobOverview, OverviewState } from '../client/overview';
+import type { BatchProgress } from '../contract/batch';
+import { shown } from '../contract/clean-text';
+import type { JobProgress } from '../contract/job';
 import { chargesOf } from '../contract/job-cost';
 import { describeSum, sumOf } from '../contract/money';
 import { batchLine } from './batch-lines';

@@ -1,6 +1,6 @@
 import { isLocalQueue, localQueuePrefix, resolveQueues } from '../config/queues';
 import type { Environment } from '../config/service-config';
-import { shown } from '../contract';
+import { shown } from '../contract/clean-text';
 import { SERVICE_MEMO } from '../contract/names';
 import type { TemporalSession } from './open-temporal';
 import { printLine, type Terminal } from './terminal';

@@ -1,6 +1,9 @@
 import type { ListOptions } from '../client/list-jobs';
+import { type JobOverview, OVERVIEW_STATES } from '../client/overview';
 import { ConfigError } from '../config/service-config';
-import { durationMs, isFailureType, type JobOverview, OVERVIEW_STATES, printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
+import { durationMs } from '../contract/duration';
+import { isFailureType } from '../contract/failure-table';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { ListCommandOptions } from './options';

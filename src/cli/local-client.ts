@@ -2,9 +2,8 @@ import { Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
 import { readEncryptionKeys } from '../config/encryption-config';
 import type { Environment } from '../config/read-setting';
-import { wantsTraces } from '../config/trace-config';
 import { withEncryption } from '../encryption/data-converter';
-import { tracedClient } from '../tracing/client-interceptor';
+import { tracedClient } from '../tracing/export-traces';
 import type { StackNote } from './stack-note';
 
 /** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
@@ -21,7 +20,7 @@ export async function connectLocally(
 ): Promise<Client> {
   const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
   const connection = await Connection.connect({ address, connectTimeout });
-  return new Client({ connection, namespace, dataConverter, ...tracedClient(wantsTraces(env)) });
+  return new Client({ connection, namespace, dataConverter, ...tracedClient() });
 }
 
 /** Raises the server's retention of ended jobs; a longer one stays. */

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { resolveQueues } from '../config/queues';
 import type { Environment } from '../config/service-config';
-import { inShell, shown } from '../contract';
+import { inShell, shown } from '../contract/clean-text';
 import { pollersOf } from './pollers';
 
 /** Names the task queue on which a job or batch waits although no worker polls it; undefined if there is none. */

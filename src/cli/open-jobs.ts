@@ -6,7 +6,7 @@ import { readTemporalUiUrl } from '../config/gateway-config';
 import { ConfigError } from '../config/service-config';
 import { readTemporalAddress } from '../config/temporal-config';
 import { inShell, shown } from '../contract/clean-text';
-import { commandOn } from '../contract/job-commands';
+import { commandOn } from '../contract/lost-submit';
 import { Closers } from './closers';
 import { devCommand } from './commands';
 import { EXIT } from './exit-codes';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { ConfigError } from '../config/service-config';
 import { readTemporalAddress } from '../config/temporal-config';
-import { printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
 import { devCommand } from './commands';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTime } from '../client/job-overview';
+import type { JobOverview } from '../client/overview';
 import { ConfigError } from '../config/service-config';
-import { type BatchProgress, type JobOverview, type JobProgress, printableJson, shown } from '../contract';
+import type { BatchProgress } from '../contract/batch';
+import { printableJson, shown } from '../contract/clean-text';
+import type { JobProgress } from '../contract/job';
 import { batchLine } from './batch-lines';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';

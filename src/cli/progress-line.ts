@@ -1,5 +1,8 @@
-import { describeDownload, describeDuration, type JobProgress, shown } from '../contract';
+import { shown } from '../contract/clean-text';
+import { describeDuration } from '../contract/duration';
+import type { JobProgress } from '../contract/job';
 import { describeCost } from '../contract/job-cost';
+import { describeDownload } from '../contract/summaries';
 import { cutToWidth, widthOf } from './display-width';
 
 const PHASES: Record<JobProgress['phase'], string> = {

@@ -3,16 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { ConfigError, type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { usesEmulator } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
-import {
-  type BatchInput,
-  parseBatchInput,
-  parseRequestLines,
-  VideoFailure,
-  type VideoRequest,
-} from '../contract';
+import type { BatchInput } from '../contract/batch';
 import { errorCode } from '../contract/error-code';
+import { parseBatchInput } from '../contract/job-input';
+import type { VideoRequest } from '../contract/request';
+import { parseRequestLines } from '../contract/request';
 import { servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
+import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';
 import { BadLines } from './bad-lines';
 import { chooseService } from './choose-service';

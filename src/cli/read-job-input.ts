@@ -1,6 +1,8 @@
-import { type JobInput, parseJobInput, VideoFailure } from '../contract';
+import type { GivenChoice } from '../client/pin-choice';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import type { GivenChoice } from '../contract/known-services';
+import type { JobInput } from '../contract/job';
+import { parseJobInput } from '../contract/job-input';
+import { VideoFailure } from '../contract/video-failure';
 import type { GenerateOptions } from './options';
 import { readCap } from './read-cap';
 

@@ -1,9 +1,11 @@
+import { pinChoice } from '../client/pin-choice';
 import { ConfigError } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
-import { durationMs, printableJson, shown, VideoFailure } from '../contract';
+import { printableJson, shown } from '../contract/clean-text';
+import { durationMs } from '../contract/duration';
 import { DURATION_RULE } from '../contract/input-rules';
-import { commandOn } from '../contract/job-commands';
-import { pinChoice } from '../contract/known-services';
+import { commandOn } from '../contract/lost-submit';
+import { VideoFailure } from '../contract/video-failure';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';

@@ -5,7 +5,7 @@ import {
   type SearchAttributeState,
 } from '../client/search-attributes';
 import { ConfigError } from '../config/service-config';
-import { printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
 import { Closers } from './closers';
 import { EXIT, reportError } from './exit-codes';
 import { findServer } from './find-server';

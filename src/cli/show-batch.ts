@@ -1,4 +1,5 @@
-import { type BatchProgress, decisionCommands, type ItemProgress } from '../contract';
+import type { BatchProgress, ItemProgress } from '../contract/batch';
+import { decisionCommands } from '../contract/lost-submit';
 import { batchLine, batchScreen } from './batch-lines';
 import { printLine, type Terminal } from './terminal';
 import { type Watched, watchProgress } from './watch-progress';

@@ -1,4 +1,5 @@
-import { decisionCommands, type JobProgress } from '../contract';
+import type { JobProgress } from '../contract/job';
+import { decisionCommands } from '../contract/lost-submit';
 import { plainLine, progressLine } from './progress-line';
 import { CLEAR_LINE, printLine, type Terminal } from './terminal';
 import { type Watched, watchProgress } from './watch-progress';

@@ -1,5 +1,5 @@
 import { shown } from '../contract/clean-text';
-import { editDistance } from '../contract/edit-distance';
+import { editDistance } from '../contract/describe-value';
 import { NoSuchJob } from './no-such-job';
 
 /** So many names are compared with a mistyped one. */

@@ -1,7 +1,7 @@
 import { type Period, paidJobs } from '../client/paid-jobs';
 import { ConfigError } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
-import { printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
 import { callerOf } from '../gateway/task-names';
 import { createStorage, storageAddress } from '../storage';
 import { messageOf } from './doctor/described-error';

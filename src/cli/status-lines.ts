@@ -1,13 +1,9 @@
-import {
-  type BatchProgress,
-  type BatchResult,
-  describeVideo,
-  type JobOverview,
-  type JobProgress,
-  type JobResult,
-  shown,
-} from '../contract';
+import type { JobOverview } from '../client/overview';
+import type { BatchProgress, BatchResult } from '../contract/batch';
+import { shown } from '../contract/clean-text';
+import type { JobProgress, JobResult } from '../contract/job';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
+import { describeVideo } from '../contract/summaries';
 import { batchLine } from './batch-lines';
 import type { errorObject } from './exit-codes';
 import { ageText } from './job-rows';

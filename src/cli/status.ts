@@ -1,16 +1,11 @@
 import { inTime } from '../client/job-overview';
+import type { JobOverview } from '../client/overview';
 import { mayRetryAsItIs } from '../client/retry-plan';
-import {
-  type BatchProgress,
-  type BatchResult,
-  type JobOverview,
-  type JobProgress,
-  type JobResult,
-  printableJson,
-} from '../contract';
-import { commandOn } from '../contract/job-commands';
-import { decisionCommands } from '../contract/lost-submit';
-import { whyNotDecrypted } from '../contract/not-decrypted';
+import type { BatchProgress, BatchResult } from '../contract/batch';
+import { printableJson } from '../contract/clean-text';
+import type { JobProgress, JobResult } from '../contract/job';
+import { commandOn, decisionCommands } from '../contract/lost-submit';
+import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';

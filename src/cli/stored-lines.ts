@@ -1,5 +1,7 @@
-import { describeVideo, type JobResult, shown } from '../contract';
+import { shown } from '../contract/clean-text';
+import type { JobResult } from '../contract/job';
 import { describeCost } from '../contract/job-cost';
+import { describeVideo } from '../contract/summaries';
 
 /** The lines about a stored video. Results of older versions have no warnings. */
 export function storedLines(

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { printableJson } from '../contract';
+import { printableJson } from '../contract/clean-text';
 import { messageOf } from './doctor/described-error';
 import { type JobRow, jobColumns } from './job-rows';
 import { LiveTable } from './live-table';

@@ -1,5 +1,7 @@
 import { inTime } from '../client/job-overview';
-import { decisionCommands, FAILURES, type JobOverview } from '../contract';
+import type { JobOverview } from '../client/overview';
+import { FAILURES } from '../contract/failure-table';
+import { decisionCommands } from '../contract/lost-submit';
 import { EXIT, reportError } from './exit-codes';
 import { checkName, findJob } from './find-job';
 import type { JobRow } from './job-rows';

@@ -3,10 +3,9 @@ import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { readEncryptionKeys } from '../config/encryption-config';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
-import { wantsTraces } from '../config/trace-config';
 import { redact } from '../contract/redact';
 import { withEncryption } from '../encryption/data-converter';
-import { tracedClient } from '../tracing/client-interceptor';
+import { tracedClient } from '../tracing/export-traces';
 import { TemporalUnreachable } from './temporal-unreachable';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
@@ -14,11 +13,11 @@ const DEFAULT_ADDRESS = '127.0.0.1:7233';
 type ConnectionOptions = ClientConnectConfig['connectionOptions'];
 
 /** Connects to Temporal with the settings of the environment. The caller closes the connection. */
-export async function connectClient(env?: Environment, tracing = wantsTraces(env)): Promise<Client> {
+export async function connectClient(env?: Environment): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
   const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
   const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
-  return new Client({ connection, namespace, dataConverter, ...tracedClient(tracing) });
+  return new Client({ connection, namespace, dataConverter, ...tracedClient() });
 }
 
 /** The outcome of connecting; a failure says which server cannot be reached. */

@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { WEBHOOK_WORKFLOW_TYPE } from '../contract/names';
-import { WEBHOOK_EVENTS, webhookId } from '../contract/webhook';
+import { WEBHOOK_WORKFLOW_TYPE, webhookId } from '../contract/names';
+import { WEBHOOK_EVENTS } from '../contract/webhook';
 import { inTime, isMissingNamespace, KINDS } from './job-overview';
 
 const NOT_FOUND = 5;
@@ -35,11 +35,11 @@ export async function executionsOf(client: Client, workflowId: string): Promise<
 /** The deliveries of a job's webhooks. They are workflows of their own, with the job's name and task in them. */
 export async function deliveriesOf(client: Client, runs: readonly Execution[]): Promise<Execution[]> {
   const found: Execution[] = [];
-  for (const { workflowId: job, firstRunId } of byFirstRun(runs)) {
+  for (const { firstRunId } of byFirstRun(runs)) {
     for (const event of WEBHOOK_EVENTS) {
       // Only a hold can begin more than once.
       for (let count = 1; ; count++) {
-        const workflowId = webhookId(job, firstRunId, event, count);
+        const workflowId = webhookId(firstRunId, event, count);
         const delivery = await describeRun(client, { workflowId }, [WEBHOOK_WORKFLOW_TYPE]);
         if (delivery) found.push(delivery);
         if (delivery === undefined || event !== 'video.needs_decision') break;

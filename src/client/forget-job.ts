@@ -2,12 +2,11 @@ import type { Client } from '@temporalio/client';
 import { itemName, requestsKey, resultsKey } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import { commandOn } from '../contract/job-commands';
 import { describeOtherType } from '../contract/job-identity';
+import { commandOn } from '../contract/lost-submit';
 import { WORKFLOW_TYPE } from '../contract/names';
-import { whyNotDecrypted } from '../contract/not-decrypted';
-import type { JobOverview } from '../contract/overview';
 import { isVideoFailure } from '../contract/video-failure';
+import { whyNotDecrypted } from '../encryption/not-decrypted';
 import {
   canRemove,
   fileName,
@@ -35,6 +34,7 @@ import {
 } from './forget-files';
 import { ForgetRefused, ForgetStopped, NothingToForget } from './forget-refused';
 import { findWorkflow, inTime } from './job-overview';
+import type { JobOverview } from './overview';
 import { readInput, type StoredInput } from './stored-input';
 import { jobOf } from './video-job';
 

@@ -2,7 +2,6 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { decodeSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { cleanText } from '../contract/clean-text';
-import { decodeFirst } from '../contract/decode-first';
 import { errorCode } from '../contract/error-code';
 import { isFailureType } from '../contract/failure-table';
 import { isWorkflowId } from '../contract/input-rules';
@@ -20,8 +19,9 @@ import {
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
-import type { JobOverview, OverviewState } from '../contract/overview';
 import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
+import { decodeFirst } from '../encryption/decode-first';
+import type { JobOverview, OverviewState } from './overview';
 import { batchOf } from './video-batch';
 import { jobOf } from './video-job';
 

@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { FailureType } from '../contract/failure-table';
 import { BATCH_WORKFLOW_TYPE } from '../contract/names';
-import type { JobOverview, OverviewState } from '../contract/overview';
 import { quoted } from './executions';
 import { findWorkflow, inTime, KINDS } from './job-overview';
 import { newestFirst, type StartedRun } from './newest-first';
+import type { JobOverview, OverviewState } from './overview';
 
 /** Which jobs and batches a list has. */
 export interface ListOptions {

@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
-import { decodeFirst } from '../contract/decode-first';
 import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
-import { isNotDecrypted } from '../contract/not-decrypted';
+import { decodeFirst } from '../encryption/decode-first';
+import { isNotDecrypted } from '../encryption/not-decrypted';
 import { inTime, readMemos } from './job-overview';
 
 /** A job that was paid for, or may have been. */

@@ -2,25 +2,25 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
-import { parseBatchInput } from '../contract/batch-input';
 import type { VideoInput } from '../contract/fallback';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
-import { parseJobInput } from '../contract/job-input';
-import { type GivenChoice, type KnownServices, pinChoice } from '../contract/known-services';
+import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import {
   BATCH_WORKFLOW_TYPE,
   FALLBACK_WORKFLOW_TYPE,
+  firstSearchAttributes,
   IDENTITY_MEMO,
   SERVICE_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
-import { firstSearchAttributes } from '../contract/search-attributes';
+import type { KnownServices } from '../contract/service-choice';
 import { isServiceList, servicesOf } from '../contract/service-choice';
 import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
 import { describeBatch, describeJob } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
+import { type GivenChoice, pinChoice } from './pin-choice';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 
 type TemporalOptions = Partial<WorkflowStartOptions>;

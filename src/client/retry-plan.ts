@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { shown } from '../contract/clean-text';
 import { FAILURES, type FailureType } from '../contract/failure-table';
-import { commandOn } from '../contract/job-commands';
-import { adoptCommand, decisionCommands } from '../contract/lost-submit';
-import type { OverviewState } from '../contract/overview';
+import { adoptCommand, commandOn, decisionCommands } from '../contract/lost-submit';
 import type { VideoFailure } from '../contract/video-failure';
+import type { OverviewState } from './overview';
 
 /** A job that is not tried again. The message says why, `commands` what can be done instead. */
 export class RetryRefused extends Error {

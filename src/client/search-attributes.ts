@@ -3,7 +3,7 @@ import type { Client, ConnectionLike } from '@temporalio/client';
 import { ConfigError } from '../config/service-config';
 import { cleanText, inShell, shown } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../contract/names';
 
 /** Types of search attributes, by their numbers in Temporal's API. */
 const TYPES = ['unspecified', 'Text', 'Keyword', 'Int', 'Double', 'Bool', 'Datetime', 'KeywordList'];

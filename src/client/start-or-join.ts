@@ -8,11 +8,11 @@ import {
 } from '@temporalio/client';
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
-import { decodeFirst } from '../contract/decode-first';
 import { FAILURES } from '../contract/failure-table';
 import { describeConflict, type NameConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
+import { decodeFirst } from '../encryption/decode-first';
 
 /** The job or batch that already has the workflow id. */
 export type Existing = WorkflowExecutionDescription;

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { decodeFirst } from '../contract/decode-first';
+import { decodeFirst } from '../encryption/decode-first';
 import { inTime } from './job-overview';
 
 export type StoredInput = Record<string, unknown>;

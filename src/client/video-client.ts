@@ -11,14 +11,14 @@ import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { VideoInput } from '../contract/fallback';
 import type { JobResult } from '../contract/job';
-import type { KnownServices } from '../contract/known-services';
-import type { JobOverview } from '../contract/overview';
+import type { KnownServices } from '../contract/service-choice';
 import { encrypts } from '../encryption/data-converter';
 import { createStorage, type VideoStorage } from '../storage';
 import { connectClient } from './connect';
 import { type ForgetOptions, type ForgottenJob, forgetJob } from './forget-job';
 import { findWorkflow } from './job-overview';
 import { type ListOptions, listJobs } from './list-jobs';
+import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { type RetriedJob, type RetryOptions, retryJob } from './retry-job';
 import { explainStart } from './search-attributes';
@@ -52,11 +52,6 @@ export interface VideoClientOptions {
   searchAttributes?: boolean;
   /** Where the videos of the jobs are, for `forget`. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
-  /**
-   * Whether jobs get the trace of the active span, by the OpenTelemetry of your program. Your own client needs
-   * `createTraceInterceptor` instead. Default: whether an `OTEL_…` variable asks for traces.
-   */
-  tracing?: boolean;
 }
 
 /** Options for the start of one job or batch. */
@@ -153,7 +148,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const { taskQueue } = queues;
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
-  const client = options.client ?? (await connectClient(env, options.tracing));
+  const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
   const services = options.services ?? readKnownServices(env);
   const settings = { queues: queuesInInput(queues), requestFields, services, searchAttributes, hidesTaskId };

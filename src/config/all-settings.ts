@@ -14,7 +14,6 @@ import {
   readTemporalConfig,
   TEMPORAL_SETTINGS,
 } from './temporal-config';
-import { TRACE_SETTINGS } from './trace-config';
 import { readWebhookConfig, WEBHOOK_SETTINGS } from './webhook-config';
 
 /** Every setting there is, in the order of the configuration page. */
@@ -27,7 +26,6 @@ export const SETTINGS = {
   Webhooks: WEBHOOK_SETTINGS,
   Operation: MONITOR_SETTINGS,
   Logs: LOG_SETTINGS,
-  Traces: TRACE_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
   Encryption: ENCRYPTION_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { isPollsPerSecondSaved } from '../contract/input-rules';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import type { VideoServiceOptions } from '../service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
@@ -65,16 +64,6 @@ export const SERVICE_SETTINGS = {
     page: 'lost-submits.md',
     fix: `set it to one of ${LOST_SUBMIT_POLICIES.join(', ')}, or unset it for hold`,
   },
-  VIDEOGEN_POLLS_PER_SECOND_SAVED: {
-    type: text
-      .refine((count) => isPollsPerSecondSaved(Number(count)), quoted)
-      .transform(Number)
-      .optional(),
-    meaning: 'How many polls it may cost to have a video one second sooner, for jobs that do not say it.',
-    page: 'rate-limits.md#when-tasks-are-polled',
-    unset: "the profile's, or `4`",
-    fix: 'set it to a number from 0.01 to 100, or unset it for 4',
-  },
   VIDEOGEN_DOWNLOAD_ALLOW: {
     type: hosts.default([]),
     meaning: 'Hosts, separated by commas, whose videos may be at private addresses or without TLS.',
@@ -135,11 +124,6 @@ export function readProfileNamed(name: string, folder?: string): ServiceProfile 
 /** What a worker does about a lost submit of a job that does not say it itself. */
 export function readLostSubmitPolicy(env?: Environment): LostSubmitPolicy {
   return read('VIDEOGEN_ON_LOST_SUBMIT', env);
-}
-
-/** How many polls it may cost to have a video one second sooner; undefined when the profile or the default says it. */
-export function readPollsPerSecondSaved(env?: Environment): number | undefined {
-  return read('VIDEOGEN_POLLS_PER_SECOND_SAVED', env);
 }
 
 /** Whether a video service is named. Without one, `generate` and `dev` use the emulator. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { KnownService, KnownServices } from '../contract/known-services';
+import type { KnownService, KnownServices } from '../contract/service-choice';
 import { secretFile } from './read-files';
 import {
   ConfigError,

@@ -1,4 +1,5 @@
 import type { Cap } from './caps';
+import type { FailureDetails, ServiceAttempt } from './failure-details';
 import { FAILURES, type FailureType } from './failure-table';
 import type { FallbackInput } from './fallback';
 import { type FieldRule, isFileKey, isStorageKey } from './input-rules';
@@ -6,8 +7,6 @@ import type { JobInput, JobOptions, JobProgress, JobResult } from './job';
 import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
-import type { ServiceAttempt } from './service-attempts';
-import type { FailureDetails } from './video-failure';
 
 /**
  * The input of a batch: the requests themselves, or the key of a JSONL file in the worker's storage with one request per

@@ -1,6 +1,6 @@
+import type { FailureDetails } from './failure-details';
 import { describeMoney, type Money, readMoney, toMillionths } from './money';
 import type { Estimate } from './prices';
-import type { FailureDetails } from './video-failure';
 
 /** How much may be made. Every limit that is set holds. */
 export interface Cap {

@@ -1,5 +1,4 @@
 import type { DurationText } from './duration';
-import { FAILURES, type FailureRow, type FailureType } from './failure-table';
 import { DURATION, type FieldRule } from './input-rules';
 import type { JobInput, JobOptions, JobProgress } from './job';
 import type { VideoRequest } from './request';
@@ -44,10 +43,4 @@ export interface ChildNews {
   hold?: NonNullable<JobProgress['hold']> | null;
   /** Only told to a fallback. */
   taskId?: string;
-}
-
-/** Whether the next of a job's `services` may be tried after such a submit, if that certainly made no task. */
-export function fallsBack(type: FailureType, status?: number): boolean {
-  const { fallsBack: when }: FailureRow = FAILURES[type];
-  return when === 'always' || (when === 'if-answered' && status !== undefined);
 }

@@ -1,34 +1,30 @@
+/** What other programs need to start, follow and read jobs: names, types, parsers and failures. */
 export {
   type BatchInput,
   type BatchOptions,
   type BatchProgress,
   type BatchResult,
-  doneBefore,
-  type EarlierBatch,
-  type FailedItem,
   type ItemProgress,
   type ItemResult,
   itemName,
   ON_FAILURE,
   type OnFailure,
-  type OpenedBatch,
   parseResults,
   resultsKey,
   type StoredFile,
 } from './batch';
-export { type ParsedBatchInput, parseBatchInput } from './batch-input';
-export type { Cap, CapLimit, CapScope, Caps, CapUnit, Taken } from './caps';
-export { cleanText, inShell, printable, printableJson, shown } from './clean-text';
-export { type DurationText, describeDuration, durationMs } from './duration';
+export type { Cap, Caps, Taken } from './caps';
+export type { DurationText } from './duration';
+export type { ServiceAttempt } from './failure-details';
 export {
-  type Call,
-  FAILURES,
-  type FailureRow,
-  type FailureType,
-  isFailureType,
-  type Retry,
-} from './failure-table';
-export { type ChildNews, childName, type FallbackInput, type VideoInput } from './fallback';
+  CONTENT_STAGES,
+  type ContentStage,
+  type FailureDetails,
+  type RefusedContent,
+} from './failure-details';
+export { FAILURES, type FailureRow, type FailureType, isFailureType } from './failure-table';
+export { childName, type FallbackInput, type VideoInput } from './fallback';
+export type { Container, VideoFacts } from './job';
 export {
   type DownloadProgress,
   JOB_PHASES,
@@ -44,46 +40,47 @@ export {
 } from './job';
 export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';
-export { type ParsedJobInput, parseJobInput } from './job-input';
-export type { KnownService, KnownServices } from './known-services';
+export { type ParsedBatchInput, type ParsedJobInput, parseBatchInput, parseJobInput } from './job-input';
 export type { LedgerCount, LedgerReport } from './ledger';
 export {
-  adoptCommand,
   DecisionRefused,
-  decisionCommands,
   LOST_SUBMIT_POLICIES,
   type LostSubmitPolicy,
   type SubmitDecision,
 } from './lost-submit';
 export type { Money, MoneySum } from './money';
-export * from './names';
-export { type JobOverview, OVERVIEW_STATES, type OverviewState } from './overview';
-export { CONTENT_STAGES, type ContentStage, type RefusedContent } from './refused-content';
+export {
+  BATCH_WORKFLOW_TYPE,
+  COST_MEMO,
+  DECIDE_SUBMIT_UPDATE,
+  DEFAULT_TASK_QUEUE,
+  FALLBACK_WORKFLOW_TYPE,
+  IDENTITY_MEMO,
+  LEDGER_QUERY,
+  ledgerIdOf,
+  NEXUS_SERVICE,
+  POLL_NOW_SIGNAL,
+  PROGRESS_QUERY,
+  SEARCH_ATTRIBUTES,
+  SERVICE_MEMO,
+  serviceQueueOf,
+  submitQueueOf,
+  TASK_ID_MEMO,
+  WAIT_FOR_TASK_UPDATE,
+  WEBHOOK_WORKFLOW_TYPE,
+  WORKFLOW_TYPE,
+} from './names';
 export {
   ASPECT_RATIOS,
+  type LineProblem,
   MAX_DURATION_SECONDS,
   type ParsedRequest,
+  type ParsedRequests,
   parseRequest,
+  parseRequestLines,
   RESOLUTIONS,
-  requestSchema,
   type VideoRequest,
 } from './request';
-export { type LineProblem, type ParsedRequests, parseRequestLines } from './request-lines';
-export { SEARCH_ATTRIBUTES } from './search-attributes';
-export type { ServiceAttempt } from './service-attempts';
-export { describeDownload, describeVideo } from './summaries';
-export {
-  CONTAINER_NAMES,
-  type Container,
-  describeMismatches,
-  type ExpectedVideo,
-  type VideoFacts,
-} from './video-facts';
-export {
-  describeFailure,
-  type FailureDetails,
-  isVideoFailure,
-  readFailure,
-  VideoFailure,
-} from './video-failure';
+export type { KnownService, KnownServices } from './service-choice';
+export { isVideoFailure, readFailure, VideoFailure } from './video-failure';
 export { WEBHOOK_EVENTS, type WebhookDelivery, type WebhookEvent, type WebhookPayload } from './webhook';

@@ -1,7 +1,7 @@
 import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
-import type { JobInput, ReportedDownload } from './job';
+import type { DownloadProgress, JobInput } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
@@ -120,16 +120,6 @@ export const DURATION: FieldRule<DurationText> = {
   sentence: DURATION_RULE,
 };
 
-const FEWEST_POLLS_PER_SECOND_SAVED = 0.01;
-const MOST_POLLS_PER_SECOND_SAVED = 100;
-
-export const POLLS_PER_SECOND_SAVED_RULE = `must be a number from ${FEWEST_POLLS_PER_SECOND_SAVED} to ${MOST_POLLS_PER_SECOND_SAVED}`;
-
-export function isPollsPerSecondSaved(value: unknown): value is number {
-  if (typeof value !== 'number') return false;
-  return value >= FEWEST_POLLS_PER_SECOND_SAVED && value <= MOST_POLLS_PER_SECOND_SAVED;
-}
-
 const QUEUE: FieldRule<string> = {
   accepts: (value): value is string => typeof value === 'string' && value.trim() !== '',
   sentence: 'must be the name of a task queue',
@@ -155,13 +145,7 @@ export const JOB_FIELDS = {
   taskId: { accepts: isTaskId, sentence: TASK_ID_RULE },
   deadline: DURATION,
   storage: { accepts: isStorageKey, sentence: STORAGE_RULE },
-  polling: {
-    fields: {
-      min: DURATION,
-      max: DURATION,
-      pollsPerSecondSaved: { accepts: isPollsPerSecondSaved, sentence: POLLS_PER_SECOND_SAVED_RULE },
-    },
-  },
+  polling: { fields: { min: DURATION, max: DURATION } },
   onLostSubmit: { accepts: isLostSubmitPolicy, sentence: LOST_SUBMIT_RULE },
   holdFor: DURATION,
   idempotencyKey: {
@@ -200,7 +184,7 @@ export function fieldProblem(input: object, rules: FieldRules, group = ''): stri
 }
 
 /** Any program can send a signal, of any shape. */
-export function isDownloadProgress(value: unknown): value is ReportedDownload {
+export function isDownloadProgress(value: unknown): value is DownloadProgress {
   const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
   return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }

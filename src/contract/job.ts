@@ -1,13 +1,11 @@
 import type { Cap } from './caps';
 import type { DurationText } from './duration';
+import type { RefusedContent, ServiceAttempt } from './failure-details';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { Money } from './money';
-import type { RefusedContent } from './refused-content';
 import type { VideoRequest } from './request';
-import type { ServiceAttempt } from './service-attempts';
-import type { VideoFacts } from './video-facts';
 import type { WebhookEvent } from './webhook';
 
 /** The input of a job: a request for a new video, or the id of an existing task to adopt. */
@@ -27,7 +25,7 @@ export interface JobOptions {
    * The shortest and the longest wait between two polls, and how many polls it may cost to have the video one second
    * sooner; 4 by default.
    */
-  polling?: { min?: DurationText; max?: DurationText; pollsPerSecondSaved?: number };
+  polling?: { min?: DurationText; max?: DurationText };
   /** What to do when the answer to the submit is lost; the worker's setting by default, or else `hold`. */
   onLostSubmit?: LostSubmitPolicy;
   /** How long a lost submit waits for a decision; 24 hours by default. The deadline is paused meanwhile. */
@@ -136,10 +134,29 @@ export interface DownloadProgress {
   of?: number;
 }
 
-/** Download progress as the activity signals it to the workflow. */
-export interface ReportedDownload extends DownloadProgress {
-  /** The name of the item, in a batch. */
-  job?: string;
+export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;
+/** The container format of a video file. */
+export type Container = (typeof CONTAINER_NAMES)[number];
+
+/** The facts that were read from a video file. A fact that could not be read is left out. */
+export interface VideoFacts {
+  /** As displayed, after cropping and rotation. */
+  width?: number;
+  height?: number;
+  durationSeconds?: number;
+  /** `avc`, `hevc`, `vp9`, `av1` … */
+  codec?: string;
+  container?: Container;
+  /** The C2PA metadata in the file (Content Credentials), as it came. Nobody has verified its signatures. */
+  c2pa?: { bytes: number };
+}
+
+/** The fields of a request that its video is compared with. */
+export type ExpectedVideo = Partial<Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>>;
+
+export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
+  const facts = { resolution, aspect_ratio, duration, seed };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value != null));
 }
 
 /** A stored video, with the facts that were read from the file. */

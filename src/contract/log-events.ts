@@ -117,11 +117,6 @@ export const LOG_EVENTS = {
     'A download could not tell its job how far it is.',
   ),
   notMeasured: row('debug', 'could not measure', 'A metric has missed a value; the job goes on.'),
-  clockNotRead: row(
-    'warn',
-    'could not read the clock of the time-skipping server',
-    'In tests that skip time alone.',
-  ),
   leftoversRemoved: row(
     'info',
     'removed leftovers of unfinished downloads',

@@ -1,6 +1,5 @@
 import { cleanText, inShell } from './clean-text';
 import { FAILURES, type FailureType, toTemporalType } from './failure-table';
-import { commandOn } from './job-commands';
 
 /**
  * What to do about a lost submit: `hold` waits for a decision, `resubmit` sends the same idempotency key again, `fail` ends
@@ -39,6 +38,16 @@ const LONGEST_REFUSAL_CHARS = 2_000;
 /** Names of jobs and items are in the sentence, so it is cleaned. */
 export function describeRefusal(sentence: string): string {
   return cleanText(sentence, LONGEST_REFUSAL_CHARS);
+}
+
+/** A command about one job or batch, as people may paste it into a shell. */
+export function commandOn(command: string, workflowId: string, options = ''): string {
+  const name = inShell(workflowId);
+  const more = options && ` ${options}`;
+  // Without `--`, the name would be read as an option.
+  return workflowId.startsWith('-')
+    ? `videogen ${command}${more} -- ${name}`
+    : `videogen ${command} ${name}${more}`;
 }
 
 /** The commands that settle a lost submit, for the terminal and the Temporal UI. */

@@ -47,3 +47,16 @@ export function choiceProblem(
   if (services == null) return fallbackAfter == null ? undefined : 'fallbackAfter goes with services';
   return Object.entries(NOT_WITH_SERVICES).find(([name]) => Reflect.get(options, name) != null)?.[1];
 }
+
+/** What a client knows about a service of the workers. */
+export interface KnownService {
+  /** Request fields that it takes beyond the interface. */
+  requestFields?: readonly string[];
+}
+
+/** The services of the workers, for those who start jobs: they write the name into the input and refuse unknown names. */
+export interface KnownServices<Service extends KnownService = KnownService> {
+  services: Readonly<Record<string, Service>>;
+  /** The service of jobs that name none. Without it, the worker's default. */
+  default?: string | undefined;
+}

@@ -6,64 +6,21 @@ import {
   TemporalFailure,
 } from '@temporalio/common';
 import { cleanText, shown } from './clean-text';
-import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
-import { type JobCost, readCost } from './job-cost';
-import type { LostSubmitPolicy } from './lost-submit';
+import {
+  cleaned,
+  type FailureDetails,
+  LONGEST_MESSAGE_CHARS,
+  readDetails,
+  refusedSubject,
+} from './failure-details';
+import {
+  FAILURES,
+  type FailureRow,
+  type FailureType,
+  fromTemporalType,
+  toTemporalType,
+} from './failure-table';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
-import { isContentStage, type RefusedContent, refusedSubject } from './refused-content';
-import { readAttempts, type ServiceAttempt } from './service-attempts';
-
-/** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
-export interface FailureDetails extends RefusedContent {
-  taskId?: string;
-  /** The service that has the task or the lost submit, if it has a name on the worker: a task is adopted there. */
-  service?: string;
-  /** The HTTP status of the answer. */
-  status?: number;
-  /** The service's own error code and message, cleaned and cut. */
-  code?: string;
-  message?: string;
-  /** What to do, if the general advice for the type does not fit. */
-  advice?: string;
-  /** The seconds of the service's Retry-After. */
-  retryAfter?: number;
-  attempt?: number;
-  /** An answer such as 500, or an earlier lost submit, leaves open whether the service made a task. */
-  mayHaveTask?: boolean;
-  /** The id of the lost send. */
-  lostSubmit?: string;
-  /** What the job costs, as far as it is known. */
-  cost?: JobCost;
-  /** What became of the submits to the job's `services`, in order. */
-  attempts?: ServiceAttempt[];
-  /** The policy that applied to this lost submit. */
-  onLostSubmit?: LostSubmitPolicy;
-  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
-  heldSince?: string;
-  heldUntil?: string;
-  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
-  cap?: string;
-  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
-  capLeft?: number;
-  /** ISO 8601. Caps of jobs and batches never reset. */
-  capResetsAt?: string;
-}
-
-/** A few sentences; only a service writes more. */
-const LONGEST_MESSAGE_CHARS = 2_000;
-const LONGEST_FIELD_CHARS = 100;
-
-/** Code and message may be a service's own text. The task id stays exact, because callers use it. */
-function cleaned(details: FailureDetails): FailureDetails {
-  const { code, message, advice, field } = details;
-  return {
-    ...details,
-    ...(field !== undefined && { field: cleanText(field, LONGEST_FIELD_CHARS) }),
-    ...(code !== undefined && { code: cleanText(code) }),
-    ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE_CHARS) }),
-    ...(advice !== undefined && { advice: cleanText(advice, LONGEST_MESSAGE_CHARS) }),
-  };
-}
 
 /** The message of a failure: what happened, to which task, and what to do. */
 export function describeFailure(type: FailureType, details: FailureDetails = {}): string {
@@ -216,41 +173,24 @@ function isCancelledJob(error: Error): boolean {
   return [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
 }
 
-const DETAIL_TYPES: Record<string, string> = {
-  taskId: 'string',
-  service: 'string',
-  status: 'number',
-  code: 'string',
-  message: 'string',
-  advice: 'string',
-  retryAfter: 'number',
-  attempt: 'number',
-  onLostSubmit: 'string',
-  heldSince: 'string',
-  heldUntil: 'string',
-  stage: 'string',
-  field: 'string',
-  charged: 'boolean',
-  cap: 'string',
-  capLeft: 'number',
-  capResetsAt: 'string',
-  mayHaveTask: 'boolean',
-  lostSubmit: 'string',
-} satisfies Record<Exclude<keyof FailureDetails, 'cost' | 'attempts'>, 'string' | 'number' | 'boolean'>;
+/** Whether the next of a job's `services` may be tried after such a submit, if that certainly made no task. */
+export function fallsBack(type: FailureType, status?: number): boolean {
+  const { fallsBack: when }: FailureRow = FAILURES[type];
+  return when === 'always' || (when === 'if-answered' && status !== undefined);
+}
 
-/** Another version or language may have written any shape. */
-function readDetails(value: unknown): FailureDetails {
-  if (typeof value !== 'object' || value === null) return {};
-  const given: { cost?: unknown; attempts?: unknown } = value;
-  const [cost, attempts] = [readCost(given.cost), readAttempts(given.attempts)];
-  return {
-    ...Object.fromEntries(
-      Object.entries(value).filter(
-        ([name, detail]) =>
-          typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
-      ),
-    ),
-    ...(cost && { cost }),
-    ...(attempts && { attempts }),
-  };
+/** The type of what could not be decrypted, which stays readable to those without the key. A worker adds the last attempt that ran. */
+export const NOT_DECRYPTED = 'videogen.NotDecrypted';
+
+export function isNotDecryptedType(type: string | null | undefined): boolean {
+  return type === NOT_DECRYPTED || type?.startsWith(`${NOT_DECRYPTED}.`) === true;
+}
+
+/**
+ * The last attempt that may have run before attempts whose input could not be decrypted, by the failure of the last one;
+ * 0 if none has. Undefined for any other failure, and if it is not known.
+ */
+export function lastAttemptThatRan(type: string | null | undefined): number | undefined {
+  const [, attempt] = /^videogen\.NotDecrypted\.after-attempt-(\d{1,9})$/.exec(type ?? '') ?? [];
+  return attempt === undefined ? undefined : Number(attempt);
 }

@@ -1,7 +1,6 @@
+import type { ServiceAttempt } from './failure-details';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
-import type { ServiceAttempt } from './service-attempts';
-import { sha256 } from './sha256';
 
 /** What a webhook reports. */
 export const WEBHOOK_EVENTS = ['video.completed', 'video.failed', 'video.needs_decision'] as const;
@@ -45,13 +44,6 @@ export interface WebhookDelivery {
   attempts?: ServiceAttempt[];
   /** When it happened. */
   timestamp: string;
-}
-
-const ID_HEX_DIGITS = 32;
-
-/** One id for one event of one job, however often it is reset, continued as new or sent. */
-export function webhookId(job: string, firstRunId: string, event: WebhookEvent, count: number): string {
-  return `webhook_${sha256(JSON.stringify([job, firstRunId, event, count])).slice(0, ID_HEX_DIGITS)}`;
 }
 
 /** src/gateway/task-names.ts makes these names; receivers know only the id in them. A part has the name of its service after it. */

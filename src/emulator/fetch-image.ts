@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
+
 import type { FetchedImage } from './task-store';
 
+/** What services take; the gateway's own limit is the same. */
+const LARGEST_IMAGE_BYTES = 20 * 1024 * 1024;
 const FETCH_WITHIN_MS = 10_000;
 
 /** Fetches an image without a key, as a service does that is given only its address. */

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { shown } from '../contract/clean-text';
-import { NotDecrypted, type NotDecryptedReason } from '../contract/not-decrypted';
 import { type EncryptionKeyRing, isKeyId } from './key-ring';
+import { NotDecrypted, type NotDecryptedReason } from './not-decrypted';
 import { readPayload, writePayload } from './wire-payload';
 
 /** Not `binary/encrypted`, which other people's codecs use: a host may have one beside ours. */

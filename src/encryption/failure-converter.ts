@@ -1,5 +1,5 @@
 import { DefaultFailureConverter } from '@temporalio/common';
-import { isNotDecryptedType } from '../contract/not-decrypted';
+import { isNotDecryptedType } from '../contract/video-failure';
 
 type Failure = ReturnType<DefaultFailureConverter['errorToFailure']>;
 type Arguments = Parameters<DefaultFailureConverter['errorToFailure']>;

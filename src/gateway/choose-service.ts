@@ -1,5 +1,6 @@
+import { pinChoice } from '../client/pin-choice';
 import type { ServiceOfFile } from '../config/services-config';
-import { type KnownServices, pinChoice } from '../contract/known-services';
+import type { KnownServices } from '../contract/service-choice';
 import { choiceProblem } from '../contract/service-choice';
 import { badField } from './http-errors';
 import type { VideoOptions } from './job-options';

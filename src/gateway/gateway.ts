@@ -4,13 +4,12 @@ import type { Client } from '@temporalio/client';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
-import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import type { JobCost } from '../contract/job-cost';
 import type { VideoRequest } from '../contract/request';
 import type { VideoLogger } from '../logging/create-logger';
 import type { MetricRegistry } from '../monitor/registry';
 import type { VideoStorage } from '../storage';
-import type { JobTracing } from '../tracing/job-tracing';
+import { LARGEST_IMAGE_BYTES } from '../storage/image-reference';
 import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
 import { readCallers } from './caller';
 import type { CapGuard } from './cap-guard';
@@ -66,8 +65,6 @@ export interface GatewayTools {
   /** Where requests are measured; nowhere if it is undefined. */
   metrics?: MetricRegistry;
   logger: VideoLogger;
-  /** Undefined for a gateway without traces. */
-  tracing: JobTracing | undefined;
   /** How long a client may take to send its headers. For tests. */
   headersTimeoutMs?: number;
 }
@@ -124,7 +121,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const callerOf = readCallers(tools.keys);
   if (tools.metrics) measureRequests(app, tools.metrics);
   const logError = logRequests(app, { callerOf, lines: tools.logLines, logger: tools.logger });
-  if (tools.tracing) traceRequests(app, tools.tracing);
+  traceRequests(app);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */

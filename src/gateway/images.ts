@@ -1,12 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import {
-  claimsToBeImageReference,
-  IMAGE_TYPES,
-  LARGEST_IMAGE_BYTES,
-  parseImageReference,
-} from '../contract/image-reference';
-import {
   BadImage,
   type CheckedImage,
   checkImage,
@@ -17,6 +11,12 @@ import {
   tooLarge,
   type VideoStorage,
 } from '../storage';
+import {
+  claimsToBeImageReference,
+  IMAGE_TYPES,
+  LARGEST_IMAGE_BYTES,
+  parseImageReference,
+} from '../storage/image-reference';
 import { badField, Refusal } from './http-errors';
 import { BODY_ERRORS } from './openapi';
 

@@ -11,7 +11,6 @@ import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
-import { wantsTraces } from '../config/trace-config';
 import { errorCode } from '../contract/error-code';
 import { costOfEstimate } from '../contract/job-cost';
 import { estimateCost } from '../contract/prices';
@@ -20,7 +19,6 @@ import { createLogger } from '../logging/create-logger';
 import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
 import { createStorage, type VideoStorage } from '../storage';
-import { openTracing } from '../tracing/open-tracing';
 import { guardCaps } from './cap-guard';
 import { buildGateway, type GatewayTools } from './gateway';
 import { openKeyFile } from './gateway-keys';
@@ -55,8 +53,6 @@ export interface VideoGatewayOptions {
   codec?: boolean;
   /** Where the lines of its log go: JSON, unless VIDEOGEN_LOG_FORMAT is `pretty`. Default: standard error. */
   log?: (line: string) => void;
-  /** Whether calls make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
-  tracing?: boolean;
 }
 
 /** A running gateway. */
@@ -88,7 +84,6 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787 } = options;
   const config = readGatewayConfig(env);
-  const isTraced = options.tracing ?? wantsTraces(env);
   const logger = createLogger({
     ...readLogConfig({ level: 'info', isTerminal: !options.log && process.stderr.isTTY }, env),
     write: options.log ?? ((line) => process.stderr.write(`${line}\n`)),
@@ -120,7 +115,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   const services = readKnownServices(env);
   const pricesOf = (service: string | undefined) =>
     service === undefined ? prices : services?.services[service]?.profile?.prices;
-  const client = options.client ?? (await connectClient(env, isTraced));
+  const client = options.client ?? (await connectClient(env));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitored = monitorAddress(options.monitor, env);
   const metrics = monitored && new MetricRegistry();
@@ -146,7 +141,6 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     logLines,
     metrics,
     logger,
-    tracing: isTraced ? openTracing() : undefined,
   });
   let monitor: Monitor | undefined;
   let isClosing = false;

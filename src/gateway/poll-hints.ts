@@ -1,8 +1,7 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { decodeFirst } from '../contract/decode-first';
-import { POLL_NOW_SIGNAL, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
-import { SEARCH_ATTRIBUTES } from '../contract/search-attributes';
+import { POLL_NOW_SIGNAL, SEARCH_ATTRIBUTES, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { encrypts } from '../encryption/data-converter';
+import { decodeFirst } from '../encryption/decode-first';
 import { idsInJobs } from '../service';
 import { withDeadline } from './temporal-deadline';
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { SIZES, shapeOf } from '../client/video-size';
 import { FAILURES } from '../contract/failure-table';
-import { LARGEST_IMAGE_BYTES } from '../contract/image-reference';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
-import { SIZES, shapeOf } from '../contract/video-size';
+import { LARGEST_IMAGE_BYTES } from '../storage/image-reference';
 import { sendCached } from './cached-answer';
 import type { CallerOf } from './caller';
 import { Refusal } from './http-errors';

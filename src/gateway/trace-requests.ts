@@ -1,24 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { parseTraceparent } from '../contract/trace-context';
-import type { JobTracing, OpenSpan } from '../tracing/job-tracing';
+import { type OpenSpan, openSpan } from '../tracing/spans';
 
 /**
  * Makes a span of each call to the interface, as a part of its caller's trace if it names one. Of the call it has the pattern
  * of the route and our own request id: an address may contain what a caller has mistyped.
  */
-export function traceRequests(app: FastifyInstance, tracing: JobTracing): void {
+export function traceRequests(app: FastifyInstance): void {
   const spans = new WeakMap<FastifyRequest, OpenSpan>();
   app.addHook('onRequest', async (request) => {
-    const { method, id: requestId, headers } = request;
+    const { method, id, headers } = request;
     const { url: route } = request.routeOptions;
     if (!route?.startsWith('/v1/')) return;
-    const span = tracing.open({
+    const { traceparent } = headers;
+    const span = openSpan({
       name: `${method} ${route}`,
-      kind: 'server',
-      parent: parseTraceparent(headers.traceparent),
-      facts: { method, route, requestId },
+      kind: 'SERVER',
+      attributes: { 'http.request.method': method, 'http.route': route, 'videogen.request_id': id },
+      ...(typeof traceparent === 'string' && { traceparent }),
     });
-    spans.set(request, span);
+    if (span) spans.set(request, span);
   });
   // Only here, after the body was read: the events of a socket belong to no request.
   app.addHook('preHandler', (request, _reply, done) => {
@@ -26,7 +26,7 @@ export function traceRequests(app: FastifyInstance, tracing: JobTracing): void {
     if (span) span.within(done);
     else done();
   });
-  app.addHook('onResponse', async (request, { statusCode: httpStatus }) => {
-    spans.get(request)?.end({ httpStatus }, httpStatus >= 500 ? `HTTP ${httpStatus}` : undefined);
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    spans.get(request)?.end({ 'http.response.status_code': statusCode }, statusCode >= 500);
   });
 }

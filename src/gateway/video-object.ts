@@ -1,9 +1,9 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
+import { CONTENT_STAGES } from '../contract/failure-details';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
-import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
 /** The words of both dialects. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { SIZES, shapeOf, sizeOf } from '../client/video-size';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { MOST_SERVICES } from '../contract/service-choice';
-import { SIZES, shapeOf, sizeOf } from '../contract/video-size';
 import { badField, Refusal } from './http-errors';
 import type { Asked } from './video-object';
 

@@ -7,7 +7,7 @@ const LONGEST_VALUE_CHARS = 200;
 
 /** Fields for machines, and those that the line has in its own words. */
 const OMITTED =
-  /^(level|time|message|event|sdkComponent|namespace|taskQueue|activityId|activityType|attempt|job|workflowId|workflowType|runId|durationMs|traceId|spanId|sha256|contentType|codec|advice|error)$/;
+  /^(level|time|message|event|sdkComponent|namespace|taskQueue|activityId|activityType|attempt|job|workflowId|workflowType|runId|durationMs|trace_id|span_id|trace_flags|sha256|contentType|codec|advice|error)$/;
 
 /** A line of the log as an object: see create-logger.ts. */
 export type LogRecord = Record<string, unknown> & { level: string; time: string; message: string };

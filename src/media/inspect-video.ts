@@ -13,7 +13,7 @@ import {
   type Source,
   WEBM,
 } from 'mediabunny';
-import type { Container, VideoFacts } from '../contract/video-facts';
+import type { Container, VideoFacts } from '../contract/job';
 import { FileBytes, type Outline, TooMuchToRead } from './file-bytes';
 import { outlineOfElements } from './matroska-elements';
 import { outlineOfBoxes } from './mp4-boxes';

@@ -1,4 +1,4 @@
-import type { Container } from '../contract/video-facts';
+import type { Container } from '../contract/job';
 
 /** How a video of each container is labelled and named. */
 export const CONTAINERS: Record<Container, { contentType: string; extension: string }> = {

@@ -14,11 +14,12 @@ import type { generateVideo, generateVideoWithFallback } from '../../workflows';
 import { parseWorkflowId, prepareJob } from '../client/prepare-start';
 import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
 import { jobOf, jobProgress } from '../client/video-job';
+import type { FailureDetails } from '../contract/failure-details';
 import type { VideoInput } from '../contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../contract/job';
-import type { KnownServices } from '../contract/known-services';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
-import { createFailure, type FailureDetails, isVideoFailure, readFailure } from '../contract/video-failure';
+import type { KnownServices } from '../contract/service-choice';
+import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
 import { checkSdkVersions } from '../worker/sdk-versions';
 import { videoGeneration } from './service';
 

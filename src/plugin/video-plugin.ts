@@ -22,7 +22,6 @@ import { encryptedWorker } from '../worker/encrypt-worker';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
 import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
-import { tracedWorker, withTraceModule } from '../worker/trace-worker';
 import {
   hasPreparedWork,
   prepareWork,
@@ -55,11 +54,6 @@ export interface VideoPluginOptions extends VideoWorkOptions {
   monitor?: MonitorAddress | false;
   /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
-  /**
-   * Whether our workflows and activities make spans, by the OpenTelemetry of your program. Leave it out if the worker has
-   * the SDK's own OpenTelemetry plugin. Default: false.
-   */
-  tracing?: boolean;
   /**
    * Whether clients and workers with this plugin encrypt, with the keys in `VIDEOGEN_ENCRYPTION_KEYS`. It is for everything
    * that they run, your own workflows included, and comes after the codecs of your own data converter. Default: false.
@@ -126,8 +120,8 @@ export class VideoPlugin extends SimplePlugin {
     refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
     const work = prepareWork(this.given);
     checkActivityNames(options.activities, work);
-    const { env, monitor, tracing = false } = this.given;
-    const host = this.encrypted(tracedWorker(optionsForWorkersBeside(options, this), tracing));
+    const { env, monitor } = this.given;
+    const host = this.encrypted(optionsForWorkersBeside(options, this));
     rememberWork({ work, queues, host, env, monitor: monitorAddress(monitor, env) });
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
@@ -135,21 +129,19 @@ export class VideoPlugin extends SimplePlugin {
       activities: work.activities,
       ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
     });
-    const own = withOwnWorkflows(this.encrypted(tracedWorker(options, tracing)));
+    const own = withOwnWorkflows(this.encrypted(options));
     return added.configureWorker(withOwnDefaults(own, env));
   }
 
   override configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
-    const traced = tracedWorker(options, this.given.tracing ?? false);
-    return super.configureReplayWorker(withOwnWorkflows(this.encrypted(traced)));
+    return super.configureReplayWorker(withOwnWorkflows(this.encrypted(options)));
   }
 
   override configureBundler(options: BundleOptions): BundleOptions {
     checkSdkVersions();
     const { failureConverterPath } =
       this.encrypted<Pick<WorkerOptions, 'dataConverter'>>({}).dataConverter ?? {};
-    const bundled = bundleQuietly(bundleBesideHost({ failureConverterPath, ...options }));
-    return super.configureBundler(this.given.tracing ? withTraceModule(bundled) : bundled);
+    return super.configureBundler(bundleQuietly(bundleBesideHost({ failureConverterPath, ...options })));
   }
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {

@@ -1,7 +1,7 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
 import { redact, type Secrets } from '../contract/redact';
-import { annotateSpan } from '../tracing/active-span';
+import { traceCall } from '../tracing/spans';
 import { decodeBytes, encodingOf, textOf } from './decode-body';
 import type { HttpAnswer, TracedReading } from './read-answer';
 import { type FaultFacts, ServiceFault } from './service-fault';
@@ -44,9 +44,7 @@ export async function callService(
       ),
   );
   try {
-    const answer = await watched.request(call);
-    annotateSpan({ httpStatus: answer.statusCode });
-    return answer;
+    return await traceCall(call.method, () => watched.request(call));
   } catch (error) {
     throwIfCancelled(call.signal);
     // The connector for videos throws a ServiceFault itself when it refuses an address.

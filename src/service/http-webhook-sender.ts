@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import { WEBHOOK_EXCHANGE_MS } from '../contract/policies';
-import { traceHeaders } from '../tracing/active-span';
+import { traceHeaders } from '../tracing/spans';
 import { callService, startDeadline } from './call-service';
 import { createVideoConnector, normalizeHost } from './download-rules';
 import { traceAnswer } from './read-answer';

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
-import { isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE } from '../contract/input-rules';
+import { CONTENT_STAGES } from '../contract/failure-details';
 import { TASK_STATES } from '../contract/job';
-import { CONTENT_STAGES } from '../contract/refused-content';
 import { describeIssue } from './describe-issue';
 import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
 import { requestPartSchema, requestProblems } from './profile-request';
@@ -244,11 +243,6 @@ export const profileSchema = z
       .strictObject({
         min: time.optional(),
         max: time.optional(),
-        pollsPerSecondSaved: z
-          .number()
-          .refine(isPollsPerSecondSaved, POLLS_PER_SECOND_SAVED_RULE)
-          .optional()
-          .describe('How many polls it may cost to have a video one second sooner; 4 unless set.'),
         usually: z
           .strictObject({
             median: time.describe('Half of the tasks are ready by then.'),

@@ -7,7 +7,6 @@ import {
   MIN_BACKOFF_MS,
   type Permit,
 } from './permit';
-import { SkippingClock } from './skipping-clock';
 import { SubmitLimit } from './submit-limit';
 
 /** Options of a RateLimiter. */
@@ -21,35 +20,31 @@ export class RateLimiter {
   private readonly listeners = new Set<() => void>();
   private readonly submits: SubmitLimit;
   private readonly limits: Record<Call, { acquire(): Permit }>;
-  private readonly skippingClock: SkippingClock;
-  private timeIsSkipped = false;
+  private isOff = false;
 
-  constructor({ clock: machine = () => performance.now() }: RateLimiterOptions = {}) {
-    this.skippingClock = new SkippingClock(machine);
-    const clock = () => this.skippingClock.now();
+  constructor({ clock = () => performance.now() }: RateLimiterOptions = {}) {
     this.submits = new SubmitLimit(clock, () => this.notifyListeners());
     this.limits = { submit: this.submits, poll: new CallLimit(clock), download: new CallLimit(clock) };
   }
 
-  /** Measures pauses on the clock of a time-skipping Temporal server. Only for those: the machine's clock is more exact. */
-  async followServerClock(server: object, readClock: () => Promise<number>): Promise<void> {
-    await this.skippingClock.follow(server, readClock);
-    this.timeIsSkipped = true;
+  /** Permits every call from now on. For a Temporal server that skips time: it skips pauses that this process measures. */
+  turnOff(): void {
+    if (this.isOff) return;
+    this.isOff = true;
     this.notifyListeners();
   }
 
   /** A permit for one call now, or how long to wait for one. */
   acquire(call: Call): Permit {
-    return this.limits[call].acquire();
+    return this.isOff ? createPermit(() => undefined) : this.limits[call].acquire();
   }
 
   /**
    * How many submits a worker may take from Temporal now: 0 during a pause, few in a new process, Infinity once many have
-   * passed without a refusal. Also Infinity where time is skipped: a worker that takes no submits would wait by the
-   * machine's clock.
+   * passed without a refusal.
    */
   submitAllowance(): number {
-    return this.timeIsSkipped ? Number.POSITIVE_INFINITY : this.submits.workerAllowance();
+    return this.isOff ? Number.POSITIVE_INFINITY : this.submits.workerAllowance();
   }
 
   /** Call it when a task has ended at the service: there may be room for another. */
@@ -66,7 +61,7 @@ export class RateLimiter {
 
   /** Milliseconds until time alone changes the allowance; undefined when it does not. */
   untilNextChangeMs(): number | undefined {
-    return this.timeIsSkipped ? undefined : this.submits.untilWorkerChangeMs();
+    return this.isOff ? undefined : this.submits.untilWorkerChangeMs();
   }
 
   private notifyListeners(): void {

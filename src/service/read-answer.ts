@@ -1,7 +1,7 @@
+import type { RefusedContent } from '../contract/failure-details';
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
 import type { Money } from '../contract/money';
-import type { RefusedContent } from '../contract/refused-content';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
 import { readCharged } from './read-charged';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';

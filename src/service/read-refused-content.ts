@@ -4,7 +4,7 @@ import {
   fieldOfStage,
   isContentStage,
   type RefusedContent,
-} from '../contract/refused-content';
+} from '../contract/failure-details';
 import { type Found, valuesIn } from './answer-paths';
 import {
   chargeInWords,

@@ -1,5 +1,5 @@
+import type { RefusedContent } from '../contract/failure-details';
 import type { TaskState } from '../contract/job';
-import type { RefusedContent } from '../contract/refused-content';
 
 /** How the answers of one service are read. */
 export interface ReadingRules {

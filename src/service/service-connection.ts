@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher } from 'undici';
+import type { RefusedContent } from '../contract/failure-details';
 import { redact, type Secrets } from '../contract/redact';
 import { HIDDEN } from '../contract/redact-links';
-import type { RefusedContent } from '../contract/refused-content';
 import {
   bodyText,
   callService,

@@ -1,6 +1,6 @@
 import { shown } from '../contract/clean-text';
-import type { KnownServices } from '../contract/known-services';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
+import type { KnownServices } from '../contract/service-choice';
 import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
 import type { VideoService } from './http-video-service';
 import { RateLimiter } from './rate-limiter';

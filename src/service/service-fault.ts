@@ -1,5 +1,5 @@
-import type { NoAnswer } from '../contract/answer-table';
-import type { RefusedContent } from '../contract/refused-content';
+import type { RefusedContent } from '../contract/failure-details';
+import type { NoAnswer } from './answer-table';
 
 /** Why a call has no usable answer; `answered` means an HTTP status other than 2xx. */
 export type FaultKind = 'answered' | NoAnswer;

@@ -6,7 +6,7 @@ import {
   imageKey,
   imageName,
   parseImageName,
-} from '../contract/image-reference';
+} from './image-reference';
 import { readImage, readUpTo, storeOnce } from './images';
 import type { LinkValidity, VideoStorage } from './storage';
 import { StorageFault } from './storage-fault';

@@ -1,4 +1,4 @@
-import type { ImageExtension } from '../contract/image-reference';
+import type { ImageExtension } from './image-reference';
 
 const PNG_SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 const JPEG_START = Buffer.from([0xff, 0xd8, 0xff]);

@@ -6,7 +6,7 @@ import {
   type ImageReference,
   imageKey,
   LARGEST_IMAGE_BYTES,
-} from '../contract/image-reference';
+} from './image-reference';
 import { imageTypeOf } from './image-type';
 import { isStored } from './is-stored';
 import { createPart } from './part-files';

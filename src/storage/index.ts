@@ -21,6 +21,8 @@ export {
   type JobEntry,
   type JobName,
   JobRecord,
+  NO_TASK,
+  type NoTask,
   RECORD_FOLDER,
   type RecordedJob,
   readRecordAt,
@@ -54,8 +56,7 @@ export { ANOTHER_FOLDER } from './storage-fixes';
 export {
   type Claim,
   claimTask,
-  type TaskHolder,
+  type TaskClaim,
   type TaskName,
   type TaskOwner,
-  takeOverTask,
 } from './task-claims';

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { fileName } from '../contract/file-name';
-import { keyMaterial } from '../contract/idempotency-key';
+
 import { isTaskId } from '../contract/input-rules';
 import { readCost } from '../contract/job-cost';
 import { isServiceName } from '../contract/service-choice';
@@ -16,6 +16,16 @@ const texts = z.array(text);
 const taskId = z.string().refine(isTaskId);
 const service = z.string().refine(isServiceName).optional();
 const cost = z.unknown().transform(readCost).optional();
+
+/**
+ * How a send ended that made no task: no byte left, the service refused it, or its answer (such as a 500) leaves open whether
+ * a task exists nevertheless.
+ */
+export const NO_TASK = ['not-sent', 'refused', 'unclear'] as const;
+
+/** One of NO_TASK. */
+export type NoTask = (typeof NO_TASK)[number];
+
 const entry = z.object({ id: text, at: z.iso.datetime(), namespace: text, job: text });
 
 const entrySchema = z.discriminatedUnion('event', [
@@ -27,8 +37,8 @@ const entrySchema = z.discriminatedUnion('event', [
     cost,
     repeats: texts.optional(),
   }),
-  // That send made no task. `unsure` is an answer after which the service may have one nevertheless.
-  entry.extend({ event: z.literal('refused'), send: text, keySent: z.boolean(), unsure: text.optional() }),
+  // That send made no task, as far as its answer tells.
+  entry.extend({ event: z.literal('refused'), send: text, outcome: z.enum(NO_TASK) }),
   // Of a task that somebody adopted, the send is not known.
   entry.extend({
     event: z.literal('task'),
@@ -65,18 +75,20 @@ type NewEntry<Entry> = Entry extends JobEntry
 export interface RecordedJob {
   entries: JobEntry[];
   /** The task, if there is one: the last that was made or adopted. */
-  task?: EntryOf<'task'>;
+  task: EntryOf<'task'> | undefined;
   /** Its video. */
-  stored?: StoredEntry;
-  forgotten?: EntryOf<'forgotten'>;
+  stored: StoredEntry | undefined;
+  forgotten: EntryOf<'forgotten'> | undefined;
   /** The last request that was sent. */
-  lastSend?: SendingEntry;
+  lastSend: SendingEntry | undefined;
   /** Sends without an end on record, which nobody has decided to repeat: each is a lost submit, or under way. */
   openSends: SendingEntry[];
   /** The service may have received the idempotency key. */
   keySent: boolean;
-  /** An answer after which the service may have a task although it refused. */
-  unsure?: string;
+  /** A task may exist although each send was refused: after an unclear answer, or a lost submit that somebody repeated. */
+  mayHaveTask: boolean;
+  /** Something was paid for, or may have been: nobody but the service of this record is asked then. */
+  mayHavePaid: boolean;
 }
 
 /** A job in a storage that several namespaces may share. */
@@ -208,13 +220,6 @@ export async function recordsOf(
   return found;
 }
 
-/** Whether something was paid for, or may have been: nobody but the service of this record is asked then. */
-export function mayHavePaid({ entries, task, openSends, unsure, forgotten }: RecordedJob): boolean {
-  // A lost submit that somebody decided to repeat may have made a task all the same.
-  const isRepeated = entries.some((one) => one.event === 'sending' && one.repeats !== undefined);
-  return isRepeated || openSends.length > 0 || [task, unsure, forgotten].some((known) => known !== undefined);
-}
-
 export function recordedJob(entries: JobEntry[]): RecordedJob {
   const all = <Event extends JobEntry['event']>(event: Event) =>
     entries.filter((one): one is EntryOf<Event> => one.event === event);
@@ -228,15 +233,26 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
   const stored = all('stored').findLast((one) => one.taskId === task?.taskId);
   const forgotten = all('forgotten').at(-1);
   const lastSend = sent.at(-1);
-  const unsure = refused.findLast((one) => one.unsure !== undefined)?.unsure;
+  const mayHaveTask = repeated.size > 0 || refused.some(({ outcome }) => outcome === 'unclear');
+  const mayHaveReached = openSends.length > 0 || task !== undefined;
   return {
     entries,
+    task,
+    stored,
+    forgotten,
+    lastSend,
     openSends,
-    keySent: openSends.length > 0 || tasks.length > 0 || refused.some(({ keySent }) => keySent),
-    ...(task && { task }),
-    ...(stored && { stored }),
-    ...(forgotten && { forgotten }),
-    ...(lastSend && { lastSend }),
-    ...(unsure !== undefined && { unsure }),
+    keySent: mayHaveReached || refused.some(({ outcome }) => outcome !== 'not-sent'),
+    mayHaveTask,
+    mayHavePaid: mayHaveReached || mayHaveTask || forgotten !== undefined,
   };
+}
+
+/**
+ * What identifies a job: its namespace, name and request, the same in every attempt and every run. Its SHA-256 is the
+ * idempotency key of the submit, unless the input names one.
+ */
+export function keyMaterial(namespace: string, job: string, request: object): string {
+  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([namespace, job, fields]);
 }

@@ -20,15 +20,7 @@ export interface TaskOwner {
   caller?: string | undefined;
 }
 
-/** The job that has a task, by the claim that it made. */
-export interface TaskHolder extends TaskOwner {
-  claim: string;
-}
-
-/** Whether the job has the task now, or which job has it. */
-export type Claim = { claimed: true } | { claimed: false; by: TaskHolder };
-
-const entrySchema = z.object({
+const claimSchema = z.object({
   id: z.string().min(1),
   namespace: z.string(),
   job: z.string(),
@@ -36,69 +28,35 @@ const entrySchema = z.object({
   caller: z.string().optional(),
   at: z.string(),
 });
-type ClaimEntry = z.infer<typeof entrySchema>;
 
-type ClaimStorage = Pick<VideoStorage, 'read' | 'create'>;
+/** The claim of the job that has a task. */
+export type TaskClaim = z.infer<typeof claimSchema>;
 
-/** Gives a task to a job, unless another job has it. A job that has it already keeps it. */
-export function claimTask(storage: ClaimStorage, task: TaskName, owner: TaskOwner): Promise<Claim> {
-  return claim(storage, task, owner, undefined);
-}
+/** Whether the job has the task now, or which job has it. */
+export type Claim = { claimed: true } | { claimed: false; by: TaskClaim };
 
 /**
- * The same, also if the task belongs to `from`, whose job the caller found to have ended without its video. Of several
- * that take it over, one gets it.
+ * Gives a task to a job, unless another job has it. A job that has it already keeps it. `replaced` is the claim of a job that
+ * the caller found to have ended without its video: of several that take the task over from it, one gets it.
  */
-export function takeOverTask(
-  storage: ClaimStorage,
-  task: TaskName,
+export async function claimTask(
+  storage: Pick<VideoStorage, 'read' | 'create'>,
+  { service = '', taskId }: TaskName,
   owner: TaskOwner,
-  from: TaskHolder,
+  replaced?: TaskClaim,
 ): Promise<Claim> {
-  return claim(storage, task, owner, from.claim);
-}
-
-async function claim(
-  storage: ClaimStorage,
-  task: TaskName,
-  owner: TaskOwner,
-  replaced: string | undefined,
-): Promise<Claim> {
-  const log = claimsOf(storage, task);
-  let entries = await log.read();
-  for (;;) {
-    const holder = holderIn(entries);
-    if (holder !== undefined && isSameJob(holder, owner)) return { claimed: true };
-    if (holder !== undefined && holder.claim !== replaced) return { claimed: false, by: holder };
-    ({ entries } = await log.append(newEntry(owner), entries));
-  }
-}
-
-/** The ids are the service's, and may have any characters. */
-function claimsOf(storage: ClaimStorage, { service = '', taskId }: TaskName): EntryLog<ClaimEntry> {
+  // The ids are the service's, and may have any characters.
   const digest = createHash('sha256')
     .update(JSON.stringify([service, taskId]))
     .digest('hex');
-  return new EntryLog(storage, `tasks/${digest}`, (value) => entrySchema.safeParse(value).data);
-}
-
-function holderIn(entries: readonly ClaimEntry[]): TaskHolder | undefined {
-  const last = entries.at(-1);
-  if (last === undefined) return undefined;
-  const { id: claim, namespace, job, record, caller } = last;
-  return {
-    namespace,
-    job,
-    ...(record !== undefined && { record }),
-    ...(caller !== undefined && { caller }),
-    claim,
-  };
-}
-
-function isSameJob(one: TaskOwner, other: TaskOwner): boolean {
-  return one.namespace === other.namespace && one.job === other.job;
-}
-
-function newEntry({ namespace, job, record, caller }: TaskOwner): ClaimEntry {
-  return { id: randomUUID(), namespace, job, record, caller, at: new Date().toISOString() };
+  const log = new EntryLog(storage, `tasks/${digest}`, (value) => claimSchema.safeParse(value).data);
+  const { namespace, job, record, caller } = owner;
+  const own = { id: randomUUID(), namespace, job, record, caller, at: new Date().toISOString() };
+  let claims = await log.read();
+  for (;;) {
+    const last = claims.at(-1);
+    if (last?.namespace === namespace && last.job === job) return { claimed: true };
+    if (last !== undefined && last.id !== replaced?.id) return { claimed: false, by: last };
+    ({ entries: claims } = await log.append(own, claims));
+  }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../config/read-setting';
-import { lastAttemptThatRan } from '../contract/not-decrypted';
+import { lastAttemptThatRan } from '../contract/video-failure';
 import { FAILURE_CONVERTER_PATH, withEncryption } from '../encryption/data-converter';
 import type { PendingActivity } from '../encryption/encryption-codec';
 import { CONVERTER_NAME } from '../encryption/failure-converter';

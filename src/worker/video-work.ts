@@ -7,7 +7,6 @@ import {
   type Environment,
   namesAService,
   readLostSubmitPolicy,
-  readPollsPerSecondSaved,
   readServiceConfig,
 } from '../config/service-config';
 import { readServices } from '../config/services-config';
@@ -37,11 +36,6 @@ export interface VideoWorkOptions extends DownloadOptions {
   env?: Environment;
   /** What to do about a lost submit of a job that does not say it. Default: `VIDEOGEN_ON_LOST_SUBMIT`, or `hold`. */
   onLostSubmit?: LostSubmitPolicy;
-  /**
-   * How many polls it may cost to have a video one second sooner, for jobs that do not say it. Default:
-   * `VIDEOGEN_POLLS_PER_SECOND_SAVED`, the profile's, or 4.
-   */
-  pollsPerSecondSaved?: number;
   /** The video service, which you close. Default: the one in `VIDEO_API_BASE_URL`. */
   service?: VideoService;
   /** Further services, which you close, for jobs that name one. Default: those of the file in `VIDEOGEN_SERVICES_FILE`. */
@@ -123,7 +117,6 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     directory,
     storage,
     onLostSubmit,
-    pollsPerSecondSaved: options.pollsPerSecondSaved ?? readPollsPerSecondSaved(env),
     caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),

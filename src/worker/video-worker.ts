@@ -3,8 +3,8 @@ import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import { wantsTraces } from '../config/trace-config';
 import type { Monitor } from '../monitor/monitor';
+import { tracePlugins } from '../tracing/export-traces';
 import {
   activityWorkers,
   runTogether,
@@ -20,7 +20,6 @@ import { startJanitor } from './janitor';
 import { loadMonitor } from './load-monitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
-import { tracedWorker } from './trace-worker';
 import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
 import { cachedWorkflows } from './workflow-cache';
 
@@ -51,8 +50,6 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
    * `VIDEOGEN_MONITOR_HOST`. The SDK measures only if this starts before anything else of it.
    */
   monitor?: MonitorAddress | false;
-  /** Whether jobs make spans, by the OpenTelemetry of your program. Default: whether an `OTEL_…` variable asks for traces. */
-  tracing?: boolean;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
@@ -82,7 +79,8 @@ export interface VideoWorker {
  */
 export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise<VideoWorker> {
   const { env } = given;
-  const options = { ...given, worker: tracedWorker(given.worker ?? {}, given.tracing ?? wantsTraces(env)) };
+  const plugins = [...(given.worker?.plugins ?? []), ...tracePlugins()];
+  const options = { ...given, worker: { ...given.worker, plugins } };
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
@@ -140,7 +138,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
             activities: work.activities,
             ...encryptedWorker(options.worker, { ring, connection }),
             maxCachedWorkflows,
-            plugins: [...(options.worker?.plugins ?? []), QUIET_BUNDLER],
+            plugins: [...plugins, QUIET_BUNDLER],
           }),
         ),
       );

@@ -6,8 +6,8 @@ import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
+import type { FailureDetails } from '../../src/contract/failure-details';
 import { type FailureType, fromTemporalType } from '../../src/contract/failure-table';
-import type { FailureDetails } from '../../src/contract/video-failure';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
@@ -137,7 +137,7 @@ function answering(answers: object): Client {
 }
 
 /** As a client does: a call whose deadline is over is not made. */
-export async function beforeDeadline<T>(untilMs: number, call: () => Promise<T>): Promise<T> {
+async function beforeDeadline<T>(untilMs: number, call: () => Promise<T>): Promise<T> {
   if (untilMs <= Date.now()) throw new Error('the deadline is over');
   return call();
 }

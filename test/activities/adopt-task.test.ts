@@ -74,6 +74,14 @@ describe('a task that no job has', () => {
     expect(await adopt().result).toMatchObject({ taskId, isStored: true });
   });
 
+  test('is not adopted again under a name that was forgotten', async () => {
+    await adopt().result;
+    await recordOf(here.job).forget(here.storage);
+    const { failure, details } = await failureOf(adopt());
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toContain(`${here.job} was forgotten at `);
+  });
+
   test('goes to one of several jobs that want it at once', async () => {
     const client = temporalSaying('RUNNING');
     const jobs = ['owl', 'hare', 'wolf'].map((name) => `${name}-${here.job}`);

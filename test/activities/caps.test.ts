@@ -82,7 +82,7 @@ test('a submit reserves before its POST and settles after it; the next one is re
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
   expect(posts()).toBe(1);
-  expect(refused.beats).toEqual([{ attemptWithoutTask: 1 }]);
+  expect(refused.beats).toEqual([{ attemptWithoutTask: 1, outcome: 'not-sent' }]);
 });
 
 test.each([

@@ -115,7 +115,7 @@ describe('at a service with requests of its own,', () => {
     expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
     expect(details.message).toContain(problem);
     expect(attempt.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
-    expect(attempt.beats.at(-1)).not.toHaveProperty('keySent');
+    expect(attempt.beats.at(-1)).toHaveProperty('outcome', 'not-sent');
     expect(world.emulator.calls).toEqual([]);
   });
 

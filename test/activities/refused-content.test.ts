@@ -1,8 +1,8 @@
 import type { VideoActivities } from '../../activities';
 import { createVideoActivities } from '../../activities';
-import { CONTENT_STAGES, type ContentStage, type RefusedContent } from '../../src/contract/refused-content';
+import type { FailureDetails } from '../../src/contract/failure-details';
+import { CONTENT_STAGES, type ContentStage, type RefusedContent } from '../../src/contract/failure-details';
 import type { VideoRequest } from '../../src/contract/request';
-import type { FailureDetails } from '../../src/contract/video-failure';
 import { DIALECT_NAMES, type DialectName } from '../../src/emulator';
 import { builtInProfile, ServiceFault, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { createSendWebhook } from '../../activities/send-webhook';
-import type { WebhookDelivery } from '../../src/contract';
+import type { WebhookDelivery } from '../../src/contract/webhook';
 import { workflowIdOf } from '../../src/gateway/task-names';
 import { createWebhookSender, ServiceFault, verifyWebhook } from '../../src/service';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';

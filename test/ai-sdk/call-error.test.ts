@@ -1,7 +1,7 @@
 import { ServiceError } from '@temporalio/client';
 import { toCallError } from '../../src/ai-sdk/call-error';
 import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
-import { readFailure, VideoFailure } from '../../src/contract';
+import { readFailure, VideoFailure } from '../../src/contract/video-failure';
 import { StorageFault } from '../../src/storage';
 
 const grpcError = (code: number) =>

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Delivery, deliver } from '../../src/ai-sdk/deliver-video';
-import type { StoredVideo } from '../../src/contract';
+import type { StoredVideo } from '../../src/contract/job';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 
 const CONTENT = Buffer.from('not a real video, but its bytes');

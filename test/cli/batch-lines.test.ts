@@ -1,5 +1,5 @@
 import { batchLine, batchScreen } from '../../src/cli/batch-lines';
-import type { BatchProgress, ItemProgress } from '../../src/contract';
+import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const at45s = START + 45_000;

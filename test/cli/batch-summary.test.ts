@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { summaryLines } from '../../src/cli/batch-summary';
-import type { BatchResult, FailureType, ItemResult } from '../../src/contract';
+import type { BatchResult, ItemResult } from '../../src/contract/batch';
+import type { FailureType } from '../../src/contract/failure-table';
 import { stored } from '../support/item-results';
 
 let folder: string;

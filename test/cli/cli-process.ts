@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JobResult } from '../../src/contract';
+import type { JobResult } from '../../src/contract/job';
 import { isAlive } from '../../src/temporal-server';
 import { ChildProcesses, type RunningProcess } from '../support/child-processes';
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { completionScript, SHELLS } from '../../src/cli/completion';
-import { OVERVIEW_STATES } from '../../src/contract';
+import { OVERVIEW_STATES } from '../../src/client/overview';
 import { parser } from './parser';
 
 /** What bash proposes for the last of these words, one list for each line. */

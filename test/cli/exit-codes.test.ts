@@ -1,7 +1,9 @@
 import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
 import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
 import { ConfigError } from '../../src/config/service-config';
-import { DecisionRefused, FAILURES, type FailureType, VideoFailure } from '../../src/contract';
+import { FAILURES, type FailureType } from '../../src/contract/failure-table';
+import { DecisionRefused } from '../../src/contract/lost-submit';
+import { VideoFailure } from '../../src/contract/video-failure';
 import { ServerUnavailable } from '../../src/temporal-server';
 import { FakeTerminal } from './fake-terminal';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readImageFile, storeImageFile } from '../../src/cli/image-file';
 import { run } from '../../src/cli/run';
-import { FAILURES } from '../../src/contract';
+import { FAILURES } from '../../src/contract/failure-table';
 import { HTML, PNG, sha256Of, TOO_LARGE_PNG } from '../support/images';
 import { FakeTerminal } from './fake-terminal';
 

@@ -1,5 +1,5 @@
 import { plainLine, progressLine } from '../../src/cli/progress-line';
-import type { JobProgress } from '../../src/contract';
+import type { JobProgress } from '../../src/contract/job';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const WIDE = 200;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { BatchOptions } from '../../src/cli/options';
 import { readBatch } from '../../src/cli/read-batch';
 import { ConfigError } from '../../src/config/service-config';
-import { VideoFailure } from '../../src/contract';
+import { VideoFailure } from '../../src/contract/video-failure';
 import { failureOf } from '../support/world';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'sk-secret' };

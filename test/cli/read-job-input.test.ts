@@ -1,6 +1,6 @@
 import type { GenerateOptions } from '../../src/cli/options';
 import { readJobInput } from '../../src/cli/read-job-input';
-import { VideoFailure } from '../../src/contract';
+import { VideoFailure } from '../../src/contract/video-failure';
 
 const read = (prompt: string | undefined, options: Partial<GenerateOptions>, onEmulator = false) =>
   readJobInput(prompt, { wait: true, ...options }, { onEmulator });

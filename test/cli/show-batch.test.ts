@@ -1,6 +1,7 @@
 import { batchScreen } from '../../src/cli/batch-lines';
 import { showBatch } from '../../src/cli/show-batch';
-import type { BatchProgress, ItemProgress, JobProgress } from '../../src/contract';
+import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
+import type { JobProgress } from '../../src/contract/job';
 import { FakeTerminal } from './fake-terminal';
 import { followed } from './followed';
 import { screenOf } from './screen';

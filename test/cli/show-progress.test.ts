@@ -1,5 +1,5 @@
 import { showProgress } from '../../src/cli/show-progress';
-import type { JobProgress } from '../../src/contract';
+import type { JobProgress } from '../../src/contract/job';
 import { FakeTerminal } from './fake-terminal';
 import { followed } from './followed';
 

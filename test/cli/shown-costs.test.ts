@@ -4,7 +4,8 @@ import { type JobRow, jobColumns } from '../../src/cli/job-rows';
 import { plainLine, progressLine } from '../../src/cli/progress-line';
 import { reportLines, type StatusReport } from '../../src/cli/status-lines';
 import { storedLines } from '../../src/cli/stored-lines';
-import type { BatchCost, JobCost, JobProgress, JobResult } from '../../src/contract';
+import type { JobProgress, JobResult } from '../../src/contract/job';
+import type { BatchCost, JobCost } from '../../src/contract/job-cost';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
 const usd = (amount: number) => ({ amount, currency: 'USD' });

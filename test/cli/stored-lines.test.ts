@@ -1,5 +1,5 @@
 import { storedLines } from '../../src/cli/stored-lines';
-import type { JobResult } from '../../src/contract';
+import type { JobResult } from '../../src/contract/job';
 
 const sha256 = 'ab'.repeat(32);
 const result: JobResult = {

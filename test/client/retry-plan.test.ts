@@ -5,8 +5,9 @@ import {
   RetryRefused,
   retryName,
 } from '../../src/client/retry-plan';
-import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
+import { FAILURES, type FailureType } from '../../src/contract/failure-table';
 import { isWorkflowId } from '../../src/contract/input-rules';
+import { VideoFailure } from '../../src/contract/video-failure';
 import { fc } from '../support/properties';
 
 const ended = (type: FailureType, more: Partial<EndedJob> = {}): EndedJob => ({

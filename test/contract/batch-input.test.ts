@@ -1,5 +1,5 @@
 import type { BatchInput } from '../../src/contract/batch';
-import { parseBatchInput } from '../../src/contract/batch-input';
+import { parseBatchInput } from '../../src/contract/job-input';
 import { LARGEST_REQUESTS_BYTES } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
 import { checkBatchInput } from '../../workflows/batch/generate-videos';

@@ -29,8 +29,6 @@ describe('a job', () => {
     { request, deadline: 90_000, storage: 'foxes/red.mp4', polling: { min: 500 } },
     { taskId: 'task-1', deadline: '1.5h', polling: { max: '20s' } },
     { taskId: 'task-1', polling: {} },
-    { taskId: 'task-1', polling: { pollsPerSecondSaved: 0.01 } },
-    { taskId: 'task-1', polling: { pollsPerSecondSaved: 100 } },
     { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}' },
     { taskId: 'task-1', queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
@@ -105,19 +103,8 @@ describe('an option of a job that is wrong', () => {
     [{ polling: 5 }, 'polling must be of type object'],
     [{ polling: { min: 'x' } }, `polling.min ${duration}`],
     [{ polling: { max: 0 } }, `polling.max ${duration}`],
-    [
-      { polling: { pollsPerSecondSaved: 0 } },
-      'polling.pollsPerSecondSaved must be a number from 0.01 to 100',
-    ],
-    [
-      { polling: { pollsPerSecondSaved: '4' } },
-      'polling.pollsPerSecondSaved must be a number from 0.01 to 100',
-    ],
     [{ polling: { min: '1m', max: '59s' } }, 'polling must have a min that is not longer than its max'],
-    [
-      { polling: { every: '5s' } },
-      '"every": not a field of polling; the fields are min, max, pollsPerSecondSaved',
-    ],
+    [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
       { prompt: 'x', seed: 1 },
       '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, callbackUrl, cap, sharedCap, caller, service, submitWithin, queues, services, fallbackAfter',
@@ -149,7 +136,6 @@ describe('an option of a job that is wrong', () => {
     ['storage', { storage: '../x' }],
     ['polling.min', { polling: { min: 'x' } }],
     ['polling.max', { polling: { max: 0 } }],
-    ['polling.pollsPerSecondSaved', { polling: { pollsPerSecondSaved: 101 } }],
     ['onLostSubmit', { onLostSubmit: 'retry' }],
     ['holdFor', { holdFor: 'long' }],
     ['idempotencyKey', { idempotencyKey: 'with space' }],

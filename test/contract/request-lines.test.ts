@@ -1,4 +1,4 @@
-import { parseRequestLines } from '../../src/contract/request-lines';
+import { parseRequestLines } from '../../src/contract/request';
 
 const fox = { prompt: 'A red fox' };
 const owl = { prompt: 'An owl', duration: 5 };

@@ -1,4 +1,4 @@
-import { editDistance } from '../../src/contract/edit-distance';
+import { editDistance } from '../../src/contract/describe-value';
 import {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,

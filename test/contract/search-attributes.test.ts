@@ -1,10 +1,6 @@
 import { refusal } from '../../src/client/search-attributes';
 import { JOB_PHASES } from '../../src/contract/job';
-import {
-  firstSearchAttributes,
-  SEARCH_ATTRIBUTES,
-  searchAttributesOf,
-} from '../../src/contract/search-attributes';
+import { firstSearchAttributes, SEARCH_ATTRIBUTES, searchAttributesOf } from '../../src/contract/names';
 
 const valuesOf = (job: Parameters<typeof searchAttributesOf>[0]) =>
   searchAttributesOf(job).map(({ value }) => value);

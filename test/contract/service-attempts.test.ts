@@ -3,7 +3,7 @@ import {
   readAttempts,
   refusedAttempt,
   type ServiceAttempt,
-} from '../../src/contract/service-attempts';
+} from '../../src/contract/failure-details';
 import { jsonBytes } from '../../src/contract/sizes';
 
 const refused = refusedAttempt('a', 'Unauthorized', 'The key was refused: HTTP 401. Check it. ');

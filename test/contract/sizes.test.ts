@@ -1,5 +1,4 @@
-import { parseRequest } from '../../src/contract/request';
-import { parseRequestLines } from '../../src/contract/request-lines';
+import { parseRequest, parseRequestLines } from '../../src/contract/request';
 import {
   cutToBytes,
   firstThatFit,

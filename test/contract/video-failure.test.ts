@@ -12,17 +12,17 @@ import {
   TimeoutType,
 } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
+import type { FailureDetails } from '../../src/contract/failure-details';
 import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
-import { NotDecrypted } from '../../src/contract/not-decrypted';
 import {
   createFailure,
   describeFailure,
-  type FailureDetails,
   isVideoFailure,
   readFailure,
   VideoFailure,
 } from '../../src/contract/video-failure';
+import { NotDecrypted } from '../../src/encryption/not-decrypted';
 import { readTimeout } from '../../workflows/activity-timeout';
 
 const OUR_NAMES = { type: 'videogen.NoVideo', workflowType: 'generateVideo', service: 'VideoGeneration' };

@@ -1,4 +1,5 @@
-import { type WebhookDelivery, webhookId, webhookPayload } from '../../src/contract/webhook';
+import { webhookId } from '../../src/contract/names';
+import { type WebhookDelivery, webhookPayload } from '../../src/contract/webhook';
 
 const delivery: Omit<WebhookDelivery, 'id' | 'url'> = {
   event: 'video.completed',
@@ -10,16 +11,14 @@ const delivery: Omit<WebhookDelivery, 'id' | 'url'> = {
 };
 
 test('an event of a job has one id, and each other event another', () => {
-  const id = webhookId('foxes', 'run-1', 'video.completed', 1);
-  expect(id).toMatch(/^webhook_[0-9a-f]{32}$/);
-  expect(webhookId('foxes', 'run-1', 'video.completed', 1)).toBe(id);
+  const id = webhookId('run-1', 'video.completed', 1);
+  expect(id).toBe('webhook_run-1_completed_1');
   const others = [
-    webhookId('bears', 'run-1', 'video.completed', 1),
-    webhookId('foxes', 'run-2', 'video.completed', 1),
-    webhookId('foxes', 'run-1', 'video.failed', 1),
-    webhookId('foxes', 'run-1', 'video.completed', 2),
+    webhookId('run-2', 'video.completed', 1),
+    webhookId('run-1', 'video.needs_decision', 1),
+    webhookId('run-1', 'video.needs_decision', 2),
   ];
-  expect(new Set([id, ...others]).size).toBe(5);
+  expect(new Set([id, ...others]).size).toBe(4);
 });
 
 test('a webhook says what happened to which video, and when', () => {

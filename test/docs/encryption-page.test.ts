@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
 import { readEncryptionKeys } from '../../src/config/encryption-config';
-import type { NotDecrypted } from '../../src/contract/not-decrypted';
 import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
+import type { NotDecrypted } from '../../src/encryption/not-decrypted';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { blocksOf, readPage } from '../support/docs-page';
 

@@ -1,11 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOG_EVENTS } from '../../src/contract/log-events';
-import { ATTRIBUTES } from '../../src/tracing/span-facts';
-import { readPage } from '../support/docs-page';
 
 const root = join(__dirname, '../..');
-const page = readPage('observability.md');
 
 const sources = ['src', 'workflows', 'activities'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -24,8 +21,4 @@ test('workflows and activities write no other lines', () => {
     .filter(({ file }) => /^(workflows|activities)/.test(file) && !file.endsWith('log-event.ts'))
     .filter(({ text }) => /\blog\.(trace|debug|info|warn|error)\(|\bconsole\./.test(text));
   expect(direct.map(({ file }) => file)).toEqual([]);
-});
-
-test('the page names each attribute of a span', () => {
-  expect(Object.values(ATTRIBUTES).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });

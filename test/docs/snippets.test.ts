@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exports as entryPoints } from '../../package.json';
-import { parseJobInput } from '../../src/contract';
+import { parseJobInput } from '../../src/contract/job-input';
 import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
 
 const ROOT = join(__dirname, '../..');

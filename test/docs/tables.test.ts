@@ -1,4 +1,4 @@
-import { FAILURES } from '../../src/contract';
+import { FAILURES } from '../../src/contract/failure-table';
 import { scenarioTable, taskIdTable, whatWasRun } from '../ai-sdk/providers/what-runs';
 import { readPage, readReadme } from '../support/docs-page';
 import { answerTable, breakTable, failureTable, logTable, meaningTable } from '../support/documented-tables';

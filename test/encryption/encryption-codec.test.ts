@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
-import { isNotDecrypted, NotDecrypted } from '../../src/contract/not-decrypted';
 import { ENCODING, EncryptionCodec, isEncrypted } from '../../src/encryption/encryption-codec';
 import { type EncryptionKeyRing, makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
+import { isNotDecrypted, NotDecrypted } from '../../src/encryption/not-decrypted';
 import { readPayload, writePayload } from '../../src/encryption/wire-payload';
 
 const text = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString('utf8');

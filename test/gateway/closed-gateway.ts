@@ -29,7 +29,6 @@ export async function closedGateway(
     content: 'stream',
     logLines: 'requests',
     logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
-    tracing: undefined,
     ...tools,
   });
   app.addHook('onClose', async () => {

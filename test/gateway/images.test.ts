@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/contract/image-reference';
 import { makeKey, openKeyFile } from '../../src/gateway/gateway-keys';
 import { createFileStorage, ImageLinks, type VideoStorage } from '../../src/storage';
+import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/storage/image-reference';
 import {
   dataUrl,
   GIF,

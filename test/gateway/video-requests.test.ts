@@ -1,4 +1,4 @@
-import { SIZES } from '../../src/contract/video-size';
+import { SIZES } from '../../src/client/video-size';
 import { Refusal } from '../../src/gateway/http-errors';
 import { readImageRequest, readOpenAiRequest, readServiceRequest } from '../../src/gateway/video-requests';
 

@@ -16,8 +16,8 @@ export const BREAKS = {
   record: {
     mistake: 'A submit ignores the record.',
     file: 'activities/submit/known-submits.ts',
-    from: 'const recorded = await record.read();',
-    to: 'const recorded = { ...(await record.read()), task: undefined, openSends: [] };',
+    from: 'refuseForgotten)(recorded);',
+    to: 'refuseForgotten)(recorded); recorded.task = undefined; recorded.openSends = [];',
   },
   notes: {
     mistake: 'A submit ignores the notes of the attempts before it.',

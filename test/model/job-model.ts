@@ -399,7 +399,9 @@ export class JobModel {
       default: {
         const type = failureOf(end);
         const { fallsBack }: FailureRow = FAILURES[type];
-        const isOverForService = fallsBack !== undefined && !end.details?.mayHaveTask;
+        // The error of a killed attempt stands for a timeout, and is none: see notes.ts.
+        const isOverForService =
+          end.failed === 'killed' || (fallsBack !== undefined && !end.details?.mayHaveTask);
         // Only a service that certainly has no task is given up before the deadline.
         if (end.isOutOfTime && !isOverForService && this.withinMs !== undefined && this.remainingMs() > 0) {
           this.withinMs = undefined;

@@ -1,6 +1,6 @@
+import type { FailureDetails } from '../../src/contract/failure-details';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { JobResult } from '../../src/contract/job';
-import type { FailureDetails } from '../../src/contract/video-failure';
 
 /** The message of the error that ends the attempt of a killed worker. */
 export const KILLED = 'the worker was killed';

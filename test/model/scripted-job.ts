@@ -146,7 +146,7 @@ export class ScriptedJob extends PlayedWorkflow {
   private async teach(learnedMs: number): Promise<void> {
     const { service } = this.spec;
     const kind = `${service === undefined ? '' : `${service} at `}${ADDRESS} text 480p 5s`;
-    const learned = { kinds: [{ kind, ended: learnedEnds(learnedMs) }] };
+    const learned = { kinds: [{ kind, endedMs: learnedEnds(learnedMs) }] };
     await this.storage.write(LEARNED_TIMES_KEY, JSON.stringify(learned), 'application/json');
   }
 
@@ -569,6 +569,6 @@ function downloadFault(answer: DownloadAnswer): Faults['download'] | undefined {
 }
 
 /** As earlier tasks of such requests would have taught the worker. */
-export function learnedEnds(learnedMs: number): [number, number][] {
-  return Array.from({ length: 5 }, (_, task) => [learnedMs, learnedMs + 1_000 * task]);
+export function learnedEnds(learnedMs: number): number[] {
+  return Array.from({ length: 5 }, (_, task) => learnedMs + 500 * task);
 }

@@ -7,7 +7,6 @@ import { optionsForWorkersBeside } from '../../src/plugin/hosted-work';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
 import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { sdkProblem } from '../../src/worker/sdk-versions';
-import { TRACE_MODULE } from '../../src/worker/trace-worker';
 import { createHostProject } from '../support/host-project';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
@@ -54,19 +53,6 @@ describe('a worker with the plugin', () => {
     });
     const patient = { ...SERVICE, VIDEOGEN_SHUTDOWN_GRACE: '5m' };
     expect(configure({}, { env: patient })).toMatchObject({ shutdownGraceTime: 300_000 });
-  });
-
-  it('makes spans if it is told to, and only of our activities', () => {
-    expect(configure().interceptors).toBeUndefined();
-    const { interceptors, sinks } = configure({}, { tracing: true });
-    expect(interceptors?.workflowModules).toEqual([TRACE_MODULE]);
-    expect(Object.keys(sinks ?? {})).toEqual(['videogenTraces']);
-    const [factory] = interceptors?.activity ?? [];
-    const ofActivity = (activityType: string) => factory?.({ info: { activityType } } as never);
-    expect(ofActivity('own')).toEqual({});
-    expect(ofActivity('submitVideo')?.inbound).toBeDefined();
-    const bundled = new VideoPlugin({ tracing: true }).configureBundler({ workflowsPath: OWN_WORKFLOWS });
-    expect(bundled.workflowInterceptorModules).toEqual([TRACE_MODULE]);
   });
 
   it('may not have an activity of the same name', () => {

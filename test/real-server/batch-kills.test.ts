@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createVideoClient } from '../../src/client/video-client';
-import { parseResults } from '../../src/contract';
+import { parseResults } from '../../src/contract/batch';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';

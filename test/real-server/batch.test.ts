@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../../src/cli/exit-codes';
-import { parseResults, type VideoRequest } from '../../src/contract';
+import { parseResults } from '../../src/contract/batch';
+import type { VideoRequest } from '../../src/contract/request';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-process';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';

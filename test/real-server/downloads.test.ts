@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import type { JobProgress } from '../../src/contract';
+import type { JobProgress } from '../../src/contract/job';
 import { DOWNLOAD_PROGRESS_SIGNAL } from '../../src/contract/names';
 import { noiseVideo } from '../../src/emulator';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';

@@ -6,7 +6,7 @@ import { Client } from '@temporalio/client';
 import { connectClient } from '../../src/client/connect';
 import { registerSearchAttributes } from '../../src/client/search-attributes';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
-import type { JobInput } from '../../src/contract';
+import type { JobInput } from '../../src/contract/job';
 import { type Emulator, startEmulator } from '../../src/emulator';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
 import { type DevServer, startDevServer } from '../../src/temporal-server';

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinShots } from '../../examples/trailer/join-shots';
 import { storyboard } from '../../examples/trailer/storyboard';
-import { FAILURES } from '../../src/contract';
+import { FAILURES } from '../../src/contract/failure-table';
 import { type Emulator, noiseVideo, startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { readFilm } from '../support/example-film';

@@ -1,5 +1,6 @@
 import type { VideoBatch } from '../../src/client/video-batch';
-import { type BatchInput, itemName, type VideoRequest } from '../../src/contract';
+import { type BatchInput, itemName } from '../../src/contract/batch';
+import type { VideoRequest } from '../../src/contract/request';
 import { LARGEST_REQUEST_BYTES } from '../../src/contract/sizes';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';

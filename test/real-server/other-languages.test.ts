@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseJobInput } from '../../src/contract';
+import { parseJobInput } from '../../src/contract/job-input';
 import * as names from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { Home, lastLine } from '../cli/cli-process';

@@ -4,7 +4,7 @@ import type { Priority } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { itemName } from '../../src/contract';
+import { itemName } from '../../src/contract/batch';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';

@@ -5,7 +5,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import { whileHeartbeating } from '../../activities/attempt';
 import type { VideoJob } from '../../src/client/video-job';
-import { resultsKey } from '../../src/contract';
+import { resultsKey } from '../../src/contract/batch';
 import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';

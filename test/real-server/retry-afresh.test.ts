@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { keyMaterial } from '../../src/contract/idempotency-key';
 import { fileName } from '../../src/storage';
+import { keyMaterial } from '../../src/storage/job-record';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, untilProgress } from '../support/world';

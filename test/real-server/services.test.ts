@@ -10,7 +10,7 @@ import { run } from '../../src/cli/run';
 import { paidJobs } from '../../src/client/paid-jobs';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import type { VideoRequest } from '../../src/contract';
+import type { VideoRequest } from '../../src/contract/request';
 import { startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { createVideoWorker } from '../../src/worker/video-worker';

@@ -7,11 +7,14 @@ import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { tracedClient } from '../../src/tracing/client-interceptor';
-import { type Exporting, startExporting } from '../../src/tracing/start-exporting';
+import {
+  exportTraces,
+  type StopExporting,
+  tracedClient,
+  tracePlugins,
+} from '../../src/tracing/export-traces';
 import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
 import { bundleQuietly } from '../../src/worker/quiet-bundler';
-import { withTraceModule } from '../../src/worker/trace-worker';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
@@ -21,13 +24,16 @@ import { pause, quickWorkflows } from '../support/world';
 
 const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const POST = 'POST /v1/videos/text-to-video';
+const TEMPORALS_INTERCEPTORS = require.resolve(
+  '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors',
+);
 const PROMPT = 'A fox that MARKED-PROMPT may see';
 const SAID = 'MARKED-ANSWER about MARKED-PROMPT';
 
 let env: VideoTestEnvironment;
 let folder: string;
 let collector: TraceCollector;
-let exporting: Exporting;
+let stopExporting: StopExporting;
 let bundle: WorkflowBundleWithSourceMap;
 let receiver: WebhookReceiver;
 let gateway: VideoGateway;
@@ -42,7 +48,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'videogen-traces-'));
   collector = await startTraceCollector(join(folder, 'trace.jsonl'));
   Object.assign(process.env, OTEL, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  exporting = startExporting({
+  stopExporting = exportTraces({
     serviceName: 'videogen',
     onProblem: (problem) => {
       throw new Error(problem);
@@ -50,19 +56,24 @@ beforeAll(async () => {
   });
   [env, bundle, receiver] = await Promise.all([
     createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } }),
-    bundleWorkflowCode(bundleQuietly(withTraceModule(shareOwnModules({ workflowsPath: OWN_WORKFLOWS })))),
+    bundleWorkflowCode(
+      bundleQuietly(
+        shareOwnModules({
+          workflowsPath: OWN_WORKFLOWS,
+          workflowInterceptorModules: [TEMPORALS_INTERCEPTORS],
+        }),
+      ),
+    ),
     startWebhookReceiver(),
   ]);
   worker = await env.createWorker({
-    tracing: true,
     webhooks: { secret: () => WEBHOOK_SECRET, url: receiver.url },
     worker: { workflowBundle: bundle },
   });
   running = worker.run();
-  const client = new Client({ connection: env.temporal.connection, ...tracedClient(true) });
+  const client = new Client({ connection: env.temporal.connection, ...tracedClient() });
   gateway = await createVideoGateway({
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_LOG: 'errors' },
-    tracing: true,
     client,
     port: 0,
   });
@@ -72,7 +83,7 @@ afterAll(async () => {
   await gateway?.close();
   worker?.shutdown();
   await running;
-  await exporting?.close();
+  await stopExporting?.();
   await receiver?.close();
   await env?.teardown();
   await collector?.close();
@@ -95,6 +106,27 @@ function edges(spans: ExportedSpan[]): string[] {
     .map(({ name, parentSpanId = '' }) => `${names.get(parentSpanId) ?? parentSpanId} > ${name}`)
     .sort();
 }
+
+/** Those of a job whose video is ready at the first poll, and of its webhook. */
+const spansOfRun = (submits: number): string[] => [
+  'RunWorkflow:generateVideo > StartActivity:submitVideo',
+  ...Array.from({ length: submits }, () => [
+    'StartActivity:submitVideo > RunActivity:submitVideo',
+    'RunActivity:submitVideo > POST',
+  ]).flat(),
+  'RunWorkflow:generateVideo > StartActivity:pollVideo',
+  'StartActivity:pollVideo > RunActivity:pollVideo',
+  'RunActivity:pollVideo > GET',
+  'RunWorkflow:generateVideo > StartActivity:downloadVideo',
+  'StartActivity:downloadVideo > RunActivity:downloadVideo',
+  'RunActivity:downloadVideo > GET',
+  'RunActivity:downloadVideo > GET',
+  'RunWorkflow:generateVideo > StartChildWorkflow:deliverWebhook',
+  'StartChildWorkflow:deliverWebhook > RunWorkflow:deliverWebhook',
+  'RunWorkflow:deliverWebhook > StartActivity:sendWebhook',
+  'StartActivity:sendWebhook > RunActivity:sendWebhook',
+  'RunActivity:sendWebhook > POST',
+];
 
 /** The lines of ours about a job. */
 const linesOf = (workflowId: string): Record<string, unknown>[] =>
@@ -133,59 +165,41 @@ describe('a video that a program orders from the gateway', () => {
       [
         `${CALLER.spanId} > ${POST}`,
         `${POST} > StartWorkflow:generateVideo`,
-        'StartWorkflow:generateVideo > RunActivity:submitVideo',
-        'StartWorkflow:generateVideo > RunActivity:submitVideo',
-        'StartWorkflow:generateVideo > poll',
-        'StartWorkflow:generateVideo > RunActivity:downloadVideo',
         'StartWorkflow:generateVideo > RunWorkflow:generateVideo',
-        'StartWorkflow:generateVideo > RunActivity:sendWebhook',
-        'StartWorkflow:generateVideo > RunWorkflow:deliverWebhook',
+        ...spansOfRun(2),
       ].sort(),
     );
   });
 
-  it('says which job, run, task and attempt it was, how the service answered, and how large the video is', () => {
-    const [generation] = env.emulator.generations().slice(-1);
-    const runId = named(spans, 'RunWorkflow:generateVideo')[0]?.attributes.run_id;
-    const job = { temporalWorkflowId: workflowId, run_id: runId };
-    const task = { 'videogen.task_id': generation?.taskId };
-    const attempts = named(spans, 'RunActivity:submitVideo').map(({ attributes, status }) => ({
-      ...attributes,
-      ...status,
-    }));
-    expect(attempts.sort((a, b) => Number(a.code ?? 0) - Number(b.code ?? 0))).toEqual([
-      expect.objectContaining({ ...job, ...task, 'videogen.attempt': 2, 'http.response.status_code': 200 }),
-      expect.objectContaining({
-        ...job,
-        'videogen.attempt': 1,
-        'http.response.status_code': 500,
-        'videogen.failure_type': 'ServiceFailed',
-        code: 2,
-        message: expect.stringMatching(/^The service /),
-      }),
+  it('says which job and run it was, and how the service answered', () => {
+    const [run] = named(spans, 'RunWorkflow:generateVideo');
+    expect(Object.keys(run?.attributes ?? {})).toEqual(['temporalWorkflowId', 'run_id']);
+    const attempts = named(spans, 'RunActivity:submitVideo');
+    for (const { attributes } of attempts) expect(attributes).toMatchObject(run?.attributes ?? {});
+    const answers = attempts.map(({ spanId, status }) => {
+      const call = spans.find(({ parentSpanId }) => parentSpanId === spanId);
+      return [call?.attributes['http.response.status_code'], call?.status.code, status.code];
+    });
+    expect(answers.sort()).toEqual([
+      [200, 0, 1],
+      [500, 2, 2],
     ]);
-    expect(named(spans, 'RunActivity:downloadVideo')[0]?.attributes).toMatchObject({
-      ...job,
-      ...task,
-      'videogen.bytes': 65_536,
-    });
-    expect(named(spans, 'poll')[0]?.attributes).toEqual({
-      ...task,
-      'videogen.state': 'succeeded',
-      'http.response.status_code': 200,
-    });
-    expect(named(spans, 'RunWorkflow:generateVideo')[0]?.attributes).toMatchObject({
-      'videogen.outcome': 'succeeded',
-      'videogen.polls': 1,
-    });
   });
 
-  it('has no secret in its spans, nor anything that the caller or the service wrote', () => {
+  it('has no secret in its spans, and of what others wrote only the message of a failure', () => {
     const text = collector.text();
     expect(text).toContain('StartWorkflow:generateVideo');
-    const secrets = ['MARKED', env.emulator.apiKey, WEBHOOK_SECRET, 'token=', 'hidden', receiver.url];
+    const secrets = [
+      'MARKED-QUERY',
+      'MARKED-BAGGAGE',
+      PROMPT,
+      env.emulator.apiKey,
+      WEBHOOK_SECRET,
+      'token=',
+      'hidden',
+      receiver.url,
+    ];
     expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
-    expect(spans.flatMap(({ events }) => events)).toEqual([]);
   });
 
   it('tells the receiver of the webhook its trace', () => {
@@ -207,7 +221,7 @@ describe('a video that a program orders from the gateway', () => {
     ]);
     const [generation] = env.emulator.generations().slice(-1);
     for (const line of lines) {
-      expect(line).toMatchObject({ taskId: generation?.taskId, traceId: CALLER.traceId });
+      expect(line).toMatchObject({ taskId: generation?.taskId, trace_id: CALLER.traceId });
       expect(line.runId ?? line.workflowRunId).toMatch(/^[0-9a-f-]{36}$/);
       if (line.activityType) expect(line.attempt).toBe(line.event === 'submitted' ? 2 : 1);
     }
@@ -262,31 +276,34 @@ describe('the log', () => {
   });
 });
 
+/** The trace whose root is the run of a job. */
+async function traceOfRun(workflowId: string, ...names: string[]): Promise<ExportedSpan[]> {
+  for (;;) {
+    const root = named(collector.spans(), 'RunWorkflow:generateVideo').find(
+      ({ attributes }) => attributes.temporalWorkflowId === workflowId,
+    );
+    if (root) return trace(root.traceId, ...names);
+    await pause();
+  }
+}
+
 test('a job whose caller has no trace is a trace of its own, with its run as the root', async () => {
   await env.videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'untraced' });
-  const isRoot = ({ name, attributes }: ExportedSpan) =>
-    name === 'RunWorkflow:generateVideo' && attributes.temporalWorkflowId === 'untraced';
-  for (;;) {
-    const root = collector.spans().find(isRoot);
-    if (root === undefined) {
-      await pause();
-      continue;
-    }
-    const spans = await trace(root.traceId, 'RunWorkflow:deliverWebhook');
-    expect(edges(spans)).toEqual(
-      [
-        ' > RunWorkflow:generateVideo',
-        ...[
-          'RunActivity:submitVideo',
-          'poll',
-          'RunActivity:downloadVideo',
-          'RunActivity:sendWebhook',
-          'RunWorkflow:deliverWebhook',
-        ].map((name) => `RunWorkflow:generateVideo > ${name}`),
-      ].sort(),
-    );
-    return;
-  }
+  const spans = await traceOfRun('untraced', 'RunWorkflow:deliverWebhook');
+  expect(edges(spans)).toEqual([' > RunWorkflow:generateVideo', ...spansOfRun(1)].sort());
+});
+
+test("a worker of a host with Temporal's plugin and ours makes the same spans", async () => {
+  const plugin = env.createPlugin();
+  const hosts = await Worker.create({
+    connection: env.temporal.nativeConnection,
+    taskQueue: 'films',
+    plugins: [plugin, ...tracePlugins()],
+  });
+  const videos = await plugin.createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
+  await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'hosted' }));
+  const ofJob = spansOfRun(1).filter((edge) => !/webhook/i.test(edge));
+  expect(edges(await traceOfRun('hosted'))).toEqual([' > RunWorkflow:generateVideo', ...ofJob].sort());
 });
 
 test('each job that was recorded without tracing goes on with it', async () => {

@@ -1,4 +1,4 @@
-import type { RefusedContent } from '../../src/contract/refused-content';
+import type { RefusedContent } from '../../src/contract/failure-details';
 import { createVideoService, readingRules, type ServiceProfile, traceAnswer } from '../../src/service';
 import { SERVICES } from '../support/refused-answers';
 import { replyJson, startRawServer } from './raw-server';

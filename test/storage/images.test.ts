@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { imageKey } from '../../src/contract/image-reference';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from '../../src/storage/image-links';
+import { imageKey } from '../../src/storage/image-reference';
 import { imageTypeOf } from '../../src/storage/image-type';
 import { BadImage, checkImage, hasImage, readImage, readUpTo, storeImage } from '../../src/storage/images';
 import { GIF, HTML, JPEG, LARGEST_PNG, PNG, SVG, sha256Of, TOO_LARGE_PNG, WEBP } from '../support/images';

@@ -5,8 +5,7 @@ import {
   type Claim,
   claimTask,
   createFileStorage,
-  type TaskHolder,
-  takeOverTask,
+  type TaskClaim,
   type VideoStorage,
 } from '../../src/storage';
 
@@ -20,7 +19,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const TASK = { service: 'kling', taskId: 'task-1' };
 const job = (name: string, namespace = 'default') => ({ namespace, job: name });
-const holderOf = (claim: Claim): TaskHolder => {
+const holderOf = (claim: Claim): TaskClaim => {
   if (claim.claimed) throw new Error('claimed');
   return claim.by;
 };
@@ -33,7 +32,7 @@ test('a task belongs to the first job that claims it, and others learn which job
   for (const other of [job('owl'), job('fox', 'another namespace')])
     expect(await claimTask(storage, TASK, other)).toEqual({
       claimed: false,
-      by: { ...fox, claim: expect.any(String) },
+      by: { ...fox, id: expect.any(String), at: expect.any(String) },
     });
 });
 
@@ -66,7 +65,7 @@ test('of several jobs that take a task over, one gets it', async () => {
   await claimTask(storage, TASK, job('fox'));
   const dead = await holder();
   const jobs = Array.from({ length: 10 }, (_, index) => job(`owl-${index}`));
-  const claims = await Promise.all(jobs.map((each) => takeOverTask(storage, TASK, each, dead)));
+  const claims = await Promise.all(jobs.map((each) => claimTask(storage, TASK, each, dead)));
   const winners = jobs.filter((_, index) => claims[index]?.claimed);
   expect(winners).toHaveLength(1);
   expect(await holder()).toMatchObject({ ...winners[0] });
@@ -76,8 +75,8 @@ test('of several jobs that take a task over, one gets it', async () => {
 test('a task is not taken over from a job that has claimed it meanwhile', async () => {
   await claimTask(storage, TASK, job('fox'));
   const dead = await holder();
-  await takeOverTask(storage, TASK, job('owl'), dead);
-  expect(await takeOverTask(storage, TASK, job('hare'), dead)).toMatchObject({
+  await claimTask(storage, TASK, job('owl'), dead);
+  expect(await claimTask(storage, TASK, job('hare'), dead)).toMatchObject({
     claimed: false,
     by: job('owl'),
   });

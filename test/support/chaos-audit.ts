@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import type { JobResult, SubmitDecision } from '../../src/contract';
+import type { JobResult } from '../../src/contract/job';
+import type { SubmitDecision } from '../../src/contract/lost-submit';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { Emulator, RecordedCall } from '../../src/emulator';
 import type { PlannedJob } from './chaos-plan';

@@ -1,4 +1,4 @@
-import type { LostSubmitPolicy } from '../../src/contract';
+import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { Emulator, Faults } from '../../src/emulator';
 import { seededRandom } from '../../src/emulator/seeded-random';
 import { atLength } from './nightly';

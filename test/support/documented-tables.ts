@@ -1,12 +1,12 @@
+import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+import { LOG_EVENTS } from '../../src/contract/log-events';
 import {
   type AnsweredCall,
   BY_KIND,
   BY_STATUS,
   failureOfStatus,
   type NoAnswer,
-} from '../../src/contract/answer-table';
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
-import { LOG_EVENTS } from '../../src/contract/log-events';
+} from '../../src/service/answer-table';
 import { BREAKS } from '../model/breaks';
 
 /** What each failure means, as the README shows it. */

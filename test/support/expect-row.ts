@@ -1,4 +1,5 @@
-import { FAILURES, type FailureType, VideoFailure } from '../../src/contract';
+import { FAILURES, type FailureType } from '../../src/contract/failure-table';
+import { VideoFailure } from '../../src/contract/video-failure';
 
 /** Expects the type, the task id and a message with the meaning, the task and the advice of the failure table. */
 export function expectRow(failure: unknown, type: FailureType, taskId: string | undefined): void {

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import { decodeFirst } from '../../src/contract/decode-first';
+import { decodeFirst } from '../../src/encryption/decode-first';
 
 /**
  * A history as the SDK's own data converter would have written it, for tests that read payloads and messages in it. Under the

@@ -1,4 +1,4 @@
-import type { RefusedContent } from '../../src/contract/refused-content';
+import type { RefusedContent } from '../../src/contract/failure-details';
 import { builtInProfile, type ServiceProfile } from '../../src/service';
 
 /** An answer that refuses content, as the sources in docs/refused-content.md describe it, and what is read from it. */

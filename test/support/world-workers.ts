@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type WorkflowClientInterceptor, WorkflowNotFoundError } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
-import type { LostSubmitPolicy } from '../../src/contract';
 import type { Caps } from '../../src/contract/caps';
+import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { ledgerIdOf } from '../../src/contract/names';
 import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
@@ -213,7 +213,7 @@ class SharedWorker {
   }
 }
 
-/** Each world has its own limits and its own skipped time, but their shared worker waits for a single rate limiter. */
+/** Each world has its own limits, but their shared worker waits for a single rate limiter. */
 class SwitchedRateLimiter extends RateLimiter {
   private readonly waiting = new Set<() => void>();
   private stopListening: () => void;
@@ -230,8 +230,8 @@ class SwitchedRateLimiter extends RateLimiter {
     this.notify();
   }
 
-  override followServerClock(server: object, readClock: () => Promise<number>): Promise<void> {
-    return this.current.followServerClock(server, readClock);
+  override turnOff(): void {
+    this.current.turnOff();
   }
 
   override acquire(...args: Parameters<RateLimiter['acquire']>): ReturnType<RateLimiter['acquire']> {

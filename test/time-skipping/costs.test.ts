@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type BatchResult, parseResults } from '../../src/contract';
+import { type BatchResult, parseResults } from '../../src/contract/batch';
 import { COST_MEMO } from '../../src/contract/names';
 import type { ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';

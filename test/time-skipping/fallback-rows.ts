@@ -1,4 +1,6 @@
-import type { FailureType, FallbackInput, VideoRequest } from '../../src/contract';
+import type { FailureType } from '../../src/contract/failure-table';
+import type { FallbackInput } from '../../src/contract/fallback';
+import type { VideoRequest } from '../../src/contract/request';
 import type { Faults } from '../../src/testing';
 
 export const REFUSED = (status: number) =>

@@ -2,7 +2,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { type JobResult, parseResults, resultsKey } from '../../src/contract';
+import { parseResults, resultsKey } from '../../src/contract/batch';
+import type { JobResult } from '../../src/contract/job';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type NamedServices, type VideoService } from '../../src/service';
 import {

@@ -4,7 +4,7 @@ import { Worker } from '@temporalio/worker';
 import { createFilmActivities, NO_FFMPEG } from '../../examples/film/activities';
 import type { makeFilm } from '../../examples/film/workflows';
 import { storyboard } from '../../examples/trailer/storyboard';
-import { readFailure } from '../../src/contract';
+import { readFailure } from '../../src/contract/video-failure';
 import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';

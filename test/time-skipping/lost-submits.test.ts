@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import type { JobInput, SubmitDecision } from '../../src/contract';
+import type { JobInput } from '../../src/contract/job';
+import type { SubmitDecision } from '../../src/contract/lost-submit';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService } from '../../src/service';
 import { type AnswerFault, createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';

@@ -1,5 +1,5 @@
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
-import type { JobInput } from '../../src/contract';
+import type { JobInput } from '../../src/contract/job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import { plainHistory } from '../support/plain-history';

@@ -1,4 +1,4 @@
-import { describeDuration } from '../../contract';
+import { describeDuration } from '../../contract/duration';
 import type { ClockReading } from './ask-address';
 import { type Check, type Finding, failed, ok } from './check';
 import { namedServices } from './named-service';

@@ -1,6 +1,7 @@
 import { findSearchAttributes, problemOf } from '../../client/search-attributes';
 import { readSearchAttributes } from '../../config/temporal-config';
-import { describeDuration, inShell } from '../../contract';
+import { inShell } from '../../contract/clean-text';
+import { describeDuration } from '../../contract/duration';
 import { type Check, type Finding, failed, ok, warning } from './check';
 import { codeOf, messageOf } from './described-error';
 import type { TemporalServer } from './find-temporal';

@@ -4,7 +4,7 @@ import { withoutBlanks } from '../../config/read-setting';
 import { ConfigError, type Environment } from '../../config/service-config';
 import { usesEmulator } from '../../config/services-config';
 import { readDataFolder, readTemporalAddress } from '../../config/temporal-config';
-import { shown } from '../../contract';
+import { shown } from '../../contract/clean-text';
 import { checkDataFolder } from '../data-folder';
 import { type Check, type Finding, failed, ok, warning } from './check';
 import { unknownSettings } from './setting-names';

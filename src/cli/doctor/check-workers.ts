@@ -1,6 +1,6 @@
 import { resolveQueues } from '../../config/queues';
 import { readKnownServices } from '../../config/services-config';
-import { describeDuration } from '../../contract';
+import { describeDuration } from '../../contract/duration';
 import { serviceQueueOf, submitQueueOf } from '../../contract/names';
 import { type Poller, pollersOf } from '../pollers';
 import { type Check, type Finding, failed, ok, warning } from './check';

@@ -1,4 +1,4 @@
-import { shown } from '../../contract';
+import { shown } from '../../contract/clean-text';
 import { describeMoney, type Money } from '../../contract/money';
 import { type Column, tableLines } from '../table';
 import type { Piece } from '../terminal';

@@ -4,8 +4,8 @@ import type { VideoStorage } from '../../../src/storage';
 import { startAttempt } from '../activity-world';
 
 const KIND = 'https://ark.example/ text 720p 5s';
-const task = (afterMs: number, kind = KIND) => ({ kind, afterMs, byMs: afterMs + 10 });
-const learnedKind = (ended: number[][], kind = KIND) => ({ kind, ended });
+const task = (ms: number, kind = KIND) => ({ kind, afterMs: ms - 1, byMs: ms + 1 });
+const learnedKind = (endedMs: number[], kind = KIND) => ({ kind, endedMs });
 
 let file: string | undefined;
 let reads: number;
@@ -33,8 +33,7 @@ const withFile = (...kinds: object[]) => {
   file = JSON.stringify({ kinds });
 };
 const kinds = () => JSON.parse(file ?? '{}').kinds;
-const endedIn = (content: { ended: number[][] }[]) =>
-  content.map(({ ended }) => ended.map(([after]) => after));
+const endedIn = (content: { endedMs: number[] }[]) => content.map(({ endedMs }) => endedMs);
 
 /** Warnings go to the log of an activity. */
 async function inActivity(work: () => Promise<unknown>): Promise<string> {
@@ -58,13 +57,13 @@ test('the file is read at most once a minute', async () => {
 
 test('what other workers learned is known after it was read, of this kind alone', async () => {
   const times = learnedTimes();
-  withFile(learnedKind([[1, 2]], 'another'));
+  withFile(learnedKind([1], 'another'));
   await times.refresh();
   expect(times.endedOf(KIND)).toEqual([]);
-  withFile(learnedKind([[60_000, 65_000]]));
+  withFile(learnedKind([62_500]));
   nowMs = 60_000;
   await times.refresh();
-  expect(times.endedOf(KIND)).toEqual([[60_000, 65_000]]);
+  expect(times.endedOf(KIND)).toEqual([62_500]);
 });
 
 test('tasks are written every five seconds, together', async () => {
@@ -94,14 +93,14 @@ test('a task that could not be written is written with the next one, and the fai
 });
 
 test('of each kind the last 100 tasks stay, and of the kinds the last 64', async () => {
-  const many = Array.from({ length: 100 }, (_, index) => [index, index + 1]);
-  const others = Array.from({ length: 63 }, (_, index) => learnedKind([[1, 2]], `other ${index}`));
+  const many = Array.from({ length: 100 }, (_, index) => index);
+  const others = Array.from({ length: 63 }, (_, index) => learnedKind([1], `other ${index}`));
   withFile(learnedKind(many), ...others);
   const times = learnedTimes();
   await times.learn(task(999));
   expect(kinds()).toHaveLength(64);
   expect(endedIn([kinds().at(-1)])[0]?.slice(-2)).toEqual([99, 999]);
-  expect(kinds().at(-1).ended).toHaveLength(100);
+  expect(kinds().at(-1).endedMs).toHaveLength(100);
   nowMs = 5_000;
   await times.learn(task(1, 'new'));
   expect(kinds()).toHaveLength(64);
@@ -109,16 +108,13 @@ test('of each kind the last 100 tasks stay, and of the kinds the last 64', async
 });
 
 test('only the last 100 tasks are known, those that are not written yet among them', async () => {
-  withFile(learnedKind(Array.from({ length: 100 }, () => [90_000, 95_000])));
+  withFile(learnedKind(Array<number>(100).fill(90_000)));
   const times = learnedTimes();
   for (let learned = 0; learned < 60; learned++) await times.learn(task(1_000));
-  expect(times.endedOf(KIND).map(([afterMs]) => afterMs)).toEqual([
-    ...Array(40).fill(90_000),
-    ...Array(60).fill(1_000),
-  ]);
+  expect(times.endedOf(KIND)).toEqual([...Array(40).fill(90_000), ...Array(60).fill(1_000)]);
 });
 
-test.each([{ afterMs: 'soon' }, { byMs: Number.NaN }, { kind: 7 }, { afterMs: -1 }])(
+test.each([{ afterMs: 'soon' }, { byMs: Number.NaN }, { kind: 7 }, { afterMs: -10 }])(
   'what no job could have measured is not learned: %j',
   async (wrong) => {
     expect(await inActivity(() => learnedTimes().learn({ ...task(1), ...wrong } as never))).not.toContain(

@@ -1,4 +1,3 @@
-import type { Interval } from '../../../activities/polls/learned-times';
 import { PollPlan, type WaitingTask } from '../../../activities/polls/poll-plan';
 import { RETRY_AFTER_MAX_MS } from '../../../src/contract/policies';
 import type { ServiceProfile } from '../../../src/service';
@@ -11,15 +10,14 @@ const ADDRESS = 'https://ark.example/';
 
 interface World {
   /** The times of tasks of the kind that have ended. */
-  ended?: readonly Interval[];
+  ended?: readonly number[];
   polling?: ServiceProfile['polling'];
-  pollsPerSecondSaved?: number;
 }
 
-function planIn({ ended = [], polling, pollsPerSecondSaved }: World = {}): PollPlan {
+function planIn({ ended = [], polling }: World = {}): PollPlan {
   const learned = { endedOf: () => ended, learn: async () => undefined, refresh: async () => undefined };
   const service = { address: ADDRESS, profile: { polling } };
-  return new PollPlan({ service }, learned, pollsPerSecondSaved);
+  return new PollPlan({ service }, learned);
 }
 
 const delayMs = (task: WaitingTask = {}, world: World = {}) =>
@@ -36,8 +34,7 @@ function follow(endMs: number, world: World = {}, polling?: WaitingTask['polling
   return { polls, lagMs: waitedMs - endMs };
 }
 
-const seen = (...seconds: number[]): Interval[] =>
-  seconds.map((second) => [(second - 1) * SECOND, (second + 1) * SECOND]);
+const seen = (...seconds: number[]) => seconds.map((second) => second * SECOND);
 
 describe('a task of which nothing is known', () => {
   it.each([1, 2, 3, 5, 10])('that ends after %d s is found within 4 s', (seconds) => {
@@ -61,7 +58,7 @@ describe('a task of which nothing is known', () => {
 
   it('is polled when its profile says that such tasks are ready', () => {
     const polling = { usually: { median: '10m', slow: '12m' } };
-    expect(follow(600 * SECOND, { polling, pollsPerSecondSaved: 1 }).polls).toBeLessThan(20);
+    expect(follow(600 * SECOND, { polling }).polls).toBeLessThan(20);
     expect(delayMs({}, { polling: { ...polling, max: '1h' } })).toBeGreaterThan(300 * SECOND);
   });
 });
@@ -109,7 +106,7 @@ describe('tasks like those that ended', () => {
     ['within an hour', (chance: number) => 3_000 + 600 * deviation(chance)],
   ])('cost less than equally many polls at equal delays, when they take %s', (_shape, secondsAt) => {
     const tasks = Array.from({ length: 100 }, (_, index) => secondsAt((index + 0.5) / 100) * SECOND);
-    const ended = tasks.map((ms): Interval => [ms, ms + SECOND]);
+    const ended = tasks.map((ms) => ms + SECOND / 2);
     const delays = new Map<number, number>();
     const planned = tasks.map((endMs) => {
       let [waitedMs, polls] = [0, 0];
@@ -120,7 +117,7 @@ describe('tasks like those that ended', () => {
       }
       return { polls, lagMs: waitedMs - endMs };
     });
-    const cost = (polls: number, lagMs: number) => polls + (4 * lagMs) / SECOND;
+    const cost = (polls: number, lagMs: number) => polls + (3.5 * lagMs) / SECOND;
     const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
     const ofEqual = (pauseMs: number) => {
       const polls = tasks.map((endMs) => Math.ceil(endMs / pauseMs));
@@ -138,14 +135,6 @@ describe('the next poll', () => {
     expect(delays).toEqual([...delays].sort((one, other) => one - other));
     expect(new Set(delays).size).toBe(3);
     expect(delayMs({ waitedMs: 10 * HOUR })).toBe(120 * SECOND);
-  });
-
-  it('comes sooner the more polls a saved second is worth', () => {
-    const delays = [0.1, 1, 4, 20].map((pollsPerSecondSaved) =>
-      delayMs({ waitedMs: 60 * SECOND, polling: { pollsPerSecondSaved } }),
-    );
-    expect(delays).toEqual([...delays].sort((one, other) => other - one));
-    expect(new Set(delays).size).toBe(delays.length);
   });
 
   it.each([
@@ -176,19 +165,11 @@ describe('the next poll', () => {
     expect(delayMs({ retryAfterMs: 1 })).toBe(delayMs());
   });
 
-  it('follows the job, else the worker, else the profile', () => {
-    const world: World = { polling: { min: '40s', max: '40s', pollsPerSecondSaved: 100 } };
+  it('follows the job, else the profile', () => {
+    const world: World = { polling: { min: '40s', max: '40s' } };
     expect(delayMs({}, world)).toBe(40 * SECOND);
     expect(delayMs({ polling: { min: '50s' } }, world)).toBe(50 * SECOND);
     expect(delayMs({ polling: { min: '1s', max: 3_000 } }, world)).toBeLessThanOrEqual(3 * SECOND);
-    const saved = (of: number | undefined, job?: number) =>
-      delayMs(
-        { waitedMs: 60 * SECOND, ...(job && { polling: { pollsPerSecondSaved: job } }) },
-        { polling: { pollsPerSecondSaved: 100 }, ...(of && { pollsPerSecondSaved: of }) },
-      );
-    expect(saved(undefined)).toBeLessThan(saved(1));
-    expect(saved(1)).toBe(saved(undefined, 1));
-    expect(saved(100, 1)).toBe(saved(1));
   });
 
   it('is never sooner than after a second, and a long minimum raises the maximum', () => {
@@ -204,17 +185,13 @@ describe('the next poll', () => {
       polling: fc.record({
         min: fc.integer({ min: 1, max: HOUR }),
         max: fc.integer({ min: 1, max: HOUR }),
-        pollsPerSecondSaved: fc.double({ min: 0.01, max: 100, noNaN: true }),
       }),
     });
-    const ended = fc.array(
-      fc.tuple(ms, ms).map(([one, other]): Interval => [one, one + other]),
-      { maxLength: 20 },
-    );
+    const ended = fc.array(ms, { maxLength: 20 });
     fc.assert(
-      fc.property(task, ended, (waiting, intervals) => {
+      fc.property(task, ended, (waiting, endedMs) => {
         const { min, max } = waiting.polling;
-        const nextMs = delayMs(waiting, { ended: intervals });
+        const nextMs = delayMs(waiting, { ended: endedMs });
         expect(Number.isSafeInteger(nextMs)).toBe(true);
         expect(nextMs).toBeGreaterThanOrEqual(Math.max(min, SECOND));
         expect(nextMs).toBeLessThanOrEqual(Math.max(min, max, SECOND));

@@ -28,7 +28,6 @@ function temporalWith(pendingActivities: Pending[] | undefined) {
       loadedDataConverter: { payloadConverter: defaultPayloadConverter, payloadCodecs: [] },
     },
     connection: {},
-    workflowService: { describeWorkflowExecution: async (execution: unknown) => answer(execution) },
     workflow: {
       getHandle: (workflowId: string, runId: string) => ({
         describe: async () => ({ raw: answer({ workflowId, runId }) }),
@@ -58,29 +57,27 @@ test('a refused attempt keeps what those before it have noted', async () => {
     attemptWithoutTask: 1,
     refused: ['send-0'],
     lost: [{ id: 'send-1', why: lost(1), service: 'a' }],
-    keySent: true,
-    unsure: 'HTTP 500',
+    outcome: 'unclear',
   };
   const info = { attempt: 2, heartbeatDetails: before };
   const attempt = here.submit({ onLostSubmit: 'resubmit' }, { info });
   await failureOf(attempt);
-  const { lost: noted, keySent, unsure } = before;
+  const { lost: noted, outcome } = before;
   expect(attempt.beats).toEqual([
     {
       sending: { id: expect.any(String), attempt: 2 },
       service: 'a',
       lost: noted,
-      keySent,
-      unsure,
+      outcome,
       refused: ['send-0'],
     },
-    { attemptWithoutTask: 2, refused: ['send-0', expect.any(String)], lost: noted, keySent, unsure },
+    { attemptWithoutTask: 2, refused: ['send-0', expect.any(String)], lost: noted, outcome },
   ]);
 });
 
 test('of a note that somebody else wrote, only what has the right form counts', async () => {
   here.emulator.next('submit', { kind: 'refused', status: 422, message: 'no' });
-  const wrong = { attemptWithoutTask: 1, taskId: 2, keySent: 'yes', unsure: 500, refused: 4, lost: 'x' };
+  const wrong = { attemptWithoutTask: 1, taskId: 2, outcome: 500, refused: 4, lost: 'x' };
   const attempt = here.submit({}, { info: { attempt: 2, heartbeatDetails: wrong } });
   const { failure, details } = await failureOf(attempt);
   expect([failure.type, details.mayHaveTask]).toEqual(['InvalidRequest', undefined]);
@@ -136,7 +133,7 @@ describe('attempts on workers that could not decrypt their input', () => {
   test('sent nothing', async () => {
     const { details, asked } = lostAfter(undecryptedAfter(0));
     expect(await details).toBeUndefined();
-    expect(asked).toEqual([{ namespace: 'films', execution: workflowExecution() }]);
+    expect(asked).toEqual([workflowExecution()]);
   });
 
   test('do not hide the attempt before them that was killed', async () => {

@@ -53,7 +53,7 @@ describe('a submit', () => {
     expect(details.message).toContain(problem);
     expect(details.status).toBeUndefined();
     expect(world.emulator.calls).toHaveLength(0);
-    expect(attempt.beats).toEqual([{ attemptWithoutTask: 1 }]);
+    expect(attempt.beats).toEqual([{ attemptWithoutTask: 1, outcome: 'not-sent' }]);
     expect(await recordsIn(world.folder)).toEqual([]);
   });
 
@@ -64,15 +64,15 @@ describe('a submit', () => {
     expect(attempt.beats).toEqual([{ sending: { id: SEND, attempt: 1 } }, { taskId }]);
   });
 
-  it.each<[string, Faults['submit'], object]>([
-    ['a 429', { kind: 'rate-limited' }, {}],
-    ['a 500', { kind: 'server-error' }, { unsure: 'HTTP 500' }],
-    ['a 400', { kind: 'refused', status: 400, message: 'no' }, {}],
-  ])('that got %s notes that it made no task before it throws', async (_what, fault, unsure) => {
+  it.each<[string, Faults['submit'], string]>([
+    ['a 429', { kind: 'rate-limited' }, 'refused'],
+    ['a 500', { kind: 'server-error' }, 'unclear'],
+    ['a 400', { kind: 'refused', status: 400, message: 'no' }, 'refused'],
+  ])('that got %s notes that it made no task before it throws', async (_what, fault, outcome) => {
     world.emulator.next('submit', fault);
     const attempt = submit(REQUEST);
     await failureOf(attempt);
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], keySent: true, ...unsure });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], outcome });
     expect(world.emulator.generations()).toHaveLength(0);
   });
 
@@ -81,7 +81,7 @@ describe('a submit', () => {
     const attempt = world.run(submitVideo, { request: REQUEST });
     const { failure } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND] });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], outcome: 'not-sent' });
   });
 
   it('whose API key cannot be read is not sent, and is retryable', async () => {
@@ -94,7 +94,7 @@ describe('a submit', () => {
     const { failure, details } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
     expect(details.message).toBe('no such file');
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND] });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], outcome: 'not-sent' });
     expect(world.emulator.calls).toHaveLength(0);
   });
 });
@@ -118,7 +118,7 @@ describe('a second attempt', () => {
     await failureOf(second);
     expect(second.beats).toEqual([
       { sending: { id: SEND, attempt: 2 } },
-      { attemptWithoutTask: 2, refused: [SEND], keySent: true },
+      { attemptWithoutTask: 2, refused: [SEND], outcome: 'refused' },
     ]);
   });
 
@@ -136,7 +136,7 @@ describe('a second attempt', () => {
       attemptWithoutTask: 2,
       refused: [SEND],
       lost: [{ id: sending.id, why }],
-      keySent: true,
+      outcome: 'refused',
     });
     const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
     const { details } = await failureOf(holding);
@@ -198,7 +198,9 @@ describe('a second attempt', () => {
   });
 
   it.each([
-    ['is lost when the service may know the key', { keySent: true }, 'SubmitUnconfirmed'],
+    ['is lost when the service may know the key', { outcome: 'refused' }, 'SubmitUnconfirmed'],
+    ['is lost when it may have a task', { outcome: 'unclear' }, 'SubmitUnconfirmed'],
+    ['is refused when nothing was sent', { outcome: 'not-sent' }, 'InvalidRequest'],
     ['is refused when it cannot know it', {}, 'InvalidRequest'],
   ])('that is answered 422 %s, even when the storage has no record', async (_what, noted, type) => {
     world.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApplicationFailure } from '@temporalio/common';
+import type { ContentStage } from '../../../src/contract/failure-details';
 import type { FailureType } from '../../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../../src/contract/lost-submit';
-import type { ContentStage } from '../../../src/contract/refused-content';
 import type { VideoService } from '../../../src/service';
 import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
 import { COURSES, LATER, SUBMITS } from '../../activities/fault-tables';

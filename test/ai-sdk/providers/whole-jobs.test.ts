@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { aiSdkService } from '../../../src/ai-sdk';
 import { createVideoClient, type VideoClient } from '../../../src/client/video-client';
 import type { VideoJob } from '../../../src/client/video-job';
-import type { JobResult } from '../../../src/contract';
+import type { JobResult } from '../../../src/contract/job';
 import { RateLimiter } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../../src/testing';

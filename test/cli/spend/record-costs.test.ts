@@ -44,7 +44,12 @@ async function write(...entries: (object | string)[]): Promise<string> {
 }
 
 const sending = (more: object = {}) => ({ event: 'sending', request: {}, ...more });
-const refused = (send: string, more: object = {}) => ({ event: 'refused', send, keySent: true, ...more });
+const refused = (send: string, more: object = {}) => ({
+  event: 'refused',
+  send,
+  outcome: 'refused',
+  ...more,
+});
 const task = (taskId: string, more: object = {}) => ({ event: 'task', send: '1', taskId, ...more });
 
 async function read(): Promise<{ jobs: SpentJob[]; damaged: string[] }> {

@@ -1,6 +1,6 @@
-import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract';
-import { describeMismatches } from '../../../src/contract/video-facts';
+import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract/request';
 import { noiseVideo } from '../../../src/emulator';
+import { describeMismatches } from '../../../src/media/compare-with-request';
 import { inspect } from '../../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };

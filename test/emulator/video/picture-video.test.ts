@@ -1,4 +1,4 @@
-import type { VideoRequest } from '../../../src/contract';
+import type { VideoRequest } from '../../../src/contract/request';
 import { paintLayers } from '../../../src/emulator/video/layer';
 import { pictureVideo } from '../../../src/emulator/video/make-video';
 import { scene } from '../../../src/emulator/video/scene';

@@ -1,6 +1,6 @@
-import { parseBatchInput, parseJobInput } from '../../../src/contract';
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
+import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
 import { checkBatchInput } from '../../../workflows/batch/generate-videos';

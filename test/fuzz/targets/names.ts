@@ -3,13 +3,14 @@ import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands'
 import { plainLine, progressLine } from '../../../src/cli/progress-line';
 import { storedLines } from '../../../src/cli/stored-lines';
 import { printLine } from '../../../src/cli/terminal';
-import { DecisionRefused, JOB_PHASES, type JobProgress, VideoFailure } from '../../../src/contract';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
+import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
-import { adoptCommand, describeDecisionCommands } from '../../../src/contract/lost-submit';
-import { searchAttributesOf } from '../../../src/contract/search-attributes';
+import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
+import { searchAttributesOf } from '../../../src/contract/names';
 import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
 import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import { VideoFailure } from '../../../src/contract/video-failure';
 import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';
 import { batchDetails, currentDetails } from '../../../workflows/ui-details';

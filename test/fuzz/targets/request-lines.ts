@@ -1,5 +1,5 @@
 import { BadLines } from '../../../src/cli/bad-lines';
-import { parseRequestLines } from '../../../src/contract';
+import { parseRequestLines } from '../../../src/contract/request';
 import { staticBatchDetails } from '../../../src/contract/static-details';
 import { fc } from '../../support/properties';
 import { anyText, edited, longText } from '../hostile';

@@ -1,5 +1,5 @@
 import { requestOnRecord } from '../../../activities/request-on-record';
-import { ASPECT_RATIOS, parseRequest, RESOLUTIONS, type VideoRequest } from '../../../src/contract';
+import { ASPECT_RATIOS, parseRequest, RESOLUTIONS, type VideoRequest } from '../../../src/contract/request';
 import { staticJobDetails } from '../../../src/contract/static-details';
 import { describeRequest } from '../../../src/contract/summaries';
 import { fc } from '../../support/properties';

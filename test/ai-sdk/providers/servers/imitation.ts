@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import { CONTENT_STAGES, type ContentStage } from '../../../../src/contract/refused-content';
+import { CONTENT_STAGES, type ContentStage } from '../../../../src/contract/failure-details';
 import type { VideoRequest } from '../../../../src/contract/request';
 import type { TaskFailure } from '../../../../src/emulator';
 

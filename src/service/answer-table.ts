@@ -1,4 +1,4 @@
-import type { Call, FailureType } from './failure-table';
+import type { Call, FailureType } from '../contract/failure-table';
 
 /** A submit is a `resubmit` when the service may have received its idempotency key before. */
 export type AnsweredCall = Call | 'resubmit';

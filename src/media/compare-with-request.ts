@@ -1,35 +1,11 @@
-import type { VideoRequest } from './request';
-
-export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;
-/** The container format of a video file. */
-export type Container = (typeof CONTAINER_NAMES)[number];
-
-/** The facts that were read from a video file. A fact that could not be read is left out. */
-export interface VideoFacts {
-  /** As displayed, after cropping and rotation. */
-  width?: number;
-  height?: number;
-  durationSeconds?: number;
-  /** `avc`, `hevc`, `vp9`, `av1` … */
-  codec?: string;
-  container?: Container;
-  /** The C2PA metadata in the file (Content Credentials), as it came. Nobody has verified its signatures. */
-  c2pa?: { bytes: number };
-}
+import type { ExpectedVideo, VideoFacts } from '../contract/job';
+import type { VideoRequest } from '../contract/request';
 
 /** Codecs round to multiples of 8 or 16: 1088 for 1080, or 704 for 720, which is 2.2 % off. */
 const SIDE_TOLERANCE = 0.03;
 /** Services make whole groups of frames, so 5 seconds may become 4.8 or 5.4. */
 const SHORT_TOLERANCE_SECONDS = 0.5;
 const LONG_TOLERANCE = 0.1;
-
-/** The fields of a request that its video is compared with. */
-export type ExpectedVideo = Partial<Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>>;
-
-export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
-  const facts = { resolution, aspect_ratio, duration, seed };
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value != null));
-}
 
 /** How a video differs from its request, one sentence each: `720p was requested, but the video is 640x360`. */
 export function describeMismatches(expected: ExpectedVideo, facts: VideoFacts): string[] {

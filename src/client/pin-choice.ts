@@ -1,18 +1,11 @@
-import { shown } from './clean-text';
-import { isServiceName, SERVICE_NAME_RULE, servicesOf } from './service-choice';
-
-/** What a client knows about a service of the workers. */
-export interface KnownService {
-  /** Request fields that it takes beyond the interface. */
-  requestFields?: readonly string[];
-}
-
-/** The services of the workers, for those who start jobs: they write the name into the input and refuse unknown names. */
-export interface KnownServices<Service extends KnownService = KnownService> {
-  services: Readonly<Record<string, Service>>;
-  /** The service of jobs that name none. Without it, the worker's default. */
-  default?: string | undefined;
-}
+import { shown } from '../contract/clean-text';
+import {
+  isServiceName,
+  type KnownService,
+  type KnownServices,
+  SERVICE_NAME_RULE,
+  servicesOf,
+} from '../contract/service-choice';
 
 /** The options of a job that choose its service. */
 export interface GivenChoice {

@@ -6,7 +6,7 @@ import {
   type PayloadCodec,
   type StorageDriverClaim,
 } from '@temporalio/common';
-import { decodeFirst } from '../../src/contract/decode-first';
+import { decodeFirst } from '../../src/encryption/decode-first';
 
 /** Marks what it encodes, and refuses to decode anything without its mark. */
 const codec = (mark: number): PayloadCodec => ({

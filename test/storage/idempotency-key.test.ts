@@ -1,4 +1,4 @@
-import { keyMaterial } from '../../src/contract/idempotency-key';
+import { keyMaterial } from '../../src/storage/job-record';
 
 const request = { prompt: 'A red fox', duration: 5, seed: 7 };
 

@@ -1,7 +1,7 @@
-import type { BatchResult } from './batch';
-import type { FailureType } from './failure-table';
-import type { JobPhase } from './job';
-import type { JobCost } from './job-cost';
+import type { BatchResult } from '../contract/batch';
+import type { FailureType } from '../contract/failure-table';
+import type { JobPhase } from '../contract/job';
+import type { JobCost } from '../contract/job-cost';
 
 /**
  * The states of a job or a batch in lists. Each has exactly one: a job that waits for a decision is not `running`. A batch with

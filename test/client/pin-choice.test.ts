@@ -1,5 +1,5 @@
-import { parseJobInput } from '../../src/contract';
-import { pinChoice } from '../../src/contract/known-services';
+import { pinChoice } from '../../src/client/pin-choice';
+import { parseJobInput } from '../../src/contract/job-input';
 
 const list = { services: { fal: { requestFields: ['loop'] }, veo: {} }, default: 'fal' };
 

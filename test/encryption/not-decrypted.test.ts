@@ -1,11 +1,6 @@
 import { ActivityFailure, ApplicationFailure, RetryState } from '@temporalio/common';
-import {
-  isNotDecrypted,
-  isNotDecryptedType,
-  lastAttemptThatRan,
-  NotDecrypted,
-  whyNotDecrypted,
-} from '../../src/contract/not-decrypted';
+import { isNotDecryptedType, lastAttemptThatRan } from '../../src/contract/video-failure';
+import { isNotDecrypted, NotDecrypted, whyNotDecrypted } from '../../src/encryption/not-decrypted';
 
 const TYPE = 'videogen.NotDecrypted';
 const MESSAGE = 'The key fox is not known here.';

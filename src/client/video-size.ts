@@ -1,4 +1,4 @@
-import { ASPECT_RATIOS, type VideoRequest } from './request';
+import { ASPECT_RATIOS, type VideoRequest } from '../contract/request';
 
 type Shape = {
   resolution: NonNullable<VideoRequest['resolution']>;

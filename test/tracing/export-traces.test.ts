@@ -19,7 +19,7 @@ async function run(env: Record<string, string>) {
   return { code, stderr: terminal.stderr };
 }
 
-test.each(['@opentelemetry/api', '@opentelemetry/sdk-node'])(
+test.each(['@opentelemetry/api', '@opentelemetry/sdk-node', '@temporalio/interceptors-opentelemetry'])(
   'without %s a command that is asked for traces runs, and says once what to install',
   async (name) => {
     jest.doMock(name, notInstalled);
@@ -27,14 +27,29 @@ test.each(['@opentelemetry/api', '@opentelemetry/sdk-node'])(
     jest.dontMock(name);
     expect(code).toBe(7);
     expect(stderr).toBe(
-      'There are no traces, although an OTEL_… variable asks for them: run npm install @opentelemetry/api @opentelemetry/sdk-node, or set OTEL_SDK_DISABLED=true.\n',
+      'There are no traces, although an OTEL_… variable asks for them: run npm install @opentelemetry/api @opentelemetry/sdk-node @temporalio/interceptors-opentelemetry, or set OTEL_SDK_DISABLED=true.\n',
     );
   },
 );
 
-test('a command that is not asked for traces installs nothing', async () => {
+test('a command runs on with an SDK of OpenTelemetry that cannot be started, and says why there are no traces', async () => {
+  jest.doMock('@opentelemetry/sdk-node', () => ({}));
+  expect(await run(ENDPOINT)).toEqual({
+    code: 7,
+    stderr: 'Traces are not exported: TypeError: sdk.NodeSDK is not a constructor\n',
+  });
+  jest.dontMock('@opentelemetry/sdk-node');
+});
+
+test.each([
+  ['no variable is set', {}],
+  ['it is blank', { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' }],
+  ['the exporter is none', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }],
+  ['the SDK is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'True' }],
+  ['only a name is set', { OTEL_SERVICE_NAME: 'films' }],
+])('a command is not asked for traces, and installs nothing, if %s', async (_, env) => {
   jest.doMock('@opentelemetry/api', notInstalled);
-  expect(await run({ ...ENDPOINT, OTEL_SDK_DISABLED: 'true' })).toEqual({ code: 7, stderr: '' });
+  expect(await run(env)).toEqual({ code: 7, stderr: '' });
   jest.dontMock('@opentelemetry/api');
   expect(trace.getTracer('x').startSpan('x').isRecording()).toBe(false);
 });

@@ -1,7 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-
-/** The type of the failure in Temporal, which stays readable to those without the key. */
-const TYPE = 'videogen.NotDecrypted';
+import { isNotDecryptedType, NOT_DECRYPTED } from '../contract/video-failure';
 
 /** Why a payload cannot be decrypted here. */
 export type NotDecryptedReason = 'no-keys' | 'unknown-key' | 'wrong-key-or-changed' | 'malformed';
@@ -17,7 +15,11 @@ export class NotDecrypted extends ApplicationFailure {
     /** The last attempt of the activity that may have run; undefined if that is not known. */
     lastAttempt?: number,
   ) {
-    super(message, lastAttempt === undefined ? TYPE : `${TYPE}.after-attempt-${lastAttempt}`, false);
+    super(
+      message,
+      lastAttempt === undefined ? NOT_DECRYPTED : `${NOT_DECRYPTED}.after-attempt-${lastAttempt}`,
+      false,
+    );
   }
 }
 
@@ -32,17 +34,4 @@ export function whyNotDecrypted(error: unknown): string | undefined {
     if (cause instanceof ApplicationFailure && isNotDecryptedType(cause.type)) return cause.message;
   }
   return undefined;
-}
-
-export function isNotDecryptedType(type: string | null | undefined): boolean {
-  return type === TYPE || type?.startsWith(`${TYPE}.`) === true;
-}
-
-/**
- * The last attempt that may have run before attempts whose input could not be decrypted, by the failure of the last one;
- * 0 if none has. Undefined for any other failure, and if it is not known.
- */
-export function lastAttemptThatRan(type: string | null | undefined): number | undefined {
-  const [, attempt] = /^videogen\.NotDecrypted\.after-attempt-(\d{1,9})$/.exec(type ?? '') ?? [];
-  return attempt === undefined ? undefined : Number(attempt);
 }

@@ -1,5 +1,5 @@
+import { SIZES, shapeOf, sizeOf } from '../../src/client/video-size';
 import { ASPECT_RATIOS, RESOLUTIONS } from '../../src/contract/request';
-import { SIZES, shapeOf, sizeOf } from '../../src/contract/video-size';
 
 describe('a size', () => {
   it('is that of one resolution and ratio, and back', () => {

@@ -1,10 +1,10 @@
+import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
 import {
   type AnsweredCall,
   failureOfStatus,
   isCertainRefusal,
   mayRefuseContent,
-} from '../../src/contract/answer-table';
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+} from '../../src/service/answer-table';
 
 it.each([400, 403, 410, 422, 451, 499])('HTTP %d may refuse the content of a request', (status) => {
   expect(mayRefuseContent(status)).toBe(true);

@@ -1,5 +1,6 @@
-import type { VideoRequest } from '../../src/contract';
-import { describeMismatches, expectedOf, type VideoFacts } from '../../src/contract/video-facts';
+import { expectedOf, type VideoFacts } from '../../src/contract/job';
+import type { VideoRequest } from '../../src/contract/request';
+import { describeMismatches } from '../../src/media/compare-with-request';
 
 const REQUESTED: Partial<VideoRequest> = { resolution: '720p', aspect_ratio: '16:9', duration: 5 };
 const MADE: VideoFacts = { width: 1280, height: 720, durationSeconds: 5 };

@@ -5,7 +5,7 @@ import {
   imageKey,
   parseImageName,
   parseImageReference,
-} from '../../src/contract/image-reference';
+} from '../../src/storage/image-reference';
 
 const SHA256 = '5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef';
 

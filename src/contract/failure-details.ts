@@ -1,0 +1,176 @@
+import { cleanText } from './clean-text';
+import { type FailureType, isFailureType } from './failure-table';
+import { type JobCost, readCost } from './job-cost';
+import type { LostSubmitPolicy } from './lost-submit';
+import { isServiceName } from './service-choice';
+import { cutToBytes } from './sizes';
+
+/** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
+export interface FailureDetails extends RefusedContent {
+  taskId?: string;
+  /** The service that has the task or the lost submit, if it has a name on the worker: a task is adopted there. */
+  service?: string;
+  /** The HTTP status of the answer. */
+  status?: number;
+  /** The service's own error code and message, cleaned and cut. */
+  code?: string;
+  message?: string;
+  /** What to do, if the general advice for the type does not fit. */
+  advice?: string;
+  /** The seconds of the service's Retry-After. */
+  retryAfter?: number;
+  attempt?: number;
+  /** An answer such as 500, or an earlier lost submit, leaves open whether the service made a task. */
+  mayHaveTask?: boolean;
+  /** The id of the lost send. */
+  lostSubmit?: string;
+  /** What the job costs, as far as it is known. */
+  cost?: JobCost;
+  /** What became of the submits to the job's `services`, in order. */
+  attempts?: ServiceAttempt[];
+  /** The policy that applied to this lost submit. */
+  onLostSubmit?: LostSubmitPolicy;
+  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
+  heldSince?: string;
+  heldUntil?: string;
+  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
+  cap?: string;
+  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
+  capLeft?: number;
+  /** ISO 8601. Caps of jobs and batches never reset. */
+  capResetsAt?: string;
+}
+
+/** A few sentences; only a service writes more. */
+export const LONGEST_MESSAGE_CHARS = 2_000;
+const LONGEST_FIELD_CHARS = 100;
+
+/** Code and message may be a service's own text. The task id stays exact, because callers use it. */
+export function cleaned(details: FailureDetails): FailureDetails {
+  const { code, message, advice, field } = details;
+  return {
+    ...details,
+    ...(field !== undefined && { field: cleanText(field, LONGEST_FIELD_CHARS) }),
+    ...(code !== undefined && { code: cleanText(code) }),
+    ...(message !== undefined && { message: cleanText(message, LONGEST_MESSAGE_CHARS) }),
+    ...(advice !== undefined && { advice: cleanText(advice, LONGEST_MESSAGE_CHARS) }),
+  };
+}
+
+const DETAIL_TYPES: Record<string, string> = {
+  taskId: 'string',
+  service: 'string',
+  status: 'number',
+  code: 'string',
+  message: 'string',
+  advice: 'string',
+  retryAfter: 'number',
+  attempt: 'number',
+  onLostSubmit: 'string',
+  heldSince: 'string',
+  heldUntil: 'string',
+  stage: 'string',
+  field: 'string',
+  charged: 'boolean',
+  cap: 'string',
+  capLeft: 'number',
+  capResetsAt: 'string',
+  mayHaveTask: 'boolean',
+  lostSubmit: 'string',
+} satisfies Record<Exclude<keyof FailureDetails, 'cost' | 'attempts'>, 'string' | 'number' | 'boolean'>;
+
+/** Another version or language may have written any shape. */
+export function readDetails(value: unknown): FailureDetails {
+  if (typeof value !== 'object' || value === null) return {};
+  const given: { cost?: unknown; attempts?: unknown } = value;
+  const [cost, attempts] = [readCost(given.cost), readAttempts(given.attempts)];
+  return {
+    ...Object.fromEntries(
+      Object.entries(value).filter(
+        ([name, detail]) =>
+          typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
+      ),
+    ),
+    ...(cost && { cost }),
+    ...(attempts && { attempts }),
+  };
+}
+
+/** What the content policy of a service can refuse: a prompt, an image, or the finished video. */
+export const CONTENT_STAGES = ['prompt', 'image', 'output'] as const;
+
+/** One of CONTENT_STAGES. */
+export type ContentStage = (typeof CONTENT_STAGES)[number];
+
+/** What is known about content that a service refused. Whatever the service does not say is left out. */
+export interface RefusedContent {
+  /** What was refused. */
+  stage?: ContentStage;
+  /** The field of the request that was refused. */
+  field?: string;
+  /** Whether the service charged for it. */
+  charged?: boolean;
+}
+
+/** The field of the request behind each stage. */
+const FIELDS: Partial<Record<ContentStage, string>> = { prompt: 'prompt', image: 'image_url' };
+
+const SUBJECTS: Record<ContentStage, string> = {
+  prompt: 'the prompt',
+  image: 'the image',
+  output: 'the finished video',
+};
+
+export function isContentStage(stage: unknown): stage is ContentStage {
+  return CONTENT_STAGES.some((known) => known === stage);
+}
+
+/** The field of the request that a stage is about; none for the finished video. */
+export const fieldOfStage = (stage: ContentStage | undefined): string | undefined => stage && FIELDS[stage];
+
+/** What was refused, as a sentence names it; undefined when the service does not say. */
+export function refusedSubject({ stage, field }: RefusedContent): string | undefined {
+  if (field !== undefined && !Object.values(FIELDS).includes(field)) return `the field ${field}`;
+  return stage && SUBJECTS[stage];
+}
+
+/** What became of the submit to one of a job's `services`: it certainly made no task, or it made the task. */
+export type ServiceAttempt = { service: string } & (
+  | {
+      outcome: 'refused';
+      failure: FailureType;
+      /** Why, as a sentence. */
+      message: string;
+    }
+  | { outcome: 'made' }
+);
+
+export type RefusedAttempt = Extract<ServiceAttempt, { outcome: 'refused' }>;
+
+/** A hundred results of a batch travel together. */
+const LONGEST_REFUSAL_BYTES = 300;
+
+export function refusedAttempt(service: string, failure: FailureType, message: string): RefusedAttempt {
+  return { service, outcome: 'refused', failure, message: cutToBytes(message, LONGEST_REFUSAL_BYTES) };
+}
+
+/** Attempts as anybody may have written them into a failure; undefined when there are none. */
+export function readAttempts(value: unknown): ServiceAttempt[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return value.flatMap((one): ServiceAttempt[] => {
+    const { service, outcome, failure, message }: Record<string, unknown> = Object(one);
+    if (!isServiceName(service)) return [];
+    if (outcome === 'made') return [{ service, outcome }];
+    return isFailureType(failure) ? [refusedAttempt(service, failure, String(message))] : [];
+  });
+}
+
+/** `that was the service b, after a (The service refused the API key or its account: HTTP 401)`. */
+export function describeAttempts(service: string, attempts: readonly ServiceAttempt[]): string {
+  const refused = attempts
+    .filter((attempt) => attempt.outcome === 'refused' && attempt.service !== service)
+    .map((attempt) => ('message' in attempt ? `${attempt.service} (${withoutEnd(attempt.message)})` : ''));
+  return `that was the service ${service}${refused.length > 0 ? `, after ${refused.join(' and ')}` : ''}`;
+}
+
+const withoutEnd = (sentence: string) => sentence.replace(/[.\s]+$/, '');

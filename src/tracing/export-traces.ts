@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import type * as OpenTelemetry from '@opentelemetry/api';
+import type * as NodeSdk from '@opentelemetry/sdk-node';
+import type { ClientOptions } from '@temporalio/client';
+import type * as Interceptors from '@temporalio/interceptors-opentelemetry';
+import type { WorkerPlugin } from '@temporalio/worker';
+import { NO_SECRETS, redact } from '../contract/redact';
+import { openTelemetry } from './spans';
+
+type Api = typeof OpenTelemetry;
+type SpanProcessor = Interceptors.OpenTelemetryPluginOptions['spanProcessor'];
+
+export interface ExportOptions {
+  /** What the process is called, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES says it. */
+  serviceName: string | undefined;
+  /** Told once why spans are not made or not sent. */
+  onProblem(problem: string): void;
+}
+
+/** Sends what has not been sent. */
+export type StopExporting = () => Promise<void>;
+
+/** Temporal's tracing, in a process whose spans we export. */
+let temporal: { interceptors: typeof Interceptors; plugin: WorkerPlugin } | undefined;
+
+/** A collector that does not answer must not hold up the end of a command. */
+const STOP_WITHIN_MS = 5_000;
+
+const LONGEST_PROBLEM_CHARS = 300;
+
+const NOT_INSTALLED =
+  'There are no traces, although an OTEL_… variable asks for them: run npm install @opentelemetry/api @opentelemetry/sdk-node @temporalio/interceptors-opentelemetry, or set OTEL_SDK_DISABLED=true.';
+
+/**
+ * Exports the spans of a command as the OTEL_… variables say. In a process that has a tracer provider already, for example
+ * by NODE_OPTIONS, our own spans go there, and nothing is installed. It never throws.
+ */
+export function exportTraces(options: ExportOptions): StopExporting {
+  try {
+    const api = openTelemetry();
+    if (api && hasProvider(api)) return async () => undefined;
+    const sdk: typeof NodeSdk = require('@opentelemetry/sdk-node');
+    const interceptors: typeof Interceptors = require('@temporalio/interceptors-opentelemetry');
+    if (api) return start(api, sdk, interceptors, options);
+    options.onProblem(NOT_INSTALLED);
+  } catch (error) {
+    const { code }: { code?: unknown } = Object(error);
+    options.onProblem(code === 'MODULE_NOT_FOUND' ? NOT_INSTALLED : described(String(error)));
+  }
+  return async () => undefined;
+}
+
+function start(
+  api: Api,
+  sdk: typeof NodeSdk,
+  interceptors: typeof Interceptors,
+  { serviceName, onProblem }: ExportOptions,
+): StopExporting {
+  reportOnce(api, onProblem);
+  // By default not those of the process: they tell the arguments of the command, and one of them is the prompt.
+  Object.assign(process.env, { OTEL_NODE_RESOURCE_DETECTORS: 'env', ...process.env });
+  const ids = new GivenIds();
+  const node = new sdk.NodeSDK({
+    ...(serviceName !== undefined && { serviceName }),
+    idGenerator: ids,
+    // Metrics and logs have ways of their own.
+    metricReaders: [],
+    logRecordProcessors: [],
+  });
+  node.start();
+  // Nobody reads the resource: the spans that have it are made again.
+  const plugin = new interceptors.OpenTelemetryPlugin({
+    resource: Object({}),
+    spanProcessor: makeAgain(api, ids),
+  });
+  temporal = { interceptors, plugin };
+  return async () => {
+    temporal = undefined;
+    const late = new Promise<void>((resolve) => setTimeout(resolve, STOP_WITHIN_MS).unref());
+    await Promise.race([node.shutdown().catch(() => undefined), late]);
+  };
+}
+
+/** For a worker: Temporal's own plugin, if this process exports spans. */
+export function tracePlugins(): WorkerPlugin[] {
+  return temporal ? [temporal.plugin] : [];
+}
+
+/** For a client: Temporal's own interceptor, of starts alone. A command that shows progress asks a job every second. */
+export function tracedClient(): Pick<ClientOptions, 'interceptors'> {
+  if (temporal === undefined) return {};
+  const traced = new temporal.interceptors.OpenTelemetryWorkflowClientInterceptor();
+  const starts = {
+    start: traced.start.bind(traced),
+    startWithDetails: traced.startWithDetails.bind(traced),
+  };
+  return { interceptors: { workflow: [starts] } };
+}
+
+/** Temporal's package names the spans of a workflow in its sandbox, and their children name them as parents. */
+class GivenIds {
+  private given: { traceId: string; spanId: string } | undefined;
+
+  /** The span that `start` makes gets these ids. */
+  using<T>(ids: { traceId: string; spanId: string }, start: () => T): T {
+    this.given = ids;
+    try {
+      return start();
+    } finally {
+      this.given = undefined;
+    }
+  }
+
+  generateTraceId(): string {
+    return this.given?.traceId ?? randomBytes(16).toString('hex');
+  }
+
+  generateSpanId(): string {
+    return this.given?.spanId ?? randomBytes(8).toString('hex');
+  }
+}
+
+/**
+ * Makes the spans of workflows again with the SDK of the process: they come in the shape of OpenTelemetry 1, which the
+ * exporters of later versions cannot read, and with the job's memo and its last result as attributes.
+ */
+function makeAgain({ trace, ROOT_CONTEXT }: Api, ids: GivenIds): SpanProcessor {
+  const tracer = trace.getTracer('temporal-videogen');
+  return {
+    onStart: () => undefined,
+    forceFlush: async () => undefined,
+    shutdown: async () => undefined,
+    onEnd: ({ name, kind, startTime, endTime, status, attributes, parentSpanId, spanContext }) => {
+      const { traceId, spanId, traceFlags } = spanContext();
+      // Whoever asks a job about its progress would make a trace of each query.
+      if (parentSpanId === undefined && !name.startsWith('RunWorkflow:')) return;
+      const parent =
+        parentSpanId === undefined
+          ? ROOT_CONTEXT
+          : trace.setSpanContext(ROOT_CONTEXT, { traceId, traceFlags, spanId: parentSpanId, isRemote: true });
+      const { workflowId, runId } = attributes;
+      const span = ids.using({ traceId, spanId }, () =>
+        tracer.startSpan(
+          name,
+          { kind, startTime, attributes: { temporalWorkflowId: workflowId, run_id: runId } },
+          parent,
+        ),
+      );
+      span.setStatus(status);
+      span.end(endTime);
+    },
+  };
+}
+
+/** Only one that records nothing stands for none. */
+function hasProvider({ trace, ProxyTracerProvider }: Api): boolean {
+  const provider = trace.getTracerProvider();
+  const real = provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
+  return real.constructor.name !== 'NoopTracerProvider';
+}
+
+/** A collector that is down fails every few seconds. With OTEL_LOG_LEVEL, the SDK prints all of it instead. */
+function reportOnce({ diag, DiagLogLevel }: Api, onProblem: (problem: string) => void): void {
+  let isReported = false;
+  const report = (message: string) => {
+    if (isReported) return;
+    isReported = true;
+    onProblem(described(message));
+  };
+  const ignore = () => undefined;
+  diag.setLogger(
+    { error: report, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
+    DiagLogLevel.ERROR,
+  );
+}
+
+function described(problem: string): string {
+  return `Traces are not exported: ${redact(problem, NO_SECRETS, LONGEST_PROBLEM_CHARS)}`;
+}
