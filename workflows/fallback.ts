@@ -4,7 +4,6 @@ import {
   CancellationScope,
   CancelledFailure,
   condition,
-  getExternalWorkflowHandle,
   isCancellation,
   proxyActivities,
   setCurrentDetails,
@@ -19,7 +18,7 @@ import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/co
 import { type ChildNews, childName, type FallbackInput } from '../src/contract/fallback';
 import { fileName } from '../src/contract/file-name';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
-import { POLL_NOW_SIGNAL, SERVICE_MEMO } from '../src/contract/names';
+import { SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, FIND_TURN_POLICY } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
 import {
@@ -29,11 +28,11 @@ import {
   readFailure,
   VideoFailure,
 } from '../src/contract/video-failure';
-import { ChildJobs, childNews } from './child-jobs';
+import { answerPollNow, ChildJobs, childNews } from './child-jobs';
 import { heldFailure } from './hold';
 import { checkFallbackInput, refused } from './input';
 import { logEvent } from './log-event';
-import { answerWaitForTask, pollNow, progress } from './messages';
+import { answerWaitForTask, progress } from './messages';
 import { notifyReceiver, tellParent } from './notify';
 import { currentDetails, updateMemo, updateSearchAttributes } from './ui-details';
 
@@ -53,8 +52,7 @@ const LONGEST_OWN_MESSAGE_BYTES = 600;
  * ```
  */
 export async function generateVideoWithFallback(input: FallbackInput): Promise<JobResult> {
-  checkFallbackInput(input, workflowInfo().workflowId);
-  const job = new FallbackJob(input);
+  const job = new FallbackJob(Object(input));
   answerMessages(job);
   try {
     const result = await tryInTurn(job);
@@ -68,6 +66,7 @@ export async function generateVideoWithFallback(input: FallbackInput): Promise<J
 
 async function tryInTurn(job: FallbackJob): Promise<JobResult> {
   const { workflowId } = workflowInfo();
+  checkFallbackInput(job.input, workflowId);
   const turns = job.input.services.map((service) => ({ service, job: childName(workflowId, service) }));
   const first = await findFirst(job, turns);
   const children = new ChildJobs('fallback');
@@ -122,18 +121,7 @@ function answerMessages(job: FallbackJob): void {
   setHandler(childNews, (news) => job.recordNews(news), {
     description: 'Sent by the job at a service when it has a task, or waits for a decision',
   });
-  setHandler(
-    pollNow,
-    async () => {
-      const { child } = job.progress();
-      if (child === undefined) return;
-      // One that has just ended needs no poll; without the catch, Temporal would fail this job.
-      await getExternalWorkflowHandle(child)
-        .signal(POLL_NOW_SIGNAL)
-        .catch(() => undefined);
-    },
-    { description: 'Polls the task now instead of at the next poll' },
-  );
+  answerPollNow(() => job.progress().child ?? []);
   answerWaitForTask(job);
 }
 

@@ -16,16 +16,14 @@ import {
   FIND_SERVICE_POLICY,
 } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import { readFailure } from '../src/contract/video-failure';
 import { explainFailure } from './end';
 import { checkInput, refused } from './input';
 import { Job } from './job';
-import { measureEnd, measureRefused } from './measure';
+import { measureEnd } from './measure';
 import { answerMessages } from './messages';
 import { pollUntilReady } from './poll';
 import { type CarriedJob, ifContinued } from './runs';
 import { submit } from './submit';
-import { updateSearchAttributes } from './ui-details';
 
 /**
  * One request in; one stored video or one explained failure out.
@@ -36,7 +34,8 @@ import { updateSearchAttributes } from './ui-details';
  * ```
  */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
-  const job = startJob(input, ifContinued(carried));
+  // It may be anything, and is checked where a refusal ends the job like any other failure.
+  const job = new Job(Object(input), ifContinued(carried));
   answerMessages(job);
   try {
     return await makeVideo(job);
@@ -53,6 +52,7 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
 
 /** Submit, poll, download. */
 async function makeVideo(job: Job): Promise<JobResult> {
+  checkInput(job.input, job.name);
   if (job.known.taskId === undefined) {
     await checkService(job);
     if (job.input.taskId != null) await adoptGivenTask(job, job.input.taskId);
@@ -129,17 +129,4 @@ async function download(job: Job): Promise<JobResult> {
     ...(cost && { cost }),
     ...(service && { service }),
   };
-}
-
-function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
-  try {
-    checkInput(input, workflowInfo().workflowId);
-    return new Job(input, carried);
-  } catch (error) {
-    // A refused input never becomes a job that could report its own end.
-    const failure = readFailure(error)?.type;
-    updateSearchAttributes({ phase: 'failed', failure });
-    if (failure !== undefined) measureRefused(failure);
-    throw error;
-  }
 }

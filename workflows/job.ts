@@ -19,6 +19,7 @@ import {
   POLLS_WITHOUT_VIDEO,
   UNKNOWN_TASK_GRACE_MS,
 } from '../src/contract/policies';
+import { readServiceName } from '../src/contract/service-choice';
 import { describeVideo } from '../src/contract/summaries';
 import { createFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { WebhookEvent } from '../src/contract/webhook';
@@ -60,7 +61,7 @@ export class Job {
     carried?: CarriedJob,
   ) {
     this.known = carried ?? {
-      service: input.service ?? undefined,
+      service: readServiceName(input.service),
       nextPollMs: 0,
       isAdopted: false,
       startedAtMs: Date.now(),

@@ -1,5 +1,4 @@
 import { metricMeter } from '@temporalio/workflow';
-import type { FailureType } from '../src/contract/failure-table';
 import type { HoldEnd, JobOutcome } from '../src/contract/metrics';
 import { count, observe } from '../src/contract/record-metric';
 import type { Job } from './job';
@@ -20,11 +19,6 @@ export function measureEnd(job: Job): void {
   observe(metricMeter, 'videogen_job_duration_seconds', { outcome }, seconds(tookMs));
   const { taskId, polls } = job.known;
   if (taskId !== undefined) observe(metricMeter, 'videogen_job_polls', {}, polls);
-}
-
-/** A job whose input was refused never was a Job. */
-export function measureRefused(outcome: FailureType): void {
-  count(metricMeter, 'videogen_jobs_total', { outcome });
 }
 
 export function measureHold(): void {

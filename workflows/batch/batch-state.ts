@@ -137,10 +137,6 @@ export class BatchState {
     if (running) this.recordStarted(running.item, { isHeld });
   }
 
-  runningNames(): string[] {
-    return [...this.running.keys()];
-  }
-
   recordEnd(item: number, end: ChildEnd): void {
     const name = itemName(this.name, item);
     const result: ItemResult =

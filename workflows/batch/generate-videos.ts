@@ -4,7 +4,6 @@ import {
   ContinueAsNew,
   condition,
   defineQuery,
-  getExternalWorkflowHandle,
   isCancellation,
   proxyActivities,
   setHandler,
@@ -26,16 +25,15 @@ import {
 import { shown } from '../../src/contract/clean-text';
 import { FALLBACK_FIELDS } from '../../src/contract/fallback';
 import { fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
-import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../../src/contract/names';
+import { PROGRESS_QUERY } from '../../src/contract/names';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { choiceProblem, servicesOf } from '../../src/contract/service-choice';
 import { requestsSizeProblem } from '../../src/contract/sizes';
 import { createFailure, readFailure } from '../../src/contract/video-failure';
-import { type ChildEnd, ChildJobs, childNews } from '../child-jobs';
+import { answerPollNow, type ChildEnd, ChildJobs, childNews } from '../child-jobs';
 import { nameProblem, refused, refuseIf } from '../input';
 import { logEvent } from '../log-event';
-import { pollNow } from '../messages';
 import { type CarriedBatch, continueWith, ifContinued } from '../runs';
 import { BatchState } from './batch-state';
 
@@ -92,16 +90,7 @@ function answerMessages(batch: BatchState): void {
   setHandler(childNews, ({ name, hold }) => batch.recordHold(name, hold != null), {
     description: 'Sent by an item that waits for a decision, and when it no longer does',
   });
-  setHandler(
-    pollNow,
-    () => {
-      for (const name of batch.runningNames())
-        getExternalWorkflowHandle(name)
-          .signal(POLL_NOW_SIGNAL)
-          .catch(() => undefined);
-    },
-    { description: 'Has all running items poll now instead of at their next polls' },
-  );
+  answerPollNow(() => batch.progress().running.map(({ name }) => name));
 }
 
 /** Starts items one after the other, at most `window` at a time, until all have ended. */
