@@ -80,7 +80,10 @@ export function checkDecision(job: Job, decision: SubmitDecision): void {
   const { hold } = job;
   const problem = decisionProblem(decision);
   if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
-  if (!hold.needsDecision) throw decisionRefused(`No decision is needed: ${job.whyNoDecision()}.`);
+  if (!hold.needsDecision) {
+    const why = hold.decision ? 'somebody has already decided' : `the job is ${job.phase}`;
+    throw decisionRefused(`No decision is needed: ${why}.`);
+  }
   const { lostSubmit = hold.lostSubmit } = decision;
   if (lostSubmit !== hold.lostSubmit)
     throw decisionRefused('The decision cannot be taken: it is about another lost submit than this one.');

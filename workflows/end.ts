@@ -17,7 +17,7 @@ import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureEnd } from './measure';
 
-/** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */
+/** Turns what ended a job into the failure its caller gets. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
   if (error instanceof ContinueAsNew) return error;
   const failure = failureOf(error, job);
@@ -28,12 +28,12 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
   job.markFailed(failure, atService);
   measureEnd(job);
   logEnd(job, failure, atService);
-  if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
-  return createFailure(
-    failure.type,
-    failure.details,
-    error instanceof ActivityFailure ? { cause: error } : {},
-  );
+  return thrown(failure, error instanceof ActivityFailure ? { cause: error } : {});
+}
+
+/** A cancelled workflow throws Temporal's own cancellation. */
+export function thrown({ type, message, details }: VideoFailure, options: { cause?: Error } = {}): unknown {
+  return type === 'Cancelled' ? new CancelledFailure(message) : createFailure(type, details, options);
 }
 
 function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, atService?: string): void {
@@ -97,7 +97,7 @@ const CANCEL_OUTCOMES = {
 /** Asks the service to cancel the task; returns a sentence for the Temporal UI. */
 async function cancelAtService(job: Job): Promise<string | undefined> {
   const { taskId, service } = job.known;
-  if (taskId === undefined || !job.isWaiting) return undefined;
+  if (taskId === undefined || job.phase !== 'waiting') return undefined;
   const { cancelVideo } = proxyActivities<VideoActivities>({
     ...CANCEL_POLICY,
     summary: describeTask(taskId),

@@ -29,6 +29,7 @@ import {
   VideoFailure,
 } from '../src/contract/video-failure';
 import { answerPollNow, ChildJobs, childNews } from './child-jobs';
+import { thrown } from './end';
 import { heldFailure } from './hold';
 import { checkFallbackInput, refused } from './input';
 import { logEvent } from './log-event';
@@ -104,13 +105,10 @@ async function findFirst(job: FallbackJob, turns: FindTurnInput['turns']): Promi
 
 async function fail(job: FallbackJob, failure: VideoFailure): Promise<unknown> {
   const explained = job.explain(failure);
-  const isCancelled = failure.type === 'Cancelled';
-  await job.end(isCancelled ? 'cancelled' : 'failed', explained);
+  await job.end(failure.type === 'Cancelled' ? 'cancelled' : 'failed', explained);
   // Callers that wait for the task id get their answer before the workflow closes.
   await condition(allHandlersFinished);
-  return isCancelled
-    ? new CancelledFailure(explained.message)
-    : createFailure(explained.type, explained.details);
+  return thrown(explained);
 }
 
 /** Decisions go to the child: a workflow cannot answer for another. Clients find it in the progress. */

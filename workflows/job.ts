@@ -16,7 +16,6 @@ import {
   DEFAULT_DEADLINE_MS,
   DEFAULT_HOLD_MS,
   POLLS_WITHOUT_TASK,
-  POLLS_WITHOUT_VIDEO,
   UNKNOWN_TASK_GRACE_MS,
 } from '../src/contract/policies';
 import { readServiceName } from '../src/contract/service-choice';
@@ -45,7 +44,7 @@ export class Job {
   failure: VideoFailure | undefined;
   /** The highest percentage so far. */
   seenProgress: ReportedProgress | undefined;
-  private phase: JobPhase = 'submitting';
+  phase: JobPhase = 'submitting';
   private nextPollAtMs: number | undefined;
   private plannedMs = 0;
   /** The answered poll before the last one, in milliseconds since the submit. */
@@ -87,10 +86,6 @@ export class Job {
     this.show();
   }
 
-  get isWaiting(): boolean {
-    return this.phase === 'waiting';
-  }
-
   /** From here on every failure, log line and detail names the task. */
   recordSubmitted({ cost, isStored = false, ...task }: SubmittedTask): void {
     this.isStored = isStored;
@@ -129,11 +124,6 @@ export class Job {
     this.show();
   }
 
-  /** Why no decision is needed. */
-  whyNoDecision(): string {
-    return this.hold.decision ? 'somebody has already decided' : `the job is ${this.phase}`;
-  }
-
   planPoll(delayMs: number): void {
     this.nextPollAtMs = Date.now() + delayMs;
     this.plannedMs = delayMs;
@@ -162,10 +152,6 @@ export class Job {
     known.misses.task = type === 'TaskUnknown' ? known.misses.task + 1 : 0;
     known.retryAfterMs = retryAfter === undefined ? undefined : retryAfter * 1_000;
     this.show();
-  }
-
-  get videoIsMissing(): boolean {
-    return this.known.misses.video >= POLLS_WITHOUT_VIDEO;
   }
 
   /**
@@ -235,7 +221,7 @@ export class Job {
       polls,
       startedAt: isoTime(startedAtMs),
       deadlineAt: isoTime(this.deadlineAtMs()),
-      nextPollAt: this.isWaiting && nextPollAtMs !== undefined ? isoTime(nextPollAtMs) : undefined,
+      nextPollAt: phase === 'waiting' && nextPollAtMs !== undefined ? isoTime(nextPollAtMs) : undefined,
       download: phase === 'downloading' ? this.download : undefined,
       cost,
       hold: this.hold.progress(),

@@ -20,6 +20,7 @@ import {
   LONGEST_HISTORY_EVENTS,
   POLL_AT_LEAST_MS,
   POLL_POLICY,
+  POLLS_WITHOUT_VIDEO,
   RETRY_AFTER_MAX_MS,
 } from '../src/contract/policies';
 import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
@@ -143,7 +144,7 @@ function isBug(error: unknown): boolean {
 function isReady(job: Job, status: TaskStatus): boolean {
   switch (status.state) {
     case 'succeeded':
-      if (!status.hasVideo && job.videoIsMissing) throw createFailure('NoVideo');
+      if (!status.hasVideo && job.known.misses.video >= POLLS_WITHOUT_VIDEO) throw createFailure('NoVideo');
       return status.hasVideo;
     case 'failed':
       throw createFailure(status.refused ? 'ContentRefused' : 'GenerationFailed', {

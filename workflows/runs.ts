@@ -58,8 +58,8 @@ export interface CarriedBatch {
   failed: number;
   /** What the items cost that have ended. */
   spent: MoneySum;
-  /** With `onFailure: 'stop'` no item is started after it. */
-  firstFailed?: FailedItem;
+  /** No item is started after it. */
+  stoppedBy?: FailedItem;
   /** Items that wait for a decision. All others have ended. */
   held: number[];
 }

@@ -426,20 +426,25 @@ test.each([
   ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
   ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
   ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
-])('a job started without our client with %s fails with one sentence', async (_, input, sentence) => {
-  await inWorld(env, {}, async ({ emulator, taskQueue }) => {
-    const started = env.temporal.client.workflow.execute('generateVideo', {
-      taskQueue,
-      workflowId: `by-hand-${Math.random()}`,
-      args: [input],
+  ['a service that is an object', { request, service: { name: 'a' } }, 'service must be a name'],
+  ['a reserved name', { request }, 'the name of a job must be text', 'jobs/fox'],
+])(
+  'a job started without our client with %s fails with one sentence',
+  async (_, input, sentence, name = '') => {
+    await inWorld(env, {}, async ({ emulator, taskQueue }) => {
+      const started = env.temporal.client.workflow.execute('generateVideo', {
+        taskQueue,
+        workflowId: name || `by-hand-${Math.random()}`,
+        args: [input],
+      });
+      const failure = await failureOf(started);
+      expect(failure).toMatchObject({
+        cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
+      });
+      expect(emulator.calls).toHaveLength(0);
     });
-    const failure = await failureOf(started);
-    expect(failure).toMatchObject({
-      cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
-    });
-    expect(emulator.calls).toHaveLength(0);
-  });
-});
+  },
+);
 
 test('fields that are null count as not set, and a second argument is not accepted as the state of an earlier run', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, taskQueue }) => {
@@ -448,7 +453,7 @@ test('fields that are null count as not set, and a second argument is not accept
       workflowId: `by-hand-${Math.random()}`,
       args: [
         { request, taskId: null, deadline: null, storage: null, polling: null },
-        { taskId: 'made up', warnedWords: 5 },
+        { taskId: 'made up', misses: 5 },
       ],
     });
     expect(result).toMatchObject({ taskId: emulator.generations()[0]?.taskId, polls: 1 });

@@ -41,7 +41,7 @@ export class BatchState {
   private results: StoredFile | undefined;
   private stopping: string | undefined;
   private counts: { succeeded: number; failed: number };
-  private firstFailed: FailedItem | undefined;
+  private stoppedBy: FailedItem | undefined;
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   /** What the items cost that have ended. */
@@ -56,7 +56,7 @@ export class BatchState {
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
     this.spent = new MoneyCounter(carried?.spent);
-    if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
+    if (carried?.stoppedBy) this.stopFor(carried.stoppedBy);
   }
 
   /** Undefined when the batch can only wait. */
@@ -142,21 +142,15 @@ export class BatchState {
     const result: ItemResult =
       'result' in end ? { item, name, outcome: 'succeeded', ...end.result } : failed(item, name, end.failure);
     this.counts[result.outcome]++;
-    if (result.outcome === 'failed') this.noteFailed(result);
+    if (result.outcome === 'failed' && this.stopsFor(result)) this.stopFor(result);
     this.running.delete(name);
     this.unrecorded.push(result);
     this.spent.addSum(spentOn([result]));
     this.show();
   }
 
-  /** The one that stops the batch counts as the first. */
-  private noteFailed(failed: FailedItem): void {
-    const isStopped = this.firstFailed !== undefined && this.stopsFor(this.firstFailed);
-    if (isStopped || !this.stopsFor(failed)) {
-      this.firstFailed ??= failed;
-      return;
-    }
-    this.firstFailed = failed;
+  private stopFor(failed: FailedItem): void {
+    this.stoppedBy ??= failed;
     this.stopStarting(`item ${failed.item} failed`);
   }
 
@@ -203,8 +197,8 @@ export class BatchState {
 
   /** The failure of a batch that stopped for one of its items. */
   stoppingFailure(): unknown {
-    if (this.firstFailed === undefined || !this.stopsFor(this.firstFailed)) return undefined;
-    const { item, failure, details } = this.firstFailed;
+    if (this.stoppedBy === undefined) return undefined;
+    const { item, failure, details } = this.stoppedBy;
     const { succeeded, failed } = this.counts;
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;
     return createFailure(failure, {
@@ -215,9 +209,9 @@ export class BatchState {
 
   /** What the next run needs. `nextStep` records all results first. */
   carry(opened: OpenedBatch): CarriedBatch {
-    const { next, counts, firstFailed } = this;
+    const { next, counts, stoppedBy } = this;
     const held = this.held.map(({ item }) => item);
-    return { opened, next, ...counts, spent: this.spent.sum, firstFailed, held };
+    return { opened, next, ...counts, spent: this.spent.sum, stoppedBy, held };
   }
 
   progress(): BatchProgress {

@@ -30,8 +30,9 @@ import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { choiceProblem, servicesOf } from '../../src/contract/service-choice';
 import { requestsSizeProblem } from '../../src/contract/sizes';
-import { createFailure, readFailure } from '../../src/contract/video-failure';
+import { readFailure } from '../../src/contract/video-failure';
 import { answerPollNow, type ChildEnd, ChildJobs, childNews } from '../child-jobs';
+import { thrown } from '../end';
 import { nameProblem, refused, refuseIf } from '../input';
 import { logEvent } from '../log-event';
 import { type CarriedBatch, continueWith, ifContinued } from '../runs';
@@ -144,7 +145,7 @@ async function finish(batch: BatchState, error: unknown): Promise<void> {
 function explained(error: unknown): unknown {
   if (isCancellation(error)) return new CancelledFailure('The batch was cancelled');
   const failure = readFailure(error);
-  return failure ? createFailure(failure.type, failure.details) : error;
+  return failure ? thrown(failure) : error;
 }
 
 async function open(batch: BatchState): Promise<OpenedBatch> {
