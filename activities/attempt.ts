@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { cleanText } from '../src/contract/clean-text';
 import { durationMs } from '../src/contract/duration';
 import type { DownloadProgress } from '../src/contract/job';
@@ -14,14 +14,22 @@ export function jobName(): string {
   return workflowExecution?.workflowId ?? activityId;
 }
 
-/** The workflow of a job, as Temporal describes it; undefined when there is none of this name. */
-export async function describeJob(name: string) {
+/** The gRPC status code. */
+const NOT_FOUND = 5;
+
+/** What Temporal says of a workflow; undefined when it has none, or has deleted it. */
+export async function unlessDeleted<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await Context.current().client.workflow.getHandle(name).describe();
+    return await ask();
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    const isDeleted = isGrpcServiceError(error) && error.code === NOT_FOUND;
+    if (isDeleted || error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
+}
+
+export async function describeJob(name: string) {
+  return unlessDeleted(() => Context.current().client.workflow.getHandle(name).describe());
 }
 
 /**

@@ -18,6 +18,7 @@ import { ledgersInTemporal } from './ledger-client';
 import { createPollVideo } from './poll-video';
 import { createSendWebhook } from './send-webhook';
 import { createFindService, createFindTools } from './service-tools';
+import { createSettleTask } from './settle-task';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
@@ -29,14 +30,15 @@ export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/receive-video';
 export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
+export type { PolledJob } from './settle-task';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
-export type { SubmittedTask } from './submit/submitted-task';
 
 /** What createVideoActivities needs. */
 export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOptions {
@@ -80,13 +82,14 @@ export function createVideoActivities({
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
+  const settleTask = createSettleTask({ storage, caps, ofWorker });
   const hasReceiver = sender?.defaultUrl !== undefined;
   return {
     submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
     inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
     adoptTask: createAdoptTask({ find, storage }),
-    pollVideo: createPollVideo(find),
+    pollVideo: settleTask(createPollVideo(find)),
     downloadVideo: createDownloadVideo({ ...download, find, storage, hasReceiver }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { higherProgress, type TaskStatus } from '../src/contract/job';
-import type { Prices } from '../src/contract/prices';
 import type { TaskReading } from '../src/service/http-video-service';
+import type { Prices } from '../src/service/prices';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';
 import type { WaitingTask } from './polls/poll-plan';
@@ -62,7 +62,7 @@ function createOnce() {
 }
 
 /** At the service; a task that succeeded may still be without its link. */
-function hasEnded({ state }: TaskStatus): boolean {
+export function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 

@@ -94,9 +94,16 @@ async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefine
  * the same poll is made by a regular one. So is the last poll, with more attempts: a fault of a second must not end a paid job.
  */
 async function ask(job: Job, taskId: string): Promise<PolledTask> {
-  const { service, kind, polls } = job.known;
-  const polling = job.input.polling ?? undefined;
-  const asked = { taskId, service, kind, waitedMs: job.waitedMs(), progress: job.seenProgress, polling };
+  const { service, record, kind, polls } = job.known;
+  const { sharedCap, caller, polling } = job.input;
+  const waiting = {
+    kind,
+    waitedMs: job.waitedMs(),
+    progress: job.seenProgress,
+    polling: polling ?? undefined,
+  };
+  const counted = { record, sharedCap: sharedCap ?? undefined, caller: caller ?? undefined };
+  const asked = { taskId, service, ...waiting, ...counted };
   const summary = `poll ${polls + 1}`;
   if (job.remainingMs() > 0) {
     const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });

@@ -70,12 +70,12 @@ export function ifContinued<T>(carried: T | undefined): T | undefined {
 }
 
 /**
- * This run, if it started with a reset or as a retry of the workflow: runs before it may have paid for tasks that its history
+ * Whether this run started with a reset or as a retry of the workflow: runs before it may have paid for tasks that its history
  * does not show. A job continues as new only once it has its task, so no other run of its own matters.
  */
-export function resetRuns(): string[] | undefined {
+export function isReset(): boolean {
   const { runId, originalExecutionRunId, attempt } = workflowInfo();
-  return runId !== originalExecutionRunId || attempt > 1 ? [runId] : undefined;
+  return runId !== originalExecutionRunId || attempt > 1;
 }
 
 /** Whether this run should continue as new: it has many events, or the server suggests it. */

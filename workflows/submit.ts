@@ -8,7 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { InspectedSubmit, RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
-import type { KnownTask } from '../activities/submit/known-submits';
+import type { KnownTask } from '../activities/job-record';
 import type { SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';
@@ -22,7 +22,7 @@ import { readTimeout } from './activity-timeout';
 import { waitForDecision } from './decisions';
 import type { Job } from './job';
 import { logJob } from './log-event';
-import { resetRuns } from './runs';
+import { isReset } from './runs';
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
 export async function submit(job: Job, request: VideoRequest): Promise<void> {
@@ -82,7 +82,7 @@ async function submitOnce(
       idempotencyKey: idempotencyKey ?? undefined,
       onLostSubmit: onLostSubmit ?? undefined,
       repeats: repeats.length > 0 ? repeats : undefined,
-      resetRuns: resetRuns(),
+      isReset: isReset() || undefined,
       withinMs,
       polling: polling ?? undefined,
       cap: cap ?? undefined,

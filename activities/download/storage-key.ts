@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fileName } from '../../src/contract/file-name';
+import { fileName } from '../../src/contract/digest';
 import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../../src/contract/input-rules';
 
 export const DEFAULT_KEY_TEMPLATE = '{workflowId}.{ext}';

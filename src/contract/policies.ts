@@ -51,9 +51,6 @@ export const POST_BEFORE_DEADLINE_MS = 500;
 /** An attempt waits so long for the ledger of the caps. Well below POST_WITHIN_MS: the record needs its time too. */
 export const LEDGER_WITHIN_MS = 6 * SECOND;
 
-/** The first pause after the ledger refused an update, because ten were in flight; doubled each time. */
-export const LEDGER_RETRY_MS = 50;
-
 /** For reading the record of a submit that timed out. */
 export const RECALL_POLICY = {
   startToCloseTimeout: 30 * SECOND,
