@@ -19,6 +19,7 @@ import { createPollVideo } from './poll-video';
 import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
 import { createFindService, createFindTools } from './service-tools';
+import { createSettleTask } from './settle-task';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
@@ -81,13 +82,14 @@ export function createVideoActivities({
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
+  const settleTask = createSettleTask({ storage, caps, ofWorker });
   const sayReceiver = createSayReceiver(sender);
   return {
     submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps })),
     inspectPendingSubmit,
     recallSubmit: sayReceiver(createRecallSubmit({ find, storage, onLostSubmit })),
     adoptTask: sayReceiver(createAdoptTask({ find, storage })),
-    pollVideo: sayReceiver(createPollVideo(find)),
+    pollVideo: sayReceiver(settleTask(createPollVideo(find))),
     downloadVideo: createDownloadVideo({ ...download, find, storage }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),

@@ -3,11 +3,11 @@ import { activityInfo } from '@temporalio/activity';
 import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
 import type { VideoRequest } from '../src/contract/request';
+import { estimateJob } from '../src/service/prices';
 import { digestOfJob, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask } from '../src/storage/task-claims';
 import { jobName } from './attempt';
-import { estimatedCost } from './job-cost';
 import { logEvent } from './log-event';
 import type { FindTools } from './service-tools';
 import { createCallFailure } from './to-failure';
@@ -47,9 +47,6 @@ export interface TaskToRecord extends KnownTask {
   warnings?: string[] | undefined;
 }
 
-/** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
-const WRITE_TASK_ATTEMPTS = 2;
-
 /**
  * Writes down that the job has a task, for a later job of its name and for whoever wants to adopt the task. Temporal has the
  * task too: if it cannot be written, the record stays at `sending`, which is held and never repeated.
@@ -63,27 +60,14 @@ export async function recordTask(
   const { taskId, service } = task;
   const owner = { ...ownName(), record: record.id, caller };
   const id = randomUUID();
+  const write = () => record.add({ event: 'task', id, ...task });
   const claim = async () => {
     const claimed = await claimTask(storage, { taskId, service }, owner);
     if (!claimed.claimed) logEvent('taskOfAnotherJob', { taskId, other: claimed.by.job });
   };
-  await Promise.all([
-    twice(() => record.add({ event: 'task', id, ...task })).catch((fault) =>
-      warnNotRecorded(record, fault, taskId),
-    ),
-    claim().catch((fault: unknown) => warnNotRecorded(record, fault, taskId)),
-  ]);
-}
-
-async function twice(work: () => Promise<unknown>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (attempt === WRITE_TASK_ATTEMPTS) throw error;
-    }
-  }
+  const warn = (fault: unknown) => warnNotRecorded(record, fault, taskId);
+  // Worth a second try: without it, the task is lost once Temporal deletes the history.
+  await Promise.all([write().catch(write).catch(warn), claim().catch(warn)]);
 }
 
 export function warnNotRecorded(record: JobRecord, error: unknown, taskId?: string): void {
@@ -119,13 +103,13 @@ export function taskOnRecord(
   { recorded, request }: { recorded: RecordedJob; request: VideoRequest | undefined },
   find: FindTools,
 ): SubmittedTask {
-  const stored = recorded.stored?.taskId === taskId ? recorded.stored : undefined;
   const tools = find(service);
+  const isKnown = recorded.task?.taskId === taskId;
   const cost =
-    stored?.cost ??
-    recorded.task?.cost ??
-    (request === undefined || 'problem' in tools ? undefined : estimatedCost(tools, request));
-  return { taskId, service, record: record.id, nextPollMs: 0, cost, ...(stored && { isStored: true }) };
+    (isKnown ? (recorded.stored?.cost ?? recorded.task?.cost) : undefined) ??
+    (request === undefined || 'problem' in tools ? undefined : estimateJob(tools, request));
+  const isStored = isKnown && recorded.stored !== undefined;
+  return { taskId, service, record: record.id, nextPollMs: 0, cost, ...(isStored && { isStored }) };
 }
 
 /** The same, for a task that the worker that made it may not have written down: it may have died before it could. */

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { higherProgress, type TaskStatus } from '../src/contract/job';
-import type { Prices } from '../src/contract/prices';
+import { higherProgress, type JobOptions, type TaskStatus } from '../src/contract/job';
 import type { TaskReading } from '../src/service/http-video-service';
+import type { Prices } from '../src/service/prices';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';
 import type { WaitingTask } from './polls/poll-plan';
@@ -10,10 +10,14 @@ import { type FindTools, toolsFor } from './service-tools';
 import { toFailure } from './to-failure';
 
 /** Input of the activity pollVideo. */
-export interface PollVideoInput extends Omit<WaitingTask, 'retryAfterMs'> {
+export interface PollVideoInput
+  extends Omit<WaitingTask, 'retryAfterMs'>,
+    Pick<JobOptions, 'sharedCap' | 'caller'> {
   taskId: string;
   /** The named service that has the task. */
   service?: string | undefined;
+  /** The id of the job's record in the storage, for what the task was charged. */
+  record?: string;
 }
 
 /** What one poll learned about a task, and how long to wait before the next one. */
@@ -59,7 +63,7 @@ function createDoubtWarner() {
 }
 
 /** At the service; a task that succeeded may still be without its link. */
-function hasEnded({ state }: TaskStatus): boolean {
+export function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 

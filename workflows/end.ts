@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { fromTemporalType } from '../src/contract/failure-table';
+import { mergeCosts, withLostSubmits } from '../src/contract/job-cost';
 import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
@@ -46,13 +47,18 @@ function failureOf(error: unknown, { taskId, service, cost, hold }: Job): VideoF
     return new VideoFailure('Cancelled', { taskId });
   const failure = readFailure(error) ?? activityFailure(error);
   if (failure === undefined) return undefined;
-  return new VideoFailure(failure.type, {
-    ...failure.details,
+  const { type, details } = failure;
+  const repeated = hold.repeats.length;
+  const known = mergeCosts(details.cost, cost);
+  const lostSubmits = Math.max(repeated + (type === 'SubmitUnconfirmed' ? 1 : 0), known?.lostSubmits ?? 0);
+  const spent = taskId === undefined ? withLostSubmits(known, lostSubmits) : known;
+  return new VideoFailure(type, {
+    ...details,
     taskId,
     // However the repeated one ended, the lost one may have made a task.
-    ...(taskId === undefined && hold.repeats.length > 0 && { mayHaveTask: true }),
+    ...(taskId === undefined && repeated > 0 && { mayHaveTask: true }),
     ...(service && { service }),
-    ...(cost && { cost }),
+    ...(spent && { cost: spent }),
   });
 }
 

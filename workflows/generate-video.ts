@@ -8,7 +8,7 @@ import type { CarriedJob } from './carried-over';
 import { explainFailure } from './end';
 import { checkInput } from './input';
 import { Job } from './job';
-import { measureEnd, measureRefused } from './measure';
+import { measureEnd, measureOutcome } from './measure';
 import { answerMessages } from './messages';
 import { notifyReceiver } from './notify';
 import { pollUntilReady } from './poll';
@@ -99,7 +99,7 @@ function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
     // A refused input never becomes a job that could report its own end.
     const failure = readFailure(error)?.type;
     updateSearchAttributes({ phase: 'failed', failure });
-    if (failure !== undefined) measureRefused(failure);
+    if (failure !== undefined) measureOutcome(failure);
     throw error;
   }
 }

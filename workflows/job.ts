@@ -2,7 +2,6 @@ import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { PolledTask, SubmittedTask } from '../activities';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import {
-  type DownloadProgress,
   type ExpectedVideo,
   expectedOf,
   type JobInput,
@@ -54,7 +53,6 @@ export class Job {
   private phase: JobPhase = 'submitting';
   private submittedAtMs: number;
   private nextPollAtMs: number | undefined;
-  private download: DownloadProgress | undefined;
   private readonly deadlineMs: number;
   private hasDefaultReceiver: boolean;
   private webhook: JobProgress['webhook'];
@@ -161,11 +159,6 @@ export class Job {
     this.show();
   }
 
-  recordDownload({ bytes, of }: DownloadProgress): void {
-    this.download = { bytes, of: of ?? undefined };
-    this.show();
-  }
-
   markSucceeded(video: StoredVideo, warnings: string[]): void {
     const notes = warnings.map((warning) => `Note: ${warning}.`);
     const lines = [describeVideo(video), ...notes].map(plainMarkdown);
@@ -231,7 +224,6 @@ export class Job {
       startedAt: isoTime(this.startedAtMs),
       deadlineAt: isoTime(this.deadlineAtMs()),
       nextPollAt: pollsAgain ? isoTime(this.nextPollAtMs ?? 0) : undefined,
-      download: this.phase === 'downloading' ? this.download : undefined,
       cost: this.cost,
       hold: this.hold.progress(),
       webhook: this.webhook,

@@ -1,7 +1,5 @@
 import { metricMeter } from '@temporalio/workflow';
-import type { FailureType } from '../src/contract/failure-table';
-import type { HoldEnd, JobOutcome } from '../src/contract/metrics';
-import { count, observe } from '../src/contract/record-metric';
+import { count, type HoldEnd, type JobOutcome, observe } from '../src/contract/metrics';
 import type { Job } from './job';
 
 // Metrics are no commands, so histories stay as they are. The SDK's meter drops what a replay measures again.
@@ -9,25 +7,25 @@ import type { Job } from './job';
 /** Of an adopted task it is not known when it began. */
 export function measureReady(job: Job): void {
   if (job.isAdopted) return;
-  observe(metricMeter, 'videogen_generation_seconds', {}, seconds(job.waitedMs()));
-  observe(metricMeter, 'videogen_ready_lag_seconds', {}, seconds(job.observed.lagMs));
+  observe(metricMeter, 'videogen_generation_seconds', seconds(job.waitedMs()));
+  observe(metricMeter, 'videogen_ready_lag_seconds', seconds(job.observed.lagMs));
 }
 
 export function measureEnd(job: Job): void {
-  const outcome: JobOutcome = job.failure?.type ?? 'succeeded';
-  count(metricMeter, 'videogen_jobs_total', { outcome });
+  const outcome = job.failure?.type ?? 'succeeded';
+  measureOutcome(outcome);
   const tookMs = Date.now() - job.startedAtMs;
-  observe(metricMeter, 'videogen_job_duration_seconds', { outcome }, seconds(tookMs));
-  if (job.taskId !== undefined) observe(metricMeter, 'videogen_job_polls', {}, job.observed.polls);
+  observe(metricMeter, 'videogen_job_duration_seconds', seconds(tookMs), { outcome });
+  if (job.taskId !== undefined) observe(metricMeter, 'videogen_job_polls', job.observed.polls);
 }
 
-/** A job whose input was refused never was a Job. */
-export function measureRefused(outcome: FailureType): void {
+/** Alone for a job whose input was refused: it never was a Job. */
+export function measureOutcome(outcome: JobOutcome): void {
   count(metricMeter, 'videogen_jobs_total', { outcome });
 }
 
 export function measureHold(): void {
-  count(metricMeter, 'videogen_holds_started_total', {});
+  count(metricMeter, 'videogen_holds_started_total');
 }
 
 export function measureHoldEnd(end: HoldEnd): void {

@@ -6,13 +6,11 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
-import { isDownloadProgress } from '../src/contract/input-rules';
-import type { DownloadProgress, JobProgress } from '../src/contract/job';
+import type { JobProgress } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
   DECIDE_SUBMIT_UPDATE,
-  DOWNLOAD_PROGRESS_SIGNAL,
   POLL_NOW_SIGNAL,
   PROGRESS_QUERY,
   WAIT_FOR_TASK_UPDATE,
@@ -29,7 +27,6 @@ export const waitForTask = defineUpdate<string, [identity?: JobIdentity]>(WAIT_F
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
 /** Signal: has a job poll its task now. */
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
-export const downloadProgress = defineSignal<[DownloadProgress]>(DOWNLOAD_PROGRESS_SIGNAL);
 
 /** Handles the messages that a running job accepts. */
 export function answerMessages(job: Job): void {
@@ -40,13 +37,6 @@ export function answerMessages(job: Job): void {
       job.pollRequested = true;
     },
     { description: 'Polls the task now instead of at the next poll' },
-  );
-  setHandler(
-    downloadProgress,
-    (soFar) => {
-      if (isDownloadProgress(soFar)) job.recordDownload(soFar);
-    },
-    { description: 'Sent by a long download to report its progress' },
   );
   setHandler(waitForTask, (_identity?: JobIdentity) => taskOf(job), {
     description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',

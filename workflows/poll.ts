@@ -94,9 +94,12 @@ async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefine
  * the same poll is made by a regular one. So is the last poll, with more attempts: a fault of a second must not end a paid job.
  */
 async function ask(job: Job, taskId: string): Promise<PolledTask> {
-  const { service, kind, input, observed } = job;
+  const { service, record, kind, input, observed } = job;
+  const { sharedCap, caller } = input;
   const polling = input.polling ?? undefined;
-  const asked = { taskId, service, kind, waitedMs: job.waitedMs(), progress: observed.progress, polling };
+  const waiting = { kind, waitedMs: job.waitedMs(), progress: observed.progress, polling };
+  const counted = { record, sharedCap: sharedCap ?? undefined, caller: caller ?? undefined };
+  const asked = { taskId, service, ...waiting, ...counted };
   const summary = `poll ${observed.polls + 1}`;
   if (job.remainingMs() > 0) {
     const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });

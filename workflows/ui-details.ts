@@ -13,7 +13,6 @@ import {
   searchAttributesOf,
   TASK_ID_MEMO,
 } from '../src/contract/names';
-import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {
   submitting: 'Submitting the request to the video service',
@@ -32,7 +31,7 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
-  const { download, webhook, cost, service } = progress;
+  const { webhook, cost, service } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
@@ -41,7 +40,6 @@ export function currentDetails(
     cost && `Cost: ${plainMarkdown(describeCost(cost))}`,
     task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
     nextPollAt && `Next poll at ${nextPollAt}`,
-    download && describeDownload(download),
     problem &&
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     hold && describeHold(hold, workflowId),

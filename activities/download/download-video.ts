@@ -10,9 +10,11 @@ import type { ExpectedVideo, StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies';
 import { describeMismatches } from '../../src/media/compare-with-request';
+import { PartFile } from '../../src/storage/part-file';
 import type { VideoStorage } from '../../src/storage/storage';
 import { StorageFault } from '../../src/storage/storage-fault';
-import { jobName, whileHeartbeating, whileReportingProgress, willRetryDownload } from '../attempt';
+import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
+import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
 import { openRecord, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSpeed } from '../measure';
@@ -20,10 +22,9 @@ import type { EndedTask } from '../polls/learned-times';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
 import { findStored } from './find-stored';
-import { PartFile, readPartNote } from './part-file';
 import { publishVideo, setAside, writeSidecar } from './publish-video';
 import { type DownloadPace, receiveVideo } from './receive-video';
-import { DEFAULT_KEY_TEMPLATE, storageKey } from './storage-key';
+import { readPartNote, VideoDownload } from './video-download';
 
 /** Input of the activity downloadVideo. */
 export interface DownloadVideoInput {
@@ -81,22 +82,22 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const earlier = readPartNote();
     const { attempt } = activityInfo();
     const { largestVideoBytes: largestBytes = LARGEST_VIDEO_BYTES } = deps;
-    const part = new PartFile({ storage, owner: `${jobName()} ${taskId}`, largestBytes });
+    const part = new PartFile(storage, `${jobName()} ${taskId}`);
+    const download = new VideoDownload(part, largestBytes);
     const publishing = { storage, isRetry: attempt > 1, signal, keyFor: keyOf(input, deps) };
-    const note = () => part.note ?? earlier ?? { bytes: part.bytes };
+    const note = () => download.note ?? earlier ?? { bytes: part.bytes };
     const record = input.record === undefined ? undefined : openRecord(storage, input.record);
 
     const receive = async (): Promise<DownloadedVideo> => {
       const recorded = await record?.read();
       const stored = recorded?.stored && (await findStored(recorded.stored, input, storage));
       if (stored) return stored;
-      if (attempt > 1) await part.takeOver(earlier);
+      if (attempt > 1) await download.takeOver(earlier);
       const connectedAtMs = performance.now();
-      const earlierBytes = part.bytes;
       logEvent('downloading', { ...named, ...(part.bytes > 0 && { bytes: part.bytes }) });
-      const told = await receiveVideo(part, { at, taskId, pace, signal });
-      measureSpeed(part.bytes - earlierBytes, performance.now() - connectedAtMs);
-      const { key, video, doubts } = await publishVideo(part, publishing);
+      const told = await receiveVideo(download, { at, taskId, pace, signal });
+      measureSpeed(download.receivedBytes, performance.now() - connectedAtMs);
+      const { key, video, doubts } = await publishVideo(download, publishing);
       const ofService = new Set([...(recorded?.task?.warnings ?? []), ...told]);
       const warnings = [...ofService, ...describeMismatches(expected, video), ...doubts];
       if (deps.sidecar !== false) {
@@ -114,26 +115,24 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       return { video, warnings };
     };
 
-    /** Leaves the partial file for the next attempt, sets a bad one aside, or deletes it. Returns what to throw. */
+    /** Leaves the partial file for the next attempt, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
-      if (signal.aborted) {
-        logEvent('downloadStopped', { ...named, bytes: part.bytes });
-        const { workerShutdown, paused } = Context.current().cancellationDetails ?? {};
-        if (workerShutdown || paused) heartbeat(await part.leave());
-        else await part.remove();
-        return workerShutdown ? endedByShutdown() : signal.reason;
-      }
-      if (error instanceof BadVideo) {
-        const stored = input.keepBad ? `; the bad file is stored at ${await setAside(part, publishing)}` : '';
-        await part.remove();
-        return toFailure(new BadVideo(error.message + stored), 'download', { taskId });
-      }
-      const failure = toFailure(error, 'download', { taskId });
-      // A storage that failed may be full, and a partial file would use space.
-      const mayLeave = !(error instanceof StorageFault);
-      if (mayLeave && willRetryDownload(failure, Date.now() - startedAtMs)) heartbeat(await part.leave());
+      const ended = signal.aborted ? endedByTemporal() : await endedBy(error);
+      if (signal.aborted) logEvent('downloadStopped', { ...named, bytes: part.bytes });
+      if (ended.isResumed) heartbeat(await download.leave());
       else await part.remove();
-      return failure;
+      return ended.failure;
+    };
+
+    const endedBy = async (error: unknown) => {
+      const isBad = error instanceof BadVideo;
+      const stored =
+        isBad && input.keepBad ? `; the bad file is stored at ${await setAside(download, publishing)}` : '';
+      const told = isBad ? new BadVideo(error.message + stored) : error;
+      const failure = toFailure(told, 'download', { taskId });
+      // A storage that failed may be full, and a partial file would use space.
+      const mayLeave = !isBad && !(error instanceof StorageFault);
+      return { failure, isResumed: mayLeave && willRetryDownload(failure, Date.now() - startedAtMs) };
     };
 
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
@@ -141,14 +140,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // Beside the download, which takes longer; and once, however many attempts that needs.
     const learning = input.ended && attempt === 1 && at.pollPlan.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
-      whileReportingProgress(
-        () => ({ bytes: part.bytes, of: part.of }),
-        () =>
-          receive().catch(async (error: unknown) => {
-            // The janitor deletes what cannot be deleted now; the first error is the one to report.
-            throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
-          }),
-      ),
+      receive().catch(async (error: unknown) => {
+        // The janitor deletes what cannot be deleted now; the first error is the one to report.
+        throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
+      }),
     );
     await learning;
     return downloaded;
@@ -163,11 +158,16 @@ function keyOf({ taskId, storage: jobKey, ...input }: DownloadVideoInput, deps: 
     storageKey(jobKey, keyTemplate, { workflowId, taskId, startedAtMs, extension });
 }
 
-/** Of a cancelled attempt the SDK may drop the last heartbeat, if it takes time to encode. Of a failed one it never does. */
-function endedByShutdown(): ApplicationFailure {
-  return ApplicationFailure.create({
+/** How a stopped attempt ends. Another one follows, unless the job itself is cancelled or gone. */
+function endedByTemporal(): { failure: unknown; isResumed: boolean } {
+  const { workerShutdown, paused, timedOut, reset } = Context.current().cancellationDetails ?? {};
+  const isResumed = Boolean(workerShutdown || paused || timedOut || reset);
+  if (!workerShutdown) return { failure: cancellationSignal().reason, isResumed };
+  // Of a cancelled attempt the SDK may drop the last heartbeat, if it takes time to encode. Of a failed one it never does.
+  const failure = ApplicationFailure.create({
     type: 'WorkerShutdown',
     message: 'the worker is shutting down',
     category: ApplicationFailureCategory.BENIGN,
   });
+  return { failure, isResumed };
 }

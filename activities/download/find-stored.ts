@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { StoredEntry } from '../../src/storage/job-record';
+import { isSameVideo } from '../../src/storage/same-video';
 import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault } from '../../src/storage/storage-fault';
 import { logEvent } from '../log-event';
@@ -28,10 +28,7 @@ export async function findStored(
 
 async function isIntact({ key, video }: StoredEntry, storage: VideoStorage): Promise<boolean> {
   return asStorageFault(async () => {
-    const stored = await storage.read(key);
-    if (stored === undefined) return false;
-    const hash = createHash('sha256');
-    for await (const chunk of stored) hash.update(chunk);
-    return hash.digest('hex') === video.sha256;
+    const content = await storage.read(key);
+    return content !== undefined && isSameVideo({ bytes: undefined, content }, video);
   });
 }

@@ -7,7 +7,7 @@ import { readSmallFile, writeSmallJson } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault } from '../../src/storage/storage-fault';
 import { BadVideo } from '../to-failure';
-import type { PartFile } from './part-file';
+import type { VideoDownload } from './video-download';
 
 /** A file without a stated length that was cut between two of its parts looks complete. */
 const MAY_BE_CUT =
@@ -22,11 +22,10 @@ export interface PublishingOptions {
 
 /** Inspects the file of a download and stores it under its key. The doubts say what could not be checked. */
 export async function publishVideo(
-  part: PartFile,
+  { part, of }: VideoDownload,
   { storage, keyFor, ...options }: PublishingOptions,
 ): Promise<{ key: string; video: StoredVideo; doubts: string[] }> {
-  if (part.of !== undefined && part.bytes !== part.of)
-    throw new BadVideo(`${part.bytes} of ${part.of} bytes arrived`);
+  if (of !== undefined && part.bytes !== of) throw new BadVideo(`${part.bytes} of ${of} bytes arrived`);
   const { path, ...whole } = await part.close();
   const inspection = await inspectFile(path);
   if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
@@ -36,14 +35,17 @@ export async function publishVideo(
   const file = { ...whole, contentType, ...options };
   const { uri } = await asStorageFault(() => storage.publishFile(path, key, file));
   await part.remove();
-  const isComplete = part.of !== undefined || inspection.end === 'checked';
+  const isComplete = of !== undefined || inspection.end === 'checked';
   return { key, video: { uri, ...whole, contentType, ...facts }, doubts: isComplete ? [] : [MAY_BE_CUT] };
 }
 
 /** Stores what has arrived as `<key>.bad`, for a person to inspect. Returns its URI. */
-export async function setAside(part: PartFile, { storage, keyFor }: PublishingOptions): Promise<string> {
+export async function setAside(
+  { part, head }: VideoDownload,
+  { storage, keyFor }: PublishingOptions,
+): Promise<string> {
   const { path, ...whole } = await part.close();
-  const container = sniffContainer(part.head) ?? 'mp4';
+  const container = sniffContainer(head) ?? 'mp4';
   const file = { ...whole, contentType: 'application/octet-stream', replaces: true };
   const key = `${keyFor(CONTAINERS[container].extension)}.bad`;
   return (await asStorageFault(() => storage.publishFile(path, key, file))).uri;

@@ -10,7 +10,7 @@ import { logEvent } from '../log-event';
 import { measureReceived } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
 import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';
-import type { PartFile } from './part-file';
+import type { VideoDownload } from './video-download';
 
 /** The link has expired or needs another key; the service may have a new one. */
 const REFUSED_LINK: (number | undefined)[] = [401, 403, 404, 410];
@@ -20,8 +20,6 @@ export interface DownloadPace {
   /** In each window, at least `leastBytes` must arrive, unless the disk is the slow part. */
   windowMs: number;
   leastBytes: number;
-  /** How long one attempt may take. */
-  attemptMs: number;
 }
 
 export interface ReceiveVideoOptions {
@@ -35,79 +33,66 @@ export interface ReceiveVideoOptions {
  * Connects until the whole video has arrived, each time with a fresh link and from where the last connection stopped. When
  * connections make no progress, it fails, so that Temporal's retry policy pauses. Returns what the service warns of.
  */
-export async function receiveVideo(part: PartFile, options: ReceiveVideoOptions): Promise<string[]> {
-  const { taskId, pace } = options;
-  const endsAtMs = Date.now() + pace.attemptMs;
-  let furthestBytes = part.bytes;
+export async function receiveVideo(download: VideoDownload, options: ReceiveVideoOptions): Promise<string[]> {
+  const { taskId } = options;
+  let furthestBytes = download.bytes;
   for (let fruitless = 0; ; ) {
     try {
-      return await receiveOnce(part, options, endsAtMs);
+      return await receiveOnce(download, options);
     } catch (error) {
       if (!isWorthReconnecting(error)) throw error;
-      fruitless = part.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
-      furthestBytes = Math.max(furthestBytes, part.bytes);
-      if (fruitless === FRUITLESS_CONNECTIONS || Date.now() >= endsAtMs) throw error;
-      logEvent('resuming', { taskId, bytes: part.bytes, reason: error.message });
+      fruitless = download.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
+      furthestBytes = Math.max(furthestBytes, download.bytes);
+      if (fruitless === FRUITLESS_CONNECTIONS) throw error;
+      logEvent('resuming', { taskId, bytes: download.bytes, reason: error.message });
     }
   }
 }
 
 /** One connection, from a fresh link to the end of its stream. A service may also send the video with its answer. */
 async function receiveOnce(
-  part: PartFile,
+  download: VideoDownload,
   { at, taskId, pace, signal }: ReceiveVideoOptions,
-  endsAtMs: number,
 ): Promise<string[]> {
   const { video, warnings } = await freshVideo(taskId, () =>
     callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal })),
   );
-  const from = part.resumePoint;
+  const from = download.resumeFrom;
   const body =
     typeof video === 'string'
       ? await callWithinLimits(at, 'download', () => at.service.openVideo(video, { signal, from }))
       : openVideoBytes(video, { from });
   // It may break before it is read, and an error without a listener ends the process.
   body.stream.on('error', () => undefined);
-  const stopWatching = watchPace(body.stream, part, pace, endsAtMs);
-  let offset = part.bytes;
+  const watching = watchPace(body.stream, download, pace);
+  const before = download.receivedBytes;
   try {
-    await part.expect(body);
-    offset = part.bytes;
-    await part.write(body.stream);
+    await download.receive(body);
     return warnings;
   } catch (error) {
     throw signal.aborted ? error : faultOf(error, body);
   } finally {
-    stopWatching();
-    measureReceived(part.bytes - offset);
+    clearInterval(watching);
+    measureReceived(download.receivedBytes - before);
     // A stream that is not read to its end would keep its connection open.
     body.stream.destroy();
   }
 }
 
-/** Ends a stream that is too slow or takes too long. Returns a function that stops watching. */
+/** Ends a stream that is too slow. */
 function watchPace(
   stream: Readable,
-  part: PartFile,
+  download: VideoDownload,
   { windowMs, leastBytes }: DownloadPace,
-  endsAtMs: number,
-): () => void {
-  const end = (message: string) => stream.destroy(new ServiceFault('cut', { message }));
-  let bytesBefore = part.bytes;
-  const slow = setInterval(() => {
-    const received = part.bytes - bytesBefore;
-    bytesBefore = part.bytes;
-    if (received >= leastBytes || part.waitsForDisk) return;
-    end(`only ${received} bytes arrived in ${describeDuration(windowMs)}`);
+): NodeJS.Timeout {
+  let before = download.receivedBytes;
+  return setInterval(() => {
+    const received = download.receivedBytes - before;
+    before = download.receivedBytes;
+    if (received >= leastBytes || download.part.waitsForDisk) return;
+    const message = `only ${received} bytes arrived in ${describeDuration(windowMs)}`;
+    stream.destroy(new ServiceFault('cut', { message }));
   }, windowMs);
-  const late = setTimeout(
-    () => end('the attempt took too long; the next one resumes the download'),
-    Math.max(0, endsAtMs - Date.now()),
-  );
-  return () => {
-    clearInterval(slow);
-    clearTimeout(late);
-  };
 }
 
 function isWorthReconnecting(error: unknown): error is ServiceFault {

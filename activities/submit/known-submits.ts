@@ -21,7 +21,7 @@ export interface KnownSubmits {
   sentTo: { service?: string | undefined } | undefined;
   /** The service may have received the idempotency key. */
   keySent: boolean;
-  /** How many submits the next one repeats: each may have been paid for. */
+  /** How many submits are lost, whoever sent them: each may have been paid for. */
   repeated: number;
 }
 
@@ -53,7 +53,7 @@ export async function readKnownSubmits(
     lost,
     sentTo: sent ?? lost.findLast(({ service }) => service !== undefined),
     keySent: recorded.keySent || hasReached(before) || ids.length > 0 || isReset,
-    repeated: ids.length,
+    repeated: Math.max(ids.length, recorded.paidSends.length),
   };
 }
 

@@ -26,7 +26,6 @@ export { FAILURES, type FailureRow, type FailureType, isFailureType } from './fa
 export { childName, type FallbackInput, type VideoInput } from './fallback';
 export type { Container, VideoFacts } from './job';
 export {
-  type DownloadProgress,
   JOB_PHASES,
   type JobInput,
   type JobOptions,

@@ -1,7 +1,7 @@
 import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
-import type { DownloadProgress, JobInput } from './job';
+import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
@@ -185,12 +185,6 @@ export function fieldProblem(input: object, rules: FieldRules, group = ''): stri
     if (problem !== undefined) return problem;
   }
   return undefined;
-}
-
-/** Any program can send a signal, of any shape. */
-export function isDownloadProgress(value: unknown): value is DownloadProgress {
-  const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
-  return typeof bytes === 'number' && (of == null || typeof of === 'number');
 }
 
 /** Why a decision about a lost submit cannot be taken; undefined when it can. */

@@ -118,8 +118,6 @@ export interface JobProgress {
   startedAt: string;
   deadlineAt: string;
   nextPollAt?: string;
-  /** How much of the video has been downloaded; updated every few seconds. */
-  download?: DownloadProgress;
   /** What the job costs, as far as it is known; without it the cost is unknown. */
   cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
@@ -128,13 +126,6 @@ export interface JobProgress {
   webhook?: { event: WebhookEvent; workflowId: string };
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
-}
-
-/** How much of a video has been downloaded. */
-export interface DownloadProgress {
-  bytes: number;
-  /** The size of the whole video, if the service sent it. */
-  of?: number;
 }
 
 export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;

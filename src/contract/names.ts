@@ -31,8 +31,6 @@ export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by a job to the batch or the fallback that started it. */
 export const CHILD_NEWS_SIGNAL = 'childNews';
-/** Sent by long downloads. */
-export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
 /** The task queue of clients and workers that set none. */
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 

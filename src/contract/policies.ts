@@ -51,9 +51,6 @@ export const POST_BEFORE_DEADLINE_MS = 500;
 /** An attempt waits so long for the ledger of the caps. Well below POST_WITHIN_MS: the record needs its time too. */
 export const LEDGER_WITHIN_MS = 6 * SECOND;
 
-/** The first pause after the ledger refused an update, because ten were in flight; doubled each time. */
-export const LEDGER_RETRY_MS = 50;
-
 /** For reading the record of a submit that timed out. */
 export const RECALL_POLICY = {
   startToCloseTimeout: 30 * SECOND,
@@ -185,21 +182,16 @@ export const WEBHOOK_AT_MOST_MS = 96 * HOUR;
 /** Far larger than any video that services make today; it ends a response that never ends. */
 export const LARGEST_VIDEO_BYTES = 2 * 1024 ** 3;
 
-/** When a connection or an attempt is too slow. The next one resumes where it stopped. */
+/** When a connection is too slow. The next one resumes where it stopped. */
 export const DOWNLOAD_PACE = {
   windowMs: 30 * SECOND,
   /** In each window; a slower connection is replaced. */
   leastBytes: 32 * 1024,
-  /** Below DOWNLOAD_POLICY's timeout, which would lose what was written since the last heartbeat. */
-  attemptMs: 50 * MINUTE,
 };
 
 /** An attempt gives up after this many connections in a row that brought less than FRUITFUL_BYTES. */
 export const FRUITLESS_CONNECTIONS = 3;
 export const FRUITFUL_BYTES = 64 * 1024;
-
-/** How often a download reports its progress. Each report is a signal, which Temporal Cloud bills as an Action. */
-export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
 
 /** A finished, paid video is downloaded even when the deadline has passed. */
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;

@@ -1,7 +1,7 @@
 import type { BatchInput } from './batch';
 import { cleanText, codeMarkdown, plainMarkdown } from './clean-text';
 import type { VideoInput } from './fallback';
-import type { DownloadProgress, StoredVideo } from './job';
+import type { StoredVideo } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 import type { WebhookDelivery } from './webhook';
@@ -92,14 +92,6 @@ function withoutBytes(text: string, longestChars = LONGEST_VALUE_CHARS): string 
 function bounded(details: string): string {
   if (details.length <= LONGEST_DETAILS_CHARS) return details;
   return `${details.slice(0, details.lastIndexOf('\n', LONGEST_DETAILS_CHARS - 3))}\n\n…`;
-}
-
-/** `1.3 of 5.0 MB downloaded`. */
-export function describeDownload({ bytes, of }: DownloadProgress): string {
-  const megabytes = (count: number) => (count / 1e6).toFixed(1);
-  return of === undefined
-    ? `${megabytes(bytes)} MB downloaded`
-    : `${megabytes(bytes)} of ${megabytes(of)} MB downloaded`;
 }
 
 /** `video.completed of fox-1`. */

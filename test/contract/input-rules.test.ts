@@ -2,7 +2,6 @@ import {
   decisionProblem,
   fieldProblem,
   isCaller,
-  isDownloadProgress,
   isPlainKey,
   isTaskId,
   isWorkflowId,
@@ -69,20 +68,6 @@ it('a storage key may have a colon, but no drive', () => {
   expect(isPlainKey('foxes/take:2.mp4')).toBe(true);
   expect(isPlainKey('c:/foxes.mp4')).toBe(false);
 });
-
-it.each([{ bytes: 0 }, { bytes: 5, of: 10 }, { bytes: 5, of: null }])(
-  '%j is the progress of a download',
-  (given) => {
-    expect(isDownloadProgress(given)).toBe(true);
-  },
-);
-
-it.each([undefined, null, 5, {}, { of: 10 }, { bytes: '5', of: 10 }, { bytes: 5, of: '10' }])(
-  '%j is not the progress of a download',
-  (given) => {
-    expect(isDownloadProgress(given)).toBe(false);
-  },
-);
 
 it.each([
   'http://example.com',

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOG_EVENTS } from '../../src/contract/log-events';
+import { COUNTERS, HISTOGRAMS } from '../../src/contract/metrics';
+import { SHOWN_METRICS } from '../../src/monitor/registry';
 import { readPage } from '../support/docs-page';
 
 const root = join(__dirname, '../..');
@@ -22,6 +24,15 @@ function listed(firstColumn: string): string[][] {
 
 test('the page lists every event with its level', () => {
   expect(listed('Event')).toEqual(Object.entries(LOG_EVENTS).map(([event, { level }]) => [event, level]));
+});
+
+test('the page lists every metric with its kind', () => {
+  const measured = [
+    ...Object.keys(COUNTERS).map((name) => [name, 'counter']),
+    ...Object.keys(HISTOGRAMS).map((name) => [name, 'histogram']),
+    ...Object.entries(SHOWN_METRICS).map(([name, { kind }]) => [name, kind]),
+  ];
+  expect(listed('Metric').sort()).toEqual(measured.sort());
 });
 
 test('each line of the table is written somewhere', () => {

@@ -15,7 +15,7 @@ import {
 import type { VideoInput } from '../../src/contract/fallback';
 import type { JobResult } from '../../src/contract/job';
 import type { BatchCost } from '../../src/contract/job-cost';
-import { MoneyCounter } from '../../src/contract/money';
+import { addSums, type MoneySum } from '../../src/contract/money';
 import {
   DEFAULT_WINDOW,
   LARGEST_BATCH_HISTORY_BYTES,
@@ -48,7 +48,7 @@ export class BatchState {
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   /** What the items cost that have ended. */
-  private spent: MoneyCounter;
+  private spent: MoneySum;
   private readonly running = new Map<string, ItemProgress>();
 
   constructor(
@@ -58,7 +58,7 @@ export class BatchState {
   ) {
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
-    this.spent = new MoneyCounter(carried?.spent);
+    this.spent = carried?.spent ?? addSums();
     if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
   }
 
@@ -101,7 +101,7 @@ export class BatchState {
   /** Items that an earlier batch of this name finished are counted and not started again. */
   recordOpened(opened: OpenedBatch): void {
     const { succeeded, failed, spent } = opened.earlier;
-    this.spent = new MoneyCounter(spent);
+    this.spent = spent ?? addSums();
     this.opened = opened;
     this.counts = { succeeded, failed };
     this.skipDone();
@@ -151,7 +151,7 @@ export class BatchState {
     if (result.outcome === 'failed') this.noteFailed(result);
     this.running.delete(name);
     this.unrecorded.push(result);
-    this.spent.addSum(spentOn([result]));
+    this.spent = addSums(this.spent, spentOn([result]));
     this.show();
   }
 
@@ -200,8 +200,7 @@ export class BatchState {
 
   /** Nothing is said about the costs of a service without prices that does not say what it charged. */
   private get shownCost(): { cost?: BatchCost } {
-    const estimated = this.opened?.estimated;
-    const spent = this.spent.sum;
+    const { spent, opened: { estimated } = {} } = this;
     const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
     if (!isKnown && estimated === undefined) return {};
     return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
@@ -221,9 +220,9 @@ export class BatchState {
 
   /** What the next run needs. `nextStep` records all results first. */
   carry(opened: OpenedBatch): CarriedBatch {
-    const { next, counts, firstFailed } = this;
+    const { next, counts, spent, firstFailed } = this;
     const held = this.held.map(({ item }) => item);
-    return { opened, next, ...counts, spent: this.spent.sum, firstFailed, held };
+    return { opened, next, ...counts, spent, firstFailed, held };
   }
 
   progress(): BatchProgress {

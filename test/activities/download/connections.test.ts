@@ -72,15 +72,6 @@ describe('a download', () => {
     });
   });
 
-  it('connects no more when the time of its attempt is over', async () => {
-    jest.spyOn(Date, 'now').mockReturnValue(Date.now());
-    const pace = { windowMs: 30_000, leastBytes: 1, attemptMs: 0 };
-    const world = worldOf(large, (from) => cutAfter(FRUITFUL_BYTES, whole(large, from)), { pace });
-    await failureOf(world.download());
-    jest.restoreAllMocks();
-    expect(world.offsets).toHaveLength(1);
-  });
-
   it('closes a connection that it does not read to its end', async () => {
     const streams: Readable[] = [];
     const page = Buffer.alloc(100_000, '<p>');
@@ -91,19 +82,6 @@ describe('a download', () => {
     });
     const { failure } = await failureOf(world.download());
     expect([failure.type, streams.map(({ destroyed }) => destroyed)]).toEqual(['VideoCorrupt', [true]]);
-  });
-
-  it('of a long page instead of a video is set aside as far as it came', async () => {
-    const page = Buffer.alloc(100_000, '<p>');
-    const world = worldOf(page, (from) => whole(page, from));
-    const { failure } = await failureOf(world.download({ keepBad: true }));
-    expect(failure.message).toContain('the bad file is stored at memory:test.mp4.bad');
-    const kept = world.stored.get('test.mp4.bad') ?? Buffer.alloc(0);
-    expect([kept.length > 0, kept.equals(page.subarray(0, kept.length)), world.parts()]).toEqual([
-      true,
-      true,
-      [],
-    ]);
   });
 
   it('that cannot be decoded is no video', async () => {

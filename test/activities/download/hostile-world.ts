@@ -20,7 +20,7 @@ export interface HostileWorld {
 export const LARGEST_VIDEO_BYTES = 12 * 1024 * 1024;
 
 /** On a busy machine these may also end a good connection, which is then only retried. */
-const SHORT_PACE = { windowMs: 50, leastBytes: 1_000, attemptMs: 60_000 };
+const SHORT_PACE = { windowMs: 50, leastBytes: 1_000 };
 const SHORT_TIMEOUTS = { headersTimeout: 60_000, bodyTimeout: 500 };
 
 export async function startHostileWorld(startSink: () => Promise<HostileSink>): Promise<HostileWorld> {

@@ -48,7 +48,7 @@ describe('the next attempt', () => {
     expect(world.stored.has(LEARNED_TIMES_KEY)).toBe(false);
     await world.download({ ended }, { attempt: 1 }).result;
     expect(world.json(LEARNED_TIMES_KEY)).toMatchObject({
-      kinds: [{ kind: expect.stringContaining('foxes'), ended: [[1_000, 2_000]] }],
+      kinds: [{ kind: expect.stringContaining('foxes'), endedMs: [1_500] }],
     });
   });
 });

@@ -16,7 +16,7 @@ jest.mock('node:fs/promises', () =>
 const MIB = 1024 * 1024;
 
 let video: Buffer;
-/** Enough for several writes, and for a sync while more comes. */
+/** Enough for several writes. */
 let large: Buffer;
 beforeAll(async () => {
   video = await inspectedVideo();
@@ -51,14 +51,6 @@ it.each(['ENOSPC', 'EDQUOT', 'EIO'])(
   },
 );
 
-it('a disk that cannot keep what it took fails the download, and nothing is published', async () => {
-  disk.onSync = () => Promise.reject(ioError('EIO'));
-  const world = createMemoryWorld(large);
-  const { failure } = await failureOf(world.download());
-  expect(failure.type).toBe('StorageFailed');
-  expect([world.parts(), [...world.stored.keys()]]).toEqual([[], []]);
-});
-
 it('a disk that is full when an attempt resumes makes it start over', async () => {
   let isBroken = true;
   const openVideo = async (
@@ -83,7 +75,7 @@ it('a disk that is full when an attempt resumes makes it start over', async () =
 });
 
 describe('a server that sends too little', () => {
-  const pace = { windowMs: 300, leastBytes: 1_000, attemptMs: 60_000 };
+  const pace = { windowMs: 300, leastBytes: 1_000 };
   const stalling = (bytes: number) => async () => {
     const stream = new Readable({ read: () => undefined });
     stream.push(video.subarray(0, bytes));
@@ -105,12 +97,5 @@ describe('a server that sends too little', () => {
     const world = createMemoryWorld(large, { pace });
     expect((await world.download().result).video.bytes).toBe(large.length);
     expect(world.linesOf('resuming')).toEqual([]);
-  });
-
-  it('is left when the attempt has taken too long', async () => {
-    const slow = { windowMs: 60_000, leastBytes: 1, attemptMs: 200 };
-    const world = createMemoryWorld(video, { pace: slow, service: { openVideo: stalling(5_000) } });
-    const { failure } = await failureOf(world.download());
-    expect(failure.message).toContain('the attempt took too long; the next one resumes the download');
   });
 });

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { storageKey } from '../../../activities/download/storage-key';
 import { isStorageKey, isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { createFileStorage, createPart, StorageFault } from '../../../src/storage';
+import { storageKey } from '../../../src/storage/storage-key';
 import { fc } from '../../support/properties';
 import { anyText, edited } from '../hostile';
 import type { Target } from '../target';

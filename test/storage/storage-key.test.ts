@@ -1,4 +1,4 @@
-import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../../activities/download/storage-key';
+import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 
 const parts = {
   workflowId: 'job/1',

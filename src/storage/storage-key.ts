@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { fileName } from '../../src/contract/digest';
-import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../../src/contract/input-rules';
+import { fileName } from '../contract/digest';
+import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../contract/input-rules';
 
 export const DEFAULT_KEY_TEMPLATE = '{workflowId}.{ext}';
 
