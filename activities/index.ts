@@ -16,7 +16,6 @@ import { createDownloadVideo, type DownloadOptions } from './download/download-v
 import { createFindTurn } from './find-turn';
 import { ledgersInTemporal } from './ledger-client';
 import { createPollVideo } from './poll-video';
-import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
 import { createFindService, createFindTools } from './service-tools';
 import { createSettleTask } from './settle-task';
@@ -83,17 +82,19 @@ export function createVideoActivities({
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
   const settleTask = createSettleTask({ storage, caps, ofWorker });
-  const sayReceiver = createSayReceiver(sender);
+  const hasReceiver = sender?.defaultUrl !== undefined;
   return {
-    submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps })),
+    submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
     inspectPendingSubmit,
-    recallSubmit: sayReceiver(createRecallSubmit({ find, storage, onLostSubmit })),
-    adoptTask: sayReceiver(createAdoptTask({ find, storage })),
-    pollVideo: sayReceiver(settleTask(createPollVideo(find))),
-    downloadVideo: createDownloadVideo({ ...download, find, storage }),
+    recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
+    adoptTask: createAdoptTask({ find, storage }),
+    pollVideo: settleTask(createPollVideo(find)),
+    downloadVideo: createDownloadVideo({ ...download, find, storage, hasReceiver }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),
-    findTurn: sayReceiver(createFindTurn(find, storage)),
+    findTurn: createFindTurn(find, storage),
+    /** Whether this worker has a receiver of webhooks for jobs that name none. */
+    findReceiver: async () => hasReceiver,
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
     awaitJobs,

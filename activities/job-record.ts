@@ -89,8 +89,6 @@ export interface SubmittedTask {
   cost?: JobCost;
   /** Whether the video is stored already, according to the record. */
   isStored?: boolean;
-  /** The worker has a default receiver of webhooks. */
-  hasReceiver?: true;
 }
 
 /**

@@ -6,22 +6,17 @@ import type { Job } from './job';
 
 /** Of an adopted task it is not known when it began. */
 export function measureReady(job: Job): void {
-  if (job.isAdopted) return;
+  if (job.known.isAdopted) return;
   observe(metricMeter, 'videogen_generation_seconds', seconds(job.waitedMs()));
-  observe(metricMeter, 'videogen_ready_lag_seconds', seconds(job.observed.lagMs));
+  observe(metricMeter, 'videogen_ready_lag_seconds', seconds(job.lagMs));
 }
 
 export function measureEnd(job: Job): void {
-  const outcome = job.failure?.type ?? 'succeeded';
-  measureOutcome(outcome);
-  const tookMs = Date.now() - job.startedAtMs;
-  observe(metricMeter, 'videogen_job_duration_seconds', seconds(tookMs), { outcome });
-  if (job.taskId !== undefined) observe(metricMeter, 'videogen_job_polls', job.observed.polls);
-}
-
-/** Alone for a job whose input was refused: it never was a Job. */
-export function measureOutcome(outcome: JobOutcome): void {
+  const { taskId, polls, startedAtMs } = job.known;
+  const outcome: JobOutcome = job.failure?.type ?? 'succeeded';
   count(metricMeter, 'videogen_jobs_total', { outcome });
+  observe(metricMeter, 'videogen_job_duration_seconds', seconds(Date.now() - startedAtMs), { outcome });
+  if (taskId !== undefined) observe(metricMeter, 'videogen_job_polls', polls);
 }
 
 export function measureHold(): void {

@@ -26,8 +26,6 @@ export interface RecalledSubmit {
   mayHavePaid?: true;
   /** The last send without an end on record. */
   lost?: Pick<LostSubmit, 'id' | 'service'>;
-  /** The worker has a default receiver of webhooks. */
-  hasReceiver?: true;
   /** The worker's setting. */
   onLostSubmit: LostSubmitPolicy;
 }

@@ -152,10 +152,6 @@ export const JOB_FIELDS = {
     accepts: isIdempotencyKey,
     sentence: `must be 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} printable ASCII characters without spaces`,
   },
-  keepBad: {
-    accepts: (value): value is boolean => typeof value === 'boolean',
-    sentence: 'must be true or false',
-  },
   callbackUrl: {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,

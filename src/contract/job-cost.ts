@@ -24,9 +24,9 @@ const MOST_LOST_SUBMITS = 1_000;
 /** What a job has paid for, or may have: its task, and each lost submit. Undefined is unknown. */
 export function chargesOf(cost: JobCost | undefined, hasTask = true): (Money | undefined)[] {
   const { charged, estimated, lostSubmits = 0 } = cost ?? {};
-  // A job without a task that may have paid has lost a submit.
-  const lost = Array.from({ length: hasTask ? lostSubmits : Math.max(1, lostSubmits) }, () => estimated);
-  return hasTask ? [charged ?? estimated, ...lost] : lost;
+  const lost = Array.from({ length: lostSubmits }, () => estimated);
+  // Without a task, the lost submits are all that may have been paid for: one at least, or nobody would ask.
+  return hasTask || charged || lostSubmits === 0 ? [charged ?? estimated, ...lost] : lost;
 }
 
 /** The cost of a job that lost submits, even if nothing else is known of it. */

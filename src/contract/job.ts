@@ -32,8 +32,6 @@ export interface JobOptions {
   holdFor?: DurationText;
   /** The idempotency key of the submit; made from namespace, workflow id and request by default. */
   idempotencyKey?: string;
-  /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
-  keepBad?: boolean;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
   /** How much the job may take: the worker sends nothing that is more. */
@@ -60,11 +58,10 @@ export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancell
 export type TaskState = (typeof TASK_STATES)[number];
 
 /**
- * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
- * has a default receiver of webhooks. `charged`: what the service says that the task cost, once it has ended. `refused`: the
- * task failed because of the service's content policy.
+ * What one poll learned about a task. It contains no link, because links are secrets and expire. `charged`: what the service
+ * says that the task cost, once it has ended. `refused`: the task failed because of the service's content policy.
  */
-export type TaskStatus = { hasReceiver?: true; charged?: Money } & (
+export type TaskStatus = { charged?: Money } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed'; word: string; code?: string; message?: string; refused?: RefusedContent }

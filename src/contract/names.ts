@@ -82,12 +82,6 @@ export const LOST_SUBMIT_MEMO = 'lostSubmitSince';
 /** The memo with the task id, readable without a worker and after a termination. */
 export const TASK_ID_MEMO = 'taskId';
 
-/**
- * The memo with the percent of a job's task. A job that was started with it updates it at each quarter: three events at
- * most, in workflow tasks that happen anyway. So the progress can be read without a query.
- */
-export const PERCENT_MEMO = 'taskPercent';
-
 /** The memo with what a job costs, if anything is known: lists of jobs have it, without a query. */
 export const COST_MEMO = 'videoCost';
 

@@ -114,6 +114,8 @@ export function interceptors(): WorkflowInterceptors {
           );
         },
         async scheduleLocalActivity(input, next) {
+          // No worker of the model has one, and to ask would take a moment that the model does not know.
+          if (input.activityType === 'findReceiver') return false;
           if (UNPLAYED.includes(input.activityType)) return next(input);
           const { scheduleToCloseTimeout: closeMs } = input.options;
           return takeActivity({ ...input, closeMs, isLocal: true }, () => next(input));

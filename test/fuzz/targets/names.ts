@@ -17,8 +17,7 @@ import {
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';
-import { batchDetails } from '../../../workflows/batch/batch-details';
-import { currentDetails } from '../../../workflows/ui-details';
+import { batchDetails, currentDetails } from '../../../workflows/ui-details';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { hostileText } from '../../support/hostile-text';
 import { fc } from '../../support/properties';
