@@ -210,11 +210,13 @@ function remember(
   record: RecordModel,
   notes: NotesModel,
 ): void {
+  // Also the task of a note that it takes up.
+  record.hasTask ||= end === 'ok';
   if (answer === undefined) return;
   const isKilled = answer.kind === 'killed';
   const isAnnounced = !(isKilled && answer.at === 'start');
   const isUnanswered = end === 'SubmitUnconfirmed' || (isKilled && answer.at !== 'after-record');
-  record.hasTask ||= end === 'ok' || (isKilled && answer.at === 'after-record');
+  record.hasTask ||= isKilled && answer.at === 'after-record';
   if (isAnnounced) {
     record.isOpen = (record.isOpen && !notes.repeats) || isUnanswered;
     notes.repeats = false;
