@@ -5,10 +5,16 @@ import { JobRecord } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask, type TaskClaim } from '../src/storage/task-claims';
 import { describeJob, whileHeartbeating } from './attempt';
-import { digestOf, openRecord, ownName, refuseForgotten } from './job-record';
+import {
+  digestOf,
+  openRecord,
+  ownName,
+  refuseForgotten,
+  type SubmittedTask,
+  taskOnRecord,
+} from './job-record';
 import { createPollVideo } from './poll-video';
 import { type FindTools, toolsFor } from './service-tools';
-import { type SubmittedTask, taskOnRecord } from './submit/submitted-task';
 import { createCallFailure, toFailure } from './to-failure';
 
 /** Input of the activity adoptTask. */

@@ -1,12 +1,8 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
-import { WorkflowNotFoundError } from '@temporalio/client';
-import { cleanText } from '../src/contract/clean-text';
+import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { durationMs } from '../src/contract/duration';
-import type { DownloadProgress } from '../src/contract/job';
-import { DOWNLOAD_PROGRESS_SIGNAL } from '../src/contract/names';
-import { DOWNLOAD_POLICY, DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
+import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
 import { decodeFirst } from '../src/encryption/decode-first';
-import { logEvent } from './log-event';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
 export function jobName(): string {
@@ -14,14 +10,22 @@ export function jobName(): string {
   return workflowExecution?.workflowId ?? activityId;
 }
 
-/** The workflow of a job, as Temporal describes it; undefined when there is none of this name. */
-export async function describeJob(name: string) {
+/** The gRPC status code. */
+const NOT_FOUND = 5;
+
+/** What Temporal says of a workflow; undefined when it has none, or has deleted it. */
+export async function unlessDeleted<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await Context.current().client.workflow.getHandle(name).describe();
+    return await ask();
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    const isDeleted = isGrpcServiceError(error) && error.code === NOT_FOUND;
+    if (isDeleted || error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }
+}
+
+export async function describeJob(name: string) {
+  return unlessDeleted(() => Context.current().client.workflow.getHandle(name).describe());
 }
 
 /**
@@ -67,30 +71,4 @@ export function willRetryDownload(failure: unknown, attemptMs: number): boolean 
 /** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
 export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
   return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
-}
-
-/** Signals the progress to the workflow from time to time: a workflow cannot read the heartbeats of its activities. */
-export async function whileReportingProgress<T>(
-  current: () => DownloadProgress,
-  work: () => Promise<T>,
-): Promise<T> {
-  const context = Context.current();
-  let reportedBytes = -1;
-  const report = async () => {
-    const progress = current();
-    const { workflowExecution } = activityInfo();
-    if (workflowExecution === undefined || progress.bytes === reportedBytes) return;
-    reportedBytes = progress.bytes;
-    const { workflowId, runId } = workflowExecution;
-    await context.client.workflow.getHandle(workflowId, runId).signal(DOWNLOAD_PROGRESS_SIGNAL, progress);
-  };
-  const timer = setInterval(() => {
-    // The download continues without the report.
-    report().catch((error: unknown) => logEvent('progressNotReported', { error: cleanText(String(error)) }));
-  }, DOWNLOAD_PROGRESS_EVERY_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
 }

@@ -21,8 +21,6 @@ export interface FoundTurn {
   problem?: string;
   /** The index of the service that may have a task of an earlier run already; 0 when none has. */
   first: number;
-  /** The worker has a default receiver of webhooks. */
-  hasReceiver?: true;
 }
 
 /**

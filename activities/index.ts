@@ -16,9 +16,9 @@ import { createDownloadVideo, type DownloadOptions } from './download/download-v
 import { createFindTurn } from './find-turn';
 import { ledgersInTemporal } from './ledger-client';
 import { createPollVideo } from './poll-video';
-import { createSayReceiver } from './say-receiver';
 import { createSendWebhook } from './send-webhook';
 import { createFindService, createFindTools } from './service-tools';
+import { createSettleTask } from './settle-task';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
@@ -30,6 +30,7 @@ export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/receive-video';
 export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
@@ -37,7 +38,6 @@ export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
-export type { SubmittedTask } from './submit/submitted-task';
 
 /** What createVideoActivities needs. */
 export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOptions {
@@ -81,17 +81,20 @@ export function createVideoActivities({
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
-  const sayReceiver = createSayReceiver(sender);
+  const settleTask = createSettleTask({ storage, caps, ofWorker });
+  const hasReceiver = sender?.defaultUrl !== undefined;
   return {
-    submitVideo: sayReceiver(createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps })),
+    submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
     inspectPendingSubmit,
-    recallSubmit: sayReceiver(createRecallSubmit({ find, storage, onLostSubmit })),
-    adoptTask: sayReceiver(createAdoptTask({ find, storage })),
-    pollVideo: sayReceiver(createPollVideo(find)),
-    downloadVideo: createDownloadVideo({ ...download, find, storage }),
+    recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
+    adoptTask: createAdoptTask({ find, storage }),
+    pollVideo: settleTask(createPollVideo(find)),
+    downloadVideo: createDownloadVideo({ ...download, find, storage, hasReceiver }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),
-    findTurn: sayReceiver(createFindTurn(find, storage)),
+    findTurn: createFindTurn(find, storage),
+    /** Whether this worker has a receiver of webhooks for jobs that name none. */
+    findReceiver: async () => hasReceiver,
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
     awaitJobs,

@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { activityInfo } from '@temporalio/activity';
 import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
+import type { VideoRequest } from '../src/contract/request';
+import { estimateJob } from '../src/service/prices';
 import { digestOfJob, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask } from '../src/storage/task-claims';
 import { jobName } from './attempt';
 import { logEvent } from './log-event';
+import type { FindTools } from './service-tools';
 import { createCallFailure } from './to-failure';
 
 /** Identifies the job of this activity by its namespace, its name and its request, or the task that it adopts. */
@@ -29,18 +32,20 @@ export function refuseForgotten({ forgotten }: RecordedJob): void {
   });
 }
 
+/** A task that an earlier attempt, run or job of this name has made. */
+export interface KnownTask {
+  taskId: string;
+  /** The named service that has it. */
+  service?: string | undefined;
+}
+
 /** A task as it is written down. */
-export interface TaskToRecord {
+export interface TaskToRecord extends KnownTask {
   /** The send that made it, if that is known. */
   send?: string;
-  taskId: string;
-  service?: string | undefined;
   cost?: JobCost | undefined;
   warnings?: string[] | undefined;
 }
-
-/** A task id is worth a second try: without it, the task is lost once Temporal deletes the history. */
-const WRITE_TASK_ATTEMPTS = 2;
 
 /**
  * Writes down that the job has a task, for a later job of its name and for whoever wants to adopt the task. Temporal has the
@@ -55,29 +60,63 @@ export async function recordTask(
   const { taskId, service } = task;
   const owner = { ...ownName(), record: record.id, caller };
   const id = randomUUID();
+  const write = () => record.add({ event: 'task', id, ...task });
   const claim = async () => {
     const claimed = await claimTask(storage, { taskId, service }, owner);
     if (!claimed.claimed) logEvent('taskOfAnotherJob', { taskId, other: claimed.by.job });
   };
-  await Promise.all([
-    twice(() => record.add({ event: 'task', id, ...task })).catch((fault) =>
-      warnNotRecorded(record, fault, taskId),
-    ),
-    claim().catch((fault: unknown) => warnNotRecorded(record, fault, taskId)),
-  ]);
-}
-
-async function twice(work: () => Promise<unknown>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (attempt === WRITE_TASK_ATTEMPTS) throw error;
-    }
-  }
+  const warn = (fault: unknown) => warnNotRecorded(record, fault, taskId);
+  // Worth a second try: without it, the task is lost once Temporal deletes the history.
+  await Promise.all([write().catch(write).catch(warn), claim().catch(warn)]);
 }
 
 export function warnNotRecorded(record: JobRecord, error: unknown, taskId?: string): void {
   logEvent('recordNotWritten', { taskId, record: record.key, error: String(error) });
+}
+
+/** The task of a job. */
+export interface SubmittedTask {
+  taskId: string;
+  /** The named service that has the task: polls and the download ask it, whatever the worker's default becomes. */
+  service?: string | undefined;
+  /** The id of the job's record in the storage. */
+  record?: string;
+  /** How long to wait before the first poll. */
+  nextPollMs: number;
+  /** What the worker learns from the task is filed under. Only of a task that was just made: the others began earlier. */
+  kind?: string;
+  /** What the job costs, if the profile has prices or the record says it. */
+  cost?: JobCost;
+  /** Whether the video is stored already, according to the record. */
+  isStored?: boolean;
+}
+
+/**
+ * A task that the job has already. It may have ended, so it is polled at once. A worker without its service knows only where
+ * it is: another worker polls it.
+ */
+export function taskOnRecord(
+  { taskId, service }: KnownTask,
+  record: JobRecord,
+  { recorded, request }: { recorded: RecordedJob; request: VideoRequest | undefined },
+  find: FindTools,
+): SubmittedTask {
+  const tools = find(service);
+  const isKnown = recorded.task?.taskId === taskId;
+  const cost =
+    (isKnown ? (recorded.stored?.cost ?? recorded.task?.cost) : undefined) ??
+    (request === undefined || 'problem' in tools ? undefined : estimateJob(tools, request));
+  const isStored = isKnown && recorded.stored !== undefined;
+  return { taskId, service, record: record.id, nextPollMs: 0, cost, ...(isStored && { isStored }) };
+}
+
+/** The same, for a task that the worker that made it may not have written down: it may have died before it could. */
+export async function takeUpTask(
+  { find, storage }: { find: FindTools; storage: VideoStorage },
+  record: JobRecord,
+  { task, recorded }: { task: KnownTask; recorded: RecordedJob },
+  { request, caller }: { request: VideoRequest; caller?: string | undefined },
+): Promise<SubmittedTask> {
+  if (recorded.task?.taskId !== task.taskId) await recordTask(storage, record, task, caller);
+  return taskOnRecord(task, record, { recorded, request }, find);
 }

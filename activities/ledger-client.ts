@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { type Client, WithStartWorkflowOperation, WorkflowUpdateFailedError } from '@temporalio/client';
+import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
-import { cleanText } from '../src/contract/clean-text';
 import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../src/contract/ledger';
 import { LEDGER_UPDATE, LEDGER_WORKFLOW_TYPE, ledgerIdOf } from '../src/contract/names';
-import { LEDGER_RETRY_MS, LEDGER_WITHIN_MS } from '../src/contract/policies';
+import { LEDGER_WITHIN_MS } from '../src/contract/policies';
 
 /** Writes into the ledger of a task queue. Throws when it cannot be known whether that was done. */
 export interface LedgerWriter {
@@ -17,7 +15,7 @@ export interface LedgerWriter {
 export function ledgersInTemporal(clientNow: () => Client = () => Context.current().client): LedgerWriter {
   const ledgers = new Map<string, LedgerClient>();
   return {
-    write: (taskQueue, entry) => {
+    write: async (taskQueue, entry) => {
       const client = clientNow();
       const key = `${client.options.namespace}/${taskQueue}`;
       const ledger = ledgers.get(key) ?? new LedgerClient(taskQueue);
@@ -34,9 +32,6 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Of a process that cannot reach Temporal for long, the oldest are given up: their reservations stay counted. */
-const MOST_LATE = 1_000;
-
 /**
  * One update of a process at a time, with all that came up meanwhile: Temporal allows a workflow ten updates in flight, and
  * each costs the same, however much is in it.
@@ -44,7 +39,7 @@ const MOST_LATE = 1_000;
 class LedgerClient {
   private waiting: Waiting[] = [];
   private isSending = false;
-  /** What could not be written goes along with the next update. A late release does not harm: see `holder`. */
+  /** What could not be written goes along with the next update. The oldest are given up: their reservations stay counted. */
   private late: LedgerEntry[] = [];
 
   constructor(private readonly taskQueue: string) {}
@@ -60,46 +55,33 @@ class LedgerClient {
     this.isSending = true;
     // What is written in the same turn of the event loop goes together.
     await Promise.resolve();
-    while (this.waiting.length > 0) {
-      const late = this.late.splice(0, MOST_ENTRIES / 2);
-      const batch = this.waiting.splice(0, MOST_ENTRIES - late.length);
-      const entries = [...late, ...batch.map(({ entry }) => entry)];
-      try {
-        // The clients of workers that have ended no longer answer, so the newest is asked.
-        const answers = await this.writeInTime(batch.at(-1)?.client, entries);
-        for (const [index, { resolve, reject }] of batch.entries()) {
-          const answer = answers?.[late.length + index];
-          if (answer) resolve(answer);
-          else reject(new Error('the ledger gave no answer'));
-        }
-      } catch (error) {
-        // A reservation that may have been written is given back: its attempt sends nothing.
-        const undone = entries.map((entry) =>
-          entry.kind === 'reserve' ? { ...entry, kind: 'release' as const } : entry,
-        );
-        this.late = [...this.late, ...undone].slice(-MOST_LATE);
-        for (const { reject } of batch) reject(error);
-      }
-    }
+    while (this.waiting.length > 0)
+      await this.send(this.late.splice(0), this.waiting.splice(0, MOST_ENTRIES));
     this.isSending = false;
   }
 
-  /** Tries for some seconds; Temporal then retries the activity. Writing the same entries twice is writing them once. */
-  private async writeInTime(client: Client | undefined, entries: LedgerEntry[]) {
-    const untilMs = Date.now() + LEDGER_WITHIN_MS;
-    for (let delayMs = LEDGER_RETRY_MS; ; delayMs *= 2) {
-      try {
-        return await client?.withDeadline(untilMs, () => this.writeOnce(client, entries));
-      } catch (error) {
-        const waitMs = delayMs * (1 + Math.random());
-        const isFinal = error instanceof WorkflowUpdateFailedError || Date.now() + waitMs > untilMs;
-        if (isFinal) throw new Error(reasonOf(error), { cause: error });
-        await sleep(waitMs);
+  private async send(late: LedgerEntry[], batch: Waiting[]): Promise<void> {
+    const entries = [...late, ...batch.map(({ entry }) => entry)];
+    try {
+      // The clients of workers that have ended no longer answer, so the newest is asked.
+      const answers = await this.update(batch.at(-1)?.client, entries);
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const answer = answers?.[late.length + index];
+        if (answer) resolve(answer);
+        else reject(new Error('the ledger gave no answer'));
       }
+    } catch (error) {
+      // A reservation that may have been written is given back: its attempt sends nothing.
+      const undone = entries.map((entry) =>
+        'cost' in entry ? entry : { id: entry.id, cost: 'nothing' as const },
+      );
+      this.late = [...this.late, ...undone].slice(-MOST_ENTRIES);
+      for (const { reject } of batch) reject(error);
     }
   }
 
-  private writeOnce(client: Client, entries: LedgerEntry[]): Promise<LedgerAnswer[]> {
+  /** The SDK repeats a call that Temporal refuses for a moment. Then Temporal retries the activity. */
+  private update(client: Client | undefined, entries: LedgerEntry[]): Promise<LedgerAnswer[]> | undefined {
     const { taskQueue } = this;
     const startWorkflowOperation = new WithStartWorkflowOperation(LEDGER_WORKFLOW_TYPE, {
       workflowId: ledgerIdOf(taskQueue),
@@ -109,17 +91,12 @@ class LedgerClient {
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       staticSummary: 'counts what the caps allow',
     });
-    return client.workflow.executeUpdateWithStart<Workflow, LedgerAnswer[], [LedgerEntry[]]>(LEDGER_UPDATE, {
-      args: [entries],
-      updateId: randomUUID(),
-      startWorkflowOperation,
-    });
+    return client?.withDeadline(Date.now() + LEDGER_WITHIN_MS, () =>
+      client.workflow.executeUpdateWithStart<Workflow, LedgerAnswer[], [LedgerEntry[]]>(LEDGER_UPDATE, {
+        args: [entries],
+        updateId: randomUUID(),
+        startWorkflowOperation,
+      }),
+    );
   }
-}
-
-/** The SDK's own sentence says only which call failed; the server says why. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = error instanceof Error ? error : new Error(String(error));
-  const { details }: { details?: unknown } = Object(cause);
-  return cleanText(typeof details === 'string' && details !== '' ? details : message);
 }

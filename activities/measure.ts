@@ -1,9 +1,11 @@
 import { activityInfo, metricMeter } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
-import type { CallResult, WebhookResult } from '../src/contract/metrics';
-import { count, observe } from '../src/contract/record-metric';
+import { count, observe } from '../src/contract/metrics';
 import { ServiceFault } from '../src/service/service-fault';
 import { logEvent } from './log-event';
+
+/** `limited`: 429 or its like. `paused`: not sent, because of an earlier 429. `unanswered`: no usable answer came. */
+type CallResult = 'passed' | 'limited' | 'paused' | 'refused' | 'unanswered';
 
 /** Counts one call, unless its error is not about the service: a cancellation, or a fault of the storage. */
 export function measureCall(call: Call, result: CallResult | undefined, service?: string): void {
@@ -30,7 +32,7 @@ const RESULTS: Record<ServiceFault['kind'], CallResult | undefined> = {
 /** From the server's clock to ours: as exact as the two agree. */
 export function measureSubmitWait(): void {
   const waitedMs = Date.now() - activityInfo().scheduledTimestampMs;
-  measured(() => observe(metricMeter, 'videogen_submit_wait_seconds', {}, waitedMs / 1_000));
+  measured(() => observe(metricMeter, 'videogen_submit_wait_seconds', waitedMs / 1_000));
 }
 
 export function measureReceived(bytes: number): void {
@@ -39,10 +41,11 @@ export function measureReceived(bytes: number): void {
 
 export function measureSpeed(bytes: number, tookMs: number): void {
   const speed = bytes / Math.max(tookMs / 1_000, 0.001);
-  measured(() => observe(metricMeter, 'videogen_download_speed_bytes_per_second', {}, speed));
+  measured(() => observe(metricMeter, 'videogen_download_speed_bytes_per_second', speed));
 }
 
-export function measureWebhook(result: WebhookResult): void {
+/** `retried`: this attempt failed, and another follows. */
+export function measureWebhook(result: 'delivered' | 'retried' | 'given_up'): void {
   measured(() => count(metricMeter, 'videogen_webhooks_total', { result }));
 }
 

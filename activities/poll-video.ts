@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { higherProgress, type TaskStatus } from '../src/contract/job';
-import type { Prices } from '../src/contract/prices';
+import { higherProgress, type JobOptions, type TaskStatus } from '../src/contract/job';
 import type { TaskReading } from '../src/service/http-video-service';
+import type { Prices } from '../src/service/prices';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';
 import type { WaitingTask } from './polls/poll-plan';
@@ -10,10 +10,14 @@ import { type FindTools, toolsFor } from './service-tools';
 import { toFailure } from './to-failure';
 
 /** Input of the activity pollVideo. */
-export interface PollVideoInput extends Omit<WaitingTask, 'retryAfterMs'> {
+export interface PollVideoInput
+  extends Omit<WaitingTask, 'retryAfterMs'>,
+    Pick<JobOptions, 'sharedCap' | 'caller'> {
   taskId: string;
   /** The named service that has the task. */
   service?: string | undefined;
+  /** The id of the job's record in the storage, for what the task was charged. */
+  record?: string;
 }
 
 /** What one poll learned about a task, and how long to wait before the next one. */
@@ -21,7 +25,7 @@ export type PolledTask = TaskStatus & { nextPollMs: number };
 
 /** Polls a task. It reports that there is a video but not its link, because links are secrets and expire. */
 export function createPollVideo(find: FindTools) {
-  const warnOnce = createDoubtWarner();
+  const once = createOnce();
   return async function pollVideo({ taskId, service, ...waiting }: PollVideoInput): Promise<PolledTask> {
     const tools = toolsFor(find, service, 'poll');
     const poll = async (): Promise<PolledTask> => {
@@ -32,7 +36,11 @@ export function createPollVideo(find: FindTools) {
         const status = toStatus(reading, tools.service.profile?.prices);
         const { percent } = { percent: undefined, ...status };
         logEvent('polled', { taskId, state: status.state, percent });
-        for (const doubt of doubts) warnOnce(taskId, doubt);
+        for (const doubt of doubts)
+          once(`${taskId} ${doubt}`, () => logEvent('ambiguousAnswer', { taskId, doubt }));
+        const { word } = status;
+        if (status.state === 'unknown')
+          once(`${taskId} ${word}`, () => logEvent('unknownState', { taskId, state: word }));
         if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
         const progress = higherProgress(waiting.progress, percent, waiting.waitedMs ?? 0);
         return { ...status, nextPollMs: tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs }) };
@@ -44,22 +52,21 @@ export function createPollVideo(find: FindTools) {
   };
 }
 
-const MOST_REMEMBERED_DOUBTS = 1_000;
+const MOST_REMEMBERED = 1_000;
 
-/** Logs a doubt once per task, not once per poll. */
-function createDoubtWarner() {
-  const warned = new Set<string>();
-  return (taskId: string, doubt: string) => {
-    const key = `${taskId} ${doubt}`;
-    if (warned.has(key)) return;
-    if (warned.size >= MOST_REMEMBERED_DOUBTS) warned.clear();
-    warned.add(key);
-    logEvent('ambiguousAnswer', { taskId, doubt });
+/** Something is logged once per task, not once per poll. */
+function createOnce() {
+  const done = new Set<string>();
+  return (key: string, log: () => void) => {
+    if (done.has(key)) return;
+    if (done.size >= MOST_REMEMBERED) done.clear();
+    done.add(key);
+    log();
   };
 }
 
 /** At the service; a task that succeeded may still be without its link. */
-function hasEnded({ state }: TaskStatus): boolean {
+export function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 

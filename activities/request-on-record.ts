@@ -3,27 +3,24 @@ import type { VideoRequest } from '../src/contract/request';
 
 /** Longer than any prompt. */
 const LONGEST_VALUE_CHARS = 10_000;
-const DEEPEST_LEVEL = 20;
 
 /** A request as it is written to files: links without secrets, images and long texts cut. */
 export function requestOnRecord(request: VideoRequest): Record<string, unknown> {
+  const recorded: object = JSON.parse(JSON.stringify(request, (_name, value) => recordedPart(value)));
   return Object.fromEntries(
-    Object.entries(request).map(([name, value]) => [recordedText(name), recordedValue(value)]),
+    Object.entries(recorded).map(([name, value]) => {
+      const json = JSON.stringify(value);
+      const isShort = typeof value === 'string' || json.length <= LONGEST_VALUE_CHARS;
+      return [name, isShort ? value : cut(json)];
+    }),
   );
 }
 
-/** The service's own fields may contain links at any depth. */
-function recordedValue(value: unknown, level = 0): unknown {
+/** The service's own fields may contain links at any depth, also as names. */
+function recordedPart(value: unknown): unknown {
   if (typeof value === 'string') return recordedText(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (level === DEEPEST_LEVEL) return '…';
-  const parts = Array.isArray(value)
-    ? value.map((part) => recordedValue(part, level + 1))
-    : Object.fromEntries(
-        Object.entries(value).map(([name, part]) => [recordedText(name), recordedValue(part, level + 1)]),
-      );
-  const json = JSON.stringify(parts);
-  return json.length > LONGEST_VALUE_CHARS ? cut(json) : parts;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [recordedText(name), part]));
 }
 
 function recordedText(text: string): string {

@@ -15,9 +15,7 @@ const AT_A_TIME = 50;
 const LIMITS = [{ unit: 'videos', limit: 1_000_000_000 }];
 
 const entry = () => ({
-  kind: 'reserve',
   id: randomUUID(),
-  holder: 'bench',
   accounts: [
     { scope: 'key', name: 'bench', limits: LIMITS },
     { scope: 'day', limits: LIMITS },
@@ -34,7 +32,7 @@ async function reserveFor(seconds, writers, atATime, taskQueue) {
       const line = entry();
       await writer.write(taskQueue, line);
       latencies.push(performance.now() - startedAtMs);
-      void writer.write(taskQueue, { ...line, kind: 'settle' });
+      void writer.write(taskQueue, { id: line.id, cost: 'estimate' });
     }
   };
   await Promise.all(writers.flatMap((writer) => Array.from({ length: atATime }, () => reserve(writer))));

@@ -8,6 +8,7 @@ import {
   getExternalWorkflowHandle,
   isCancellation,
   proxyActivities,
+  setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { AwaitedJob, JobEnd, VideoActivities } from '../activities';
@@ -26,11 +27,27 @@ import {
   WORKFLOW_TYPE,
 } from '../src/contract/names';
 import { AWAIT_JOBS_POLICY } from '../src/contract/policies';
-import { staticJobDetails } from '../src/contract/static-details';
-import { describeJob } from '../src/contract/summaries';
+import { describeJob, staticJobDetails } from '../src/contract/summaries';
 import { readFailure, VideoFailure } from '../src/contract/video-failure';
+import { pollNow } from './messages';
 
 export const childNews = defineSignal<[ChildNews]>(CHILD_NEWS_SIGNAL);
+
+/** A parent passes the signal on. */
+export function answerPollNow(running: () => string | string[]): void {
+  const description = 'Has the running jobs poll their tasks now instead of at their next polls';
+  setHandler(
+    pollNow,
+    () => {
+      // One that has just ended needs no poll; without the catch, Temporal would fail the parent.
+      for (const name of [running()].flat())
+        getExternalWorkflowHandle(name)
+          .signal(pollNow)
+          .catch(() => undefined);
+    },
+    { description },
+  );
+}
 
 const NOT_OF_CHILDREN = [...OWN_MEMOS, SERVICE_MEMO];
 

@@ -1,20 +1,26 @@
-import { ApplicationFailure, CancellationScope, condition, isCancellation } from '@temporalio/workflow';
-import type { SubmittedTask } from '../activities';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  isCancellation,
+  proxyActivities,
+} from '@temporalio/workflow';
+import type { SubmittedTask, VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
-import { decisionProblem, isDecisionId } from '../src/contract/input-rules';
+import { decisionProblem } from '../src/contract/input-rules';
 import {
   commandOn,
   DECISION_REFUSED,
   describeRefusal,
   type SubmitDecision,
 } from '../src/contract/lost-submit';
+import { ADOPT_POLICY } from '../src/contract/policies';
+import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureHold, measureHoldEnd } from './measure';
-import { notifyReceiver } from './notify';
-import { adoptFoundTask, recordAdopted } from './task';
-import { tellParent } from './tell-parent';
+import { tellParent } from './notify';
 
 /** Holds the job until somebody decides: that it has a task, or to submit once more. Throws when it ends. */
 export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<'adopted' | 'submit'> {
@@ -28,7 +34,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
     decide: `${commandOn('decide', job.name, '--adopt TASK_ID')} (or --resubmit, or --abandon)`,
   });
   // Not awaited: the hold runs from its start, whatever becomes of the webhook.
-  void notifyReceiver(job, 'video.needs_decision');
+  void job.notifyReceiver('video.needs_decision');
   tellParent({ hold: hold.progress() ?? null });
   try {
     await condition(() => hold.decision !== undefined, hold.holdMs, {
@@ -49,7 +55,7 @@ export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promi
   if (decided) logJob(job, 'decided', decided);
   switch (decided?.decision) {
     case 'adopt':
-      if (hold.adopted) recordAdopted(job, hold.adopted);
+      if (hold.adopted) job.recordAdopted(hold.adopted);
       return 'adopted';
     case 'resubmit':
       return 'submit';
@@ -74,7 +80,10 @@ export function checkDecision(job: Job, decision: SubmitDecision): void {
   const { hold } = job;
   const problem = decisionProblem(decision);
   if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
-  if (!hold.needsDecision) throw decisionRefused(`No decision is needed: ${job.whyNoDecision()}.`);
+  if (!hold.needsDecision) {
+    const why = hold.decision ? 'somebody has already decided' : `the job is ${job.phase}`;
+    throw decisionRefused(`No decision is needed: ${why}.`);
+  }
   const { lostSubmit = hold.lostSubmit } = decision;
   if (lostSubmit !== hold.lostSubmit)
     throw decisionRefused('The decision cannot be taken: it is about another lost submit than this one.');
@@ -100,24 +109,17 @@ export async function takeDecision(job: Job, decision: SubmitDecision): Promise<
   }
 }
 
-/** Takes a decision that came as a signal. A signal has no reply, so the job's progress and details show a refusal. */
-export async function takeSignalled(job: Job, decision: SubmitDecision, id: unknown): Promise<void> {
-  const known = isDecisionId(id) ? { id } : {};
-  try {
-    checkDecision(job, decision);
-    await takeDecision(job, decision);
-    job.recordSignalled(known);
-  } catch (error) {
-    if (!(error instanceof ApplicationFailure && error.type === DECISION_REFUSED)) throw error;
-    logJob(job, 'decisionRefused', { reason: error.message });
-    job.recordSignalled({ ...known, refused: error.message });
-  }
-}
-
+/** The task is polled first: a mistyped id would fail the job. */
 async function adopt(job: Job, taskId: string): Promise<SubmittedTask> {
+  const { adoptTask } = proxyActivities<VideoActivities>({
+    ...ADOPT_POLICY,
+    summary: `${describeTask(taskId)}, to adopt it`,
+  });
+  const { request, caller } = job.input;
+  const found = { request: request ?? undefined, caller: caller ?? undefined };
   job.hold.isAdopting = true;
   try {
-    return await adoptFoundTask(job, taskId);
+    return await adoptTask({ taskId, service: job.known.service, ...found, isPolled: true });
   } catch (error) {
     throw decisionRefused(whyNotAdopted(taskId, error));
   } finally {

@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { fromTemporalType } from '../src/contract/failure-table';
+import { mergeCosts, withLostSubmits } from '../src/contract/job-cost';
 import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
@@ -17,7 +18,7 @@ import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureEnd } from './measure';
 
-/** Turns what ended a job into the failure its caller gets. A cancelled job throws Temporal's own cancellation. */
+/** Turns what ended a job into the failure its caller gets. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
   if (error instanceof ContinueAsNew) return error;
   const failure = failureOf(error, job);
@@ -28,12 +29,12 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
   job.markFailed(failure, atService);
   measureEnd(job);
   logEnd(job, failure, atService);
-  if (failure.type === 'Cancelled') return new CancelledFailure(failure.message);
-  return createFailure(
-    failure.type,
-    failure.details,
-    error instanceof ActivityFailure ? { cause: error } : {},
-  );
+  return thrown(failure, error instanceof ActivityFailure ? { cause: error } : {});
+}
+
+/** A cancelled workflow throws Temporal's own cancellation. */
+export function thrown({ type, message, details }: VideoFailure, options: { cause?: Error } = {}): unknown {
+  return type === 'Cancelled' ? new CancelledFailure(message) : createFailure(type, details, options);
 }
 
 function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, atService?: string): void {
@@ -41,18 +42,24 @@ function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, 
   else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
-function failureOf(error: unknown, { taskId, service, cost, hold }: Job): VideoFailure | undefined {
+function failureOf(error: unknown, { known, hold }: Job): VideoFailure | undefined {
+  const { taskId, service, cost } = known;
   if (isCancellation(error) || wasNotRetriedBecauseCancelled(error))
     return new VideoFailure('Cancelled', { taskId });
   const failure = readFailure(error) ?? activityFailure(error);
   if (failure === undefined) return undefined;
-  return new VideoFailure(failure.type, {
-    ...failure.details,
+  const { type, details } = failure;
+  const repeated = hold.repeats.length;
+  const told = mergeCosts(details.cost, cost);
+  const lostSubmits = Math.max(repeated + (type === 'SubmitUnconfirmed' ? 1 : 0), told?.lostSubmits ?? 0);
+  const spent = taskId === undefined ? withLostSubmits(told, lostSubmits) : told;
+  return new VideoFailure(type, {
+    ...details,
     taskId,
     // However the repeated one ended, the lost one may have made a task.
-    ...(taskId === undefined && hold.repeats.length > 0 && { mayHaveTask: true }),
+    ...(taskId === undefined && repeated > 0 && { mayHaveTask: true }),
     ...(service && { service }),
-    ...(cost && { cost }),
+    ...(spent && { cost: spent }),
   });
 }
 
@@ -95,14 +102,14 @@ const CANCEL_OUTCOMES = {
 
 /** Asks the service to cancel the task; returns a sentence for the Temporal UI. */
 async function cancelAtService(job: Job): Promise<string | undefined> {
-  const { taskId } = job;
-  if (taskId === undefined || !job.isWaiting) return undefined;
+  const { taskId, service } = job.known;
+  if (taskId === undefined || job.phase !== 'waiting') return undefined;
   const { cancelVideo } = proxyActivities<VideoActivities>({
     ...CANCEL_POLICY,
     summary: describeTask(taskId),
   });
   return CancellationScope.nonCancellable(async () => {
-    const answer = await cancelVideo({ taskId, service: job.service }).catch(() => 'unreachable' as const);
+    const answer = await cancelVideo({ taskId, service }).catch(() => 'unreachable' as const);
     return CANCEL_OUTCOMES[answer];
   });
 }

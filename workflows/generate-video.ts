@@ -1,21 +1,29 @@
-import { allHandlersFinished, CancellationScope, condition, proxyActivities } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  proxyActivities,
+  proxyLocalActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import type { JobInput, JobResult } from '../src/contract/job';
-import { DOWNLOAD_AT_LEAST_MS, DOWNLOAD_POLICY } from '../src/contract/policies';
+import { expectedOf, type JobInput, type JobResult } from '../src/contract/job';
+import { SERVICE_MEMO } from '../src/contract/names';
+import {
+  ADOPT_POLICY,
+  DOWNLOAD_AT_LEAST_MS,
+  DOWNLOAD_POLICY,
+  FIND_SERVICE_POLICY,
+} from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import { readFailure } from '../src/contract/video-failure';
-import type { CarriedJob } from './carried-over';
 import { explainFailure } from './end';
-import { checkInput } from './input';
+import { checkInput, refused } from './input';
 import { Job } from './job';
-import { measureEnd, measureRefused } from './measure';
+import { measureEnd } from './measure';
 import { answerMessages } from './messages';
-import { notifyReceiver } from './notify';
 import { pollUntilReady } from './poll';
-import { ifContinued } from './runs';
+import { type CarriedJob, ifContinued } from './runs';
 import { submit } from './submit';
-import { adoptGivenTask, checkService } from './task';
-import { updateSearchAttributes } from './ui-details';
 
 /**
  * One request in; one stored video or one explained failure out.
@@ -26,16 +34,15 @@ import { updateSearchAttributes } from './ui-details';
  * ```
  */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
-  const job = startJob(input, ifContinued(carried));
+  // It may be anything, and is checked where a refusal ends the job like any other failure.
+  const job = new Job(Object(input), ifContinued(carried));
   answerMessages(job);
   try {
-    const result = await makeVideo(job);
-    await notifyReceiver(job, 'video.completed');
-    return result;
+    return await makeVideo(job);
   } catch (error) {
     const failure = await explainFailure(job, error);
     if (job.failure) {
-      await notifyReceiver(job, 'video.failed');
+      await job.notifyReceiver('video.failed');
       // Callers that wait for the task id get their answer before the workflow closes.
       await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
     }
@@ -45,7 +52,8 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
 
 /** Submit, poll, download. */
 async function makeVideo(job: Job): Promise<JobResult> {
-  if (job.taskId === undefined) {
+  checkInput(job.input, job.name);
+  if (job.known.taskId === undefined) {
     await checkService(job);
     if (job.input.taskId != null) await adoptGivenTask(job, job.input.taskId);
     else await submit(job, job.input.request);
@@ -54,31 +62,63 @@ async function makeVideo(job: Job): Promise<JobResult> {
   return download(job);
 }
 
+/**
+ * Asks the worker for a service that nobody has vouched for: a submit to a service that no worker has would wait for one until
+ * the deadline. Clients of ours with the list of services have checked the name and note it in a memo.
+ */
+async function checkService({ known: { service } }: Job): Promise<void> {
+  if (service === undefined || service === workflowInfo().memo?.[SERVICE_MEMO]) return;
+  const { findService } = proxyLocalActivities<VideoActivities>({
+    ...FIND_SERVICE_POLICY,
+    summary: `service ${service}`,
+  });
+  const { problem } = await findService({ service });
+  if (problem !== undefined) throw refused(problem);
+}
+
+/** Takes over the task that the job was started for, until the deadline: it is paid for, whatever fails now. */
+async function adoptGivenTask(job: Job, taskId: string): Promise<void> {
+  const { adoptTask } = proxyActivities<VideoActivities>({
+    ...ADOPT_POLICY,
+    scheduleToCloseTimeout: job.remainingMs(),
+    retry: { ...ADOPT_POLICY.retry, maximumAttempts: undefined },
+    summary: describeTask(taskId),
+  });
+  const caller = job.input.caller ?? undefined;
+  job.recordAdopted(await adoptTask({ taskId, service: job.known.service, caller }));
+}
+
 async function download(job: Job): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
-  const { expected, record, startedAtMs, cost, service, ownTaskId: taskId } = job;
-  const { queues, storage, keepBad } = job.input;
+  const { ownTaskId: taskId } = job;
+  const { record, startedAtMs, cost, service } = job.known;
+  const { queues, storage, request } = job.input;
+  const expected = request == null ? undefined : expectedOf(request);
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
     taskQueue: queues?.download ?? undefined,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), DOWNLOAD_AT_LEAST_MS),
     summary: describeTask(taskId),
   });
-  const { video, warnings } = await downloadVideo({
+  const {
+    video,
+    warnings,
+    hasReceiver = false,
+  } = await downloadVideo({
     taskId,
     service,
     expected,
     record,
     storage: storage ?? undefined,
-    keepBad: keepBad ?? undefined,
     startedAtMs,
-    ended: job.observed.endedTask(job.kind),
+    ended: job.endedTask(),
     cost,
   });
   job.markSucceeded(video, warnings);
   measureEnd(job);
-  const { polls } = job.observed;
+  await job.notifyReceiver('video.completed', hasReceiver);
+  const { polls } = job.known;
   return {
     taskId,
     video,
@@ -89,17 +129,4 @@ async function download(job: Job): Promise<JobResult> {
     ...(cost && { cost }),
     ...(service && { service }),
   };
-}
-
-function startJob(input: JobInput, carried: CarriedJob | undefined): Job {
-  try {
-    checkInput(input);
-    return new Job(input, carried);
-  } catch (error) {
-    // A refused input never becomes a job that could report its own end.
-    const failure = readFailure(error)?.type;
-    updateSearchAttributes({ phase: 'failed', failure });
-    if (failure !== undefined) measureRefused(failure);
-    throw error;
-  }
 }

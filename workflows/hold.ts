@@ -1,6 +1,7 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { SubmittedTask } from '../activities';
-import type { JobProgress, SignalledDecision } from '../src/contract/job';
+import type { FailureDetails } from '../src/contract/failure-details';
+import type { JobProgress } from '../src/contract/job';
 import { describeDecisionCommands, type SubmitDecision } from '../src/contract/lost-submit';
 import { createFailure, describeEvent, type VideoFailure } from '../src/contract/video-failure';
 
@@ -14,8 +15,6 @@ export class SubmitHold {
   isAdopting = false;
   /** The task that the decision adopted. */
   adopted: SubmittedTask | undefined;
-  /** The last decision that arrived as a signal. */
-  signalled: SignalledDecision | undefined;
   /** The ids of the lost submits that are repeated, as decided: the submit activity must not report them again. */
   readonly repeats: string[] = [];
   /** How many holds began. */
@@ -72,15 +71,18 @@ export class SubmitHold {
 
   /** What a caller gets that waits for the task id of a held job. */
   failure(jobName: string): ApplicationFailure | undefined {
-    const hold = this.progress();
-    if (hold === undefined || this.open === undefined || !this.needsDecision) return undefined;
-    const { details } = this.open.lostSubmit;
-    const isHeld = `the job is held until ${hold.until}: ${describeDecisionCommands(jobName)}`;
-    return createFailure('SubmitUnconfirmed', {
-      ...details,
-      message: [details.message, isHeld].filter(Boolean).join('; '),
-      heldSince: hold.since,
-      heldUntil: hold.until,
-    });
+    const held = this.needsDecision ? this.progress() : undefined;
+    return held && this.open && heldFailure(jobName, held, this.open.lostSubmit.details);
   }
+}
+
+/** The failure names the job that takes the decision. */
+export function heldFailure(
+  jobName: string,
+  { since, until }: NonNullable<JobProgress['hold']>,
+  details: FailureDetails,
+): ApplicationFailure {
+  const isHeld = `the job is held until ${until}: ${describeDecisionCommands(jobName)}`;
+  const message = [details.message, isHeld].filter(Boolean).join('; ');
+  return createFailure('SubmitUnconfirmed', { ...details, message, heldSince: since, heldUntil: until });
 }

@@ -1,90 +1,82 @@
-import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { PolledTask, SubmittedTask } from '../activities';
-import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
-import type {
-  DownloadProgress,
-  JobInput,
-  JobPhase,
-  JobProgress,
-  SignalledDecision,
-  StoredVideo,
+import { type ApplicationFailure, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import type { EndedTask, PolledTask, SubmittedTask } from '../activities';
+import { cleanText, codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
+import { durationMs } from '../src/contract/duration';
+import {
+  higherProgress,
+  type JobInput,
+  type JobPhase,
+  type JobProgress,
+  type ReportedProgress,
+  type StoredVideo,
 } from '../src/contract/job';
-import { type ExpectedVideo, expectedOf } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
-import type { LostSubmitPolicy } from '../src/contract/lost-submit';
-import { LONGEST_CARRIED_TEXT_BYTES, UNKNOWN_TASK_GRACE_MS } from '../src/contract/policies';
+import {
+  DEFAULT_DEADLINE_MS,
+  DEFAULT_HOLD_MS,
+  POLLS_WITHOUT_TASK,
+  UNKNOWN_TASK_GRACE_MS,
+} from '../src/contract/policies';
+import { readServiceName } from '../src/contract/service-choice';
 import { describeVideo } from '../src/contract/summaries';
 import { createFailure, type VideoFailure } from '../src/contract/video-failure';
-import type { CarriedJob } from './carried-over';
+import type { WebhookEvent } from '../src/contract/webhook';
 import { SubmitHold } from './hold';
-import { timesOf } from './input';
-import { TaskObservations } from './task-observations';
-import { tellParent } from './tell-parent';
+import { logJob } from './log-event';
+import { notifyReceiver, tellParent } from './notify';
+import type { CarriedJob } from './runs';
 import { currentDetails, updateMemo, updateSearchAttributes } from './ui-details';
+
+/** A poll that comes so much later than planned was held up, for example because no worker was running. */
+const HELD_UP_MS = 10_000;
+const HELD_UP_FACTOR = 2;
 
 /** The state of one job. The query, the Temporal UI and continue-as-new all read it from here. */
 export class Job {
   /** The workflow id. */
   readonly name = workflowInfo().workflowId;
-  taskId: string | undefined;
-  /** The named service of the job; undefined for the worker's default. Once there is a task, it is the one that has it. */
-  service: string | undefined;
-  /** The id of the job's record in the storage. */
-  record: string | undefined;
-  /** What the worker learns from the task is filed under; undefined for a task that began before this job knew of it. */
-  kind: string | undefined;
-  /** When the activities want to poll the task, from their last answer on. */
-  nextPollMs: number;
-  /** The job took over a task that it did not submit. */
-  isAdopted: boolean;
+  /** What the next run needs too. */
+  readonly known: CarriedJob;
+  readonly hold: SubmitHold;
   /** The record says that the video is stored. */
   isStored = false;
-  /** What the video should be. */
-  readonly expected: ExpectedVideo | undefined;
-  /** What is known about what the job costs. */
-  cost: JobCost | undefined;
-  readonly observed: TaskObservations;
-  readonly hold: SubmitHold;
-  /** Set by `pollNow`. A request that arrives during a poll asks for another one. */
-  pollRequested: boolean;
   failure: VideoFailure | undefined;
-  /** Markdown for the Temporal UI, once the job has ended. */
-  ending: string | undefined;
-  readonly startedAtMs: number;
-  private phase: JobPhase = 'submitting';
-  private submittedAtMs: number;
+  /** The highest percentage so far. */
+  seenProgress: ReportedProgress | undefined;
+  phase: JobPhase = 'submitting';
   private nextPollAtMs: number | undefined;
-  private download: DownloadProgress | undefined;
-  private readonly deadlineMs: number;
-  private hasDefaultReceiver: boolean;
+  private plannedMs = 0;
+  /** The answered poll before the last one, in milliseconds since the submit. */
+  private polledBeforeMs = 0;
   private webhook: JobProgress['webhook'];
+  /** Markdown for the Temporal UI, once the job has ended. */
+  private ending: string | undefined;
+  private readonly deadlineMs: number;
 
   constructor(
     readonly input: JobInput,
     carried?: CarriedJob,
   ) {
-    const { deadlineMs, holdMs } = timesOf(input);
-    this.deadlineMs = deadlineMs;
-    this.hold = new SubmitHold(holdMs, carried?.pastHoldsMs);
-    this.observed = new TaskObservations(carried);
-    this.startedAtMs = carried?.startedAtMs ?? Date.now();
-    this.submittedAtMs = carried?.submittedAtMs ?? this.startedAtMs;
-    this.taskId = carried?.taskId;
-    this.service = carried ? carried.service : (input.service ?? undefined);
-    this.record = carried?.record;
-    this.kind = carried?.kind;
-    this.nextPollMs = carried?.nextPollMs ?? 0;
-    this.isAdopted = carried?.isAdopted ?? false;
-    this.expected = input.request == null ? undefined : expectedOf(input.request);
-    this.cost = carried?.cost;
-    this.pollRequested = carried?.pollRequested ?? false;
-    this.hasDefaultReceiver = carried?.hasReceiver ?? false;
+    this.known = carried ?? {
+      service: readServiceName(input.service),
+      nextPollMs: 0,
+      isAdopted: false,
+      startedAtMs: Date.now(),
+      submittedAtMs: Date.now(),
+      pollRequested: false,
+      polls: 0,
+      polledMs: 0,
+      misses: { task: 0, video: 0 },
+    };
+    this.deadlineMs = durationMs(input.deadline) ?? DEFAULT_DEADLINE_MS;
+    this.hold = new SubmitHold(durationMs(input.holdFor) ?? DEFAULT_HOLD_MS, carried?.pastHoldsMs);
   }
 
   /** The task, for what only a job with a task does. */
   get ownTaskId(): string {
-    if (this.taskId === undefined) throw createFailure('Unexpected', { message: 'the job has no task' });
-    return this.taskId;
+    if (this.known.taskId === undefined)
+      throw createFailure('Unexpected', { message: 'the job has no task' });
+    return this.known.taskId;
   }
 
   enter(phase: JobPhase): void {
@@ -93,82 +85,93 @@ export class Job {
   }
 
   /** From here on every failure, log line and detail names the task. */
-  recordSubmitted(task: SubmittedTask): void {
-    const { taskId, service, record, kind, nextPollMs, cost, isStored = false, hasReceiver } = task;
-    this.taskId = taskId;
-    this.service = service;
-    this.record = record;
-    this.kind = kind;
-    this.nextPollMs = nextPollMs;
+  recordSubmitted({ cost, isStored = false, ...task }: SubmittedTask): void {
     this.isStored = isStored;
-    this.cost = mergeCosts(this.cost, cost);
-    this.submittedAtMs = Date.now();
-    this.recordReceiver(hasReceiver);
-    tellParent({ taskId });
+    this.addCost(cost);
+    Object.assign(this.known, { service: undefined, submittedAtMs: Date.now() }, task);
+    tellParent({ taskId: task.taskId });
     this.show();
   }
 
   /** Takes a task that this job did not submit. Whoever named it may be mistaken. */
   recordAdopted(task: SubmittedTask): void {
-    this.isAdopted = true;
+    this.known.isAdopted = true;
     this.recordSubmitted(task);
+    logJob(this, 'adopted');
   }
 
-  /** Whether webhooks of this job go anywhere. */
-  get hasReceiver(): boolean {
-    return this.input.callbackUrl != null || this.hasDefaultReceiver;
+  private addCost(cost: JobCost | undefined): void {
+    this.known.cost = mergeCosts(this.known.cost, cost);
   }
 
-  /** Any worker that has a default receiver is enough. */
-  recordReceiver(hasReceiver: boolean | undefined): void {
-    this.hasDefaultReceiver ||= hasReceiver === true;
+  /** What a caller gets that waits for the task id; undefined while there is nothing to say. */
+  taskOrFailure(): string | ApplicationFailure | undefined {
+    if (this.known.taskId !== undefined) return this.known.taskId;
+    if (this.failure !== undefined) return createFailure(this.failure.type, this.failure.details);
+    return this.hold.failure(this.name);
   }
 
-  recordWebhook(webhook: JobProgress['webhook']): void {
-    this.webhook = webhook;
-    this.show();
-  }
-
-  lostSubmitPolicy({ details }: VideoFailure): LostSubmitPolicy {
-    return details.onLostSubmit ?? this.input.onLostSubmit ?? 'hold';
-  }
-
-  recordSignalled(decision: SignalledDecision): void {
-    this.hold.signalled = decision;
-    this.show();
-  }
-
-  /** Why no decision is needed. */
-  whyNoDecision(): string {
-    return this.hold.decision ? 'somebody has already decided' : `the job is ${this.phase}`;
-  }
-
-  get isWaiting(): boolean {
-    return this.phase === 'waiting';
-  }
-
-  recordStatus(status: PolledTask): void {
-    this.observed.recordStatus(status, this.waitedMs());
-    this.nextPollMs = status.nextPollMs;
-    this.recordReceiver(status.hasReceiver);
-    if (status.charged) this.cost = mergeCosts(this.cost, { charged: status.charged });
-    this.show();
-  }
-
-  recordPollFailure(failure: VideoFailure): void {
-    this.observed.recordPollFailure(failure);
+  /** `hasDefault`: whether the worker has a receiver for jobs that name none; undefined when nobody has said it. */
+  async notifyReceiver(event: WebhookEvent, hasDefault?: boolean): Promise<void> {
+    const { taskId, cost } = this.known;
+    const url = this.input.callbackUrl ?? undefined;
+    // Only a hold can begin more than once.
+    const count = event === 'video.needs_decision' ? this.hold.count : 1;
+    const told = { count, url, event, taskId, failure: this.failure?.type, ...(cost && { cost }) };
+    this.webhook = (await notifyReceiver(told, hasDefault)) ?? this.webhook;
     this.show();
   }
 
   planPoll(delayMs: number): void {
     this.nextPollAtMs = Date.now() + delayMs;
-    this.observed.plannedMs = delayMs;
+    this.plannedMs = delayMs;
     this.show();
   }
 
-  recordDownload({ bytes, of }: DownloadProgress): void {
-    this.download = { bytes, of: of ?? undefined };
+  recordStatus(status: PolledTask): void {
+    const { known } = this;
+    const { state, word, nextPollMs, charged, percent } = { percent: undefined, ...status };
+    if (status.state === 'succeeded' && !status.hasVideo) known.misses.video++;
+    known.misses.task = 0;
+    this.polledBeforeMs = known.polledMs;
+    this.seenProgress = higherProgress(this.seenProgress, percent, this.waitedMs());
+    const task = { state, word: cleanText(word), percent };
+    const polls = known.polls + 1;
+    Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs });
+    Object.assign(known, { problem: undefined, retryAfterMs: undefined });
+    if (charged) this.addCost({ charged });
     this.show();
+  }
+
+  recordPollFailure({ type, message, details: { retryAfter } }: VideoFailure): void {
+    const { known } = this;
+    known.polls++;
+    known.problem = { type, message, count: (known.problem?.count ?? 0) + 1 };
+    known.misses.task = type === 'TaskUnknown' ? known.misses.task + 1 : 0;
+    known.retryAfterMs = retryAfter === undefined ? undefined : retryAfter * 1_000;
+    this.show();
+  }
+
+  /**
+   * A service may not know its new task everywhere at once, and may miss it in a single poll later. An adopted task that
+   * was never seen does not exist.
+   */
+  taskIsGone(): boolean {
+    const { task, isAdopted, misses } = this.known;
+    if (task === undefined && isAdopted) return true;
+    return misses.task >= POLLS_WITHOUT_TASK && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
+  }
+
+  /** How long a video that was found ready may have been so. */
+  get lagMs(): number {
+    return this.known.polledMs - this.polledBeforeMs;
+  }
+
+  /** Between which polls the task ended, for the worker to learn from. Undefined when they say little about such tasks. */
+  endedTask(): EndedTask | undefined {
+    const { kind, polledMs: byMs } = this.known;
+    const isHeldUp = this.lagMs > this.plannedMs * HELD_UP_FACTOR + HELD_UP_MS;
+    return kind === undefined || isHeldUp ? undefined : { kind, afterMs: this.polledBeforeMs, byMs };
   }
 
   markSucceeded(video: StoredVideo, warnings: string[]): void {
@@ -184,17 +187,8 @@ export class Job {
     this.enter(failure.type === 'Cancelled' ? 'cancelled' : 'failed');
   }
 
-  /**
-   * A service may not know its new task everywhere at once, and may miss it in a single poll later. An adopted task that
-   * was never seen does not exist.
-   */
-  taskIsGone(): boolean {
-    if (this.observed.task === undefined && this.isAdopted) return true;
-    return this.observed.isMissing && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
-  }
-
   waitedMs(): number {
-    return Date.now() - this.submittedAtMs;
+    return Date.now() - this.known.submittedAtMs;
   }
 
   remainingMs(): number {
@@ -202,45 +196,28 @@ export class Job {
   }
 
   private deadlineAtMs(): number {
-    return this.startedAtMs + this.deadlineMs + this.hold.heldMs;
+    return this.known.startedAtMs + this.deadlineMs + this.hold.heldMs;
   }
 
-  /** What the next run needs. Called only while the job waits for its task. */
   carry(): CarriedJob {
-    return {
-      taskId: this.taskId,
-      service: this.service,
-      record: this.record,
-      kind: this.kind,
-      nextPollMs: this.nextPollMs,
-      isAdopted: this.isAdopted || undefined,
-      cost: this.cost,
-      startedAtMs: this.startedAtMs,
-      submittedAtMs: this.submittedAtMs,
-      pastHoldsMs: this.hold.heldMs || undefined,
-      pollRequested: this.pollRequested || undefined,
-      hasReceiver: this.hasDefaultReceiver || undefined,
-      ...this.observed.carry(LONGEST_CARRIED_TEXT_BYTES),
-    };
+    return { ...this.known, pastHoldsMs: this.hold.heldMs };
   }
 
   progress(): JobProgress {
-    const { task, polls, problem } = this.observed;
-    const pollsAgain = this.isWaiting && this.nextPollAtMs !== undefined;
+    const { taskId, service, task, polls, startedAtMs, cost, problem } = this.known;
+    const { phase, webhook, nextPollAtMs } = this;
     return {
-      phase: this.phase,
-      taskId: this.taskId,
-      ...(this.service && { service: this.service }),
+      phase,
+      taskId,
+      ...(service && { service }),
       task,
       polls,
-      startedAt: isoTime(this.startedAtMs),
+      startedAt: isoTime(startedAtMs),
       deadlineAt: isoTime(this.deadlineAtMs()),
-      nextPollAt: pollsAgain ? isoTime(this.nextPollAtMs ?? 0) : undefined,
-      download: this.phase === 'downloading' ? this.download : undefined,
-      cost: this.cost,
+      nextPollAt: phase === 'waiting' && nextPollAtMs !== undefined ? isoTime(nextPollAtMs) : undefined,
+      cost,
       hold: this.hold.progress(),
-      signalled: this.hold.signalled,
-      webhook: this.webhook,
+      webhook,
       problem,
     };
   }

@@ -1,158 +1,122 @@
-import {
-  addTaken,
-  dayEndsAt,
-  dayOf,
-  firstReached,
-  NOTHING_TAKEN,
-  type Taken,
-  takenBy,
-} from '../src/contract/caps';
+import { addTaken, firstReached, NOTHING_TAKEN, type Taken, takenBy } from '../src/contract/caps';
 import {
   type CarriedLedger,
   type CountedAccount,
+  dayOf,
   type LedgerAccount,
   type LedgerAnswer,
   type LedgerEntry,
   type LedgerReport,
-  type LedgerReservation,
   MOST_ACCOUNTS,
-  MOST_CURRENCIES,
   MOST_OPEN_RESERVATIONS,
+  type SendCost,
 } from '../src/contract/ledger';
 
-/** A batch that starts again after so long counts from zero. */
+/** A batch that starts again after this long counts from zero. */
 const BATCH_REMEMBERED_DAYS = 30;
 const DAY_MS = 24 * 3_600_000;
 
-/**
- * The counts behind the caps. What an account has taken includes its open reservations, so whatever becomes of a reservation
- * that is forgotten, it stays counted: a count may be too high, and never too low.
- */
+/** The counts behind the caps. A count may be too high, and never too low: what nobody settles stays counted. */
 export class Ledger {
   private day: string;
   private readonly accounts: Map<string, CountedAccount>;
-  private readonly open: Map<string, LedgerReservation>;
+  /** The sends whose end is not known yet. They refer to their accounts, which stay the same objects. */
+  private readonly open: Map<string, { takes: Taken; accounts: CountedAccount[] }>;
 
-  constructor(nowMs: number, carried: CarriedLedger = { day: dayOf(nowMs), accounts: [], open: [] }) {
-    this.day = carried.day;
-    this.accounts = new Map(carried.accounts.map((account) => [keyOf(account), account]));
-    this.open = new Map(carried.open);
+  constructor(nowMs: number, carried?: CarriedLedger) {
+    const { day, accounts, open } = carried ?? { day: dayOf(nowMs), accounts: [], open: [] };
+    this.day = day;
+    this.accounts = new Map(accounts.map((account) => [keyOf(account), account]));
+    this.open = new Map(
+      open.map(({ id, takes, accounts: own }) => [
+        id,
+        { takes, accounts: own.flatMap((index) => accounts[index] ?? []) },
+      ]),
+    );
   }
 
   carry(): CarriedLedger {
-    return { day: this.day, accounts: [...this.accounts.values()], open: [...this.open] };
+    const accounts = [...this.accounts.values()];
+    const open = [...this.open].map(([id, { takes, accounts: own }]) => ({
+      id,
+      takes,
+      // Those of a day that has ended are gone.
+      accounts: own.map((account) => accounts.indexOf(account)).filter((index) => index >= 0),
+    }));
+    return { day: this.day, accounts, open: open.filter(({ accounts: left }) => left.length > 0) };
   }
 
   write(entries: readonly LedgerEntry[], nowMs: number): LedgerAnswer[] {
-    this.turnDay(nowMs);
-    return entries.map((entry) => this[entry.kind](entry) ?? { ok: true });
+    this.turnDay(dayOf(nowMs), dayOf(nowMs - BATCH_REMEMBERED_DAYS * DAY_MS));
+    return entries.map((entry) => {
+      if ('accounts' in entry) return this.reserve(entry);
+      this.settle(entry.id, entry.cost);
+      return { ok: true };
+    });
   }
 
   /** Changes nothing, because a query reads it: a day that has ended is shown as it ended. */
   report(): LedgerReport {
-    const reserved = new Map<string, Taken>();
-    for (const { accounts, ...video } of this.open.values()) {
-      for (const key of accounts)
-        reserved.set(key, addTaken(reserved.get(key) ?? NOTHING_TAKEN, takenBy(video)));
-    }
-    const counts = [...this.accounts].map(([key, { taken, day: _, ...account }]) => {
-      const held = reserved.get(key) ?? NOTHING_TAKEN;
-      return { ...account, used: addTaken(taken, held, -1), reserved: held, ...this.resetOf(account) };
-    });
+    const accounts = [...this.accounts.values()];
+    const counts = accounts.map(({ day: _, ...count }) => ({ ...count, ...this.resetOf(count) }));
     return { day: this.day, counts };
   }
 
-  private reserve(entry: LedgerEntry): LedgerAnswer | undefined {
-    const { id, holder, isRetry, accounts } = entry;
-    const known = this.open.get(id);
-    const before = isRetry || known?.holder === holder ? known : undefined;
-    // A retry on another day is counted on that day too. Its batch has it already.
-    const wanted = accounts.filter((account) => !before?.accounts.includes(keyOf(account)));
-    const { seconds, cost } = before ?? entry;
-    const video = takenBy({ seconds, cost });
-    for (const account of wanted) {
-      const reached = firstReached(account.limits, this.takenOf(account), video);
-      const { scope, name } = account;
+  private reserve({ id, accounts, ...video }: Extract<LedgerEntry, { accounts: unknown }>): LedgerAnswer {
+    if (this.open.has(id)) return { ok: true };
+    const takes = takenBy(video);
+    const counted = accounts.map((account) => ({
+      account,
+      count: this.accounts.get(keyOf(account)) ?? { ...account, ...UNUSED, day: this.day },
+    }));
+    for (const { account, count } of counted) {
+      const { scope, name, limits } = account;
+      const reached = firstReached(limits, addTaken(count.used, count.reserved), takes);
       if (reached) return { reached: { scope, name, ...reached, ...this.resetOf(account) } };
     }
-    const full = this.whyFull(wanted, video);
-    if (full !== undefined) return { full };
-    for (const account of wanted) {
-      const taken = addTaken(this.takenOf(account), video);
-      this.accounts.set(keyOf(account), { ...account, taken, day: this.day });
+    const added = accounts.filter((account) => !this.accounts.has(keyOf(account)));
+    if (this.accounts.size + added.length > MOST_ACCOUNTS) return { full: true };
+    for (const { account, count } of counted) {
+      const reserved = addTaken(count.reserved, takes);
+      this.accounts.set(keyOf(account), Object.assign(count, account, { reserved, day: this.day }));
     }
-    // The last one is the newest.
+    this.open.set(id, { takes, accounts: counted.map(({ count }) => count) });
+    const [oldest] = this.open.keys();
+    if (oldest !== undefined && this.open.size > MOST_OPEN_RESERVATIONS) this.settle(oldest, 'estimate');
+    return { ok: true };
+  }
+
+  private settle(id: string, cost: SendCost): void {
+    const { takes = NOTHING_TAKEN, accounts = [] } = this.open.get(id) ?? {};
     this.open.delete(id);
-    this.open.set(id, {
-      holder,
-      accounts: [...(before?.accounts ?? []), ...wanted.map(keyOf)],
-      seconds,
-      cost,
-    });
-    for (const oldest of this.open.keys()) {
-      if (this.open.size <= MOST_OPEN_RESERVATIONS) break;
-      // It stays counted, and can no longer be released.
-      this.open.delete(oldest);
-    }
-    return undefined;
-  }
-
-  private release({ id, holder }: LedgerEntry): undefined {
-    const reservation = this.open.get(id);
-    if (reservation?.holder !== holder) return;
-    this.open.delete(id);
-    this.add(reservation.accounts, takenBy(reservation), -1);
-  }
-
-  private settle({ id, holder, accounts, ...video }: LedgerEntry): undefined {
-    const reservation = this.open.get(id);
-    if (reservation?.holder === holder) this.open.delete(id);
-    // The next attempt holds the reservation, so this one paid beside it. Without one, it was forgotten and is counted.
-    else if (reservation) this.add(accounts.map(keyOf), takenBy(video));
-  }
-
-  private add(keys: readonly string[], video: Taken, times = 1): void {
-    for (const key of keys) {
-      const account = this.accounts.get(key);
-      if (account)
-        this.accounts.set(key, { ...account, taken: addTaken(account.taken, video, times), day: this.day });
+    for (const account of accounts) {
+      account.reserved = addTaken(account.reserved, takes, -1);
+      account.used = addTaken(account.used, takenAt(cost, takes));
     }
   }
 
-  private takenOf(account: LedgerAccount): Taken {
-    return this.accounts.get(keyOf(account))?.taken ?? NOTHING_TAKEN;
-  }
-
-  private resetOf({ scope }: LedgerAccount): { resetsAt?: string } {
-    return scope === 'batch' ? {} : { resetsAt: dayEndsAt(this.day) };
-  }
-
-  private whyFull(wanted: readonly LedgerAccount[], video: Taken): string | undefined {
-    const currencies = wanted.map(
-      (account) => Object.keys(addTaken(this.takenOf(account), video).money).length,
-    );
-    if (Math.max(...currencies) > MOST_CURRENCIES) return `it counts ${MOST_CURRENCIES} currencies already`;
-    const added = wanted.filter((account) => !this.accounts.has(keyOf(account))).length;
-    return this.accounts.size + added > MOST_ACCOUNTS
-      ? `it counts ${MOST_ACCOUNTS} batches and gateway keys already`
-      : undefined;
+  private resetOf({ scope }: Pick<LedgerAccount, 'scope'>): { resetsAt?: string } {
+    if (scope === 'batch') return {};
+    return { resetsAt: new Date(Date.parse(this.day) + DAY_MS).toISOString() };
   }
 
   /** Begins a new day. A clock that goes back begins none. */
-  private turnDay(nowMs: number): void {
-    const today = dayOf(nowMs);
+  private turnDay(today: string, oldest: string): void {
     if (today <= this.day) return;
     this.day = today;
-    const oldest = dayOf(nowMs - BATCH_REMEMBERED_DAYS * DAY_MS);
     for (const [key, { scope, day }] of this.accounts) {
       if (scope !== 'batch' || day < oldest) this.accounts.delete(key);
     }
-    for (const [id, reservation] of this.open) {
-      const accounts = reservation.accounts.filter((key) => this.accounts.has(key));
-      if (accounts.length === 0) this.open.delete(id);
-      else this.open.set(id, { ...reservation, accounts });
-    }
   }
+}
+
+const UNUSED = { used: NOTHING_TAKEN, reserved: NOTHING_TAKEN };
+
+/** What a video took at this cost. One in another currency says nothing about the estimate, unless it is zero. */
+function takenAt(cost: SendCost, takes: Taken): Taken {
+  if (cost === 'nothing') return NOTHING_TAKEN;
+  if (cost === 'estimate' || (cost.amount > 0 && !(cost.currency in takes.money))) return takes;
+  return { ...takes, money: takenBy({ estimated: cost }).money };
 }
 
 function keyOf({ scope, name = '' }: Pick<LedgerAccount, 'scope' | 'name'>): string {

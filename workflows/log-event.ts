@@ -1,6 +1,5 @@
 import { log } from '@temporalio/workflow';
 import { LOG_EVENTS, type LogEvent } from '../src/contract/log-events';
-import type { Job } from './job';
 
 /** Writes one line of the table; nothing in a replay. Temporal adds workflow id and run id. */
 export function logEvent(event: LogEvent, fields: Record<string, unknown> = {}): void {
@@ -9,6 +8,10 @@ export function logEvent(event: LogEvent, fields: Record<string, unknown> = {}):
 }
 
 /** The same about one job, with its task. */
-export function logJob(job: Job, event: LogEvent, fields: Record<string, unknown> = {}): void {
-  logEvent(event, { taskId: job.taskId, ...fields });
+export function logJob(
+  { known: { taskId } }: { known: { taskId?: string } },
+  event: LogEvent,
+  fields: Record<string, unknown> = {},
+): void {
+  logEvent(event, { taskId, ...fields });
 }

@@ -1,4 +1,5 @@
 import {
+  type ApplicationFailure,
   CancellationScope,
   condition,
   defineQuery,
@@ -6,20 +7,18 @@ import {
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
-import { isDownloadProgress } from '../src/contract/input-rules';
-import type { DownloadProgress, JobProgress } from '../src/contract/job';
+import type { VideoInput } from '../src/contract/fallback';
+import type { JobProgress } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
 import type { SubmitDecision } from '../src/contract/lost-submit';
 import {
-  DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
-  DOWNLOAD_PROGRESS_SIGNAL,
   POLL_NOW_SIGNAL,
   PROGRESS_QUERY,
   WAIT_FOR_TASK_UPDATE,
 } from '../src/contract/names';
 import { createFailure } from '../src/contract/video-failure';
-import { checkDecision, takeDecision, takeSignalled } from './decisions';
+import { checkDecision, takeDecision } from './decisions';
 import type { Job } from './job';
 
 /** Query: the progress of a job. */
@@ -28,10 +27,8 @@ export const progress = defineQuery<JobProgress>(PROGRESS_QUERY);
 export const waitForTask = defineUpdate<string, [identity?: JobIdentity]>(WAIT_FOR_TASK_UPDATE);
 /** Update: settles the lost submit of a job. */
 export const decideSubmit = defineUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE);
-export const decideSubmitSignal = defineSignal<[SubmitDecision, id?: string]>(DECIDE_SUBMIT_SIGNAL);
 /** Signal: has a job poll its task now. */
 export const pollNow = defineSignal(POLL_NOW_SIGNAL);
-export const downloadProgress = defineSignal<[DownloadProgress]>(DOWNLOAD_PROGRESS_SIGNAL);
 
 /** Handles the messages that a running job accepts. */
 export function answerMessages(job: Job): void {
@@ -39,49 +36,46 @@ export function answerMessages(job: Job): void {
   setHandler(
     pollNow,
     () => {
-      job.pollRequested = true;
+      job.known.pollRequested = true;
     },
     { description: 'Polls the task now instead of at the next poll' },
   );
-  setHandler(
-    downloadProgress,
-    (soFar) => {
-      if (isDownloadProgress(soFar)) job.recordDownload(soFar);
-    },
-    { description: 'Sent by a long download to report its progress' },
-  );
-  setHandler(waitForTask, (_identity?: JobIdentity) => taskOf(job), {
-    description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',
-    // The caller says what it asks for, so that it never gets the task of another request.
-    validator: (identity?: JobIdentity) => {
-      const conflict = identity && describeConflict('this', identityOf(job.input), identity);
-      if (conflict) throw createFailure('InvalidRequest', conflict);
-      // A refusal by the validator is not in the history and does not count as an update.
-      const held = job.hold.failure(job.name);
-      if (held) throw held;
-    },
-  });
+  answerWaitForTask(job);
   setHandler(decideSubmit, (decision) => takeDecision(job, decision), {
     description: 'Decides on a lost submit: adopt (with the taskId), resubmit or abandon',
     validator: (decision) => checkDecision(job, decision),
   });
-  setHandler(decideSubmitSignal, (decision, id) => takeSignalled(job, decision, id), {
-    description:
-      'The same as a signal, for when Temporal accepts no more updates; see the progress for the outcome',
-  });
 }
 
-/** The task id, or why there is none. */
-async function taskOf(job: Job): Promise<string> {
-  for (;;) {
-    // Waits through a cancellation: a request that was already sent may still return a task.
-    await CancellationScope.nonCancellable(() =>
-      condition(() => job.taskId !== undefined || job.failure !== undefined || job.hold.needsDecision),
-    );
-    if (job.taskId !== undefined) return job.taskId;
-    if (job.failure !== undefined) throw createFailure(job.failure.type, job.failure.details);
-    // Temporal accepts ten updates at a time: callers that keep waiting would block the decision.
-    const held = job.hold.failure(job.name);
-    if (held) throw held;
-  }
+interface AwaitedTask {
+  input: VideoInput;
+  /** Undefined while there is neither. */
+  taskOrFailure(): string | ApplicationFailure | undefined;
+}
+
+/** Temporal accepts ten updates at a time: callers that waited through a hold would block the decision. */
+export function answerWaitForTask(job: AwaitedTask): void {
+  setHandler(
+    waitForTask,
+    async () => {
+      for (;;) {
+        // Waits through a cancellation: a request that was already sent may still return a task.
+        await CancellationScope.nonCancellable(() => condition(() => job.taskOrFailure() !== undefined));
+        const found = job.taskOrFailure();
+        if (typeof found === 'string') return found;
+        if (found !== undefined) throw found;
+      }
+    },
+    {
+      description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',
+      // The caller says what it asks for, so that it never gets the task of another request.
+      validator: (identity?: JobIdentity) => {
+        const conflict = identity && describeConflict('this', identityOf(job.input), identity);
+        if (conflict) throw createFailure('InvalidRequest', conflict);
+        // A refusal by the validator is not in the history and does not count as an update.
+        const found = job.taskOrFailure();
+        if (found !== undefined && typeof found !== 'string') throw found;
+      },
+    },
+  );
 }

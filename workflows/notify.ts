@@ -1,46 +1,86 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { ApplicationFailure, CancellationScope, startChild, workflowInfo } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  getExternalWorkflowHandle,
+  proxyActivities,
+  proxyLocalActivities,
+  startChild,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { SentWebhook, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
+import type { ChildNews } from '../src/contract/fallback';
 import type { JobProgress } from '../src/contract/job';
-import { WEBHOOK_WORKFLOW_TYPE, webhookId } from '../src/contract/names';
-import { WEBHOOK_AT_MOST_MS } from '../src/contract/policies';
+import { CHILD_NEWS_SIGNAL, MADE_FOR_MEMO, WEBHOOK_WORKFLOW_TYPE, webhookId } from '../src/contract/names';
+import { FIND_SERVICE_POLICY, WEBHOOK_AT_MOST_MS, WEBHOOK_POLICY } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
-import type { WebhookDelivery, WebhookEvent } from '../src/contract/webhook';
-import type { Job } from './job';
+import type { WebhookDelivery } from '../src/contract/webhook';
 import { logEvent } from './log-event';
-import { madeFor } from './tell-parent';
 
-/**
- * Has the receiver of a job called, if it has one, by a workflow that outlives the job. It never throws: a webhook changes
- * nothing about the job. A part of another job sends none of its own.
- */
-export async function notifyReceiver(job: Job, event: WebhookEvent): Promise<void> {
-  if (madeFor() || !job.hasReceiver) return;
-  const webhook = await deliver(deliveryOf(job, event));
-  if (webhook) job.recordWebhook(webhook);
+/** Whether a batch or a fallback started this job. */
+export function madeFor(): 'batch' | 'fallback' | undefined {
+  const { parent, memo } = workflowInfo();
+  const recorded = parent && memo?.[MADE_FOR_MEMO];
+  return recorded === 'batch' || recorded === 'fallback' ? recorded : undefined;
+}
+
+/** Tells the batch or the fallback that started this job; a job alone tells nobody. A batch is told of holds only. */
+export function tellParent(news: Omit<ChildNews, 'name'>): void {
+  const { parent, workflowId: name } = workflowInfo();
+  const kind = madeFor();
+  if (parent === undefined || kind === undefined || (kind === 'batch' && news.hold === undefined)) return;
+  // Without the run: it may have continued as new. One that has ended needs no news.
+  void CancellationScope.nonCancellable(() =>
+    getExternalWorkflowHandle(parent.workflowId).signal(CHILD_NEWS_SIGNAL, { name, ...news }),
+  ).catch(() => undefined);
 }
 
 /** What a webhook reports, of this workflow. `count`: how often such an event has come up. */
-export type ReportedEvent = Omit<WebhookDelivery, 'id' | 'job' | 'timestamp'> & { count: number };
+type ReportedEvent = Omit<WebhookDelivery, 'id' | 'job' | 'timestamp'> & { count?: number };
 
-/** Starts the workflow that delivers a webhook. Undefined when it could not be started. */
-export async function deliver({ count, ...reported }: ReportedEvent): Promise<JobProgress['webhook']> {
-  const { workflowId: job, firstExecutionRunId } = workflowInfo();
-  const { event } = reported;
-  const id = webhookId(firstExecutionRunId, event, count);
-  const delivery: WebhookDelivery = { id, job, ...reported, timestamp: new Date().toISOString() };
+/**
+ * Has the receiver of a job called, if it has one, by a workflow that outlives the job. It never throws: a webhook changes
+ * nothing about the job. How a part of another job ends, that one reports. `hasDefault`: whether the worker has a receiver for
+ * jobs that name none; it is asked when nobody has said it.
+ */
+export async function notifyReceiver(
+  { count = 1, ...reported }: ReportedEvent,
+  hasDefault?: boolean,
+): Promise<JobProgress['webhook']> {
+  const { event, url } = reported;
+  if (madeFor() && event !== 'video.needs_decision') return undefined;
+  return CancellationScope.nonCancellable(async () => {
+    if (url === undefined && !(hasDefault ?? (await hasDefaultReceiver()))) return undefined;
+    const { workflowId: job, firstExecutionRunId } = workflowInfo();
+    const id = webhookId(firstExecutionRunId, event, count);
+    return start({ id, job, ...reported, timestamp: new Date().toISOString() });
+  });
+}
+
+/** A worker that ends may not answer. Then the delivery finds out. */
+async function hasDefaultReceiver(): Promise<boolean> {
+  const { findReceiver } = proxyLocalActivities<VideoActivities>(FIND_SERVICE_POLICY);
+  try {
+    return await findReceiver();
+  } catch (error) {
+    if (error instanceof TemporalFailure) return true;
+    throw error;
+  }
+}
+
+async function start(delivery: WebhookDelivery): Promise<JobProgress['webhook']> {
+  const { id: workflowId, event } = delivery;
   try {
     // Awaited: a job that closes first would take the start of the workflow with it.
-    await CancellationScope.nonCancellable(() =>
-      startChild(WEBHOOK_WORKFLOW_TYPE, {
-        workflowId: delivery.id,
-        args: [delivery],
-        parentClosePolicy: 'ABANDON',
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        workflowExecutionTimeout: WEBHOOK_AT_MOST_MS,
-        staticSummary: describeWebhook(delivery),
-      }),
-    );
+    await startChild(WEBHOOK_WORKFLOW_TYPE, {
+      workflowId,
+      args: [delivery],
+      parentClosePolicy: 'ABANDON',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowExecutionTimeout: WEBHOOK_AT_MOST_MS,
+      staticSummary: describeWebhook(delivery),
+    });
   } catch (error) {
     // A run before a reset has started it.
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) {
@@ -48,27 +88,19 @@ export async function deliver({ count, ...reported }: ReportedEvent): Promise<Jo
       return undefined;
     }
   }
-  return { event, workflowId: delivery.id };
+  return { event, workflowId };
 }
 
-function deliveryOf({ hold, taskId, failure, cost, input }: Job, event: WebhookEvent): ReportedEvent {
-  // Only a hold can begin more than once.
-  const count = event === 'video.needs_decision' ? hold.count : 1;
-  return {
-    count,
-    url: input.callbackUrl ?? undefined,
-    event,
-    taskId,
-    failure: failure?.type,
-    ...(cost && { cost }),
-  };
-}
-
-/** Whether the failure of an activity says that its worker has a default receiver: see activities/index.ts. */
-export function namesReceiver(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (!(cause instanceof ApplicationFailure)) continue;
-    return (cause.details ?? []).slice(1).some((detail) => Object(detail).hasReceiver === true);
-  }
-  return false;
+/**
+ * Delivers one webhook of a job, for as many days as it takes. It is a workflow of its own, so that no job waits for a
+ * receiver. Jobs start it themselves.
+ *
+ * @example
+ * ```ts
+ * const { status } = await client.workflow.getHandle('webhook_…').result();
+ * ```
+ */
+export async function deliverWebhook(delivery: WebhookDelivery): Promise<SentWebhook> {
+  const { sendWebhook } = proxyActivities<VideoActivities>({ ...WEBHOOK_POLICY, summary: delivery.event });
+  return sendWebhook(delivery);
 }

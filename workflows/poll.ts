@@ -20,49 +20,51 @@ import {
   LONGEST_HISTORY_EVENTS,
   POLL_AT_LEAST_MS,
   POLL_POLICY,
+  POLLS_WITHOUT_VIDEO,
   RETRY_AFTER_MAX_MS,
 } from '../src/contract/policies';
 import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
-import type { CarriedJob } from './carried-over';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { measureReady } from './measure';
-import { namesReceiver } from './notify';
-import { continueWith, historyIsLong } from './runs';
+import { type CarriedJob, continueWith, historyIsLong } from './runs';
 
 /** Polls the task until its video can be downloaded. */
 export async function pollUntilReady(job: Job): Promise<void> {
   const taskId = job.ownTaskId;
   job.enter('waiting');
-  // A run that continues another has said it.
-  if (job.observed.polls === 0) logJob(job, 'waiting');
   for (;;) {
     if (historyIsLong(LONGEST_HISTORY_EVENTS))
-      await continueWith<JobInput, CarriedJob>(job.input, job.carry(), { taskId, polls: job.observed.polls });
+      await continueWith<JobInput, CarriedJob>(job.input, job.carry(), { taskId, polls: job.known.polls });
     await sleepUntilNextPoll(job);
     const status = await pollOnce(job, taskId);
     if (status !== undefined && isReady(job, status)) {
       measureReady(job);
-      logJob(job, 'ready', { polls: job.observed.polls, waitedMs: job.waitedMs() });
+      logJob(job, 'ready', { polls: job.known.polls, waitedMs: job.waitedMs() });
       return;
     }
-    if (status?.state === 'unknown' && job.observed.isNewWord(status.word))
-      logJob(job, 'unknownState', { state: status.word });
-    if (job.remainingMs() === 0)
-      throw createFailure('DeadlineExceeded', { message: job.observed.lastSeen() });
+    if (job.remainingMs() === 0) throw createFailure('DeadlineExceeded', { message: lastSeen(job) });
   }
+}
+
+/** Explains a passed deadline. */
+function lastSeen({ known: { problem, task } }: Job): string {
+  if (problem) return problem.message;
+  return task ? `the task was last seen ${task.word || task.state}` : 'the task was never seen';
 }
 
 /** A durable timer that `pollNow` cuts short. The last poll is at the deadline. */
 async function sleepUntilNextPoll(job: Job): Promise<void> {
-  const { problem, retryAfterMs = 0 } = job.observed;
-  const wantedMs = problem ? backoffMs(job, problem.count) : job.nextPollMs;
+  const { problem, retryAfterMs = 0, nextPollMs } = job.known;
+  const wantedMs = problem ? backoffMs(job, problem.count) : nextPollMs;
   const askedMs = Math.min(retryAfterMs, RETRY_AFTER_MAX_MS);
   const delayMs = Math.min(Math.max(wantedMs, askedMs), job.remainingMs());
   job.planPoll(delayMs);
   if (delayMs === 0) return;
-  await condition(() => job.pollRequested, delayMs, { summary: `next poll in ${describeDuration(delayMs)}` });
-  job.pollRequested = false;
+  await condition(() => job.known.pollRequested, delayMs, {
+    summary: `next poll in ${describeDuration(delayMs)}`,
+  });
+  job.known.pollRequested = false;
 }
 
 /** Longer after each failure in a row: soon after the first, which says nothing about the task, and as seldom as the job wants. */
@@ -75,14 +77,12 @@ function backoffMs({ input: { polling } }: Job, failures: number): number {
 async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefined> {
   try {
     const status = await ask(job, taskId);
-    if (job.observed.problem) logJob(job, 'pollsRecovered', { failedPolls: job.observed.problem.count });
     job.recordStatus(status);
     return status;
   } catch (error) {
     if (isCancellation(error) || isBug(error)) throw error;
-    job.recordReceiver(namesReceiver(error));
     const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
-    if (job.observed.problem?.type !== failure.type) logPollFailure(job, failure);
+    if (job.known.problem?.type !== failure.type) logPollFailure(job, failure);
     job.recordPollFailure(failure);
     if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
     return undefined;
@@ -94,10 +94,17 @@ async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefine
  * the same poll is made by a regular one. So is the last poll, with more attempts: a fault of a second must not end a paid job.
  */
 async function ask(job: Job, taskId: string): Promise<PolledTask> {
-  const { service, kind, input, observed } = job;
-  const polling = input.polling ?? undefined;
-  const asked = { taskId, service, kind, waitedMs: job.waitedMs(), progress: observed.progress, polling };
-  const summary = `poll ${observed.polls + 1}`;
+  const { service, record, kind, polls } = job.known;
+  const { sharedCap, caller, polling } = job.input;
+  const waiting = {
+    kind,
+    waitedMs: job.waitedMs(),
+    progress: job.seenProgress,
+    polling: polling ?? undefined,
+  };
+  const counted = { record, sharedCap: sharedCap ?? undefined, caller: caller ?? undefined };
+  const asked = { taskId, service, ...waiting, ...counted };
+  const summary = `poll ${polls + 1}`;
   if (job.remainingMs() > 0) {
     const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
     const status = await local.pollVideo(asked).catch(undefinedIfUnanswered);
@@ -144,7 +151,7 @@ function isBug(error: unknown): boolean {
 function isReady(job: Job, status: TaskStatus): boolean {
   switch (status.state) {
     case 'succeeded':
-      if (!status.hasVideo && job.observed.videoIsMissing) throw createFailure('NoVideo');
+      if (!status.hasVideo && job.known.misses.video >= POLLS_WITHOUT_VIDEO) throw createFailure('NoVideo');
       return status.hasVideo;
     case 'failed':
       throw createFailure(status.refused ? 'ContentRefused' : 'GenerationFailed', {

@@ -4,8 +4,65 @@ import {
   makeContinueAsNewFunc,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { FailedItem, OpenedBatch } from '../src/contract/batch';
+import type { JobProgress } from '../src/contract/job';
+import type { JobCost } from '../src/contract/job-cost';
+import type { MoneySum } from '../src/contract/money';
 import { SHORTEST_HISTORY_EVENTS } from '../src/contract/policies';
 import { logEvent } from './log-event';
+
+/**
+ * What a job carries over when it continues as new, as the workflow's second argument, which callers never set. A job does so
+ * only while it waits for its task.
+ */
+export interface CarriedJob {
+  taskId?: string;
+  /** The named service of the job; undefined for the worker's default. Once there is a task, it is the one that has it. */
+  service?: string | undefined;
+  /** The id of the job's record in the storage. */
+  record?: string;
+  /** What the worker learns from the task is filed under; undefined for a task that began before this job knew of it. */
+  kind?: string;
+  /** How long the activities want to wait before the next poll. */
+  nextPollMs: number;
+  /** The job took over a task that it did not submit. */
+  isAdopted: boolean;
+  /** What is known about what the job costs. */
+  cost?: JobCost | undefined;
+  startedAtMs: number;
+  submittedAtMs: number;
+  /** How long holds paused the deadline. */
+  pastHoldsMs?: number;
+  /** Set by `pollNow`. A request that arrives during a poll asks for another one. */
+  pollRequested: boolean;
+  polls: number;
+  /** The task at the last poll that was answered, and when that was since the submit. */
+  task?: JobProgress['task'];
+  polledMs: number;
+  problem?: JobProgress['problem'];
+  /** How long the service asked to wait when the last poll failed. */
+  retryAfterMs?: number | undefined;
+  /** Polls in a row that found no task, and polls in total that found a success without a video. */
+  misses: { task: number; video: number };
+}
+
+/**
+ * What a batch carries over when it continues as new: the workflow's second argument, which callers never set. Its input is
+ * passed on beside it. Results are not: they are in the storage before the run ends.
+ */
+export interface CarriedBatch {
+  opened: OpenedBatch;
+  /** The next item to start. */
+  next: number;
+  succeeded: number;
+  failed: number;
+  /** What the items cost that have ended. */
+  spent: MoneySum;
+  /** No item is started after it. */
+  stoppedBy?: FailedItem;
+  /** Items that wait for a decision. All others have ended. */
+  held: number[];
+}
 
 /** Drops the second argument unless an earlier run passed it: a caller has nothing to carry over. */
 export function ifContinued<T>(carried: T | undefined): T | undefined {
@@ -13,12 +70,12 @@ export function ifContinued<T>(carried: T | undefined): T | undefined {
 }
 
 /**
- * This run, if it started with a reset or as a retry of the workflow: runs before it may have paid for tasks that its history
+ * Whether this run started with a reset or as a retry of the workflow: runs before it may have paid for tasks that its history
  * does not show. A job continues as new only once it has its task, so no other run of its own matters.
  */
-export function resetRuns(): string[] | undefined {
+export function isReset(): boolean {
   const { runId, originalExecutionRunId, attempt } = workflowInfo();
-  return runId !== originalExecutionRunId || attempt > 1 ? [runId] : undefined;
+  return runId !== originalExecutionRunId || attempt > 1;
 }
 
 /** Whether this run should continue as new: it has many events, or the server suggests it. */

@@ -1,28 +1,28 @@
 import {
   ActivityFailure,
   CancellationScope,
+  isCancellation,
   proxyActivities,
+  proxyLocalActivities,
   TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
-import type { KnownTask } from '../activities/submit/known-submits';
+import type { InspectedSubmit, RecalledSubmit, SubmittedTask, VideoActivities } from '../activities';
+import type { KnownTask } from '../activities/job-record';
 import type { SubmitNote } from '../activities/submit/submit-note';
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';
 import { mayHaveMadeTask } from '../src/contract/lost-submit';
 import { serviceQueueOf } from '../src/contract/names';
-import { RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
+import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeRequest, describeTask } from '../src/contract/summaries';
 import { createFailure, fallsBack, readFailure, VideoFailure } from '../src/contract/video-failure';
 import { readTimeout } from './activity-timeout';
 import { waitForDecision } from './decisions';
-import { inspectBeforeCancelling } from './inspect-submit';
 import type { Job } from './job';
 import { logJob } from './log-event';
-import { namesReceiver } from './notify';
-import { resetRuns } from './runs';
+import { isReset } from './runs';
 
 /** Pays for one task. A lost submit is sent again only if somebody decides so, or if `onLostSubmit` says `resubmit`. */
 export async function submit(job: Job, request: VideoRequest): Promise<void> {
@@ -31,7 +31,6 @@ export async function submit(job: Job, request: VideoRequest): Promise<void> {
     try {
       return job.recordSubmitted(await submitOnce(job, request, withinMs));
     } catch (error) {
-      job.recordReceiver(namesReceiver(error));
       const lostSubmit = readLostSubmit(error);
       const found = lostSubmit
         ? await recallLost(job, request, lostSubmit, error)
@@ -44,8 +43,9 @@ export async function submit(job: Job, request: VideoRequest): Promise<void> {
       // A task may exist: only this service is asked, until the deadline.
       withinMs = undefined;
       if (!(found instanceof VideoFailure)) continue;
-      job.service = found.details.service ?? job.service;
-      const policy = job.lostSubmitPolicy(found);
+      const { service = job.known.service, onLostSubmit } = found.details;
+      job.known.service = service;
+      const policy = onLostSubmit ?? job.input.onLostSubmit ?? 'hold';
       if (policy === 'resubmit' && hasTimeLeft) job.hold.repeat(found);
       else if (policy !== 'hold') throw createFailure(found.type, found.details, causeOf(error));
       else if ((await waitForDecision(job, found)) === 'adopted') return;
@@ -78,11 +78,11 @@ async function submitOnce(
   const send = () =>
     submitVideo({
       request,
-      service: job.service,
+      service: job.known.service,
       idempotencyKey: idempotencyKey ?? undefined,
       onLostSubmit: onLostSubmit ?? undefined,
       repeats: repeats.length > 0 ? repeats : undefined,
-      resetRuns: resetRuns(),
+      isReset: isReset() || undefined,
       withinMs,
       polling: polling ?? undefined,
       cap: cap ?? undefined,
@@ -91,6 +91,64 @@ async function submitOnce(
       ledgerQueue: workflowInfo().taskQueue,
     });
   return inspectBeforeCancelling(job, send, (noted) => takeNoted(job, request, noted));
+}
+
+/**
+ * Submits so that a cancellation hides no lost submit. Temporal closes a cancelled activity at once while it waits for
+ * its next attempt, and its heartbeat notes are gone. So the notes are read first, and then the submit is cancelled.
+ */
+async function inspectBeforeCancelling(
+  job: Job,
+  submitVideo: () => Promise<SubmittedTask>,
+  takeNoted: (noted: KnownTask) => Promise<SubmittedTask>,
+): Promise<SubmittedTask> {
+  const { cancelRequested, consideredCancelled } = CancellationScope.current();
+  // Fails at once, with nothing sent.
+  if (consideredCancelled) return submitVideo();
+  // A cancellation of the job does not reach it: only this function cancels it.
+  const shield = new CancellationScope({ cancellable: false });
+  const sending = new CancellationScope({ cancellable: true, parent: shield });
+  let isOver = false;
+  let inspecting: Promise<InspectedSubmit> | undefined;
+  void cancelRequested.catch(async () => {
+    if (isOver) return;
+    inspecting = CancellationScope.nonCancellable(() => inspect(job));
+    await inspecting;
+    sending.cancel();
+  });
+  try {
+    const submitted = await sending.run(submitVideo);
+    isOver = true;
+    if (inspecting) await inspecting;
+    return submitted;
+  } catch (error) {
+    isOver = true;
+    const { taskId, service, lost }: InspectedSubmit = inspecting ? await inspecting : {};
+    // A failure of the running attempt says more than the cancellation.
+    if (!isCancellation(error)) throw error;
+    if (taskId !== undefined) return takeNoted({ taskId, service });
+    if (lost === undefined) throw error;
+    throw createFailure('SubmitUnconfirmed', {
+      message: lost.why,
+      lostSubmit: lost.id,
+      service: lost.service,
+    });
+  }
+}
+
+/** A local activity is quick: until it returns, a submit that is no longer wanted may still be sent. */
+async function inspect(job: Job): Promise<InspectedSubmit> {
+  const { inspectPendingSubmit } = proxyLocalActivities<VideoActivities>({
+    ...INSPECT_SUBMIT_POLICY,
+    summary: 'read the notes of the cancelled submit',
+  });
+  try {
+    return await inspectPendingSubmit();
+  } catch (error) {
+    logJob(job, 'submitNotInspected', { error: cleanText(String(error)) });
+    const id = `${workflowInfo().runId}/cancelled`;
+    return { lost: { id, why: 'it could not be read how its attempts ended' } };
+  }
 }
 
 /**
@@ -126,7 +184,7 @@ async function afterDeadline(job: Job, request: VideoRequest): Promise<Submitted
 }
 
 /** Where submits have a queue of their own, each named service has one. */
-function submitQueue({ input: { queues }, service }: Job): string | undefined {
+function submitQueue({ input: { queues }, known: { service } }: Job): string | undefined {
   const { submit } = queues ?? {};
   return submit == null || service === undefined ? (submit ?? undefined) : serviceQueueOf(submit, service);
 }
@@ -164,8 +222,7 @@ async function recallLost(
   if (readTimeout(error) === undefined) return new VideoFailure(type, details);
   const { taskId, service, sending } = lastNote(error);
   if (taskId !== undefined) return takeNoted(job, request, { taskId, service });
-  const { task, madeNoTask, lost, onLostSubmit, hasReceiver } = await recall(job, request);
-  job.recordReceiver(hasReceiver);
+  const { task, madeNoTask, lost, onLostSubmit } = await recall(job, request);
   if (task) return task;
   // Without shared storage this worker may read a record that is older than the last worker's heartbeat, or than its POST.
   if (madeNoTask && sending === undefined && job.remainingMs() === 0) throw error;
@@ -189,7 +246,7 @@ async function recall(job: Job, request: VideoRequest, noted?: KnownTask): Promi
     ...RECALL_POLICY,
     summary: noted === undefined ? 'read the job record' : describeTask(noted.taskId),
   });
-  const asked = { request, service: job.service, noted, caller: job.input.caller ?? undefined };
+  const asked = { request, service: job.known.service, noted, caller: job.input.caller ?? undefined };
   try {
     return await CancellationScope.nonCancellable(() => recallSubmit(asked));
   } catch (error) {

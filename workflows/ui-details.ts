@@ -1,19 +1,18 @@
 import { upsertMemo, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { BatchProgress } from '../src/contract/batch';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
 import type { JobPhase, JobProgress } from '../src/contract/job';
-import { describeCost } from '../src/contract/job-cost';
-import { decisionCommands } from '../src/contract/lost-submit';
+import { describeBatchCost, describeCost } from '../src/contract/job-cost';
+import { commandOn, decisionCommands } from '../src/contract/lost-submit';
 import {
   COST_MEMO,
   LOST_SUBMIT_MEMO,
-  PERCENT_MEMO,
   SERVICE_MEMO,
   type Searchable,
   searchAttributesOf,
   TASK_ID_MEMO,
 } from '../src/contract/names';
-import { describeDownload } from '../src/contract/summaries';
 
 const HEADLINES: Record<JobPhase, string> = {
   submitting: 'Submitting the request to the video service',
@@ -31,8 +30,8 @@ export function currentDetails(
   ending: string | undefined,
   workflowId: string,
 ): string {
-  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, signalled, problem } = progress;
-  const { download, webhook, cost, service } = progress;
+  const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
+  const { webhook, cost, service } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
@@ -41,11 +40,9 @@ export function currentDetails(
     cost && `Cost: ${plainMarkdown(describeCost(cost))}`,
     task && `The service says: ${plainMarkdown(task.word || task.state)}${percent} (poll ${polls})`,
     nextPollAt && `Next poll at ${nextPollAt}`,
-    download && describeDownload(download),
     problem &&
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     hold && describeHold(hold, workflowId),
-    signalled?.refused && `A decision sent as a signal was refused: ${plainMarkdown(signalled.refused)}`,
     webhook &&
       `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,
     ending ??
@@ -65,8 +62,27 @@ function describeHold(
       .map(({ when, command }) => `- ${when}: ${codeMarkdown(command)}`)
       .join('\n'),
     // In the words of its buttons.
-    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`. Send a Signal takes the same.',
+    'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');
+}
+
+/** Nobody reads more; the progress query returns all. */
+const MOST_ITEMS_SHOWN = 20;
+
+/** What the Temporal UI shows of a batch, as markdown. The items are its child workflows, which show the rest. */
+export function batchDetails({ items, succeeded, failed, running, stopping, cost }: BatchProgress): string {
+  const held = running.filter(({ isHeld }) => isHeld).map(({ name }) => name);
+  const first = held.slice(0, MOST_ITEMS_SHOWN).map((name) => codeMarkdown(name));
+  const others = held.length - first.length;
+  const lines = [
+    `**${succeeded} of ${items ?? '?'} videos are stored**`,
+    `${failed} failed, ${running.length} running: each is a child workflow of this one`,
+    cost && `Cost: ${plainMarkdown(describeBatchCost(cost))}`,
+    stopping && `No more items are started: ${plainMarkdown(stopping)}`,
+    held[0] !== undefined &&
+      `${held.length} need a decision: ${first.join(', ')}${others > 0 ? ` and ${others} more` : ''}. The submit got no answer, and a task may exist. Open the child workflow, or look for the task at the service and then run ${codeMarkdown(commandOn('decide', held[0], '--adopt TASK_ID'))} (or \`--resubmit\`, or \`--abandon\`).`,
+  ];
+  return lines.filter(Boolean).join('\n\n');
 }
 
 /**
@@ -88,10 +104,8 @@ function isAboutToWait({ phase, taskId }: Searchable): boolean {
   return taskId !== undefined && (phase === 'submitting' || phase === 'needs-decision');
 }
 
-const PERCENT_STEP = 25;
-
 /** What lists of jobs show without asking each job. Only what changed is written: each update is an event. */
-export function updateMemo({ taskId, service, hold, cost, task }: JobProgress): void {
+export function updateMemo({ taskId, service, hold, cost }: JobProgress): void {
   const { memo = {} } = workflowInfo();
   const changed = {
     ...(taskId !== undefined && { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service }),
@@ -99,19 +113,10 @@ export function updateMemo({ taskId, service, hold, cost, task }: JobProgress): 
     // A retry repeats the lost submit there.
     ...(hold && service !== undefined && { [SERVICE_MEMO]: service }),
     ...(cost && { [COST_MEMO]: cost }),
-    ...percentStep(memo[PERCENT_MEMO], task?.percent),
   };
   const differing = Object.entries(changed).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(memo[name]),
   );
   if (differing.length > 0)
     upsertMemo(Object.fromEntries(differing.map(([name, value]) => [name, value ?? null])));
-}
-
-/** Jobs that were started without this memo write none. */
-function percentStep(recorded: unknown, percent: number | undefined): Record<string, number> {
-  if (typeof recorded !== 'number' || percent === undefined) return {};
-  const whole = Math.min(Math.floor(percent), 99);
-  const isNextStep = Math.floor(whole / PERCENT_STEP) > Math.floor(recorded / PERCENT_STEP);
-  return isNextStep ? { [PERCENT_MEMO]: whole } : {};
 }

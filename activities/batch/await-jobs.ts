@@ -6,7 +6,6 @@ import {
   ServiceError,
   WorkflowFailedError,
   type WorkflowHandle,
-  WorkflowNotFoundError,
 } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import type { FailureDetails } from '../../src/contract/failure-details';
@@ -32,7 +31,7 @@ import {
 } from '../../src/contract/names';
 import { readFailure, VideoFailure } from '../../src/contract/video-failure';
 import { decodeFirst } from '../../src/encryption/decode-first';
-import { whileHeartbeating } from '../attempt';
+import { describeJob, whileHeartbeating } from '../attempt';
 
 /** A job to wait for. */
 export interface AwaitedJob {
@@ -86,17 +85,13 @@ async function awaitJob(
   { name, identity }: AwaitedJob,
   stopped: AbortSignal,
 ): Promise<JobEnd> {
-  const handle = client.workflow.getHandle(name);
-  const found = await handle.describe().catch((error: unknown) => {
-    if (error instanceof WorkflowNotFoundError) return undefined;
-    throw error;
-  });
+  const found = await describeJob(name);
   if (found === undefined) return { name, hadEnded: true, isGone: true };
   const isRunning = found.status.name === 'RUNNING';
   const conflict = identity && (await conflictWith(client, { name, identity }, found));
   if (conflict) return { name, hadEnded: !isRunning, failure: 'InvalidRequest', details: conflict };
   if (isRunning && isHeld(found)) await tellHold(client, name, String(found.memo?.[LOST_SUBMIT_MEMO]));
-  return { name, hadEnded: !isRunning, ...(await endOf(client, handle, stopped)) };
+  return { name, hadEnded: !isRunning, ...(await endOf(client, client.workflow.getHandle(name), stopped)) };
 }
 
 type Found = Awaited<ReturnType<WorkflowHandle['describe']>>;

@@ -13,7 +13,6 @@ import {
 } from '../../src/contract/batch';
 import { type MoneySum, sumOf } from '../../src/contract/money';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
-import { estimateCost, type Prices } from '../../src/contract/prices';
 import { parseRequest, parseRequestLines, type VideoRequest } from '../../src/contract/request';
 import {
   firstThatFit,
@@ -22,7 +21,7 @@ import {
   requestsFileProblem,
 } from '../../src/contract/sizes';
 import { createFailure } from '../../src/contract/video-failure';
-import type { ServiceProfile } from '../../src/service';
+import { estimateCost, type Prices, type ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
 import type { FindTools } from '../service-tools';
 
@@ -158,8 +157,7 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
 
 /** Before anything is paid for. */
 function estimateAll(requests: VideoRequest[], prices: Prices): MoneySum {
-  const estimates = requests.map((request) => estimateCost(prices, request));
-  return sumOf(estimates.map((estimate) => ('cost' in estimate ? estimate.cost : undefined)));
+  return sumOf(requests.map((request) => estimateCost(prices, request).estimated));
 }
 
 function digestOf(requests: VideoRequest[]): string {

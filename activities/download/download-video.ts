@@ -14,7 +14,7 @@ import { PartFile } from '../../src/storage/part-file';
 import type { VideoStorage } from '../../src/storage/storage';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
-import { jobName, whileHeartbeating, whileReportingProgress, willRetryDownload } from '../attempt';
+import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
 import { openRecord, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSpeed } from '../measure';
@@ -22,7 +22,7 @@ import type { EndedTask } from '../polls/learned-times';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
 import { findStored } from './find-stored';
-import { publishVideo, setAside, writeSidecar } from './publish-video';
+import { publishVideo, writeSidecar } from './publish-video';
 import { type DownloadPace, receiveVideo } from './receive-video';
 import { readPartNote, VideoDownload } from './video-download';
 
@@ -37,8 +37,6 @@ export interface DownloadVideoInput {
   record?: string;
   /** A key, or a prefix that ends with `/`; the worker's template names the file under a prefix. */
   storage?: string;
-  /** Stores a download that is not a complete video as `<key>.bad`. */
-  keepBad?: boolean;
   /** The start of the job; that of this activity by default. */
   startedAtMs?: number;
   /** When the task ended, for the worker to learn from. It travels here because an activity of its own would add events. */
@@ -51,6 +49,8 @@ export interface DownloadVideoInput {
 export interface DownloadedVideo {
   video: StoredVideo;
   warnings: string[];
+  /** The worker has a receiver of webhooks for jobs that name none. */
+  hasReceiver?: true;
 }
 
 /** What a worker stores, under which keys, and how large it may be. */
@@ -68,6 +68,8 @@ export interface DownloadOptions {
 export interface DownloadVideoDeps extends DownloadOptions {
   find: FindTools;
   storage: VideoStorage;
+  /** Said in the result: an activity of its own would add events to every job. */
+  hasReceiver?: boolean;
 }
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
@@ -117,21 +119,17 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 
     /** Leaves the partial file for the next attempt, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
-      const ended = signal.aborted ? endedByTemporal() : await endedBy(error);
+      const ended = signal.aborted ? endedByTemporal() : endedBy(error);
       if (signal.aborted) logEvent('downloadStopped', { ...named, bytes: part.bytes });
       if (ended.isResumed) heartbeat(await download.leave());
       else await part.remove();
       return ended.failure;
     };
 
-    const endedBy = async (error: unknown) => {
-      const isBad = error instanceof BadVideo;
-      const stored =
-        isBad && input.keepBad ? `; the bad file is stored at ${await setAside(download, publishing)}` : '';
-      const told = isBad ? new BadVideo(error.message + stored) : error;
-      const failure = toFailure(told, 'download', { taskId });
+    const endedBy = (error: unknown) => {
+      const failure = toFailure(error, 'download', { taskId });
       // A storage that failed may be full, and a partial file would use space.
-      const mayLeave = !isBad && !(error instanceof StorageFault);
+      const mayLeave = !(error instanceof BadVideo || error instanceof StorageFault);
       return { failure, isResumed: mayLeave && willRetryDownload(failure, Date.now() - startedAtMs) };
     };
 
@@ -140,17 +138,13 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // Beside the download, which takes longer; and once, however many attempts that needs.
     const learning = input.ended && attempt === 1 && at.pollPlan.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
-      whileReportingProgress(
-        () => ({ bytes: part.bytes, of: download.of }),
-        () =>
-          receive().catch(async (error: unknown) => {
-            // The janitor deletes what cannot be deleted now; the first error is the one to report.
-            throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
-          }),
-      ),
+      receive().catch(async (error: unknown) => {
+        // The janitor deletes what cannot be deleted now; the first error is the one to report.
+        throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
+      }),
     );
     await learning;
-    return downloaded;
+    return { ...downloaded, ...(deps.hasReceiver && { hasReceiver: true }) };
   };
 }
 

@@ -2,7 +2,7 @@ import { cleanText } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import { inspectFile } from '../../src/media/inspector';
-import { CONTAINERS, sniffContainer } from '../../src/media/sniff-container';
+import { CONTAINERS } from '../../src/media/sniff-container';
 import { readSmallFile, writeSmallJson } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault } from '../../src/storage/storage-fault';
@@ -37,18 +37,6 @@ export async function publishVideo(
   await part.remove();
   const isComplete = of !== undefined || inspection.end === 'checked';
   return { key, video: { uri, ...whole, contentType, ...facts }, doubts: isComplete ? [] : [MAY_BE_CUT] };
-}
-
-/** Stores what has arrived as `<key>.bad`, for a person to inspect. Returns its URI. */
-export async function setAside(
-  { part, head }: VideoDownload,
-  { storage, keyFor }: PublishingOptions,
-): Promise<string> {
-  const { path, ...whole } = await part.close();
-  const container = sniffContainer(head) ?? 'mp4';
-  const file = { ...whole, contentType: 'application/octet-stream', replaces: true };
-  const key = `${keyFor(CONTAINERS[container].extension)}.bad`;
-  return (await asStorageFault(() => storage.publishFile(path, key, file))).uri;
 }
 
 /** The content of `<key>.json` beside a video, which describes the file without its job. */

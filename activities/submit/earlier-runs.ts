@@ -1,18 +1,15 @@
 import { activityInfo, Context } from '@temporalio/activity';
-import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import { unlessDeleted } from '../attempt';
 import type { LostSubmit } from './submit-note';
 
 type WorkflowHandle = ReturnType<typeof Context.prototype.client.workflow.getHandle>;
-type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
-type Events = NonNullable<History['events']>;
+type Events = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
 
 /** Temporal's initiator of a continue-as-new; other initiators are workflow retries. */
 const CONTINUED_BY_WORKFLOW = 1;
-/** The gRPC status code. */
-const NOT_FOUND = 5;
 
 /** What the runs before a reset or a retry know: the task, or which submit is lost. */
 export interface EarlierRuns {
@@ -22,67 +19,40 @@ export interface EarlierRuns {
   lost?: LostSubmit;
 }
 
-/** What Temporal has of the runs of a workflow; undefined for a run that it has deleted. */
-export interface KeptRuns {
-  historyOf(runId: string): Promise<History | undefined>;
-  memoOf(runId: string): Promise<Record<string, unknown> | undefined>;
-}
-
 /**
  * A reset workflow loses everything after its reset point, and a retried workflow loses everything: also that it paid for a
- * task. Temporal keeps the earlier runs until their retention ends, so they are read from there. `resetRuns` are the runs of
- * this workflow that began with a reset or a retry: they know what they did, but not what came before.
+ * task. Temporal keeps the earlier runs until their retention ends, so they are read from there. This run knows what it did
+ * itself, but not what came before.
  */
-export async function readEarlierRuns(resetRuns: readonly string[]): Promise<EarlierRuns> {
+export async function readEarlierRuns(): Promise<EarlierRuns> {
   const { workflowExecution } = activityInfo();
   if (workflowExecution === undefined) return {};
-  const { workflowId, runId } = workflowExecution;
-  return searchEarlierRuns([runId, ...resetRuns], runsOf(workflowId));
-}
-
-export async function searchEarlierRuns(own: readonly string[], kept: KeptRuns): Promise<EarlierRuns> {
-  const runs = new Set(own);
+  const { workflowId, runId: own } = workflowExecution;
+  const runs = new Set([own]);
   let lost: LostSubmit | undefined;
   for (const run of runs) {
-    const history = await kept.historyOf(run);
+    const handle = Context.current().client.workflow.getHandle(workflowId, run);
+    const history = await unlessDeleted(() => handle.fetchHistory());
     if (history === undefined) {
       lost = lostIn(run, `Temporal no longer has run ${run}, so it is unknown whether a request was sent`);
       continue;
     }
     const events = history.events ?? [];
     for (const before of runsBefore(events)) runs.add(before);
-    if (own.includes(run)) continue;
-    const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = (await kept.memoOf(run)) ?? {};
+    if (run === own) continue;
+    const { memo } = (await unlessDeleted(() => handle.describe())) ?? {};
+    const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = memo ?? {};
     if (typeof taskId === 'string') return { taskId, ...(typeof service === 'string' && { service }) };
     if (hasOpenSubmit(events))
       lost = lostIn(run, `run ${run} ended while a request may have been in progress`);
     for (const after of runsAfter(events)) runs.add(after);
   }
-  return lost ? { lost } : {};
+  return { lost };
 }
 
 /** Histories do not have the ids of sends. */
 function lostIn(run: string, why: string): LostSubmit {
   return { id: `run/${run}`, why };
-}
-
-function runsOf(workflowId: string): KeptRuns {
-  const { workflow } = Context.current().client;
-  const handle = (runId: string) => workflow.getHandle(workflowId, runId);
-  return {
-    historyOf: (runId) => unlessDeleted(() => handle(runId).fetchHistory()),
-    memoOf: async (runId) => (await unlessDeleted(() => handle(runId).describe()))?.memo,
-  };
-}
-
-async function unlessDeleted<T>(call: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await call();
-  } catch (error) {
-    const isDeleted = isGrpcServiceError(error) && error.code === NOT_FOUND;
-    if (isDeleted || error instanceof WorkflowNotFoundError) return undefined;
-    throw error;
-  }
 }
 
 /** The runs that this run was reset from or retries. */

@@ -5,18 +5,11 @@ import {
   recordedJob,
   type SendingEntry,
 } from '../../src/storage/job-record';
-import { refuseForgotten } from '../job-record';
+import { type KnownTask, refuseForgotten } from '../job-record';
 import { logEvent } from '../log-event';
 import { createCallFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { isUnknownSend, type LostSubmit, type SubmitNote, type SubmitNotes, unique } from './submit-note';
-
-/** A task that an earlier attempt, run or job of this name has made. */
-export interface KnownTask {
-  taskId: string;
-  /** The named service that has it. */
-  service?: string | undefined;
-}
 
 /** What was sent for a job before, as far as anybody knows. */
 export interface KnownSubmits {
@@ -28,7 +21,7 @@ export interface KnownSubmits {
   sentTo: { service?: string | undefined } | undefined;
   /** The service may have received the idempotency key. */
   keySent: boolean;
-  /** How many submits the next one repeats: each may have been paid for. */
+  /** How many submits are lost, whoever sent them: each may have been paid for. */
   repeated: number;
 }
 
@@ -36,7 +29,7 @@ export interface KnownSubmits {
 export async function readKnownSubmits(
   record: JobRecord,
   notes: Pick<SubmitNotes, 'before' | 'lost'>,
-  { repeats = [], resetRuns }: { repeats?: readonly string[]; resetRuns?: string[] } = {},
+  { repeats = [], isReset = false }: { repeats?: readonly string[]; isReset?: boolean } = {},
 ): Promise<KnownSubmits> {
   const { before } = notes;
   const recorded = await record.read().catch((error: unknown) => {
@@ -45,7 +38,7 @@ export async function readKnownSubmits(
     return recordedJob([]);
   });
   refuseForgotten(recorded);
-  const runs = resetRuns && before.taskId === undefined ? await readEarlierRuns(resetRuns) : {};
+  const runs = isReset && before.taskId === undefined ? await readEarlierRuns() : {};
   const task = [before, recorded.task, runs].find(isTask);
   if (task && task.taskId === recorded.task?.taskId)
     logEvent('onRecord', { taskId: task.taskId, record: record.key });
@@ -59,8 +52,8 @@ export async function readKnownSubmits(
     task: task && { taskId: task.taskId, service: task.service },
     lost,
     sentTo: sent ?? lost.findLast(({ service }) => service !== undefined),
-    keySent: recorded.keySent || hasReached(before) || ids.length > 0 || resetRuns !== undefined,
-    repeated: ids.length,
+    keySent: recorded.keySent || hasReached(before) || ids.length > 0 || isReset,
+    repeated: Math.max(ids.length, recorded.paidSends.length),
   };
 }
 

@@ -1,12 +1,11 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoStorage } from '../../src/storage/storage';
-import { digestOf, openRecord } from '../job-record';
+import { digestOf, type KnownTask, openRecord, type SubmittedTask, takeUpTask } from '../job-record';
 import type { FindTools } from '../service-tools';
 import { toFailure } from '../to-failure';
-import { type KnownTask, readKnownSubmits } from './known-submits';
+import { readKnownSubmits } from './known-submits';
 import type { LostSubmit } from './submit-note';
-import { type SubmittedTask, takeUpTask } from './submitted-task';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput {
@@ -27,8 +26,6 @@ export interface RecalledSubmit {
   mayHavePaid?: true;
   /** The last send without an end on record. */
   lost?: Pick<LostSubmit, 'id' | 'service'>;
-  /** The worker has a default receiver of webhooks. */
-  hasReceiver?: true;
   /** The worker's setting. */
   onLostSubmit: LostSubmitPolicy;
 }

@@ -1,6 +1,7 @@
 import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
 import { durationMs } from '../../src/contract/duration';
 import { fromTemporalType } from '../../src/contract/failure-table';
+import type { JobCost } from '../../src/contract/job-cost';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
 import { createFailure, fallsBack, readFailure } from '../../src/contract/video-failure';
@@ -39,12 +40,17 @@ interface Circumstances {
   lost: LostSubmit | undefined;
   /** A lost submit, repeated or not, or an unclear answer leaves a task possible: this failure settles neither. */
   mayHaveTask: boolean;
+  /** Of the submits that are lost. */
+  cost: JobCost | undefined;
   /** The next of the job's services gets its turn, if this one certainly made no task. */
   isTurnOver: boolean;
 }
 
 /** A lost submit says it all already, and other errors pass unchanged. */
-export function explainFailure(failure: unknown, { lost, mayHaveTask, isTurnOver }: Circumstances): unknown {
+export function explainFailure(
+  failure: unknown,
+  { lost, mayHaveTask, cost, isTurnOver }: Circumstances,
+): unknown {
   const { type, details } = readFailure(failure) ?? {};
   if (!(failure instanceof ApplicationFailure) || type === undefined || type === 'SubmitUnconfirmed')
     return failure;
@@ -54,7 +60,7 @@ export function explainFailure(failure: unknown, { lost, mayHaveTask, isTurnOver
   const message = [details?.message, doubt].filter(Boolean).join('; ') || undefined;
   return createFailure(
     type,
-    { ...details, mayHaveTask, message },
+    { ...details, mayHaveTask, message, ...(cost && { cost }) },
     {
       retryable: !failure.nonRetryable,
       nextRetryDelayMs: durationMs(failure.nextRetryDelay),

@@ -5,17 +5,20 @@ import { NO_TASK, type NoTask } from '../../src/storage/job-record';
 import { decodeByWorker } from '../attempt';
 import { isTimeSkipped } from '../rate-limited-call';
 
-const lostSchema = z.object({
+/** A submit whose answer nobody knows: a paid task may exist. */
+export interface LostSubmit {
   /** The id of the send. If that died with its worker, one that names the attempt or the run. */
+  id: string;
+  why: string;
+  /** The named service that the request went to, if that is known. */
+  service?: string | undefined;
+}
+
+const lostSchema: z.ZodType<LostSubmit> = z.object({
   id: z.string(),
   why: z.string(),
-  /** The named service that the request went to, if that is known. */
   service: z.string().optional(),
 });
-
-/** A submit whose answer nobody knows: a paid task may exist. */
-export type LostSubmit = z.infer<typeof lostSchema>;
-
 const text = z.string().optional().catch(undefined);
 const noteSchema = z.object({
   /** The task, noted as soon as the answer arrives: the attempt may end before it can return it. */

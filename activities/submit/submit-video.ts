@@ -6,12 +6,19 @@ import { type JobCost, withLostSubmits } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
+import { estimateJob } from '../../src/service/prices';
 import type { JobRecord } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { retryDelayMs, whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
-import { estimatedCost } from '../job-cost';
-import { digestOf, openRecord, recordTask, warnNotRecorded } from '../job-record';
+import {
+  digestOf,
+  openRecord,
+  recordTask,
+  type SubmittedTask,
+  takeUpTask,
+  warnNotRecorded,
+} from '../job-record';
 import { logEvent } from '../log-event';
 import { measureSubmitWait } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
@@ -22,7 +29,6 @@ import { type KnownSubmits, leaveOthersTime, readKnownSubmits } from './known-su
 import { type ImageSource, prepareRequest } from './prepare-request';
 import { endWithoutTask, explainFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
-import { type SubmittedTask, takeUpTask } from './submitted-task';
 
 /** Input of the activity submitVideo. */
 export interface SubmitVideoInput {
@@ -35,8 +41,8 @@ export interface SubmitVideoInput {
   onLostSubmit?: LostSubmitPolicy;
   /** The ids of lost submits that an operator decided to repeat: they are not reported again. */
   repeats?: string[];
-  /** The runs of the workflow that began with a reset or a retry: an earlier run may have submitted. */
-  resetRuns?: string[];
+  /** The run of the workflow began with a reset or a retry: an earlier one may have submitted. */
+  isReset?: boolean;
   /** How long it is retried if the service certainly made no task; until the deadline by default. */
   withinMs?: number;
   /** How the job wants its task to be polled. */
@@ -152,7 +158,7 @@ class Submit {
     void pollPlan.refresh();
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, at, this.deps);
-    const cost = withLostSubmits(estimatedCost(tools, request), repeated);
+    const cost = withLostSubmits(estimateJob(tools, request), repeated);
     const { taskId, doubts } = await callWithinLimits(tools, 'submit', () => this.post(tools, request, cost));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
@@ -177,7 +183,6 @@ class Submit {
     this.notes.task(taskId, service);
     logEvent('submitted', { taskId });
     await recordTask(this.deps.storage, record, { send, taskId, service, warnings, cost }, caller);
-    if (this.counted) await this.deps.caps?.settle(this.counted, 'task');
     return answer;
   }
 
@@ -186,10 +191,10 @@ class Submit {
     const { caps } = this.deps;
     if (caps === undefined) return;
     refuseIfLate(this.startedAtMs);
-    const { sendId, digest } = this;
+    const { sendId } = this;
     const lostSubmits = this.known?.repeated ?? 0;
     const { cap, sharedCap, caller, ledgerQueue = activityInfo().taskQueue } = this.input;
-    const counted = { sendId, digest, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
+    const counted = { sendId, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
     await caps.reserve(counted);
     this.counted = counted;
   }
@@ -228,7 +233,7 @@ class Submit {
         await record
           .add({ event: 'refused', send, outcome })
           .catch((fault: unknown) => warnNotRecorded(record, fault));
-      if (this.counted) await this.deps.caps?.settle(this.counted, 'none');
+      if (this.counted) await this.deps.caps?.settle(this.counted, 'nothing');
     }
     const lost = (known?.lost ?? notes.lost).at(-1);
     const isUnclear =
@@ -237,8 +242,15 @@ class Submit {
       lost,
       // Whoever decided to repeat a lost submit may be mistaken.
       mayHaveTask: lost !== undefined || isUnclear || (repeats ?? []).length > 0,
+      cost: this.costOfLost(),
       isTurnOver: Number(triedMs) > Number(withinMs),
     });
+  }
+
+  /** However this submit ends, those before it may have been paid for. */
+  private costOfLost(): JobCost | undefined {
+    const { tools, known: { repeated } = { repeated: 0 }, input } = this;
+    return repeated > 0 ? withLostSubmits(tools && estimateJob(tools, input.request), repeated) : undefined;
   }
 
   /** How long the service has been tried once the next attempt begins. */

@@ -57,7 +57,7 @@ export function phaseText(row: JobRow, nowMs: number): string {
   if (row.endedAt !== undefined) return '';
   const { progress, retrying, isCancelling } = row;
   const phase = progress?.phase ?? row.phase ?? '';
-  const percent = progress ? percentOf(progress) : row.percent;
+  const percent = progress && percentOf(progress);
   const nextPoll = progress?.nextPollAt && Date.parse(progress.nextPollAt) - nowMs;
   return [
     isCancelling ? 'cancelling' : phase,

@@ -17,7 +17,6 @@ export interface GenerateOptions {
   onLostSubmit?: string;
   holdFor?: string;
   storage?: string;
-  keepBad?: boolean;
   cap?: string[];
   service?: string;
 }
@@ -32,7 +31,6 @@ export interface BatchOptions {
   onLostSubmit?: string;
   holdFor?: string;
   storage?: string;
-  keepBad?: boolean;
   cap?: string[];
   service?: string;
 }

@@ -2,7 +2,6 @@ import { shown } from '../contract/clean-text';
 import { describeDuration } from '../contract/duration';
 import type { JobProgress } from '../contract/job';
 import { describeCost } from '../contract/job-cost';
-import { describeDownload } from '../contract/summaries';
 import { cutToWidth, widthOf } from './display-width';
 
 const PHASES: Record<JobProgress['phase'], string> = {
@@ -19,13 +18,12 @@ const BAR_CELLS = 20;
 
 /** The progress of a job in one line that fits the screen. The most important parts come first. */
 export function progressLine(progress: JobProgress, nowMs: number, columns: number): string {
-  const { phase, task, taskId, problem, nextPollAt, startedAt, download, cost } = progress;
+  const { phase, task, taskId, problem, nextPollAt, startedAt, cost } = progress;
   const percent = percentOf(progress);
   const parts = [
     PHASES[phase].padEnd(11),
     percent === undefined ? undefined : `${bar(percent)} ${String(Math.round(percent)).padStart(3)} %`,
     wholeSeconds(nowMs - Date.parse(startedAt)),
-    download && describeDownload(download),
     problem && `problem: ${problem.type}`,
     task && task.word !== '' && task.word !== phase ? shown(task.word) : undefined,
     nextPollAt && `next poll in ${wholeSeconds(Date.parse(nextPollAt) - nowMs)}`,
@@ -40,12 +38,11 @@ export function progressLine(progress: JobProgress, nowMs: number, columns: numb
 
 /** The same for a pipe, without parts that change every second, so that equal lines are printed once. */
 export function plainLine(progress: JobProgress): string {
-  const { phase, task, taskId, problem, download, cost } = progress;
+  const { phase, task, taskId, problem, cost } = progress;
   const done = percentOf(progress);
   const percent = done === undefined ? '' : ` ${Math.round(done)} %`;
   const parts = [
     `${PHASES[phase]}${percent}`,
-    download && describeDownload(download),
     cost && `cost ${describeCost(cost)}`,
     taskId && `task ${shown(taskId)}`,
     task && `the service says ${shown(task.word || task.state)}`,
@@ -54,10 +51,9 @@ export function plainLine(progress: JobProgress): string {
   return parts.filter(Boolean).join(', ');
 }
 
-/** The task's percentage while the job waits, and the download's afterwards. */
-export function percentOf({ phase, task, download }: JobProgress): number | undefined {
-  if (phase !== 'downloading') return task?.percent;
-  return download?.of && (100 * download.bytes) / download.of;
+/** The task's percentage while the job waits. */
+export function percentOf({ phase, task }: JobProgress): number | undefined {
+  return phase === 'downloading' ? undefined : task?.percent;
 }
 
 /** Milliseconds would flicker. */

@@ -40,7 +40,7 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
   const digest = digestOf(content);
   const isInline = Buffer.byteLength(content) <= MAX_INLINE_BYTES;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
-  const { window, onFailure, deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  const { window, onFailure, deadline, onLostSubmit, holdFor, storage } = options;
   const parsed = parseBatchInput(
     defined({
       ...(isInline ? { requests: lines.requests } : { requestsFrom }),
@@ -50,7 +50,6 @@ export async function readBatch(file: string, options: BatchOptions, env: Enviro
       onLostSubmit,
       holdFor,
       storage,
-      keepBad,
       cap: readCap(options.cap),
       polling: usesEmulator(env) ? EMULATOR_POLLING : undefined,
       ...choice,

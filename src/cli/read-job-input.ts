@@ -24,7 +24,7 @@ export function readJobInput(
   { onEmulator, choice = {}, requestFields = [] }: JobSettings,
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
-  const { deadline, onLostSubmit, holdFor, storage, keepBad } = options;
+  const { deadline, onLostSubmit, holdFor, storage } = options;
   checkId(id);
   const request = defined({
     prompt,
@@ -50,7 +50,6 @@ export function readJobInput(
       onLostSubmit,
       holdFor,
       storage,
-      keepBad,
       cap: readCap(options.cap),
       polling: onEmulator ? EMULATOR_POLLING : undefined,
       ...choice,

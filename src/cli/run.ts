@@ -166,7 +166,6 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
       '--storage <key>',
       'key of the video in the storage, such as foxes/{date}/{workflowId}.{ext} or foxes/',
     )
-    .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what the video may take at most, such as "2.50 USD" or "8 seconds"')
     .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes it; a,b: b if a refuses it')
     .option('--no-wait', 'start the job and exit')
@@ -183,7 +182,6 @@ export function describeProgram(terminal: Terminal, actions: Actions): Command {
     .option('--on-lost-submit <policy>', 'hold, resubmit or fail when the answer to a submit is lost')
     .option('--hold-for <time>', 'how long to hold a lost submit for a decision (default: 24h)')
     .option('--storage <prefix>', 'prefix of the videos in the storage, such as foxes/')
-    .option('--keep-bad', 'keep a download that is not a valid video, for inspection')
     .option('--cap <amount...>', 'what all videos together may take, such as "50 videos" or "20 USD"')
     .option('--service <name>', 'which service of VIDEOGEN_SERVICES_FILE makes them; a,b: b if a refuses')
     .option('--no-wait', 'start the batch and exit')

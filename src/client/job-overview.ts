@@ -14,7 +14,6 @@ import {
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   MADE_FOR_MEMO,
-  PERCENT_MEMO,
   RETRY_OF_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
@@ -108,8 +107,8 @@ async function turnOf(client: Client, described: Described): Promise<Partial<Job
   const [child] = childrenOf(described);
   const found = child === undefined ? undefined : await findWorkflow(client, child, { readEnding: false });
   if (found === undefined || !('overview' in found) || found.overview.endedAt !== undefined) return {};
-  const { state, phase, taskId, service, percent, cost, retrying } = found.overview;
-  const known = Object.entries({ state, phase, taskId, service, percent, cost, retrying });
+  const { state, phase, taskId, service, cost, retrying } = found.overview;
+  const known = Object.entries({ state, phase, taskId, service, cost, retrying });
   return Object.fromEntries(known.filter(([, value]) => value !== undefined));
 }
 
@@ -137,7 +136,6 @@ async function overviewOf(
     });
   const phase = kind === 'batch' ? undefined : (ended ?? running());
   const outcome = attribute('VideoOutcome');
-  const percent = memo(PERCENT_MEMO);
   const service = textIn(memo(SERVICE_MEMO));
   const cost = readCost(memo(COST_MEMO));
   const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
@@ -149,7 +147,6 @@ async function overviewOf(
     ...(phase !== undefined && phase !== 'running' && { phase }),
     ...(taskId !== undefined && { taskId }),
     ...(service !== undefined && { service }),
-    ...(ended === undefined && typeof percent === 'number' && { percent }),
     ...(cost && { cost }),
     ...(ended === 'failed' && isFailureType(outcome) && { failure: outcome }),
     ...(ended === 'cancelled' && { failure: 'Cancelled' as const }),
@@ -195,7 +192,6 @@ async function firstStart(
 const OWN_MEMOS = [
   TASK_ID_MEMO,
   LOST_SUBMIT_MEMO,
-  PERCENT_MEMO,
   COST_MEMO,
   IDENTITY_MEMO,
   RETRY_OF_MEMO,

@@ -26,8 +26,6 @@ export interface JobOverview {
   taskId?: string;
   /** The service of the job or batch, if it has a name on the worker. */
   service?: string;
-  /** The percent of the task, in steps of a quarter. Only jobs of the gateway record it. */
-  percent?: number;
   /** What is known about what a job costs. */
   cost?: JobCost;
   /** How many items of an ended batch are stored and failed. */

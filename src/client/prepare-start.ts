@@ -17,8 +17,7 @@ import {
 } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { isServiceList, servicesOf } from '../contract/service-choice';
-import { staticBatchDetails, staticJobDetails } from '../contract/static-details';
-import { describeBatch, describeJob } from '../contract/summaries';
+import { describeBatch, describeJob, staticBatchDetails, staticJobDetails } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
 import { type GivenChoice, pinChoice } from './pin-choice';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';

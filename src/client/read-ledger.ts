@@ -1,6 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
-import { dayOf } from '../contract/caps';
-import type { LedgerReport } from '../contract/ledger';
+import { dayOf, type LedgerReport } from '../contract/ledger';
 import { LEDGER_QUERY, LEDGER_WORKFLOW_TYPE, ledgerIdOf } from '../contract/names';
 
 /**

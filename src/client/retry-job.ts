@@ -6,7 +6,7 @@ import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
 import { childName, type VideoInput } from '../contract/fallback';
 import { commandOn } from '../contract/lost-submit';
-import { OWN_MEMOS, PERCENT_MEMO, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readServiceName } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
@@ -259,6 +259,5 @@ const fieldsOfAll = ({ requests }: StoredInput) =>
 function memoToKeep(memo: Record<string, unknown> = {}, service?: unknown): Record<string, unknown> {
   const isElsewhere = service !== undefined && service !== memo[SERVICE_MEMO];
   const left = isElsewhere ? [...OWN_MEMOS, SERVICE_MEMO] : OWN_MEMOS;
-  const kept = Object.entries(memo).filter(([name]) => !left.includes(name));
-  return { ...Object.fromEntries(kept), ...(PERCENT_MEMO in memo && { [PERCENT_MEMO]: 0 }) };
+  return Object.fromEntries(Object.entries(memo).filter(([name]) => !left.includes(name)));
 }

@@ -173,12 +173,13 @@ export function doneBefore(results: ItemResult[]): EarlierBatch {
 /** What items cost. Those that were never submitted cost nothing. */
 export function spentOn(results: readonly ItemResult[]): MoneySum {
   // Anybody may have changed the file.
-  return sumOf(results.filter(mayBePaid).flatMap(({ cost }) => chargesOf(readCost(cost))));
+  return sumOf(results.flatMap((result) => chargesOfItem(result, readCost(result.cost))));
 }
 
-function mayBePaid(result: ItemResult): boolean {
-  if (result.outcome === 'succeeded') return true;
-  return result.details.taskId !== undefined || !FAILURES[result.failure].paidNothing;
+function chargesOfItem(result: ItemResult, cost: JobCost | undefined): ReturnType<typeof chargesOf> {
+  const hasTask = result.outcome === 'succeeded' || result.details.taskId !== undefined;
+  const mayBePaid = hasTask || !FAILURES[result.failure].paidNothing || cost?.lostSubmits !== undefined;
+  return mayBePaid ? chargesOf(cost, hasTask) : [];
 }
 
 /** A batch whose requests have been read and checked. */

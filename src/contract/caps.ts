@@ -1,6 +1,5 @@
 import type { FailureDetails } from './failure-details';
 import { describeMoney, type Money, readMoney, toMillionths } from './money';
-import type { Estimate } from './prices';
 
 /** How much may be made. Every limit that is set holds. */
 export interface Cap {
@@ -89,23 +88,18 @@ export function limitsOf(...caps: (Cap | null | undefined)[]): CapLimit[] {
   });
 }
 
-/** The cap of a gateway key: its own if it is named, else that of each key. */
-export function capOfKey({ key, keys = {} }: Caps, caller: string): Cap | undefined {
-  return Object.hasOwn(keys, caller) ? keys[caller] : key;
-}
-
 export const NOTHING_TAKEN: Taken = { videos: 0, ms: 0, money: {} };
 
-/** What one video takes. Seconds and cost may be unknown: `whyUnknown` refuses that under a cap on them. */
-export function takenBy({ seconds, cost }: { seconds?: number; cost?: Money }): Taken {
+/** What one video takes. Seconds are rounded up: a cap must not hold less than was made. */
+export function takenBy({ seconds = 0, estimated }: { seconds?: number; estimated?: Money }): Taken {
   return {
     videos: 1,
-    ms: toWhole('seconds', seconds ?? 0),
-    money: cost ? { [cost.currency]: toMillionths(cost.amount) } : {},
+    ms: Math.ceil(seconds * WHOLES.seconds - 1e-6),
+    money: estimated ? { [estimated.currency]: toMillionths(estimated.amount) } : {},
   };
 }
 
-/** What is taken after so many times more. */
+/** What is taken after this many times more. */
 export function addTaken(taken: Taken, more: Taken, times = 1): Taken {
   const money = { ...taken.money };
   for (const [currency, amount] of Object.entries(more.money))
@@ -120,36 +114,34 @@ export function firstReached(
   video: Taken,
 ): Omit<ReachedCap, 'scope'> | undefined {
   for (const limit of limits) {
-    const left = leftOf(limit, taken);
-    const takes = wholeOf(limit, video);
-    if (takes > left)
-      return { ...limit, left: toAmount(limit.unit, Math.max(0, left)), takes: toAmount(limit.unit, takes) };
+    const whole = WHOLES[limit.unit];
+    const [left, takes] = [leftOf(limit, taken), wholeOf(limit, video)];
+    // What is no number is not allowed.
+    if (!(takes <= left)) return { ...limit, left: left / whole, takes: takes / whole };
   }
   return undefined;
 }
 
 /** What was used of a limit, what is reserved of it and what is left, in words. */
 export function describeUse(limit: CapLimit, used: Taken, reserved: Taken) {
-  const describe = (whole: number) =>
-    describeAmount({ ...limit, limit: toAmount(limit.unit, Math.max(0, whole)) });
+  const describe = (whole: number) => describeAmount({ ...limit, limit: whole / WHOLES[limit.unit] });
   const left = leftOf(limit, addTaken(used, reserved));
   return {
     used: describe(wholeOf(limit, used)),
     reserved: describe(wholeOf(limit, reserved)),
     left: describe(left),
-    isReached: left <= 0,
+    isReached: left === 0,
   };
 }
 
-/** What must be known of a video under this limit and is not, as half a sentence; undefined when enough is known. */
-export function whyUnknown({ unit, currency }: CapLimit, estimate: Estimate): string | undefined {
-  if (unit === 'seconds' && estimate.seconds === undefined)
-    return 'the duration of the video is not known: the request has none';
-  if (unit !== 'money') return undefined;
-  if (!('cost' in estimate)) return `the cost of the video is not known: ${estimate.unknown}`;
-  return estimate.cost.currency === currency
-    ? undefined
-    : `the cost of the video is in ${estimate.cost.currency} and the cap in ${currency}`;
+const WHOLES: Record<CapUnit, number> = { videos: 1, seconds: 1_000, money: 1_000_000 };
+
+function wholeOf({ unit, currency = '' }: CapLimit, { videos, ms, money }: Taken): number {
+  return { videos, seconds: ms, money: money[currency] ?? 0 }[unit];
+}
+
+function leftOf(limit: CapLimit, taken: Taken): number {
+  return Math.max(0, Math.round(limit.limit * WHOLES[limit.unit]) - wholeOf(limit, taken));
 }
 
 /** The details of the failure. `lostSubmits`: how many may have been paid for before. */
@@ -157,14 +149,15 @@ export function capDetails(
   reached: ReachedCap,
   lostSubmits = 0,
 ): Pick<FailureDetails, 'message' | 'advice' | 'cap' | 'capLeft' | 'capResetsAt'> {
-  const { left, takes, resetsAt } = reached;
+  const { scope, unit, left, takes, resetsAt, isOwn } = reached;
   const amount = (limit: number) => describeAmount({ ...reached, limit });
   const state = left === 0 ? 'is reached' : `has ${amount(left)} left, and this video takes ${amount(takes)}`;
   const reset = resetsAt === undefined ? '' : `; it resets at ${resetsAt}`;
   return {
     message: `${describeCap(reached)} ${state}${reset}`,
-    advice: lostSubmits > 0 ? LOST_ADVICE : adviceFor(reached),
-    cap: nameOfLimit(reached),
+    advice:
+      lostSubmits > 0 ? LOST_ADVICE : ADVICE[isOwn ? 'own' : scope](describeAmount(reached), SMALLER[unit]),
+    cap: `${scope}.${unit}`,
     capLeft: left,
     ...(resetsAt !== undefined && { capResetsAt: resetsAt }),
   };
@@ -174,21 +167,16 @@ export function capDetails(
 export const LOST_ADVICE =
   'An earlier submit was lost, so a task may exist: search for it at the service and adopt it. To submit again, raise the cap.';
 
-function adviceFor(reached: ReachedCap): string {
-  const allowed = describeAmount(reached);
-  const orLess = SMALLER[reached.unit];
-  switch (reached.scope) {
-    case 'job':
-      return reached.isOwn
-        ? `This job's own cap allows ${allowed}. Raise \`cap\`${orLess}.`
-        : `The worker allows each job ${allowed}. Raise \`job\` in its caps${orLess}.`;
-    case 'batch':
-      return 'Raise the cap of the batch, and start it again under the same name.';
-    case 'key':
-    case 'day':
-      return 'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.';
-  }
-}
+const notPaid = () =>
+  'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.';
+
+const ADVICE: Record<CapScope | 'own', (allowed: string, orLess: string) => string> = {
+  own: (allowed, orLess) => `This job's own cap allows ${allowed}. Raise \`cap\`${orLess}.`,
+  job: (allowed, orLess) => `The worker allows each job ${allowed}. Raise \`job\` in its caps${orLess}.`,
+  batch: () => 'Raise the cap of the batch, and start it again under the same name.',
+  key: notPaid,
+  day: notPaid,
+};
 
 const SMALLER: Record<CapUnit, string> = {
   videos: '',
@@ -198,45 +186,13 @@ const SMALLER: Record<CapUnit, string> = {
 
 /** `the daily cap of 3 videos for the gateway key web_shop`. */
 export function describeCap(cap: CapLimit & Pick<ReachedCap, 'scope' | 'name'>): string {
-  const isDaily = cap.scope === 'day' || cap.scope === 'key';
-  const whose = {
-    day: '',
-    key: ` for the gateway key ${cap.name}`,
-    batch: ' for this batch',
-    job: ' for this job',
-  };
-  return `the ${isDaily ? 'daily ' : ''}cap of ${describeAmount(cap)}${whose[cap.scope]}`;
+  const { scope, name } = cap;
+  const isDaily = scope === 'day' || scope === 'key';
+  const whose = isDaily ? (name === undefined ? '' : ` for the gateway key ${name}`) : ` for this ${scope}`;
+  return `the ${isDaily ? 'daily ' : ''}cap of ${describeAmount(cap)}${whose}`;
 }
 
 export function describeAmount({ unit, limit, currency = '' }: CapLimit): string {
   if (unit === 'money') return describeMoney({ amount: limit, currency });
   return limit === 1 ? `1 ${unit.slice(0, -1)}` : `${limit} ${unit}`;
 }
-
-/** The limit by its name in the settings, such as `day.videos`. */
-export const nameOfLimit = ({ scope, unit }: Pick<ReachedCap, 'scope' | 'unit'>) => `${scope}.${unit}`;
-
-/** The day of UTC that a time is in, such as `2026-11-17`. */
-export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-
-const DAY_MS = 24 * 3_600_000;
-
-/** When the caps of a day reset: at its end, 00:00 UTC. */
-export function dayEndsAt(day: string): string {
-  return new Date(Date.parse(`${day}T00:00:00.000Z`) + DAY_MS).toISOString();
-}
-
-const WHOLES: Record<CapUnit, number> = { videos: 1, seconds: 1_000, money: 1_000_000 };
-
-/** Seconds are rounded up: a cap must not hold less than was made. */
-function toWhole(unit: CapUnit, amount: number): number {
-  return unit === 'money' ? toMillionths(amount) : Math.ceil(amount * WHOLES[unit] - 1e-6);
-}
-
-const toAmount = (unit: CapUnit, whole: number) => whole / WHOLES[unit];
-
-function wholeOf({ unit, currency = '' }: CapLimit, { videos, ms, money }: Taken): number {
-  return { videos, seconds: ms, money: money[currency] ?? 0 }[unit];
-}
-
-const leftOf = (limit: CapLimit, taken: Taken) => toWhole(limit.unit, limit.limit) - wholeOf(limit, taken);

@@ -150,8 +150,7 @@ export const FAILURES = {
   },
   VideoCorrupt: {
     meaning: 'The download is not a complete video',
-    advice:
-      'Adopt the task with its task id to download it again. Set keepBad (--keep-bad) to keep the bad file.',
+    advice: 'Adopt the task with its task id to download it again.',
     retry: { submit: '-', poll: '-', download: 'policy' },
     httpStatus: 502,
     exitCode: 14,

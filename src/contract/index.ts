@@ -26,14 +26,12 @@ export { FAILURES, type FailureRow, type FailureType, isFailureType } from './fa
 export { childName, type FallbackInput, type VideoInput } from './fallback';
 export type { Container, VideoFacts } from './job';
 export {
-  type DownloadProgress,
   JOB_PHASES,
   type JobInput,
   type JobOptions,
   type JobPhase,
   type JobProgress,
   type JobResult,
-  type SignalledDecision,
   type StoredVideo,
   TASK_STATES,
   type TaskState,
@@ -53,7 +51,6 @@ export type { Money, MoneySum } from './money';
 export {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
-  DECIDE_SUBMIT_SIGNAL,
   DECIDE_SUBMIT_UPDATE,
   DEFAULT_TASK_QUEUE,
   FALLBACK_WORKFLOW_TYPE,

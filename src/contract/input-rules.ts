@@ -1,7 +1,7 @@
 import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
-import type { DownloadProgress, JobInput } from './job';
+import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
@@ -17,7 +17,6 @@ const LONGEST_TASK_ID_BYTES = 1_000;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
 /** Temporal's limit. */
 const LONGEST_WORKFLOW_ID_BYTES = 1_000;
-const LONGEST_DECISION_ID_CHARS = 100;
 const LONGEST_CALLBACK_URL_CHARS = 2_000;
 
 /** What a storage key may leave open until the video is stored. */
@@ -153,10 +152,6 @@ export const JOB_FIELDS = {
     accepts: isIdempotencyKey,
     sentence: `must be 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} printable ASCII characters without spaces`,
   },
-  keepBad: {
-    accepts: (value): value is boolean => typeof value === 'boolean',
-    sentence: 'must be true or false',
-  },
   callbackUrl: {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,
@@ -186,17 +181,6 @@ export function fieldProblem(input: object, rules: FieldRules, group = ''): stri
     if (problem !== undefined) return problem;
   }
   return undefined;
-}
-
-/** Any program can send a signal, of any shape. */
-export function isDownloadProgress(value: unknown): value is DownloadProgress {
-  const { bytes, of }: { bytes?: unknown; of?: unknown } = Object(value);
-  return typeof bytes === 'number' && (of == null || typeof of === 'number');
-}
-
-/** The name that a sender gives its signal, to find the outcome of it. */
-export function isDecisionId(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= LONGEST_DECISION_ID_CHARS;
 }
 
 /** Why a decision about a lost submit cannot be taken; undefined when it can. */

@@ -1,6 +1,5 @@
 import { cleanText } from './clean-text';
 import { describeMoney, describeSum, type Money, type MoneySum, readMoney, sumOf } from './money';
-import type { Estimate } from './prices';
 
 /**
  * What a job costs. `estimated` is what the prices of the profile say before the submit, `charged` what the service reported.
@@ -13,33 +12,26 @@ export interface JobCost {
   unknown?: string;
   /** The service that is paid: the name in its profile, or its host. */
   service?: string;
-  /** How many lost submits the job repeated: each may have cost as much again. */
+  /** How many lost submits the job has beside its task: each may have cost as much again. */
   lostSubmits?: number;
 }
 
-/** A reason is a sentence of ours; others may still write the memo and the file that it is read from. */
-const LONGEST_REASON_CHARS = 200;
-const LONGEST_SERVICE_CHARS = 100;
+/** Reasons and names of services are ours; others may still write the memo and the file that they are read from. */
+const LONGEST_TEXT_CHARS = 200;
 /** Each waited for a decision, or for a timeout. */
 const MOST_LOST_SUBMITS = 1_000;
 
-/** What a job may have paid for: its task, and each lost submit that it repeated. Undefined is unknown. */
-export function chargesOf(cost: JobCost | undefined): (Money | undefined)[] {
+/** What a job has paid for, or may have: its task, and each lost submit. Undefined is unknown. */
+export function chargesOf(cost: JobCost | undefined, hasTask = true): (Money | undefined)[] {
   const { charged, estimated, lostSubmits = 0 } = cost ?? {};
-  return [charged ?? estimated, ...Array.from({ length: lostSubmits }, () => estimated)];
+  const lost = Array.from({ length: lostSubmits }, () => estimated);
+  // Without a task, the lost submits are all that may have been paid for: one at least, or nobody would ask.
+  return hasTask || charged || lostSubmits === 0 ? [charged ?? estimated, ...lost] : lost;
 }
 
-/** The cost of a job whose submit repeats lost ones, even if nothing else is known of it. */
+/** The cost of a job that lost submits, even if nothing else is known of it. */
 export function withLostSubmits(cost: JobCost | undefined, lostSubmits = 0): JobCost | undefined {
   return lostSubmits > 0 ? { ...cost, lostSubmits } : cost;
-}
-
-/** The cost of a job that has only an estimate yet. */
-export function costOfEstimate(estimate: Estimate, service: string | undefined): JobCost {
-  return {
-    ...('cost' in estimate ? { estimated: estimate.cost } : { unknown: estimate.unknown }),
-    ...(service !== undefined && { service }),
-  };
 }
 
 /** One cost from two reports of it. Of what both say, the later is true: prices and charges are corrected. */
@@ -69,25 +61,18 @@ export function describeCost(cost: JobCost): string {
 export function readCost(value: unknown): JobCost | undefined {
   const given: Record<keyof JobCost, unknown> = Object(value);
   const [estimated, charged] = [readMoney(given.estimated), readMoney(given.charged)];
-  const unknown = textIn(given.unknown, LONGEST_REASON_CHARS);
-  const service = textIn(given.service, LONGEST_SERVICE_CHARS);
-  const lostSubmits = isLostCount(given.lostSubmits) ? given.lostSubmits : undefined;
-  if (!estimated && !charged && unknown === undefined && lostSubmits === undefined) return undefined;
-  return {
+  const [unknown, service] = [given.unknown, given.service].map((text) =>
+    typeof text === 'string' ? cleanText(text, LONGEST_TEXT_CHARS) : '',
+  );
+  const lostSubmits = Number.isInteger(given.lostSubmits) ? Number(given.lostSubmits) : 0;
+  const cost: JobCost = {
     ...(estimated && { estimated }),
     ...(charged && { charged }),
-    ...(unknown !== undefined && !estimated && { unknown }),
-    ...(service !== undefined && { service }),
-    ...(lostSubmits !== undefined && { lostSubmits }),
+    ...(unknown && !estimated && { unknown }),
+    ...(lostSubmits > 0 && lostSubmits <= MOST_LOST_SUBMITS && { lostSubmits }),
   };
-}
-
-function isLostCount(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) > 0 && Number(value) <= MOST_LOST_SUBMITS;
-}
-
-function textIn(value: unknown, longestChars: number): string | undefined {
-  return typeof value === 'string' ? cleanText(value, longestChars) || undefined : undefined;
+  if (Object.keys(cost).length === 0) return undefined;
+  return { ...cost, ...(service && { service }) };
 }
 
 /** What a batch costs. */

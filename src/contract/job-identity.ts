@@ -1,6 +1,6 @@
 import { cleanText, shown } from './clean-text';
+import { sha256 } from './digest';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from './names';
-import { sha256 } from './sha256';
 
 /** What makes two jobs the same: the request or the task, not the options. */
 export interface JobIdentity {

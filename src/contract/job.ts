@@ -32,8 +32,6 @@ export interface JobOptions {
   holdFor?: DurationText;
   /** The idempotency key of the submit; made from namespace, workflow id and request by default. */
   idempotencyKey?: string;
-  /** Stores a download that is not a complete video as `<key>.bad`, instead of deleting it. */
-  keepBad?: boolean;
   /** Called when the job ends or needs a decision; the worker's `VIDEOGEN_WEBHOOK_URL` by default. */
   callbackUrl?: string;
   /** How much the job may take: the worker sends nothing that is more. */
@@ -60,11 +58,10 @@ export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancell
 export type TaskState = (typeof TASK_STATES)[number];
 
 /**
- * What one poll learned about a task. It contains no link, because links are secrets and expire. `hasReceiver`: the worker
- * has a default receiver of webhooks. `charged`: what the service says that the task cost, once it has ended. `refused`: the
- * task failed because of the service's content policy.
+ * What one poll learned about a task. It contains no link, because links are secrets and expire. `charged`: what the service
+ * says that the task cost, once it has ended. `refused`: the task failed because of the service's content policy.
  */
-export type TaskStatus = { hasReceiver?: true; charged?: Money } & (
+export type TaskStatus = { charged?: Money } & (
   | { state: 'queued' | 'running' | 'unknown'; word: string; percent?: number }
   | { state: 'succeeded'; word: string; hasVideo: boolean }
   | { state: 'failed'; word: string; code?: string; message?: string; refused?: RefusedContent }
@@ -118,33 +115,14 @@ export interface JobProgress {
   startedAt: string;
   deadlineAt: string;
   nextPollAt?: string;
-  /** How much of the video has been downloaded; updated every few seconds. */
-  download?: DownloadProgress;
   /** What the job costs, as far as it is known; without it the cost is unknown. */
   cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string; lostSubmit?: string };
-  /** The last decision that was sent as a signal. */
-  signalled?: SignalledDecision;
   /** The last webhook, and the workflow that delivers it. */
   webhook?: { event: WebhookEvent; workflowId: string };
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
-}
-
-/** The last decision that came as a signal. */
-export interface SignalledDecision {
-  /** The id that the sender gave the signal. */
-  id?: string;
-  /** Why the decision was refused, if it was. */
-  refused?: string;
-}
-
-/** How much of a video has been downloaded. */
-export interface DownloadProgress {
-  bytes: number;
-  /** The size of the whole video, if the service sent it. */
-  of?: number;
 }
 
 export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;

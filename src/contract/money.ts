@@ -33,7 +33,7 @@ export function readMoney(value: unknown): Money | undefined {
 
 /** Rounded to millionths, but never to nothing. */
 export function money(amount: number, currency: string): Money {
-  return fromMillionths(toMillionths(amount), currency);
+  return { amount: toMillionths(amount) / MILLIONTHS, currency };
 }
 
 /** The amount as a whole number of millionths. */
@@ -41,21 +41,11 @@ export function toMillionths(amount: number): number {
   return amount > 0 ? Math.max(1, Math.round(amount * MILLIONTHS)) : 0;
 }
 
-export function fromMillionths(millionths: number, currency: string): Money {
-  return { amount: millionths / MILLIONTHS, currency };
-}
-
 /** `1.50 USD`, `0.000125 USD`, `12 credits`: no digit is left out. */
 export function describeMoney({ amount, currency }: Money): string {
-  const exact = amount.toFixed(6).replace(/0+$/, '').replace(/\.$/, '');
-  // Codes of real currencies have three capitals.
-  const isCounted = !/^[A-Z]{3}$/.test(currency);
-  return `${isCounted ? exact : atLeastCents(exact)} ${currency}`;
-}
-
-function atLeastCents(exact: string): string {
-  const [units = '0', decimals = ''] = exact.split('.');
-  return `${units}.${decimals.padEnd(2, '0')}`;
+  // Codes of real currencies have three capitals: they are shown with cents.
+  const zeros = /^[A-Z]{3}$/.test(currency) ? /0{1,4}$/ : /\.?0+$/;
+  return `${amount.toFixed(6).replace(zeros, '')} ${currency}`;
 }
 
 /** The sum of some costs. Different currencies are never added, and an unknown cost makes the sum incomplete. */
@@ -66,44 +56,22 @@ export interface MoneySum {
   unknown: number;
 }
 
-/** Adds costs. Exact, whatever their order. */
-export class MoneyCounter {
-  private readonly millionths = new Map<string, bigint>();
-  private unknown = 0;
-
-  constructor(sum?: MoneySum) {
-    if (sum) this.addSum(sum);
-  }
-
-  /** Undefined is an unknown cost. */
-  add(cost: Money | undefined): this {
-    if (cost === undefined) this.unknown++;
-    else this.addMillionths(BigInt(toMillionths(cost.amount)), cost.currency);
-    return this;
-  }
-
-  addSum({ sums, unknown }: MoneySum): this {
-    for (const { amount, currency } of sums) this.addMillionths(BigInt(toMillionths(amount)), currency);
-    this.unknown += unknown;
-    return this;
-  }
-
-  get sum(): MoneySum {
-    const sums = [...this.millionths].map(([currency, millionths]) =>
-      fromMillionths(Number(millionths), currency),
-    );
-    return { sums: sums.sort((a, b) => (a.currency < b.currency ? -1 : 1)), unknown: this.unknown };
-  }
-
-  private addMillionths(millionths: bigint, currency: string): void {
-    this.millionths.set(currency, (this.millionths.get(currency) ?? 0n) + millionths);
-  }
+/** Adds sums. The order makes no difference. */
+export function addSums(...added: readonly MoneySum[]): MoneySum {
+  const millionths = new Map<string, number>();
+  for (const { amount, currency } of added.flatMap(({ sums }) => sums))
+    millionths.set(currency, (millionths.get(currency) ?? 0) + toMillionths(amount));
+  const sums = [...millionths].map(([currency, whole]) => money(whole / MILLIONTHS, currency));
+  return {
+    sums: sums.sort((a, b) => (a.currency < b.currency ? -1 : 1)),
+    unknown: added.reduce((unknown, sum) => unknown + sum.unknown, 0),
+  };
 }
 
-export function sumOf(costs: Iterable<Money | undefined>): MoneySum {
-  const counter = new MoneyCounter();
-  for (const cost of costs) counter.add(cost);
-  return counter.sum;
+/** The sum of costs, of which undefined is an unknown one. */
+export function sumOf(costs: readonly (Money | undefined)[]): MoneySum {
+  const known = costs.filter((cost) => cost !== undefined);
+  return addSums({ sums: known, unknown: costs.length - known.length });
 }
 
 /** `1.50 USD + 12 credits + 3 of unknown cost`. */

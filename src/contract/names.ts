@@ -27,14 +27,10 @@ export const PROGRESS_QUERY = 'progress';
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
 /** The update that settles a lost submit. */
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
-/** The signal that settles a lost submit, for a workflow that accepts no more updates. A signal has no answer. */
-export const DECIDE_SUBMIT_SIGNAL = 'decideSubmit';
 /** The signal that has a job or batch poll now. */
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by a job to the batch or the fallback that started it. */
 export const CHILD_NEWS_SIGNAL = 'childNews';
-/** Sent by long downloads. */
-export const DOWNLOAD_PROGRESS_SIGNAL = 'downloadProgress';
 /** The task queue of clients and workers that set none. */
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
@@ -85,12 +81,6 @@ export const LOST_SUBMIT_MEMO = 'lostSubmitSince';
 
 /** The memo with the task id, readable without a worker and after a termination. */
 export const TASK_ID_MEMO = 'taskId';
-
-/**
- * The memo with the percent of a job's task. A job that was started with it updates it at each quarter: three events at
- * most, in workflow tasks that happen anyway. So the progress can be read without a query.
- */
-export const PERCENT_MEMO = 'taskPercent';
 
 /** The memo with what a job costs, if anything is known: lists of jobs have it, without a query. */
 export const COST_MEMO = 'videoCost';

@@ -51,9 +51,6 @@ export const POST_BEFORE_DEADLINE_MS = 500;
 /** An attempt waits so long for the ledger of the caps. Well below POST_WITHIN_MS: the record needs its time too. */
 export const LEDGER_WITHIN_MS = 6 * SECOND;
 
-/** The first pause after the ledger refused an update, because ten were in flight; doubled each time. */
-export const LEDGER_RETRY_MS = 50;
-
 /** For reading the record of a submit that timed out. */
 export const RECALL_POLICY = {
   startToCloseTimeout: 30 * SECOND,
@@ -137,16 +134,10 @@ export const RESULTS_AT_ONCE = 100;
 
 /** The results travel in one activity input. */
 export const RESULT_BYTES_AT_ONCE = 500_000;
-/** For one text in a result, because a hundred results travel together. */
-export const LONGEST_RESULT_TEXT_BYTES = 4_000;
-export const MOST_RESULT_WARNINGS = 20;
 
 /** How many requests a batch reads at once: as many as fit, and at least one. */
 export const REQUESTS_AT_ONCE = 200;
 export const REQUEST_BYTES_AT_ONCE = 200_000;
-
-/** For one text of the service (a state, a message) that a job carries over when it continues as new. */
-export const LONGEST_CARRIED_TEXT_BYTES = 2_000;
 
 /** A batch continues as new about every thousand items, which cost it 4 to 9 events each: it lets the running ones end first. */
 export const LONGEST_BATCH_HISTORY_EVENTS = 9_000;
@@ -196,9 +187,6 @@ export const DOWNLOAD_PACE = {
 export const FRUITLESS_CONNECTIONS = 3;
 export const FRUITFUL_BYTES = 64 * 1024;
 
-/** How often a download reports its progress. Each report is a signal, which Temporal Cloud bills as an Action. */
-export const DOWNLOAD_PROGRESS_EVERY_MS = 10 * SECOND;
-
 /** A finished, paid video is downloaded even when the deadline has passed. */
 export const DOWNLOAD_AT_LEAST_MS = 10 * MINUTE;
 
@@ -220,9 +208,6 @@ export const POLLS_WITHOUT_TASK = 3;
 
 /** Some services report "succeeded" before the link is there. */
 export const POLLS_WITHOUT_VIDEO = 3;
-
-/** How many unknown states a job remembers, to log each once. */
-export const MOST_WARNED_WORDS = 20;
 
 /** A job continues as new here, so that replay stays quick. The server would suggest it near 6,000 events. */
 export const LONGEST_HISTORY_EVENTS = 2_000;

@@ -1,84 +1,35 @@
-/** A part of a text; `end` is exclusive. */
-export interface TextRange {
-  start: number;
-  end: number;
-}
-
 export const HIDDEN = '…';
 
-/** Replaces each range by one `…`. The ranges may overlap and come in any order. */
-export function hideRanges(text: string, ranges: readonly TextRange[]): string {
-  let result = '';
-  let from = 0;
-  for (const { start, end } of [...ranges].sort((a, b) => a.start - b.start)) {
-    if (end <= from || end <= start) continue;
-    if (start >= from && !(start === from && result.endsWith(HIDDEN))) {
-      result += text.slice(from, start) + HIDDEN;
-    }
-    from = end;
-  }
-  return result + text.slice(from);
-}
+/** What neither blanks nor quotes interrupt. */
+export const WORD = /[^\s"'<>`]+/g;
 
-/** Hides signatures, tokens and passwords in the links of a text. */
+/** Links keep their host and their path, up to what may be a signature, and lose names in it that look like tokens. */
 export function redactLinks(text: string): string {
-  return hideRanges(text, secretsInLinks(text));
+  return /[/?]/.test(text) ? text.replace(WORD, redactWord) : text;
 }
 
-/**
- * Finds the secrets in links: query, fragment, user and password, path parameters, and path segments that look like tokens.
- * It works word by word, so that its time grows linearly with the text.
- */
-export function secretsInLinks(text: string): TextRange[] {
-  if (!/[/?]/.test(text)) return [];
-  const ranges: TextRange[] = [];
-  for (const { 0: word, index } of text.matchAll(WORD)) {
-    for (const { start, end } of secretsInWord(word)) ranges.push({ start: index + start, end: index + end });
-  }
-  return ranges;
-}
-
-const WORD = /[^\s"'<>`]+/g;
-
-function secretsInWord(word: string): TextRange[] {
-  const isAbsolute = word.includes('//');
-  const isPath = isAbsolute || /^[([{]*\//.test(word);
-  const cut = word.search(isPath ? /[?#]|&[^/&]*=/ : /\?[^?]*=/);
-  const path = cut === -1 ? word : word.slice(0, cut);
+function redactWord(word: string): string {
+  const slashes = word.indexOf('//');
+  const path = /^[([{]*\//.exec(word)?.[0].length ?? -1;
+  if (slashes === -1 && path === -1) return word.replace(/(\?)[^?]*=.*/, `$1${HIDDEN}`);
+  const start = slashes === -1 ? path : slashes + '//'.length;
   // A question mark at the end, as in "Really?", starts no query.
-  const query = cut === -1 || cut + 1 === word.length ? [] : [{ start: cut + 1, end: word.length }];
-  return isPath ? [...query, ...passwordsIn(path), ...tokensIn(path, isAbsolute)] : query;
+  const [, address = '', mark = '', rest = ''] = /^([^?#;=&]*)(.?)(.*)$/s.exec(word.slice(start)) ?? [];
+  const [host = '', ...names] = address.split('/');
+  const shown = [slashes === -1 ? redactName(host) : redactHost(host), ...names.map(redactName)].join('/');
+  return `${word.slice(0, start)}${shown}${mark}${rest && HIDDEN}`;
 }
 
-/** `//me:secret@host`, up to the last `@` before the path; or a text after the colon that is not a port. */
-function passwordsIn(path: string): TextRange[] {
-  return [...path.matchAll(/\/\/([^/]+)/g)].flatMap(({ 1: authority = '', index }) => {
-    const start = index + 2;
-    const at = authority.lastIndexOf('@');
-    if (at !== -1) return [{ start, end: start + at }];
-    const colon = authority.search(/:\d*[A-Za-z]/);
-    const isAddress = authority.startsWith('[');
-    return colon === -1 || isAddress ? [] : [{ start: start + colon + 1, end: start + authority.length }];
-  });
+/** Without a user and a password. What is neither a host nor a port may be one with a strange character in it. */
+function redactHost(authority: string): string {
+  const [, user = '', host = ''] = /^(.*@)?(.*)$/s.exec(authority) ?? [];
+  const isHost = /^(\[[\da-f:.%]*\]|[^:[\]]*)(:\d*)?[)\]},.]*$/i.test(host);
+  return `${user && `${HIDDEN}@`}${isHost ? host : HIDDEN}`;
 }
 
-function tokensIn(path: string, isAbsolute: boolean): TextRange[] {
-  const ranges: TextRange[] = [];
-  const authority = isAbsolute ? path.indexOf('//') + 2 : 0;
-  const first = path.indexOf('/', authority);
-  let start = first === -1 ? path.length : first + 1;
-  while (start < path.length) {
-    const slash = path.indexOf('/', start);
-    const end = slash === -1 ? path.length : slash;
-    const segment = path.slice(start, end);
-    // `v.mp4;sig=abc` and `hmac=abc`.
-    const value = segment.search(/[;=]/);
-    if (value !== -1) ranges.push({ start: start + value + 1, end });
-    const name = (value === -1 ? segment : segment.slice(0, value)).replace(/\.\w{1,5}$/, '');
-    if (looksLikeToken(name)) ranges.push({ start, end: start + name.length });
-    start = end + 1;
-  }
-  return ranges;
+function redactName(name: string): string {
+  const [, stem = '', extension = ''] = /^(.*?)(\.\w{1,5})?$/s.exec(name) ?? [];
+  return looksLikeToken(stem) ? `${HIDDEN}${extension}` : name;
 }
 
 /** Shorter names, and words with separators, are ordinary file names. */
@@ -90,13 +41,11 @@ const MIXED_TOKEN_CHARS = 20;
 export function looksLikeToken(name: string): boolean {
   if (name.length < TOKEN_RUN_CHARS || !/^[\w.~%+-]+$/.test(name)) return false;
   const runs = name.split(/[^A-Za-z0-9]+/);
-  const hasRun = runs.some(
-    (run) => run.length >= LONG_RUN_CHARS || (run.length >= TOKEN_RUN_CHARS && isMixed(run)),
-  );
   const hasAll = [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(name));
-  return hasRun || (hasAll && name.length >= MIXED_TOKEN_CHARS);
+  return runs.some(isTokenRun) || (hasAll && name.length >= MIXED_TOKEN_CHARS);
 }
 
-function isMixed(run: string): boolean {
-  return /[A-Za-z]/.test(run) && /\d/.test(run);
+function isTokenRun(run: string): boolean {
+  const isMixed = /[A-Za-z]/.test(run) && /\d/.test(run);
+  return run.length >= (isMixed ? TOKEN_RUN_CHARS : LONG_RUN_CHARS);
 }

@@ -1,6 +1,5 @@
 import { cleanText } from './clean-text';
-import { decodedLayers } from './decoded-layers';
-import { hideRanges, secretsInLinks, type TextRange } from './redact-links';
+import { HIDDEN, looksLikeToken, redactLinks, WORD } from './redact-links';
 
 /** What must never be repeated. The two kinds are hidden differently. */
 export interface Secrets {
@@ -21,181 +20,181 @@ const LONGEST_SEARCHED_CHARS = 10_000;
  */
 export function redact(text: string, secrets: Secrets, longestChars?: number): string {
   const beginning = cleanText(text, Number.POSITIVE_INFINITY).slice(0, LONGEST_SEARCHED_CHARS);
-  return cleanText(hideSecrets(beginning, secrets), longestChars);
+  return cleanText(secretHider(secrets)(beginning), longestChars);
 }
 
-/** Hides the secrets, however they are escaped, and the signatures of links. */
-export function hideSecrets(text: string, secrets: Secrets): string {
-  return secretHider(secrets)(text);
-}
-
-/** The same for many texts, with the secrets prepared once. */
-export function secretHider(secrets: Secrets): (text: string) => string {
-  const find = secretFinder(secrets);
+/**
+ * Hides secrets, credentials and what gives access to links. A word whose escapes spell one of them is hidden whole, and so is a
+ * text that spells a secret only across its words. Not for workflows: the sandbox has no `Buffer`.
+ */
+export function secretHider({ keys, wholeValues }: Secrets): (text: string) => string {
+  // A service may cut a signature, but half of a word is only a word.
+  const hideSecrets = plainHider({ keys: [...keys, ...wholeValues.filter(looksLikeToken)], wholeValues });
+  const hide = (text: string) => hideCredentials(hideSecrets(text));
   return (text) => {
-    const ranges: TextRange[] = [];
-    for (const layer of decodedLayers(text)) {
-      for (const found of [find(layer.text), credentialsIn(layer.text), secretsInLinks(layer.text)]) {
-        for (const range of found) ranges.push(layer.origin(range));
-      }
-    }
-    return hideRanges(text, ranges);
+    const shown = redactLinks(hide(hideEscaped(text, hide)));
+    return spells(shown, hide) ? HIDDEN : hideEscaped(shown, redactLinks);
   };
 }
 
-/** `Bearer x` with any key; the words "Bearer authentication" are not one. */
-function credentialsIn(text: string): TextRange[] {
-  return [...text.matchAll(/\b(?:Bearer|Basic)[\s:=]+([\w.~+/=-]{8,})/gi)].flatMap((match) => {
-    const { 0: whole, 1: value = '', index } = match;
-    const end = index + whole.length;
-    return /\d/.test(value) || value.length >= 16 ? [{ start: end - value.length, end }] : [];
-  });
+function hideEscaped(text: string, hide: (text: string) => string): string {
+  return /[\\%&]/.test(text) ? text.replace(WORD, (word) => (spells(word, hide) ? HIDDEN : word)) : text;
 }
 
-/** True when a text that must stay exact, such as a task id, contains a key in any encoding. */
-export function isTainted(text: string, secrets: Secrets): boolean {
-  return [...decodedLayers(text)].some((layer) => containsKey(layer.text, secrets));
+/** Whether there is something to hide in a text without its escapes; yes if they never end. */
+function spells(text: string, hide: (text: string) => string): boolean {
+  const layers = unescaped(text);
+  return layers.length === MOST_LAYERS || layers.some((layer) => hide(layer) !== layer);
+}
+
+/** `Bearer x` with any key; the words "Bearer authentication" are not one. */
+function hideCredentials(text: string): string {
+  return text.replace(/\b((?:Bearer|Basic)[\s:=]+)([\w.~+/=-]{8,})/gi, (whole, scheme, value) =>
+    /\d/.test(value) || value.length >= 16 ? `${scheme}${HIDDEN}` : whole,
+  );
 }
 
 /** A shorter piece of a key is useless to an attacker, and ordinary words would match it. */
 const PIECE_CHARS = 8;
-/** Eight bytes of a key are at least this many characters of base64, at any offset. */
-const BASE64_PIECE_CHARS = 10;
 const HEX_PIECE_CHARS = 2 * PIECE_CHARS;
-
+/** Eight bytes of a key are at least this many letters and digits of base64, at any offset. */
+const BASE64_PIECE_CHARS = 7;
 /** A shorter value, such as `1` or `mp4`, is not a secret, and hiding it would damage every sentence. */
-const SHORTEST_SECRET_CHARS = 4;
-/** A shorter value, such as `beta`, is hidden only as a word of its own. */
-const SHORTEST_ANYWHERE_CHARS = 8;
+const SHORTEST_VALUE_CHARS = 5;
 
-/** Finds secrets in decoded text, ignoring case. Not for workflows: the sandbox has no `Buffer`. */
-export function secretFinder({ keys, wholeValues }: Secrets): (text: string) => TextRange[] {
-  const { pieces } = preparedKeys(keys);
-  const words = wholeValues.map(fold).filter((word) => word.length >= SHORTEST_SECRET_CHARS);
+/** Hides secrets that have no escapes, by their letters and digits alone: in any case, whatever separates them. */
+export function plainHider({ keys, wholeValues }: Secrets): (text: string) => string {
+  const values = wholeValues.map(lettersOf).filter(({ length }) => length >= SHORTEST_VALUE_CHARS);
+  const wholes = values.map((letters) => ({ letters, pieceChars: letters.length }));
+  const pieces = piecesOf([...keys.flatMap(formsOf), ...wholes]);
   return (text) => {
-    const folded = fold(text);
-    return [...findPieces(folded, pieces), ...words.flatMap((word) => findWord(folded, word))];
+    const runs = runsIn(lettersOf(text), pieces);
+    return runs.length === 0 ? text : hideRuns(text, runs);
   };
 }
 
 /** No id contains this much of a key in one piece by chance. */
 const KEY_SHARE = 0.5;
 
-/** True when a text contains at least half of a key in one piece, in any encoding. */
-function containsKey(text: string, { keys }: Secrets): boolean {
-  const folded = fold(text);
-  return preparedKeys(keys).longForms.some(({ length, pieces }) =>
-    findPieces(folded, pieces).some(({ start, end }) => end - start >= length * KEY_SHARE),
-  );
+/** True when a text that must stay exact, such as a task id, contains at least half of a key in one piece, in any encoding. */
+export function isTainted(text: string, { keys }: Secrets): boolean {
+  const forms = keys.filter((key) => lettersOf(key).length >= PIECE_CHARS).flatMap(formsOf);
+  const isIn = (letters: string, form: KeyForm) =>
+    runsIn(letters, piecesOf([form])).some(
+      ({ start, end }) => end - start >= form.letters.length * KEY_SHARE,
+    );
+  return [text, ...unescaped(text)].some((layer) => forms.some((form) => isIn(lettersOf(layer), form)));
 }
 
-/** What is looked for of some keys: the pieces of all, and those of each form of a long key by itself. */
-interface PreparedKeys {
-  pieces: Pieces;
-  longForms: { length: number; pieces: Pieces }[];
-}
+/** What is left of a text without separators and case. */
+const lettersOf = (text: string) => text.replace(/[^A-Za-z0-9]+/g, '').toLowerCase();
 
-/** A process has one key or a few, and prepares them anew only when one is replaced. */
-const MOST_PREPARED = 8;
-const prepared = new Map<string, PreparedKeys>();
-
-function preparedKeys(keys: readonly string[]): PreparedKeys {
-  const name = JSON.stringify(keys);
-  const found = prepared.get(name);
-  if (found) return found;
-  const longKeys = keys.filter((key) => key.length >= PIECE_CHARS);
-  const made = {
-    pieces: piecesOf(keys.filter((key) => key !== '').flatMap(formsOf)),
-    longForms: longKeys
-      .flatMap(formsOf)
-      .map((form) => ({ length: form.text.length, pieces: piecesOf([form]) })),
-  };
-  if (prepared.size >= MOST_PREPARED) prepared.clear();
-  prepared.set(name, made);
-  return made;
-}
-
-/** Unlike toLowerCase, this keeps every offset. */
-function fold(text: string): string {
-  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-}
-
-/** One encoding of a key, and the shortest piece of it that counts. */
+/** One encoding of a secret, and the shortest piece of it that counts. */
 interface KeyForm {
-  text: string;
+  letters: string;
   pieceChars: number;
 }
 
 function formsOf(key: string): KeyForm[] {
+  const letters = lettersOf(key);
+  if (letters === '') return [];
+  const plain = { letters, pieceChars: Math.min(PIECE_CHARS, letters.length) };
   const bytes = Buffer.from(key, 'utf8');
-  // A URL escapes each byte separately, which decodes to latin1.
-  const plain = [key, bytes.toString('latin1')].map((text) => ({
-    text,
-    pieceChars: Math.min(PIECE_CHARS, text.length),
+  if (bytes.length < PIECE_CHARS) return [plain];
+  const base64 = [0, 1, 2].map((before) => ({
+    letters: lettersOf(base64After(before, bytes)),
+    pieceChars: BASE64_PIECE_CHARS,
   }));
-  if (key.length < PIECE_CHARS) return plain;
-  const base64 = base64Of(bytes).map((text) => ({ text, pieceChars: BASE64_PIECE_CHARS }));
-  return [...plain, { text: bytes.toString('hex'), pieceChars: HEX_PIECE_CHARS }, ...base64];
+  return [plain, { letters: bytes.toString('hex'), pieceChars: HEX_PIECE_CHARS }, ...base64];
+}
+
+/** Base64 depends on the offset modulo 3. Characters that share bits with neighbouring bytes are left out. */
+function base64After(before: number, bytes: Buffer): string {
+  const padded = Buffer.concat([Buffer.alloc(before), bytes]);
+  const whole = padded.toString('base64').replace(/=+$/, '');
+  return whole.slice(before === 0 ? 0 : before + 1, padded.length % 3 === 0 ? undefined : -1);
 }
 
 /** By their length. */
-type Pieces = Map<number, PiecesOfLength>;
-
-interface PiecesOfLength {
-  all: Set<string>;
-  /** Most characters start no piece: checking them here takes a tenth of the time. */
-  firsts: Uint8Array;
-}
+type Pieces = Map<number, Set<string>>;
 
 function piecesOf(forms: readonly KeyForm[]): Pieces {
   const pieces: Pieces = new Map();
-  for (const { text, pieceChars: length } of forms) {
-    const folded = fold(text);
-    const { all, firsts } = pieces.get(length) ?? { all: new Set(), firsts: new Uint8Array(256) };
-    pieces.set(length, { all, firsts });
-    for (let at = 0; at + length <= folded.length; at++) {
-      all.add(folded.slice(at, at + length));
-      firsts[folded.charCodeAt(at) & 255] = 1;
-    }
+  for (const { letters, pieceChars: length } of forms) {
+    const all = pieces.get(length) ?? new Set();
+    pieces.set(length, all);
+    for (let at = 0; at + length <= letters.length; at++) all.add(letters.slice(at, at + length));
   }
   return pieces;
 }
 
-/** Base64 depends on the offset modulo 3. Characters that share bits with neighbouring bytes are left out. */
-function base64Of(bytes: Buffer): string[] {
-  return [0, 1, 2].flatMap((before) => {
-    const padded = Buffer.concat([Buffer.alloc(before), bytes]);
-    const isWhole = padded.length % 3 === 0;
-    const whole = padded.toString('base64').replace(/=+$/, '');
-    const own = whole.slice(before === 0 ? 0 : before + 1, isWhole ? undefined : -1);
-    return [own, own.replaceAll('+', '-').replaceAll('/', '_')];
-  });
+/** Letters in a row that all belong to pieces; `end` is exclusive. */
+interface Run {
+  start: number;
+  end: number;
 }
 
-function findPieces(text: string, pieces: Pieces): TextRange[] {
-  const ranges: TextRange[] = [];
-  for (const [length, { all, firsts }] of pieces) {
-    for (let start = 0; start + length <= text.length; start++) {
-      if (firsts[text.charCodeAt(start) & 255] === 0 || !all.has(text.slice(start, start + length))) continue;
-      const last = ranges.at(-1);
-      if (last && start > last.start && start <= last.end) last.end = start + length;
-      else ranges.push({ start, end: start + length });
+function runsIn(letters: string, pieces: Pieces): Run[] {
+  const runs: Run[] = [];
+  for (const [length, all] of pieces) {
+    for (let start = 0; start + length <= letters.length; start++) {
+      if (!all.has(letters.slice(start, start + length))) continue;
+      const last = runs.at(-1);
+      if (last && start > last.start && start < last.end) last.end = start + length;
+      else runs.push({ start, end: start + length });
     }
   }
-  return ranges;
+  return runs.sort((a, b) => a.start - b.start);
 }
 
-function findWord(text: string, word: string): TextRange[] {
-  const ranges: TextRange[] = [];
-  const isLong = word.length >= SHORTEST_ANYWHERE_CHARS;
-  for (let start = text.indexOf(word); start !== -1; start = text.indexOf(word, start + word.length)) {
-    const end = start + word.length;
-    const neighbours = text.charAt(start - 1) + text.charAt(end);
-    if (isLong || !/[a-z0-9]/.test(neighbours)) ranges.push({ start, end });
+/** Each run of letters becomes one `…`, with what separates them. */
+function hideRuns(text: string, runs: readonly Run[]): string {
+  const places: number[] = [];
+  for (let at = 0; at < text.length; at++) if (/[A-Za-z0-9]/.test(text.charAt(at))) places.push(at);
+  let shown = '';
+  let from = 0;
+  for (const { start, end } of runs) {
+    const [first = 0, last = 0] = [places[start], places[end - 1]];
+    if (first >= from && !(first === from && shown.endsWith(HIDDEN)))
+      shown += text.slice(from, first) + HIDDEN;
+    from = Math.max(from, last + 1);
   }
-  // The end of the text may have cut the word.
-  for (let length = word.length - 1; length >= SHORTEST_ANYWHERE_CHARS; length--) {
-    if (text.endsWith(word.slice(0, length))) ranges.push({ start: text.length - length, end: text.length });
-  }
-  return ranges;
+  return shown + text.slice(from);
 }
+
+/** JSON in a URL in HTML, twice: services do not nest deeper. */
+const MOST_LAYERS = 6;
+
+const ESCAPE =
+  /\\u\{([0-9a-f]{1,6})\}|\\u([0-9a-f]{4})|\\x([0-9a-f]{2})|\\(.)|%([0-9a-f]{2})|&#x([0-9a-f]{1,6});?|&#(\d{1,7});?|&([a-z]{2,8});/gis;
+
+/** A text without its escapes of JSON, URLs and HTML, then without those that they spell, until none are left. */
+export function unescaped(text: string): string[] {
+  const layers: string[] = [];
+  for (let last = text; layers.length < MOST_LAYERS && /[\\%&]/.test(last); ) {
+    const next = last.replace(ESCAPE, decodeEscape);
+    if (next === last) break;
+    layers.push(next);
+    last = next;
+  }
+  return layers;
+}
+
+const LARGEST_CODE_POINT = 0x10ffff;
+
+function decodeEscape(given: string, ...groups: (string | undefined)[]): string {
+  const [braces, json, hex, sign, url, htmlHex, html, name] = groups;
+  if (name !== undefined) return ENTITIES.get(name.toLowerCase()) ?? ' ';
+  if (sign !== undefined) return /[nrtbfv]/.test(sign) ? ' ' : sign;
+  const hexadecimal = braces ?? json ?? hex ?? url ?? htmlHex;
+  const code = hexadecimal === undefined ? Number(html) : Number.parseInt(hexadecimal, 16);
+  return code <= LARGEST_CODE_POINT ? String.fromCodePoint(code) : given;
+}
+
+/** HTML entities of characters that links consist of. Any other one is a separator. */
+const ENTITIES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ amp: '&', bsol: '\\', percnt: '%', sol: '/', colon: ':', quest: '?', num: '#', semi: ';' },
+    ...{ equals: '=', commat: '@', period: '.', lowbar: '_', plus: '+', lsqb: '[', rsqb: ']' },
+  }),
+);

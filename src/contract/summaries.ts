@@ -1,7 +1,7 @@
 import type { BatchInput } from './batch';
-import { cleanText } from './clean-text';
+import { cleanText, codeMarkdown, plainMarkdown } from './clean-text';
 import type { VideoInput } from './fallback';
-import type { DownloadProgress, StoredVideo } from './job';
+import type { StoredVideo } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 import type { WebhookDelivery } from './webhook';
@@ -51,12 +51,47 @@ function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
   return typeof value === 'string' ? cleanText(redactLinks(value), longestChars) : '';
 }
 
-/** `1.3 of 5.0 MB downloaded`. */
-export function describeDownload({ bytes, of }: DownloadProgress): string {
-  const megabytes = (count: number) => (count / 1e6).toFixed(1);
-  return of === undefined
-    ? `${megabytes(bytes)} MB downloaded`
-    : `${megabytes(bytes)} of ${megabytes(of)} MB downloaded`;
+/** Temporal accepts 20 KB of details, and a UTF-16 unit has at most three bytes. */
+const LONGEST_DETAILS_CHARS = 6_000;
+const LONGEST_WHOLE_PROMPT_CHARS = 2_500;
+const LONGEST_VALUE_CHARS = 300;
+const LONGEST_BATCH_PROMPT_CHARS = 200;
+const MOST_PROMPTS = 10;
+
+/** The whole prompt and the other fields of a request, as markdown for the Temporal UI, which shows no tables. */
+export function staticJobDetails({ request, taskId }: VideoInput): string {
+  if (request === undefined) return `Adopts ${plainMarkdown(describeTask(taskId))}`;
+  const { prompt, ...fields } = request;
+  const list = Object.entries(fields)
+    .filter(([, value]) => value != null)
+    .map(([name, value]) => `- ${plain(name)}: ${codeMarkdown(withoutBytes(asText(value)))}`);
+  return bounded(`> ${plain(prompt, LONGEST_WHOLE_PROMPT_CHARS)}\n\n${list.join('\n')}`);
+}
+
+/** The first prompts of a batch, or where its requests are. The input has the rest. */
+export function staticBatchDetails({ requests, requestsFrom }: BatchInput): string {
+  if (requests === undefined) return `A video for each line of ${plain(requestsFrom)} in the storage`;
+  const first = requests
+    .slice(0, MOST_PROMPTS)
+    .map(({ prompt }, index) => `${index + 1}. ${plain(prompt, LONGEST_BATCH_PROMPT_CHARS)}`);
+  const more = requests.length - first.length;
+  return bounded(`${first.join('\n')}${more > 0 ? `\n\nand ${more} more` : ''}`);
+}
+
+const asText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function plain(text: string, longestChars = LONGEST_VALUE_CHARS): string {
+  return plainMarkdown(withoutBytes(text, longestChars));
+}
+
+/** A data link contains the whole image. */
+function withoutBytes(text: string, longestChars = LONGEST_VALUE_CHARS): string {
+  return redacted(text.replace(/\bdata:[^\s"'<>]+/g, 'data:…'), longestChars);
+}
+
+function bounded(details: string): string {
+  if (details.length <= LONGEST_DETAILS_CHARS) return details;
+  return `${details.slice(0, details.lastIndexOf('\n', LONGEST_DETAILS_CHARS - 3))}\n\n…`;
 }
 
 /** `video.completed of fox-1`. */

@@ -46,8 +46,8 @@ export interface WebhookDelivery {
   timestamp: string;
 }
 
-/** src/gateway/task-names.ts makes these names; receivers know only the id in them. */
-const GATEWAY_JOB = /^gateway-[a-z0-9_]+-(video_[0-9a-f]{32})$/;
+/** src/gateway/task-names.ts makes these names; receivers know only the id in them. A part has the name of its service after it. */
+const GATEWAY_JOB = /^gateway-[a-z0-9_]+-(video_[0-9a-f]{32})(?:\..+)?$/;
 
 export function webhookPayload({
   event,

@@ -1,9 +1,10 @@
 import type { Client } from '@temporalio/client';
 import { readLedger } from '../client/read-ledger';
-import { addTaken, type Caps, capDetails, capOfKey, firstReached, limitsOf, takenBy } from '../contract/caps';
-import { estimateCost, type Prices } from '../contract/prices';
+import { addTaken, type Caps, capDetails, firstReached, takenBy } from '../contract/caps';
+import { accountsOf } from '../contract/ledger';
 import type { VideoRequest } from '../contract/request';
 import { VideoFailure } from '../contract/video-failure';
+import { estimateCost, type Prices } from '../service';
 import { withDeadline } from './temporal-deadline';
 
 export interface CapGuardOptions {
@@ -27,11 +28,8 @@ export type CapGuard = (caller: string, request: VideoRequest, service?: string)
  */
 export function guardCaps({ client, taskQueue, caps, pricesOf }: CapGuardOptions): CapGuard {
   return async (caller, request, service) => {
-    const accounts = [
-      { scope: 'key' as const, name: caller, limits: limitsOf(capOfKey(caps, caller)) },
-      { scope: 'day' as const, name: undefined, limits: limitsOf(caps.day) },
-    ];
-    if (accounts.every(({ limits }) => limits.length === 0)) return;
+    const accounts = accountsOf(caps, { caller });
+    if (accounts.length === 0) return;
     const read = () => readLedger(client, taskQueue);
     const ledger = await withDeadline(client, read, LEDGER_WITHIN_MS).catch(() => undefined);
     const video = takenBy(estimateCost(pricesOf(service), request));

@@ -76,7 +76,7 @@ export async function sendEvents(
   let spokeAtMs = performance.now();
   try {
     while (!over.aborted) {
-      const video = await current(videos, taskId);
+      const video = await videos.showProgress(await videos.find(taskId));
       if (over.aborted) break;
       const data = JSON.stringify(video);
       const id = eventIdOf(data);
@@ -98,15 +98,6 @@ export async function sendEvents(
 }
 
 const eventIdOf = (data: string) => createHash('sha256').update(data).digest('hex').slice(0, 16);
-
-/** Only who watches a video costs a query; without a worker the state is that of Temporal. */
-async function current(videos: VideosOfCaller, taskId: string): Promise<VideoObject> {
-  const found = await videos.find(taskId);
-  const video = videos.show(found);
-  if (found.ending !== undefined) return video;
-  const percent = Math.min(Math.round((await videos.percent(found)) ?? 0), 99);
-  return { ...video, progress: Math.max(percent, video.progress) };
-}
 
 const hasEnded = ({ status }: VideoObject) => status === 'completed' || status === 'failed';
 

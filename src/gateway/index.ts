@@ -12,12 +12,11 @@ import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
-import { costOfEstimate } from '../contract/job-cost';
-import { estimateCost } from '../contract/prices';
 import { EncryptionCodec } from '../encryption/encryption-codec';
 import { createLogger } from '../logging/create-logger';
 import { type Monitor, openMonitor } from '../monitor/monitor';
 import { MetricRegistry } from '../monitor/registry';
+import { estimateJob } from '../service';
 import { createStorage, type VideoStorage } from '../storage';
 import { guardCaps } from './cap-guard';
 import { buildGateway, type GatewayTools } from './gateway';
@@ -129,8 +128,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     services,
     guardCaps: guardCaps({ client, taskQueue, caps, pricesOf }),
     estimate: (request, service) => {
-      const known = pricesOf(service);
-      return known && costOfEstimate(estimateCost(known, request), service ?? name);
+      const profile = { prices: pricesOf(service) };
+      return estimateJob({ name: service ?? name, service: { profile } }, request);
     },
     publicUrl,
     hookSecret,

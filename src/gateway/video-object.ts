@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CONTENT_STAGES } from '../contract/failure-details';
 import type { JobResult } from '../contract/job';
 import { type JobCost, readCost } from '../contract/job-cost';
-import { COST_MEMO, LOST_SUBMIT_MEMO, PERCENT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
 /** The words of both dialects. */
@@ -119,7 +119,7 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
     task_id: taskId,
     object: 'video',
     status: statusOf(ending, typeof serviceTask === 'string'),
-    progress: progressOf(ending, memo?.[PERCENT_MEMO]),
+    progress: ending && 'result' in ending ? 100 : 0,
     model: asked.model ?? 'default',
     prompt: asked.prompt ?? null,
     seconds: asked.seconds ?? null,
@@ -145,12 +145,6 @@ export function toVideoObject({ taskId, description, ending, baseUrl }: Describe
 function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
   if (ending === undefined) return hasTask ? 'in_progress' : 'queued';
   return 'result' in ending ? 'completed' : 'failed';
-}
-
-/** In steps of a quarter, as the job records them; who watches the events gets every change. */
-function progressOf(ending: Ending | undefined, recorded: unknown): number {
-  if (ending && 'result' in ending) return 100;
-  return typeof recorded === 'number' && recorded >= 0 ? Math.min(Math.floor(recorded), 99) : 0;
 }
 
 function videoOf({ video }: JobResult, url: string): VideoObject['video'] {

@@ -8,7 +8,7 @@ import type { VideoJob } from '../client/video-job';
 import type { JobOptions } from '../contract/job';
 import type { JobCost } from '../contract/job-cost';
 import type { SubmitDecision } from '../contract/lost-submit';
-import { COST_MEMO, PERCENT_MEMO } from '../contract/names';
+import { COST_MEMO } from '../contract/names';
 import type { VideoRequest } from '../contract/request';
 import type { CapGuard } from './cap-guard';
 import type { DeletedVideos } from './deleted-videos';
@@ -74,7 +74,6 @@ export class VideosOfCaller {
     const cost = this.tools.estimate(request, first);
     const memo = {
       [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) },
-      [PERCENT_MEMO]: 0,
       ...(cost && { [COST_MEMO]: cost }),
     };
     try {
@@ -115,7 +114,7 @@ export class VideosOfCaller {
     for (;;) {
       const found = await this.find(taskId);
       const leftMs = untilMs - performance.now();
-      if (found.ending !== undefined || leftMs <= 0 || signal.aborted) return this.show(found);
+      if (found.ending !== undefined || leftMs <= 0 || signal.aborted) return this.showProgress(found);
       await sleep(Math.min(CHECK_EVERY_MS, leftMs), undefined, { signal }).catch(() => undefined);
     }
   }
@@ -173,8 +172,14 @@ export class VideosOfCaller {
     return this.show(await this.find(taskId));
   }
 
-  /** What the service says, at the cost of a query; undefined without a worker. */
-  percent({ job }: Found): Promise<number | undefined> {
+  /** The same with the percentage that the service says, at the cost of a query. Without a worker it is 0. */
+  async showProgress(found: Found): Promise<VideoObject> {
+    const video = this.show(found);
+    if (video.status !== 'in_progress') return video;
+    return { ...video, progress: Math.min(Math.round((await this.percent(found)) ?? 0), 99) };
+  }
+
+  private percent({ job }: Found): Promise<number | undefined> {
     const { board, client } = this.tools;
     return board.percent(job.workflowId, async () => {
       const ask = () => job.progress();

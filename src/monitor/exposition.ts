@@ -1,5 +1,4 @@
-import { METRICS, type MetricName } from '../contract/metrics';
-import type { Sample } from './registry';
+import { type MetricName, type Sample, SHOWN_METRICS } from './registry';
 
 /** The content type of Prometheus' text format. */
 export const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
@@ -12,7 +11,7 @@ export function metricsText(samples: readonly Sample[]): string {
 }
 
 function familyText(metric: MetricName, samples: readonly Sample[]): string {
-  const { help, kind } = METRICS[metric];
+  const { help, kind } = SHOWN_METRICS[metric];
   const lines = samples.map(
     ({ suffix = '', labels, value }) => `${metric}${suffix}${labelText(labels)} ${value}`,
   );

@@ -7,6 +7,7 @@ export { type Candidate, findCandidates } from './likely-candidates';
 export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, VideoBody } from './open-video';
 export type { CallOutcome, Permit } from './permit';
+export { type Estimate, estimateCost, estimateJob, type Prices } from './prices';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
 export { type ProposedRequest, proposeRequest } from './propose-request';

@@ -4,7 +4,7 @@ import { durationMs } from '../contract/duration';
 import { CONTENT_STAGES } from '../contract/failure-details';
 import { TASK_STATES } from '../contract/job';
 import { describeIssue } from './describe-issue';
-import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './profile-prices';
+import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './prices';
 import { requestPartSchema, requestProblems } from './profile-request';
 import {
   type AnswerPath,

@@ -1,10 +1,10 @@
-import { decodedLayers } from '../contract/decoded-layers';
 import {
   type ContentStage,
   fieldOfStage,
   isContentStage,
   type RefusedContent,
 } from '../contract/failure-details';
+import { unescaped } from '../contract/redact';
 import { type Found, valuesIn } from './answer-paths';
 import {
   chargeInWords,
@@ -138,9 +138,7 @@ function withoutQuotes(message: string, texts: readonly string[]): string {
 
 /** In small letters, and without what JSON, HTML and URLs add to a quoted text. */
 function plain(text: string): string {
-  let decoded = text;
-  for (const layer of decodedLayers(text)) decoded = layer.text;
-  return decoded.toLowerCase().replace(/\s+/g, ' ').trim();
+  return (unescaped(text).at(-1) ?? text).toLowerCase().replace(/\s+/g, ' ').trim();
 }
 
 function cutOut(message: string, text: string): string {

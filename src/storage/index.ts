@@ -1,4 +1,4 @@
-export { fileName } from '../contract/file-name';
+export { fileName } from '../contract/digest';
 export {
   createStorage,
   type StorageConfig,

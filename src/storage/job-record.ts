@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
-import { fileName } from '../contract/file-name';
+import { fileName } from '../contract/digest';
 
 import { isTaskId } from '../contract/input-rules';
 import { readCost } from '../contract/job-cost';
@@ -83,6 +83,8 @@ export interface RecordedJob {
   lastSend: SendingEntry | undefined;
   /** Sends without an end on record, which nobody has decided to repeat: each is a lost submit, or under way. */
   openSends: SendingEntry[];
+  /** Sends that were not refused: each was paid for, or may have been. */
+  paidSends: SendingEntry[];
   /** The service may have received the idempotency key. */
   keySent: boolean;
   /** A task may exist although each send was refused: after an unclear answer, or a lost submit that somebody repeated. */
@@ -229,6 +231,7 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
   const ended = new Set([...refused, ...tasks].map(({ send }) => send));
   const repeated = new Set(sent.flatMap(({ repeats }) => repeats ?? []));
   const openSends = sent.filter(({ id }) => !ended.has(id) && !repeated.has(id));
+  const paidSends = sent.filter(({ id }) => !refused.some(({ send }) => send === id));
   const task = tasks.at(-1);
   const stored = all('stored').findLast((one) => one.taskId === task?.taskId);
   const forgotten = all('forgotten').at(-1);
@@ -242,6 +245,7 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
     forgotten,
     lastSend,
     openSends,
+    paidSends,
     keySent: mayHaveReached || refused.some(({ outcome }) => outcome !== 'not-sent'),
     mayHaveTask,
     mayHavePaid: mayHaveReached || mayHaveTask || forgotten !== undefined,

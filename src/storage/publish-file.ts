@@ -20,12 +20,11 @@ export async function publishFile(
   whole: FileToPublish,
 ): Promise<{ uri: string }> {
   const folder = dirname(target.path);
-  const move = whole.replaces ? rename : moveIfFree;
   await syncFile(file, whole.bytes);
   try {
-    await inFolder(folder, () => move(file, target.path)).catch(async (error: unknown) => {
+    await inFolder(folder, () => moveIfFree(file, target.path)).catch(async (error: unknown) => {
       if (errorCode(error) !== 'EXDEV') throw error;
-      await withCopy(file, join(folder, newPartName(target.key)), (copy) => move(copy, target.path));
+      await withCopy(file, join(folder, newPartName(target.key)), (copy) => moveIfFree(copy, target.path));
     });
   } catch (error) {
     if (!(await isStored(error, target, whole))) throw error;

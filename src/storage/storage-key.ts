@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fileName } from '../contract/file-name';
+import { fileName } from '../contract/digest';
 import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../contract/input-rules';
 
 export const DEFAULT_KEY_TEMPLATE = '{workflowId}.{ext}';

@@ -69,8 +69,6 @@ export interface FileToPublish {
   bytes: number;
   sha256: string;
   contentType: string;
-  /** Replaces another file that is there. */
-  replaces?: boolean;
   /** An earlier attempt may have left a part of its upload. */
   isRetry?: boolean;
   /** Stops an upload. */

@@ -52,11 +52,10 @@ export async function claimTask(
   const log = new EntryLog(storage, `tasks/${digest}`, (value) => claimSchema.safeParse(value).data);
   const { namespace, job, record, caller } = owner;
   const own = { id: randomUUID(), namespace, job, record, caller, at: new Date().toISOString() };
-  let claims = await log.read();
-  for (;;) {
-    const last = claims.at(-1);
-    if (last?.namespace === namespace && last.job === job) return { claimed: true };
-    if (last !== undefined && last.id !== replaced?.id) return { claimed: false, by: last };
+  for (let claims: TaskClaim[] = []; ; ) {
     ({ entries: claims } = await log.append(own, claims));
+    const last = claims.at(-1) ?? own;
+    if (last.namespace === namespace && last.job === job) return { claimed: true };
+    if (last.id !== replaced?.id) return { claimed: false, by: last };
   }
 }

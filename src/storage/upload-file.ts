@@ -21,22 +21,22 @@ export async function uploadFile(
   { isConditional, ...whole }: FileToPublish & { isConditional: boolean },
 ): Promise<{ uri: string }> {
   const { objectKey, uri } = target;
-  const { bytes, contentType, replaces = false, signal } = whole;
+  const { bytes, contentType, signal } = whole;
   const { size } = await stat(path);
   if (size !== bytes) throw incomplete(size, bytes);
   // On a server without conditions, two attempts that check at the same moment can both find the key free.
-  if (!isConditional && !replaces && (await isStored(bucket, target, whole))) return { uri };
+  if (!isConditional && (await isStored(bucket, target, whole))) return { uri };
   const body = createReadStream(path);
   // The library's abort() does not wait for parts in flight, and S3 stores parts that arrive after the abort.
   const stop = () => body.destroy(new StorageFault('the upload was stopped'));
   signal?.addEventListener('abort', stop, { once: true });
-  const upload = bucket.upload({ key: objectKey, contentType, body, mayReplace: replaces || !isConditional });
+  const upload = bucket.upload({ key: objectKey, contentType, body, mayReplace: !isConditional });
   try {
     await upload.done();
     return { uri };
   } catch (error) {
     await removeUpload(bucket, objectKey, upload.uploadId);
-    if (error instanceof StorageFault || replaces) throw storageFault(error);
+    if (error instanceof StorageFault) throw storageFault(error);
     // After every failure, not only when S3 says that the key is taken: a server may close the connection before its
     // refusal is read, and the answer to a completed upload may be lost.
     const isThere = await isStored(bucket, target, whole).catch((problem: unknown) => {

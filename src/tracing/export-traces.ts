@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type * as OpenTelemetry from '@opentelemetry/api';
 import type * as NodeSdk from '@opentelemetry/sdk-node';
 import type { ClientOptions } from '@temporalio/client';
@@ -56,7 +57,7 @@ function start(
   interceptors: typeof Interceptors,
   { serviceName, onProblem }: ExportOptions,
 ): StopExporting {
-  reportOnce(api, onProblem);
+  const report = reportOnce(api, onProblem);
   // By default not those of the process: they tell the arguments of the command, and one of them is the prompt.
   Object.assign(process.env, { OTEL_NODE_RESOURCE_DETECTORS: 'env', ...process.env });
   const ids = new GivenIds();
@@ -76,8 +77,9 @@ function start(
   temporal = { interceptors, plugin };
   return async () => {
     temporal = undefined;
-    const late = new Promise<void>((resolve) => setTimeout(resolve, STOP_WITHIN_MS).unref());
-    await Promise.race([node.shutdown().catch(() => undefined), late]);
+    const late = sleep(STOP_WITHIN_MS, 'late', { ref: false });
+    const ended = await Promise.race([node.shutdown().catch(() => undefined), late]);
+    if (ended === 'late') report(`the last spans were not taken within ${STOP_WITHIN_MS / 1_000} s`);
   };
 }
 
@@ -160,7 +162,10 @@ function hasProvider({ trace, ProxyTracerProvider }: Api): boolean {
 }
 
 /** A collector that is down fails every few seconds. With OTEL_LOG_LEVEL, the SDK prints all of it instead. */
-function reportOnce({ diag, DiagLogLevel }: Api, onProblem: (problem: string) => void): void {
+function reportOnce(
+  { diag, DiagLogLevel }: Api,
+  onProblem: (problem: string) => void,
+): (problem: string) => void {
   let isReported = false;
   const report = (message: string) => {
     if (isReported) return;
@@ -172,6 +177,7 @@ function reportOnce({ diag, DiagLogLevel }: Api, onProblem: (problem: string) =>
     { error: report, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
     DiagLogLevel.ERROR,
   );
+  return report;
 }
 
 function described(problem: string): string {

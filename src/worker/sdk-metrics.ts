@@ -1,9 +1,9 @@
 import { get } from 'node:http';
 import { type MetricsExporterConfig, Runtime } from '@temporalio/worker';
 import { ConfigError } from '../config/read-setting';
-import { METRICS, type MetricRow } from '../contract/metrics';
+import { FAILURES } from '../contract/failure-table';
+import { count, type HISTOGRAMS, HOLD_ENDS } from '../contract/metrics';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
-import { startJobCounters } from '../contract/record-metric';
 import { withSnakeCaseLabels } from '../monitor/exposition';
 import { freePort, LOOPBACK } from '../temporal-server/loopback-port';
 
@@ -11,12 +11,17 @@ import { freePort, LOOPBACK } from '../temporal-server/loopback-port';
 const LARGEST_TEXT_BYTES = 16 * 1024 * 1024;
 const ANSWER_WITHIN_MS = 5_000;
 
-/** The upper bounds of our histograms, by name. */
-const BUCKETS = Object.fromEntries(
-  Object.entries<MetricRow>(METRICS).flatMap(([name, { buckets }]) =>
-    buckets ? [[name, [...buckets]]] : [],
-  ),
-);
+const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600, 21_600];
+
+/** The upper bounds of our histograms. */
+const BUCKETS: Record<keyof typeof HISTOGRAMS, number[]> = {
+  videogen_job_duration_seconds: SECONDS,
+  videogen_generation_seconds: SECONDS,
+  videogen_ready_lag_seconds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  videogen_job_polls: [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100],
+  videogen_submit_wait_seconds: SECONDS,
+  videogen_download_speed_bytes_per_second: [1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9],
+};
 
 /**
  * How Temporal's SDK has to export metrics so that names and histograms are those of our dashboard: seconds, units and
@@ -91,11 +96,18 @@ function onThisMachine(address: string): string {
   return address.replace(/^0\.0\.0\.0:/, `${LOOPBACK}:`).replace(/^\[::\]:/, '[::1]:');
 }
 
-/** With the labels that the SDK gives the metrics of a workflow. */
+/**
+ * Counts a 0 for everything that can happen to jobs, with the labels that the SDK gives the metrics of a workflow: Prometheus
+ * sees no increase in a counter that appears with its first failure.
+ */
 export function startCounters(namespace: string, taskQueue: string): void {
   const { metricMeter } = Runtime.instance();
   for (const workflowType of [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE]) {
-    startJobCounters(metricMeter.withTags({ namespace, taskQueue, workflowType }));
+    const meter = metricMeter.withTags({ namespace, taskQueue, workflowType });
+    for (const outcome of ['succeeded', ...Object.keys(FAILURES)])
+      count(meter, 'videogen_jobs_total', { outcome }, 0);
+    count(meter, 'videogen_holds_started_total', {}, 0);
+    for (const end of HOLD_ENDS) count(meter, 'videogen_holds_ended_total', { end }, 0);
   }
 }
 

@@ -1,7 +1,14 @@
+import { rm } from 'node:fs/promises';
+import { createAdoptTask } from '../../activities/adopt-task';
 import { createSubmitCaps } from '../../activities/caps';
+import type { SubmittedTask } from '../../activities/job-record';
 import type { LedgerWriter } from '../../activities/ledger-client';
+import { createPollVideo, type PollVideoInput } from '../../activities/poll-video';
 import { createFindTools } from '../../activities/service-tools';
+import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
+import { recordedJobs } from '../../src/cli/spend/record-costs';
+import { SpendBook } from '../../src/cli/spend/spend-book';
 import type { Caps } from '../../src/contract/caps';
 import type { LedgerEntry } from '../../src/contract/ledger';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -39,23 +46,28 @@ interface Setup {
   onLostSubmit?: LostSubmitPolicy;
 }
 
-function submitter({ caps = {}, profile, writer = inMemory, onLostSubmit = 'hold' }: Setup) {
+const asJob = (job: string) => ({ workflowExecution: { workflowId: job, runId: 'run' } });
+
+function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLostSubmit = 'hold' }: Setup) {
   const service = world.serviceAt(world.emulator.url, { profile });
   const storage = createFileStorage(world.folder);
-  const submitVideo = createSubmitVideo({
-    find: createFindTools(new ServiceDirectory({ service }), storage),
-    storage,
-    imageLinks: new ImageLinks(storage, undefined),
-    onLostSubmit,
-    caps: createSubmitCaps({ caps, ledger: writer }),
-  });
-  return (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>
-    world.run(
-      submitVideo,
-      { request: REQUEST, ...more },
-      { workflowExecution: { workflowId: job, runId: 'run' }, ...info },
-    );
+  const find = createFindTools(new ServiceDirectory({ service }), storage);
+  const caps = createSubmitCaps({ caps: ofWorker, ledger: writer });
+  const imageLinks = new ImageLinks(storage, undefined);
+  const submitVideo = createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps });
+  const pollVideo = createSettleTask({ storage, caps, ofWorker })(createPollVideo(find));
+  const adoptTask = createAdoptTask({ find, storage });
+  return {
+    submit: (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>
+      world.run(submitVideo, { request: REQUEST, ...more }, { ...asJob(job), ...info }),
+    poll: (job: string, task: Pick<SubmittedTask, 'taskId' | 'record'>, more: Partial<PollVideoInput> = {}) =>
+      world.run(pollVideo, { taskId: task.taskId, record: task.record, ...more }, asJob(job)).result,
+    adopt: (job: string, taskId: string) =>
+      world.run(adoptTask, { taskId, request: REQUEST }, asJob(job)).result,
+  };
 }
+
+const submitter = (setup: Setup) => activitiesWith(setup).submit;
 
 const counted = () => ledger.report().counts.map(({ used, reserved }) => [used.videos, reserved.videos]);
 const posts = () => world.emulator.calls.length;
@@ -72,11 +84,10 @@ async function loseSubmit(submit: Parameters<typeof failureOf>[0]): Promise<stri
   return [String(details.lostSubmit)];
 }
 
-test('a submit reserves before its POST and settles after it; the next one is refused before a byte is sent', async () => {
+test('a submit reserves before its POST; the next one is refused before a byte is sent', async () => {
   const submit = submitter({ caps: { day: { videos: 1 } } });
   await submit('fox-1').result;
-  expect(written.map(({ kind }) => kind)).toEqual(['reserve', 'settle']);
-  expect(counted()).toEqual([[1, 0]]);
+  expect(counted()).toEqual([[0, 1]]);
   const refused = submit('fox-2');
   const { failure, details } = await failureOf(refused);
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
@@ -102,7 +113,7 @@ test('a decided resubmit is counted beside the lost submit, and the cost of the 
   const repeats = await loseSubmit(submit('fox'));
   expect(counted()).toEqual([[0, 1]]);
   const { cost } = await submit('fox', { repeats }, { activityId: 'decided' }).result;
-  expect(counted()).toEqual([[1, 1]]);
+  expect(counted()).toEqual([[0, 2]]);
   expect(cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
@@ -121,10 +132,22 @@ test('each lost submit of a job counts under its own cap, however often somebody
 test('a lost submit stays counted when the service refuses the decided resubmit', async () => {
   world.emulator.next('submit', { kind: 'reset' });
   world.emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
-  const submit = submitter({ caps: { day: { videos: 2 } } });
+  const submit = submitter({ caps: { day: { videos: 2 } }, profile: PRICED });
+  const repeats = await loseSubmit(submit('fox'));
+  const { details } = await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
+  expect(counted()).toEqual([[0, 1]]);
+  expect(details.cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
+});
+
+test('a later job of the name counts the lost submit under its own cap, although its repetition was refused', async () => {
+  world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
+  const submit = submitter({});
   const repeats = await loseSubmit(submit('fox'));
   await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
-  expect(counted()).toEqual([[0, 1]]);
+  const { failure } = await failureOf(submit('fox', { cap: { videos: 1 } }, { activityId: 'later' }));
+  expect(failure.type).toBe('CapReached');
+  expect(failure.message).toContain('An earlier submit was lost, so a task may exist');
+  expect(posts()).toBe(2);
 });
 
 test.each<[string, Setup, Partial<SubmitVideoInput>]>([
@@ -176,31 +199,31 @@ test('the worker counts in the ledger of the queue of the workflow', async () =>
   const submit = submitter({ caps: { day: { videos: 9 } }, profile: PRICED, writer });
   await submit('fox', { ledgerQueue: 'films' }, { taskQueue: 'own' }).result;
   await submit('hare', {}, { taskQueue: 'own' }).result;
-  expect(queues).toEqual(['films', 'films', 'own', 'own']);
-  expect(written[0]).toMatchObject({ seconds: 5, cost: usd(0.5) });
+  expect(queues).toEqual(['films', 'own']);
+  expect(written[0]).toMatchObject({ seconds: 5, estimated: usd(0.5) });
 });
 
 test('nothing is sent when the ledger is full', async () => {
-  const writer: LedgerWriter = { write: async () => ({ full: 'too many keys' }) };
+  const writer: LedgerWriter = { write: async () => ({ full: true }) };
   const { failure, details } = await failureOf(submitter({ caps: { day: { videos: 1 } }, writer })('fox'));
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
-  expect(details.message).toBe('the ledger of the caps is full: too many keys');
+  expect(details.message).toBe('the ledger of the caps is full: it counts too many batches and gateway keys');
   expect(posts()).toBe(0);
 });
 
-test('a retry after a refusal that could not be released uses the same reservation', async () => {
+test('a retry after a refusal that could not be given back is counted beside it, never below what was paid', async () => {
   world.emulator.next('submit', { kind: 'server-error' });
   const writer: LedgerWriter = {
     write: async (queue, entry) => {
-      if (entry.kind === 'release') throw new Error('no worker');
+      if ('cost' in entry) throw new Error('no worker');
       return inMemory.write(queue, entry);
     },
   };
-  const submit = submitter({ caps: { day: { videos: 1 } }, writer });
+  const submit = submitter({ caps: { day: { videos: 2 } }, writer });
   const first = submit('fox');
   await failureOf(first);
   await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
-  expect(counted()).toEqual([[1, 0]]);
+  expect(counted()).toEqual([[0, 2]]);
 });
 
 test('a submit that repeats a lost one by itself is counted beside it', async () => {
@@ -209,7 +232,7 @@ test('a submit that repeats a lost one by itself is counted beside it', async ()
   const first = submit('fox');
   await failureOf(first);
   await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
-  expect(counted()).toEqual([[1, 1]]);
+  expect(counted()).toEqual([[0, 2]]);
   expect(posts()).toBe(2);
 });
 
@@ -238,18 +261,6 @@ test('nothing is sent while the ledger cannot be reached, and Temporal tries aga
     'nothing was sent, because the ledger of the caps cannot be reached: no worker',
   );
   expect(posts()).toBe(0);
-});
-
-test('a task is returned although the ledger is gone after the POST', async () => {
-  const writer: LedgerWriter = {
-    write: async (queue, entry) => {
-      if (entry.kind === 'settle') throw new Error('no worker');
-      return inMemory.write(queue, entry);
-    },
-  };
-  const { taskId } = await submitter({ caps: { day: { videos: 1 } }, writer })('fox').result;
-  expect(taskId).toBe(world.emulator.generations()[0]?.taskId);
-  expect(counted()).toEqual([[0, 1]]);
 });
 
 test('caps of the day, the key and the batch count together', async () => {
@@ -340,4 +351,115 @@ test('the cap of the worker for a batch holds for one without a cap of its own',
   await submit('foxes-1', { sharedCap }).result;
   expect((await failureOf(submit('foxes-2', { sharedCap }))).details).toMatchObject({ cap: 'batch.videos' });
   await submit('a job alone').result;
+});
+
+const FAILED_TASK = { kind: 'failed-task', code: 'internal', message: 'no foxes today' } as const;
+
+/** What `videogen spend` finds in the storage. */
+async function spent() {
+  const book = new SpendBook();
+  const period = { since: new Date(0), until: new Date(Date.now() + 60_000) };
+  const storage = createFileStorage(world.folder);
+  for await (const job of recordedJobs({
+    storage,
+    namespace: 'test',
+    period,
+    onDamaged: (key) => expect(key).toBeUndefined(),
+  }) ?? [])
+    book.add(job);
+  const { videos, charged, estimated } = book.total();
+  return { videos, charged, estimated };
+}
+
+describe('when a task has ended', () => {
+  const caps = { day: { videos: 9, money: usd(9) } };
+  const used = () => ledger.report().counts.map((count) => [count.used, count.reserved.videos]);
+
+  beforeEach(async () => {
+    await world.close();
+    world = await createActivityWorld({ charge: 0.3 });
+  });
+
+  it('counts what the service charged for the video, once, however often it is polled', async () => {
+    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
+    const task = await submit('fox').result;
+    await poll('fox', task);
+    await poll('fox', task);
+    expect(used()).toEqual([[{ videos: 1, ms: 5_000, money: { USD: 300_000 } }, 0]]);
+  });
+
+  it('counts a task that failed and was not charged as nothing, in the caps and in the record', async () => {
+    world.emulator.next('submit', FAILED_TASK);
+    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
+    const task = await submit('fox').result;
+    expect(await spent()).toMatchObject({ videos: 1, estimated: [usd(0.5)] });
+    expect(await poll('fox', task)).toMatchObject({ state: 'failed', charged: usd(0) });
+    await poll('fox', task);
+    expect(used()).toEqual([[{ videos: 0, ms: 0, money: {} }, 0]]);
+    expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
+    // A later job of this name finds the same task, with what it cost.
+    expect((await submit('fox').result).cost).toEqual({ ...task.cost, charged: usd(0) });
+  });
+
+  it('counts the lost submit that a free task repeated, however often the task is polled', async () => {
+    world.emulator.next('submit', { kind: 'reset' }, FAILED_TASK);
+    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
+    const repeats = await loseSubmit(submit('fox'));
+    const task = await submit('fox', { repeats }, { activityId: 'decided' }).result;
+    await poll('fox', task);
+    await poll('fox', task);
+    expect(counted()).toEqual([[0, 1]]);
+    expect(await spent()).toEqual({ videos: 2, charged: [usd(0)], estimated: [usd(0.5)] });
+  });
+
+  it('counts a lost submit as nothing once its task is adopted and was not charged', async () => {
+    world.emulator.next('submit', { kind: 'reset-late', ms: 10 });
+    world.emulator.next('status', FAILED_TASK);
+    const { submit, poll, adopt } = activitiesWith({ caps, profile: PRICED });
+    await loseSubmit(submit('fox'));
+    const taskId = String(world.emulator.generations()[0]?.taskId);
+    await poll('fox', await adopt('fox', taskId));
+    expect(counted()).toEqual([[0, 0]]);
+    expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
+  });
+
+  it('counts the estimate if the service does not say what it charged', async () => {
+    await world.close();
+    world = await createActivityWorld();
+    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
+    await poll('fox', await submit('fox').result);
+    expect(used()).toEqual([[{ videos: 1, ms: 5_000, money: { USD: 500_000 } }, 0]]);
+  });
+
+  it('counts in the batch and for the caller of the job', async () => {
+    world.emulator.next('submit', FAILED_TASK);
+    const { submit, poll } = activitiesWith({ caps: { key: { videos: 9 } } });
+    const job = { caller: 'web_shop', sharedCap: { name: 'foxes', cap: { videos: 9 } } };
+    await poll('foxes-1', await submit('foxes-1', job).result, job);
+    expect(counted()).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
+  it('asks no ledger for a job without a cap', async () => {
+    const { submit, poll } = activitiesWith({ profile: PRICED });
+    await poll('fox', await submit('fox').result);
+    expect(written).toEqual([]);
+  });
+
+  it('returns the status although neither the ledger nor the storage can be reached', async () => {
+    const writer: LedgerWriter = {
+      write: async (queue, entry) => {
+        if ('cost' in entry) throw new Error('no worker');
+        return inMemory.write(queue, entry);
+      },
+    };
+    const { submit, poll } = activitiesWith({ caps, profile: PRICED, writer });
+    const task = await submit('fox').result;
+    expect(await poll('fox', task)).toMatchObject({ state: 'succeeded' });
+    await rm(world.folder, { recursive: true });
+    expect(await poll('fox', task)).toMatchObject({ state: 'succeeded' });
+    expect(counted()).toEqual([[0, 1]]);
+  });
 });

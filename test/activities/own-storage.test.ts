@@ -26,14 +26,6 @@ describe('a custom storage', () => {
     expect(stored.get('test.mp4')?.equals(await world.emulator.video(taskId))).toBe(true);
   });
 
-  it('stores a bad video too', async () => {
-    world.emulator.next('download', { kind: 'web-page' });
-    const stored = new Map<string, Buffer>();
-    const { failure } = await failureOf(downloadTo(inMemory(stored), { keepBad: true }));
-    expect(failure.message).toContain('the bad file is stored at memory:test.mp4.bad');
-    expect(String(stored.get('test.mp4.bad'))).toBe('<p>This link has expired.</p>');
-  });
-
   it('that cannot publish fails the download with its own message', async () => {
     const publishFile = () => Promise.reject(new Error('quota exceeded'));
     const { failure, details } = await failureOf(downloadTo({ ...inMemory(), publishFile }));

@@ -26,12 +26,9 @@ it('other values are recorded as they are, at any depth', () => {
   expect(requestOnRecord(request)).toEqual(request);
 });
 
-it('a value that is deeper or longer than any is cut', () => {
-  let deep: unknown = 'bottom';
-  for (let level = 0; level < 30; level++) deep = [deep];
-  const request = { prompt: 'A fox', deep, long: ['x'.repeat(9_000), 'y'.repeat(9_000)] };
+it('a value that is longer than any is cut', () => {
+  const request = { prompt: 'A fox', long: ['x'.repeat(9_000), 'y'.repeat(9_000)] };
   const record = requestOnRecord(request);
-  expect(JSON.stringify(record.deep)).toBe(`${'['.repeat(20)}"…"${']'.repeat(20)}`);
   expect(record.long).toMatch(/^\["x+","y+… \(18007 characters\)$/);
 });
 

@@ -72,33 +72,10 @@ describe('a job that downloads', () => {
     task: { state: 'succeeded', word: 'done', percent: 100 },
     nextPollAt: undefined,
   };
-  const half = { ...downloading, download: { bytes: 1_250_000, of: 5_000_000 } };
 
-  it('shows the progress of the download instead of the task’s', () => {
-    expect(progressLine(half, at45s, WIDE)).toBe(
-      'downloading  █████░░░░░░░░░░░░░░░  25 %  45 s  1.3 of 5.0 MB downloaded  done  task_1234',
-    );
-    expect(plainLine(half)).toBe(
-      'downloading 25 %, 1.3 of 5.0 MB downloaded, task task_1234, the service says done',
-    );
-  });
-
-  it('shows no percentage while the length of the video is unknown', () => {
-    expect(progressLine({ ...downloading, download: { bytes: 700_000 } }, at45s, WIDE)).toBe(
-      'downloading  45 s  0.7 MB downloaded  done  task_1234',
-    );
-    expect(plainLine({ ...downloading, download: { bytes: 700_000 } })).toBe(
-      'downloading, 0.7 MB downloaded, task task_1234, the service says done',
-    );
+  it('shows no percentage: that of the task is over', () => {
     expect(progressLine(downloading, at45s, WIDE)).toBe('downloading  45 s  done  task_1234');
     expect(plainLine(downloading)).toBe('downloading, task task_1234, the service says done');
-  });
-
-  it.each([
-    [{ bytes: 0, of: 0 }, '  0 %'],
-    [{ bytes: 9, of: 3 }, '300 %'],
-  ])('shows %j as it is', (download, percent) => {
-    expect(progressLine({ ...downloading, download }, at45s, WIDE)).toContain(`${percent}  45 s`);
   });
 });
 

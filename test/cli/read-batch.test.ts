@@ -42,7 +42,7 @@ async function refusal(order: Promise<unknown>): Promise<string> {
 }
 
 test('every option becomes part of the input', async () => {
-  const options = { deadline: '30m', onLostSubmit: 'fail', holdFor: '2h', storage: 'foxes/', keepBad: true };
+  const options = { deadline: '30m', onLostSubmit: 'fail', holdFor: '2h', storage: 'foxes/' };
   const given = { ...options, window: '7', onFailure: 'stop', id: 'foxes', json: true };
   expect(await readText(toLines(foxes), given, SERVICE)).toEqual({
     workflowId: 'foxes',

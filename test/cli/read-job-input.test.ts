@@ -45,7 +45,7 @@ test('the request has only the given fields, without --id, --out and --json', ()
 });
 
 test('options for the stored video go next to the request', () => {
-  const options = { storage: 'foxes/{date}/{workflowId}.{ext}', keepBad: true };
+  const options = { storage: 'foxes/{date}/{workflowId}.{ext}' };
   expect(read('A red fox', options)).toEqual({ request: { prompt: 'A red fox' }, ...options });
   expect(read(undefined, { adopt: 'task_1', ...options })).toEqual({ taskId: 'task_1', ...options });
 });

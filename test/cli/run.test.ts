@@ -51,7 +51,7 @@ describe('help', () => {
     const { code, out } = await videogen(['generate', '--help']);
     expect(code).toBe(0);
     const options = ['image-url', 'resolution', 'aspect-ratio', 'duration', 'seed', 'out', 'id'];
-    for (const option of [...options, 'deadline', 'adopt', 'storage', 'keep-bad', 'no-wait', 'json']) {
+    for (const option of [...options, 'deadline', 'adopt', 'storage', 'no-wait', 'json']) {
       expect(out).toContain(`\n  --${option} `);
     }
   });

@@ -22,7 +22,7 @@ const row = (more: Partial<JobRow>): JobRow => ({
 });
 
 const ROWS = [
-  row({ taskId: 'task_0a285c4d', percent: 40 }),
+  row({ taskId: 'task_0a285c4d' }),
   row({ workflowId: 'a job with a rather long name', state: 'failed', failure: 'GenerationFailed' }),
   row({ workflowId: '雪の中の狐', state: 'succeeded', endedAt: '2026-11-16T11:59:00Z' }),
 ];
@@ -33,7 +33,7 @@ const textOf = (rows: readonly JobRow[], columns: number) =>
 test('a table on a wide terminal shows everything', () => {
   expect(textOf(ROWS, 100)).toEqual([
     'NAME                           STATE      AGE   PHASE             TASK',
-    'fox-1                          running    90 s  waiting, 40 %     task_0a285c4d',
+    'fox-1                          running    90 s  waiting           task_0a285c4d',
     'a job with a rather long name  failed     90 s  GenerationFailed  ',
     '雪の中の狐                     succeeded  90 s                    ',
   ]);
@@ -42,7 +42,7 @@ test('a table on a wide terminal shows everything', () => {
 test('on a narrow one, columns are cut, and the least important ones are left out', () => {
   expect(textOf(ROWS, 60)).toEqual([
     'NAME             STATE      AGE   PHASE          TASK',
-    'fox-1            running    90 s  waiting, 40 %  task_0a285…',
+    'fox-1            running    90 s  waiting        task_0a285…',
     'a job with a r…  failed     90 s  GenerationFa…  ',
     '雪の中の狐       succeeded  90 s                 ',
   ]);
@@ -116,8 +116,8 @@ describe('on a screen', () => {
     live.draw(draw(terminal, ROWS.slice(0, 1)));
     expect(screenOf(plain(terminal.stdout), screen.columns)).toEqual([
       'a note',
-      'NAME   STATE    AGE   PHASE',
-      'fox-1  running  90 s  waiting, 40 %',
+      'NAME   STATE    AGE   PHASE    TASK',
+      'fox-1  running  90 s  waiting  task_0a…',
     ]);
   });
 

@@ -2,7 +2,7 @@ import type { BatchInput } from '../../src/contract/batch';
 import { parseBatchInput } from '../../src/contract/job-input';
 import { LARGEST_REQUESTS_BYTES } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
-import { checkBatchInput } from '../../workflows/batch/batch-requests';
+import { checkBatchInput } from '../../workflows/batch/generate-videos';
 
 const request = { prompt: 'A red fox in the snow' };
 const requests = [request, { prompt: 'An owl', duration: 5 }];
@@ -17,7 +17,7 @@ function problemOf(given: unknown): string {
 /** What the workflow says about a batch that any SDK started without our client. */
 function problemInWorkflow(given: unknown): string | undefined {
   try {
-    checkBatchInput(given as BatchInput);
+    checkBatchInput(given as BatchInput, 'foxes');
     return undefined;
   } catch (error) {
     const failure = readFailure(error);
@@ -34,7 +34,7 @@ describe('a batch', () => {
     { requests, window: 1, onFailure: 'continue' },
     { requestsFrom, window: 500, onFailure: 'stop' },
     { requests, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
-    { requests, storage: '{date}/{workflowId}.{ext}', onLostSubmit: 'fail', holdFor: '2h', keepBad: true },
+    { requests, storage: '{date}/{workflowId}.{ext}', onLostSubmit: 'fail', holdFor: '2h' },
     { requests, storage: 'foxes/{taskId}', queues: { submit: 'submits', download: 'downloads' } },
   ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseBatchInput(input)).toEqual({ ok: true, input });
@@ -106,7 +106,6 @@ describe('the client and the workflow refuse the same', () => {
     [{ holdFor: 0 }, DURATION],
     [{ polling: { min: 'x' } }, DURATION],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
-    [{ keepBad: 'yes' }, 'keepBad must be true or false'],
     [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
   ])('%j', (wrong, problem) => {
     const sentence = typeof problem === 'string' ? problem : expect.stringMatching(problem);
@@ -132,7 +131,7 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
   'a field that a batch does not have is refused, with the list of fields: %s',
   (name) => {
     expect(problemOf({ requests, [name]: 'x' })).toBe(
-      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, keepBad, cap, caller, service, queues, services, fallbackAfter`,
+      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, cap, caller, service, queues, services, fallbackAfter`,
     );
   },
 );

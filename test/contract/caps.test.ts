@@ -2,9 +2,6 @@ import {
   addTaken,
   type Cap,
   capDetails,
-  capOfKey,
-  dayEndsAt,
-  dayOf,
   describeCap,
   describeUse,
   firstReached,
@@ -16,7 +13,6 @@ import {
   type ReachedCap,
   type Taken,
   takenBy,
-  whyUnknown,
 } from '../../src/contract/caps';
 
 const usd = (amount: number) => ({ amount, currency: 'USD' });
@@ -59,24 +55,16 @@ describe('a limit', () => {
   });
 });
 
-it('a gateway key has its own cap if it is named, else that of each key', () => {
-  const [key, own] = [{ videos: 3 }, { videos: 9 }];
-  expect(capOfKey({ key, keys: { shop: own } }, 'shop')).toBe(own);
-  expect(capOfKey({ key, keys: { shop: own } }, 'blog')).toBe(key);
-  expect(capOfKey({ key, keys: { shop: own } }, 'constructor')).toBe(key);
-  expect(capOfKey({ key }, 'shop')).toBe(key);
-});
-
 describe('what is taken', () => {
   it('grows by each video, its seconds and its cost', () => {
-    const one = takenBy({ seconds: 5, cost: usd(0.25) });
+    const one = takenBy({ seconds: 5, estimated: usd(0.25) });
     expect(one).toEqual({ videos: 1, ms: 5_000, money: { USD: 250_000 } });
-    expect(addTaken(one, takenBy({ seconds: 2.5, cost: usd(0.5) }), 2)).toEqual({
+    expect(addTaken(one, takenBy({ seconds: 2.5, estimated: usd(0.5) }), 2)).toEqual({
       videos: 3,
       ms: 10_000,
       money: { USD: 1_250_000 },
     });
-    expect(addTaken(one, takenBy({ cost: eur(1) })).money).toEqual({ USD: 250_000, EUR: 1_000_000 });
+    expect(addTaken(one, takenBy({ estimated: eur(1) })).money).toEqual({ USD: 250_000, EUR: 1_000_000 });
     expect(addTaken(one, one, -1)).toEqual({ videos: 0, ms: 0, money: { USD: 0 } });
   });
 
@@ -93,7 +81,7 @@ describe('what is taken', () => {
 
 describe('a video', () => {
   const taken: Taken = { videos: 2, ms: 12_000, money: { USD: 1_000_000 } };
-  const video = takenBy({ seconds: 5, cost: usd(0.5) });
+  const video = takenBy({ seconds: 5, estimated: usd(0.5) });
 
   it.each<[Cap]>([
     [{}],
@@ -127,22 +115,8 @@ describe('a video', () => {
 
   it('that costs nothing is allowed by a cap that is reached, and one that takes something is not', () => {
     const [limit] = [limitsOf({ money: usd(1) })];
-    expect(firstReached(limit, taken, takenBy({ cost: usd(0) }))).toBeUndefined();
-    expect(firstReached(limit, taken, takenBy({ cost: usd(0.000001) }))).toMatchObject({ left: 0 });
-  });
-
-  it('must say its length under a cap of seconds', () => {
-    const why = 'the duration of the video is not known: the request has none';
-    expect(whyUnknown({ unit: 'seconds', limit: 5 }, { cost: usd(1) })).toBe(why);
-    expect(whyUnknown({ unit: 'seconds', limit: 5 }, { unknown: 'why', seconds: 5 })).toBeUndefined();
-    expect(whyUnknown({ unit: 'videos', limit: 1 }, { unknown: 'why' })).toBeUndefined();
-  });
-
-  it('must have a cost in the currency of a cap of money', () => {
-    const limit = { unit: 'money', limit: 5, currency: 'USD' } as const;
-    expect(whyUnknown(limit, { cost: usd(1) })).toBeUndefined();
-    expect(whyUnknown(limit, { unknown: 'no size' })).toBe('the cost of the video is not known: no size');
-    expect(whyUnknown(limit, { cost: eur(1) })).toBe('the cost of the video is in EUR and the cap in USD');
+    expect(firstReached(limit, taken, takenBy({ estimated: usd(0) }))).toBeUndefined();
+    expect(firstReached(limit, taken, takenBy({ estimated: usd(0.000001) }))).toMatchObject({ left: 0 });
   });
 });
 
@@ -200,11 +174,6 @@ describe('a cap that is reached', () => {
       'the daily cap of 2.50 USD',
     );
   });
-});
-
-it('a day is one of UTC, and ends when the next begins', () => {
-  expect(dayOf(Date.parse('2026-12-31T23:59:59.999Z'))).toBe('2026-12-31');
-  expect(dayEndsAt('2026-12-31')).toBe('2027-01-01T00:00:00.000Z');
 });
 
 it('what is left of a limit is without what is used and reserved, and never less than nothing', () => {

@@ -2,8 +2,6 @@ import {
   decisionProblem,
   fieldProblem,
   isCaller,
-  isDecisionId,
-  isDownloadProgress,
   isPlainKey,
   isTaskId,
   isWorkflowId,
@@ -69,25 +67,6 @@ it('a storage key has at most 500 characters', () => {
 it('a storage key may have a colon, but no drive', () => {
   expect(isPlainKey('foxes/take:2.mp4')).toBe(true);
   expect(isPlainKey('c:/foxes.mp4')).toBe(false);
-});
-
-it.each([{ bytes: 0 }, { bytes: 5, of: 10 }, { bytes: 5, of: null }])(
-  '%j is the progress of a download',
-  (given) => {
-    expect(isDownloadProgress(given)).toBe(true);
-  },
-);
-
-it.each([undefined, null, 5, {}, { of: 10 }, { bytes: '5', of: 10 }, { bytes: 5, of: '10' }])(
-  '%j is not the progress of a download',
-  (given) => {
-    expect(isDownloadProgress(given)).toBe(false);
-  },
-);
-
-it('a decision is named by a text of at most 100 characters', () => {
-  expect(isDecisionId('x'.repeat(100))).toBe(true);
-  expect(['x'.repeat(101), 5, null, undefined].filter(isDecisionId)).toEqual([]);
 });
 
 it.each([

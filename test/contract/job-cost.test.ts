@@ -1,6 +1,5 @@
 import {
   chargesOf,
-  costOfEstimate,
   describeBatchCost,
   describeCost,
   type JobCost,
@@ -33,14 +32,10 @@ test.each<[JobCost, string]>([
 });
 
 test('what was charged wins over the estimate, and both are kept', () => {
-  const estimate = costOfEstimate({ cost: ESTIMATED, seconds: 5 }, 'Ark');
-  expect(estimate).toEqual({ estimated: ESTIMATED, service: 'Ark' });
-  const cost = mergeCosts(estimate, { charged: CHARGED });
+  const cost = mergeCosts({ estimated: ESTIMATED, service: 'Ark' }, { charged: CHARGED });
   expect(cost).toEqual({ estimated: ESTIMATED, charged: CHARGED, service: 'Ark' });
   expect(chargesOf(cost)).toEqual([CHARGED]);
-  const unknown = costOfEstimate({ unknown: 'why' }, undefined);
-  expect(unknown).toStrictEqual({ unknown: 'why' });
-  expect(chargesOf(unknown)).toEqual([undefined]);
+  expect(chargesOf({ unknown: 'why' })).toEqual([undefined]);
   expect(chargesOf(undefined)).toEqual([undefined]);
 });
 
@@ -51,6 +46,12 @@ test('each lost submit that was repeated may have cost the estimate, whatever th
     ESTIMATED,
   ]);
   expect(chargesOf({ charged: CHARGED, lostSubmits: 1 })).toEqual([CHARGED, undefined]);
+});
+
+test('a job without a task may have paid for each of its lost submits, and has one at least', () => {
+  expect(chargesOf({ estimated: ESTIMATED, lostSubmits: 2 }, false)).toEqual([ESTIMATED, ESTIMATED]);
+  expect(chargesOf({ estimated: ESTIMATED }, false)).toEqual([ESTIMATED]);
+  expect(chargesOf(undefined, false)).toEqual([undefined]);
 });
 
 test('an estimate ends that the cost is unknown', () => {

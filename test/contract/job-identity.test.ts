@@ -71,7 +71,7 @@ test('only values of more than 200 characters as JSON become digests', () => {
 
 test.each<[string, object, object]>([
   ['a request', { request, deadline: '1h' }, { request }],
-  ['a task', { taskId: 'task_1', keepBad: true }, { taskId: 'task_1' }],
+  ['a task', { taskId: 'task_1', deadline: '2h' }, { taskId: 'task_1' }],
   ['nulls, which some SDKs send', { request: null, taskId: null }, {}],
   ['other types', { request: 'fox', taskId: 7 }, {}],
 ])('the identity of a job with %s has the request or the task, and no options', (_what, input, identity) => {

@@ -14,7 +14,7 @@ function problemOf(given: unknown): string {
 /** What the workflow says about a job that any SDK started without our client. */
 function problemInWorkflow(given: unknown): string | undefined {
   try {
-    checkInput(given as JobInput);
+    checkInput(given as JobInput, 'fox');
     return undefined;
   } catch (error) {
     return readFailure(error)?.details.message;
@@ -29,8 +29,8 @@ describe('a job', () => {
     { request, deadline: 90_000, storage: 'foxes/red.mp4', polling: { min: 500 } },
     { taskId: 'task-1', deadline: '1.5h', polling: { max: '20s' } },
     { taskId: 'task-1', polling: {} },
-    { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}', keepBad: true },
-    { taskId: 'task-1', keepBad: false, queues: { submit: 'submits', download: 'downloads' } },
+    { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}' },
+    { taskId: 'task-1', queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
     { request, idempotencyKey: 'x'.repeat(255) },
     { request, callbackUrl: 'https://example.com:8443/hooks?token=1' },
@@ -100,9 +100,6 @@ describe('an option of a job that is wrong', () => {
     [{ storage: 'images/fox.mp4' }, STORAGE_RULE],
     [{ storage: 'gateway' }, STORAGE_RULE],
     [{ storage: 'tasks/1' }, STORAGE_RULE],
-    [{ keepBad: 'yes' }, 'keepBad must be true or false'],
-    [{ keepBad: 1 }, 'keepBad must be true or false'],
-    [{ keepBad: null }, 'keepBad must be true or false'],
     [{ polling: 5 }, 'polling must be of type object'],
     [{ polling: { min: 'x' } }, `polling.min ${duration}`],
     [{ polling: { max: 0 } }, `polling.max ${duration}`],
@@ -110,7 +107,7 @@ describe('an option of a job that is wrong', () => {
     [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, keepBad, callbackUrl, cap, sharedCap, caller, service, submitWithin, queues, services, fallbackAfter',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, callbackUrl, cap, sharedCap, caller, service, submitWithin, queues, services, fallbackAfter',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
@@ -142,7 +139,6 @@ describe('an option of a job that is wrong', () => {
     ['onLostSubmit', { onLostSubmit: 'retry' }],
     ['holdFor', { holdFor: 'long' }],
     ['idempotencyKey', { idempotencyKey: 'with space' }],
-    ['keepBad', { keepBad: 1 }],
     ['queues.submit', { queues: { submit: ' ' } }],
     ['queues.download', { queues: { download: 5 } }],
   ])('%s gets the same sentence from the client and from the workflow', (name, wrong) => {
@@ -152,7 +148,7 @@ describe('an option of a job that is wrong', () => {
   });
 
   it('is absent in the workflow when it is null, because some SDKs send null for an unset field', () => {
-    const unset = { request: null, deadline: null, polling: { min: null }, queues: null, keepBad: null };
+    const unset = { request: null, deadline: null, polling: { min: null }, queues: null };
     expect(problemInWorkflow({ taskId: 'task-1', ...unset })).toBeUndefined();
   });
 

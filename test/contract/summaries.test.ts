@@ -1,10 +1,4 @@
-import {
-  describeBatch,
-  describeDownload,
-  describeJob,
-  describeRequest,
-  describeVideo,
-} from '../../src/contract/summaries';
+import { describeBatch, describeJob, describeRequest, describeVideo } from '../../src/contract/summaries';
 import { signedLinks } from '../support/signed-links';
 
 describe('the line that describes a request', () => {
@@ -107,13 +101,4 @@ describe('the line that describes a stored video', () => {
   ])('has the known facts, such as %j', (facts, line) => {
     expect(describeVideo({ ...stored, ...facts })).toBe(line);
   });
-});
-
-it.each([
-  [{ bytes: 1_250_000, of: 5_000_000 }, '1.3 of 5.0 MB downloaded'],
-  [{ bytes: 0, of: 5_000_000 }, '0.0 of 5.0 MB downloaded'],
-  [{ bytes: 49_999 }, '0.0 MB downloaded'],
-  [{ bytes: 2_147_483_648 }, '2147.5 MB downloaded'],
-])('a download of %j is described as %s', (download, words) => {
-  expect(describeDownload(download)).toBe(words);
 });

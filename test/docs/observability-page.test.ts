@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOG_EVENTS } from '../../src/contract/log-events';
+import { COUNTERS, HISTOGRAMS } from '../../src/contract/metrics';
+import { SHOWN_METRICS } from '../../src/monitor/registry';
+import { readPage } from '../support/docs-page';
 
 const root = join(__dirname, '../..');
 
@@ -9,6 +12,28 @@ const sources = ['src', 'workflows', 'activities'].flatMap((folder) =>
     .filter((file) => file.endsWith('.ts'))
     .map((file) => ({ file: join(folder, file), text: readFileSync(join(root, folder, file), 'utf8') })),
 );
+
+/** The first two columns of each row of a table of the page. */
+function listed(firstColumn: string): string[][] {
+  const [, rows = ''] = readPage('observability.md').split(
+    new RegExp(`^\\| ${firstColumn} \\|.*\\n.*\\n`, 'm'),
+  );
+  const [table = ''] = rows.split('\n\n');
+  return [...table.matchAll(/^\| `(\w+)` \| (\w+) \|/gm)].map(([, name = '', second = '']) => [name, second]);
+}
+
+test('the page lists every event with its level', () => {
+  expect(listed('Event')).toEqual(Object.entries(LOG_EVENTS).map(([event, { level }]) => [event, level]));
+});
+
+test('the page lists every metric with its kind', () => {
+  const measured = [
+    ...Object.keys(COUNTERS).map((name) => [name, 'counter']),
+    ...Object.keys(HISTOGRAMS).map((name) => [name, 'histogram']),
+    ...Object.entries(SHOWN_METRICS).map(([name, { kind }]) => [name, kind]),
+  ];
+  expect(listed('Metric').sort()).toEqual(measured.sort());
+});
 
 test('each line of the table is written somewhere', () => {
   const code = sources.filter(({ file }) => file !== 'src/contract/log-events.ts').map(({ text }) => text);

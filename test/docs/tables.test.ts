@@ -1,8 +1,7 @@
 import { FAILURES } from '../../src/contract/failure-table';
 import { scenarioTable, taskIdTable, whatWasRun } from '../ai-sdk/providers/what-runs';
 import { readPage, readReadme } from '../support/docs-page';
-import { answerTable, breakTable, failureTable, logTable, meaningTable } from '../support/documented-tables';
-import { metricsTable } from '../support/metrics-table';
+import { answerTable, breakTable, failureTable, meaningTable } from '../support/documented-tables';
 import { settingsTable } from '../support/settings-table';
 
 /** Tables that are generated from the code, each between two comments of its page. */
@@ -11,8 +10,6 @@ const FILES = {
   failures: 'docs/failures.md',
   answers: 'docs/failures.md',
   settings: 'docs/configuration.md',
-  'log-events': 'docs/observability.md',
-  metrics: 'docs/observability.md',
   'ai-sdk-packages': 'docs/ai-sdk.md',
   'ai-sdk-jobs': 'docs/ai-sdk.md',
   'ai-sdk-tasks': 'docs/ai-sdk.md',
@@ -23,8 +20,6 @@ const TABLES = {
   failures: failureTable(),
   answers: answerTable(),
   settings: settingsTable(),
-  'log-events': logTable(),
-  metrics: metricsTable(),
   'ai-sdk-packages': whatWasRun(),
   'ai-sdk-jobs': scenarioTable(),
   'ai-sdk-tasks': taskIdTable(),
@@ -66,8 +61,6 @@ const SHOWN: Record<Name, string> = {
   failures: page,
   answers: page,
   settings: readPage('configuration.md'),
-  metrics: readPage('observability.md'),
-  'log-events': readPage('observability.md'),
   'ai-sdk-packages': readPage('ai-sdk.md'),
   'ai-sdk-jobs': readPage('ai-sdk.md'),
   'ai-sdk-tasks': readPage('ai-sdk.md'),

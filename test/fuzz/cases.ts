@@ -82,7 +82,6 @@ export const CASES: Case[] = [
       workflowId: '\udfff',
       taskId: 't-1',
       unchecked: false,
-      setAside: false,
     },
   },
   {
@@ -94,7 +93,6 @@ export const CASES: Case[] = [
       workflowId: 'fox',
       taskId: 't-1',
       unchecked: true,
-      setAside: false,
     },
   },
 ];

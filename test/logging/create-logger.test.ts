@@ -1,4 +1,3 @@
-import { LOG_EVENTS } from '../../src/contract/log-events';
 import { createFailure } from '../../src/contract/video-failure';
 import { createLogger, type LoggerOptions } from '../../src/logging/create-logger';
 import { STEERING } from '../support/hostile-text';
@@ -156,11 +155,4 @@ describe('lines of the SDK', () => {
     logger.error('Failed to connect', { sdkComponent: 'core' });
     expect(parsed().map(({ level }) => level)).toEqual(['warn', 'warn', 'error']);
   });
-});
-
-test('each event has a sentence that says when it is written', () => {
-  for (const { message, meaning } of Object.values(LOG_EVENTS)) {
-    expect(meaning).toMatch(/^[A-Z`].*\.$/);
-    expect(message).toMatch(/^[a-z][^.]*$/);
-  }
 });

@@ -176,8 +176,9 @@ function endOfSubmit(attempt: Attempt, { closeMs }: PlayedActivity, before: Befo
   if (answer?.kind === 'killed' && answer.at === 'start') return KILLED;
   if (record.hasTask || notes.hasTask) return answer === undefined ? OK : FINAL('Unexpected');
   const isOpen = record.isOpen && !notes.repeats;
-  // Another run may be sending at this moment, and is left a few seconds.
-  const leavesTime = isOpen && answer === undefined && attempt.number === 1;
+  // Another run may be sending at this moment, and is left a few seconds. By policy, several sends may be lost: one is repeated.
+  const mayBeSending = isOpen || (record.isOpen && mayResubmit);
+  const leavesTime = mayBeSending && answer === undefined && attempt.number === 1;
   if (leavesTime && attempt.end === 'ServiceUnreachable') return RETRIED('ServiceUnreachable');
   if ((isOpen || notes.isLost) && !mayResubmit)
     return answer === undefined ? FINAL('SubmitUnconfirmed') : FINAL('Unexpected');

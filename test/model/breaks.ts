@@ -39,8 +39,8 @@ export const BREAKS = {
   },
   'next-service': {
     mistake: 'The next service is asked although the one before may have a task.',
-    from: 'taskId !== undefined || mayHaveTask || lostSubmit !== undefined',
-    to: 'taskId !== undefined',
+    from: 'taskId === undefined && !mayHaveTask && lostSubmit === undefined',
+    to: 'taskId === undefined',
   },
   'start-again': {
     mistake: 'A batch that runs again starts items again that have their video.',
@@ -49,33 +49,33 @@ export const BREAKS = {
   },
   'time-held': {
     mistake: 'The time that a job was held counts towards its deadline again.',
-    from: 'pastHoldsMs: this.hold.heldMs || undefined',
+    from: 'pastHoldsMs: this.hold.heldMs',
     to: 'pastHoldsMs: undefined',
   },
   start: {
     mistake: 'The deadline begins anew with each run.',
-    from: 'startedAtMs: this.startedAtMs,',
-    to: 'startedAtMs: Date.now(),',
+    from: '...this.known, pastHoldsMs',
+    to: '...this.known, startedAtMs: Date.now(), pastHoldsMs',
   },
   'next-poll': {
     mistake: 'How long the worker wants to wait is forgotten.',
-    from: 'nextPollMs: this.nextPollMs,',
-    to: 'nextPollMs: undefined,',
+    from: '...this.known, pastHoldsMs',
+    to: '...this.known, nextPollMs: 0, pastHoldsMs',
   },
   adopted: {
     mistake: 'An adopted task counts as one that the job submitted.',
-    from: 'isAdopted: this.isAdopted || undefined',
-    to: 'isAdopted: undefined',
+    from: '...this.known, pastHoldsMs',
+    to: '...this.known, isAdopted: false, pastHoldsMs',
   },
   misses: {
     mistake: 'Polls that missed the task or its video are forgotten.',
-    from: 'misses: misses.task + misses.video > 0 ? misses : undefined',
-    to: 'misses: undefined',
+    from: '...this.known, pastHoldsMs',
+    to: '...this.known, misses: { task: 0, video: 0 }, pastHoldsMs',
   },
   kind: {
     mistake: 'What the worker has learned about such tasks is forgotten.',
-    from: 'kind: this.kind,',
-    to: 'kind: undefined,',
+    from: '...this.known, pastHoldsMs',
+    to: '...this.known, kind: undefined, pastHoldsMs',
   },
 } as const satisfies Record<string, Break>;
 

@@ -10,7 +10,7 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
-import { DECIDE_SUBMIT_SIGNAL, POLL_NOW_SIGNAL } from '../../src/contract/names';
+import { POLL_NOW_SIGNAL } from '../../src/contract/names';
 import type { Deed, NamedTask } from './script';
 
 export * from '../../workflows';
@@ -26,6 +26,8 @@ export interface Plan {
 
 export interface DriveActivities {
   taskToAdopt(job: string, generation: NamedTask): Promise<string>;
+  /** A workflow cannot send an update to another. Returns once the job has it, or has refused it. */
+  decideSubmit(job: string, decision: SubmitDecision): Promise<void>;
   /** Cancels a job while the clock stands: the server does not lock it for a cancellation by another workflow. */
   cancelJob(job: string): Promise<void>;
   /** False when it had ended. */
@@ -37,7 +39,7 @@ const LONGEST_JOB = '300d';
 
 const cancelled = new Set<string>();
 
-const { taskToAdopt, cancelJob, terminateJob } = proxyActivities<DriveActivities>({
+const { taskToAdopt, decideSubmit, cancelJob, terminateJob } = proxyActivities<DriveActivities>({
   startToCloseTimeout: '1m',
 });
 
@@ -101,8 +103,7 @@ class Life {
 async function doLater({ atMs, deed, job }: Plan['deeds'][number], life: Life): Promise<void> {
   if (atMs > 0) await sleep(atMs);
   const handle = getExternalWorkflowHandle(job);
-  const decide = (decision: SubmitDecision) =>
-    handle.signal<[SubmitDecision]>(DECIDE_SUBMIT_SIGNAL, decision);
+  const decide = (decision: SubmitDecision) => decideSubmit(job, decision);
   try {
     // The test server breaks a workflow that cancels an activity which has just ended.
     await CancellationScope.nonCancellable(async () => {

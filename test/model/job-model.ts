@@ -141,7 +141,7 @@ export class JobModel {
     switch (note.kind) {
       case 'run':
         return note.continued ? this.startAgain(note) : this.start();
-      case 'signal':
+      case 'message':
         return this.receive(note);
       case 'cancel':
         return this.cancel();
@@ -202,7 +202,7 @@ export class JobModel {
     return this.submitted(task);
   }
 
-  private receive({ name, args }: NoteOf<'signal'>): Phase {
+  private receive({ name, args }: NoteOf<'message'>): Phase {
     if (name === 'pollNow') this.isRequested = true;
     if (name !== 'decideSubmit' || this.phase.name !== 'held') return this.phase;
     const decision = args[0] as Decision;

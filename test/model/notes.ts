@@ -25,7 +25,7 @@ export type Outcome = { succeeded: JobResult } | { failed: FailureType; details?
 export type Note = { atMs: number } & (
   | { kind: 'run'; continued: boolean; input: Record<string, unknown>; parentRunId?: string }
   | { kind: 'child'; name: string; input: Record<string, unknown> }
-  | { kind: 'signal'; name: string; args: unknown[] }
+  | { kind: 'message'; name: string; args: unknown[] }
   | { kind: 'cancel' }
   | {
       kind: 'activity';

@@ -15,6 +15,8 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { VideoActivities } from '../../activities';
+import type { SubmitDecision } from '../../src/contract/lost-submit';
+import { DECIDE_SUBMIT_UPDATE } from '../../src/contract/names';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { changeOnce } from './change-once';
 import type { DriveActivities, drive, Plan } from './drive';
@@ -234,6 +236,16 @@ export class ScriptPlayer {
       readRequests: (input) => here().readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
       joinNow,
       taskToAdopt: async (job, generation) => this.families.get(job)?.taskToAdopt(job, generation) ?? '',
+      decideSubmit: async (job, decision) => {
+        // Nothing is held, it has ended, or has not begun.
+        await client
+          .getHandle(job)
+          .startUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, {
+            args: [decision],
+            waitForStage: 'ACCEPTED',
+          })
+          .catch(() => undefined);
+      },
       cancelJob: async (job) => this.families.get(job)?.cancel(job, () => client.getHandle(job).cancel()),
       terminateJob: async (job) => {
         await this.workflows.get(job)?.untilNoAttempt();

@@ -94,7 +94,11 @@ export function interceptors(): WorkflowInterceptors {
           }
         },
         async handleSignal(input, next) {
-          take({ kind: 'signal', name: input.signalName, args: input.args });
+          take({ kind: 'message', name: input.signalName, args: input.args });
+          return next(input);
+        },
+        async handleUpdate(input, next) {
+          take({ kind: 'message', name: input.name, args: input.args });
           return next(input);
         },
       },
@@ -110,6 +114,8 @@ export function interceptors(): WorkflowInterceptors {
           );
         },
         async scheduleLocalActivity(input, next) {
+          // No worker of the model has one, and to ask would take a moment that the model does not know.
+          if (input.activityType === 'findReceiver') return false;
           if (UNPLAYED.includes(input.activityType)) return next(input);
           const { scheduleToCloseTimeout: closeMs } = input.options;
           return takeActivity({ ...input, closeMs, isLocal: true }, () => next(input));

@@ -2,11 +2,10 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { METRICS } from '../../src/contract/metrics';
 import { metricsText, withSnakeCaseLabels } from '../../src/monitor/exposition';
 import { HealthHistory, type HealthPart } from '../../src/monitor/health';
 import { type Monitor, type MonitorSource, openMonitor } from '../../src/monitor/monitor';
-import { MetricRegistry } from '../../src/monitor/registry';
+import { MetricRegistry, SHOWN_METRICS } from '../../src/monitor/registry';
 import { freePort } from '../../src/temporal-server/loopback-port';
 
 interface Answer {
@@ -133,11 +132,11 @@ describe('/metrics', () => {
     const { headers, body } = await ask(`http://127.0.0.1:${port}/metrics`);
     expect(headers['content-type']).toContain('version=0.0.4');
     expect(body.split('\n')).toEqual([
-      `# HELP videogen_ready ${METRICS.videogen_ready.help}`,
+      `# HELP videogen_ready ${SHOWN_METRICS.videogen_ready.help}`,
       '# TYPE videogen_ready gauge',
       'videogen_ready{part="polling"} 1',
       'videogen_ready{part="temporal"} 0',
-      `# HELP videogen_submit_backlog ${METRICS.videogen_submit_backlog.help}`,
+      `# HELP videogen_submit_backlog ${SHOWN_METRICS.videogen_submit_backlog.help}`,
       '# TYPE videogen_submit_backlog gauge',
       'videogen_submit_backlog{task_queue="a"} 1',
       'videogen_submit_backlog{task_queue="b\\"\\n\\\\"} 2',
@@ -249,8 +248,8 @@ describe('the registry', () => {
   test('stays bounded, whatever becomes a label', () => {
     const registry = new MetricRegistry();
     for (let code = 0; code < 2_000; code++)
-      registry.count('videogen_gateway_refusals_total', { code: `code_${code}` });
-    registry.count('videogen_gateway_refusals_total', { code: 'code_1' });
+      registry.add('videogen_gateway_refusals_total', { code: `code_${code}` });
+    registry.add('videogen_gateway_refusals_total', { code: 'code_1' });
     const samples = registry.samples();
     expect(samples).toHaveLength(500);
     expect(samples[1]).toMatchObject({ labels: { code: 'code_1' }, value: 2 });

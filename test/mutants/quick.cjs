@@ -23,8 +23,6 @@ const TOO_SLOW = [
   'test/activities/download/hostile-downloads.test.ts',
   'test/activities/other-services.test.ts',
 ];
-/** It does so much that other tests would take minutes with its mutants. */
-const OWN_TESTS_ONLY = { 'src/contract/sha256.ts': 'test/contract/sha256.test.ts' };
 /** What the quickest tests do not kill is left to slower ones: how long the tests of one file may take for one mutant. */
 const ROUNDS = [
   { name: 'quickest', longestMs: 60 },
@@ -95,13 +93,8 @@ class QuickRun {
   }
 
   isOpenFor(mutant, file, round) {
-    const own = OWN_TESTS_ONLY[mutant.file] ?? file;
     const isUser = round === ROUNDS[0] && mutant.file.startsWith(USED_BY_ALL);
-    return (
-      own === file &&
-      (isUser || isBeside(file, mutant)) &&
-      mutant.tried?.[triedKey(file, round)] !== this.hashes[file]
-    );
+    return (isUser || isBeside(file, mutant)) && mutant.tried?.[triedKey(file, round)] !== this.hashes[file];
   }
 
   unfinished() {

@@ -7,8 +7,8 @@ import { Client, Connection } from '@temporalio/client';
 import { run } from '../../src/cli/run';
 import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
-import { dayEndsAt, dayOf } from '../../src/contract/caps';
 import type { JobInput } from '../../src/contract/job';
+import { dayOf } from '../../src/contract/ledger';
 import { ledgerIdOf } from '../../src/contract/names';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { type Emulator, startEmulator } from '../../src/emulator';
@@ -97,7 +97,7 @@ test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two 
   expect(await counted()).toBe(CAP);
 
   const failure = await failureOf(videos.execute({ request: { prompt: 'one more fox' } }));
-  const resetsAt = dayEndsAt(dayOf(Date.now()));
+  const resetsAt = `${dayOf(Date.now() + 24 * 3_600_000)}T00:00:00.000Z`;
   const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: server.address });
   expect(await run(['caps'], terminal)).toBe(0);
   expect(terminal.stdout).toMatch(

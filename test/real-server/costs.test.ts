@@ -51,6 +51,22 @@ async function ended(job: VideoJob): Promise<VideoJob> {
   return job;
 }
 
+/** What `videogen caps` shows of the queue. */
+async function countsOf(world: World): Promise<unknown[]> {
+  const { out } = await videogen(world, ['caps', '--json']);
+  const ofQueue = (one: { taskQueue: string }) => one.taskQueue === world.taskQueue;
+  return JSON.parse(out).queues.find(ofQueue).counts;
+}
+
+async function deleteFromTemporal({ videos }: World, workflowId: string): Promise<void> {
+  const { workflowService, options } = env.temporal.client;
+  await workflowService.deleteWorkflowExecution({
+    namespace: options.namespace,
+    workflowExecution: { workflowId },
+  });
+  while (await videos.handle(workflowId).exists()) await pause();
+}
+
 /** The words of a command of a page, after `videogen`. */
 const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
@@ -113,12 +129,7 @@ test('what Temporal has forgotten is added up from the storage, and the items of
     expect(result.cost?.spent).toEqual({ sums: [usd(1)], unknown: 0 });
     const { workflowId } = await ended(await videos.start({ request }));
     while ((await spend(world, '--since', since)).videos < 3) await pause();
-    const { workflowService, options } = env.temporal.client;
-    await workflowService.deleteWorkflowExecution({
-      namespace: options.namespace,
-      workflowExecution: { workflowId },
-    });
-    while (await videos.handle(workflowId).exists()) await pause();
+    await deleteFromTemporal(world, workflowId);
     expect(await spend(world, '--since', since)).toMatchObject({
       videos: 3,
       estimated: [usd(1.5)],
@@ -160,11 +171,7 @@ test('a lost submit that was repeated is added up beside its repetition, and the
       // Temporal knows it without the storage.
       const elsewhere = { ...world, storageFolder: join(storageFolder, 'elsewhere') };
       expect(await spend(elsewhere, '--since', since)).toMatchObject(both);
-      const caps = await videogen(world, ['caps', '--json']);
-      const queue = JSON.parse(caps.out).queues.find(
-        (one: { taskQueue: string }) => one.taskQueue === world.taskQueue,
-      );
-      expect(queue.counts).toMatchObject([
+      expect(await countsOf(world)).toMatchObject([
         {
           used: { videos: 1, money: { USD: 500_000 } },
           reserved: { videos: 1, money: { USD: 500_000 } },
@@ -188,13 +195,26 @@ test('a lost submit stays in the sum when its repetition is refused', async () =
   });
 });
 
-test('a task that the service refused without a charge costs nothing, in its job, its batch and the sum', async () => {
+test('a batch has spent the lost submit of an item whose repetition is refused', async () => {
+  await inWorld(env, { jobTimeMs: 0, profile }, async ({ videos, emulator }) => {
+    emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
+    const batch = await videos.startBatch({ requests: [request], polling }, { workflowId: randomUUID() });
+    const item = videos.handle(`${batch.workflowId}-1`);
+    await untilProgress(batch, ({ running }) => running.some(({ isHeld }) => isHeld === true));
+    await item.decideSubmit({ decision: 'resubmit' });
+    const { failed, cost } = await batch.result();
+    expect([failed, cost?.spent]).toEqual([1, { sums: [usd(0.5)], unknown: 0 }]);
+  });
+});
+
+test('a task that the service refused without a charge costs nothing, in its job, its batch, the caps and the sum', async () => {
   const since = new Date().toISOString();
   const free: ServiceProfile = {
     ...profile,
     refusals: { content: [{ codes: ['moderation'], charged: false }] },
   };
-  await inWorld(env, { jobTimeMs: 0, profile: free }, async (world) => {
+  const caps = { day: { videos: 9, money: usd(9) } };
+  await inWorld(env, { jobTimeMs: 0, profile: free, caps }, async (world) => {
     const { videos, emulator } = world;
     const refuse = { kind: 'failed-task', code: 'moderation', message: 'no foxes' } as const;
     emulator.next('submit', refuse);
@@ -205,13 +225,13 @@ test('a task that the service refused without a charge costs nothing, in its job
       charged: nothing,
       service: 'Example',
     });
+    const spent = { videos: 1, charged: [nothing], estimated: [], unknown: 0 };
     while ((await spend(world, '--since', since)).videos < 1) await pause();
-    expect(await spend(world, '--since', since)).toMatchObject({
-      videos: 1,
-      charged: [nothing],
-      estimated: [],
-      unknown: 0,
-    });
+    expect(await spend(world, '--since', since)).toMatchObject(spent);
+    expect(await countsOf(world)).toMatchObject([{ used: { videos: 0 }, reserved: { videos: 0 } }]);
+    // The record alone says the same.
+    await deleteFromTemporal(world, job.workflowId);
+    expect(await spend(world, '--since', since)).toMatchObject(spent);
 
     emulator.next('submit', refuse);
     const batch = await (await videos.startBatch({ requests: [request], polling })).result();

@@ -187,7 +187,8 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
     expect(events.status).toBe(200);
     const { body: ofGateway } = await ask(gatewayPort, '/metrics');
     await untilReady(gatewayPort);
-    expect(sampleOf(ofGateway, 'videogen_gateway_starts_total')).toBe(1);
+    const start = 'method="POST",route="/v1/videos/text-to-video",status="200"';
+    expect(sampleOf(ofGateway, 'videogen_gateway_requests_total', start)).toBe(1);
     expect(sampleOf(ofGateway, 'videogen_gateway_refusals_total', 'code="no_such_video"')).toBe(1);
 
     const { dashboard, alerts } = namedExpressions();

@@ -234,7 +234,7 @@ it('the signature of a refused link is redacted when the storage quotes it', asy
   await expect(refused).rejects.toMatchObject({
     facts: {
       status: 403,
-      message: '<Error><Code>SignatureDoesNotMatch</Code><SignatureProvided>…</SignatureProvided></Error>',
+      message: '<Error><Code>SignatureDoesNotMatch</Code><SignatureProvided>…=</SignatureProvided></Error>',
     },
   });
 });

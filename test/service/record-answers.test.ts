@@ -97,10 +97,10 @@ describe('a recording contains', () => {
     );
   });
 
-  it('a short word that is also the value of a header, inside a longer word', () => {
-    const secrets = { keys: [], wholeValues: ['2', 'beta', ''] };
-    expect(bodyOf({ id: 'task-2', status: 'alphabeta', m: 'beta' }, secrets)).toBe(
-      '{"id":"task-2","status":"alphabeta","m":"…"}',
+  it('a short word that is also the value of a header', () => {
+    const secrets = { keys: [], wholeValues: ['2', 'beta', 'turbo', ''] };
+    expect(bodyOf({ id: 'task-2', status: 'beta', m: 'turbo' }, secrets)).toBe(
+      '{"id":"task-2","status":"beta","m":"…"}',
     );
   });
 

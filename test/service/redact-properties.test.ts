@@ -4,7 +4,10 @@ import { fc } from '../support/properties';
 
 const PIECE = 8;
 const KEY_SIGNS = [...'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/='];
-const key = fc.string({ unit: fc.constantFrom(...KEY_SIGNS), minLength: 8, maxLength: 60 });
+const lettersOf = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, '');
+const key = fc
+  .string({ unit: fc.constantFrom(...KEY_SIGNS), minLength: 8, maxLength: 60 })
+  .filter((text) => lettersOf(text).length >= PIECE);
 /** No piece of a key can consist of these. */
 const words = fc.string({ unit: fc.constantFrom(...'жщю §«»'), maxLength: 40 });
 
@@ -38,7 +41,7 @@ const quoted = key.chain((whole) => {
       .map((spells) => (text: string) => [...text].map((sign) => spells.next().value(sign)).join('')),
     fc.constantFrom<(text: string) => string>(
       (text) => JSON.stringify(JSON.stringify(text)),
-      (text) => encodeURIComponent(JSON.stringify({ text })),
+      (text) => encodeURIComponent(JSON.stringify({ ж: text })),
       (text) => text.toUpperCase(),
       (text) => `Bearer ${text}`,
       (text) => Buffer.from(text).toString('hex'),
@@ -51,7 +54,11 @@ const quoted = key.chain((whole) => {
   );
   return fc.record({
     key: fc.constant(whole),
-    text: fc.tuple(start, length, how).map(([from, count, write]) => write(whole.slice(from, from + count))),
+    text: fc
+      .tuple(start, length)
+      .map(([from, count]) => whole.slice(from, from + count))
+      .filter((piece) => lettersOf(piece).length >= PIECE)
+      .chain((piece) => how.map((write) => write(piece))),
   });
 });
 
@@ -81,11 +88,11 @@ function readings(text: string): string[] {
       Buffer.from(run.slice(skip), 'hex').toString('latin1'),
     ]),
   );
-  return [...decoded, ...encoded].map((one) => one.toLowerCase());
+  return [...decoded, ...encoded].map(lettersOf);
 }
 
 function leakedPieces(secret: string, shown: string): string[] {
-  const folded = secret.toLowerCase();
+  const folded = lettersOf(secret);
   const pieces = Array.from({ length: folded.length - PIECE + 1 }, (_, at) => folded.slice(at, at + PIECE));
   const texts = readings(shown);
   return pieces.filter((piece) => texts.some((text) => text.includes(piece)));
@@ -107,7 +114,11 @@ it('no piece of a key is recorded, as a JSON value, a JSON key, a header, or out
   fc.assert(
     fc.property(quoted, words, words, (secret, before, after) => {
       const text = `${before}${secret.text}${after}`;
-      for (const body of [JSON.stringify({ [text]: [text, JSON.stringify({ text })] }), text, `{${text}`]) {
+      for (const body of [
+        JSON.stringify({ [text]: [text, JSON.stringify({ ж: text })] }),
+        text,
+        `{${text}`,
+      ]) {
         const answer = { call: 'poll', status: 200, headers: { echo: text }, body } as const;
         const recorded = redactAnswer(answer, secretsFor(secret.key));
         expect(leakedPieces(secret.key, recorded.body)).toEqual([]);

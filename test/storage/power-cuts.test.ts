@@ -73,11 +73,6 @@ test('a small file that a killed worker has created is safe when the next worker
   expect(disk.isSafe(inStorage('jobs/0001.json'))).toBe(true);
 });
 
-test('a video that was set aside survives', async () => {
-  await store(storage, 'rejected/fox.mp4', VIDEO, { replaces: true });
-  expect(disk.isSafe(inStorage('rejected/fox.mp4'))).toBe(true);
-});
-
 test('a video that a killed attempt has stored is safe when the next attempt ends', async () => {
   const { path, file } = await createPart(storage, 'job-2');
   await file.writeFile(VIDEO);

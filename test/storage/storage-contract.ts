@@ -104,16 +104,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       await expect(publishing).rejects.toThrow('ENOENT');
       expect(await everything()).toEqual([]);
     });
-
-    it('replaces another file where that is asked for', async () => {
-      for (const video of [VIDEO, LONG_VIDEO, VIDEO.subarray(0, 100)]) {
-        expect(await store(storage, 'a/bad.mp4', video, { replaces: true })).toEqual({
-          uri: uriOf('a/bad.mp4'),
-        });
-        await expectStored('a/bad.mp4', video);
-      }
-      expect(await everything()).toEqual(['a/bad.mp4']);
-    });
   });
 
   describe.each([

@@ -1,5 +1,4 @@
 import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
-import { LOG_EVENTS } from '../../src/contract/log-events';
 import {
   type AnsweredCall,
   BY_KIND,
@@ -37,16 +36,6 @@ export function failureTable(): string {
 export function breakTable(): string {
   const rows = Object.entries(BREAKS).map(([name, { mistake }]) => [`\`${name}\``, mistake]);
   return table(['`--break`', 'The mistake'], rows);
-}
-
-/** The lines of the log, as the page about observability shows them. */
-export function logTable(): string {
-  const rows = Object.entries(LOG_EVENTS).map(([event, { level, meaning }]) => [
-    `\`${event}\``,
-    level,
-    meaning,
-  ]);
-  return table(['Event', 'Level', 'When'], rows);
 }
 
 const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];

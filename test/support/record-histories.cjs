@@ -135,15 +135,6 @@ const STORIES = {
       return handle;
     },
   },
-  'decided-by-signal': {
-    prepare: loseSubmit,
-    run: async (start, sleep) => {
-      const handle = await start({ request });
-      await until(handle, isHeld, sleep);
-      await handle.signal('decideSubmit', { decision: 'resubmit' });
-      return handle;
-    },
-  },
   // The first of its services refuses it, so the second makes the video.
   'next-service': {
     type: 'generateVideoWithFallback',

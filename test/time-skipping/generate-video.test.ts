@@ -4,7 +4,6 @@ import { basename } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
-import { PERCENT_MEMO } from '../../src/contract/names';
 import { noiseVideo } from '../../src/emulator';
 import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -356,7 +355,11 @@ test('the failure of a cancelled or terminated job has the task id', async () =>
     expect(await cancelled.progress()).toMatchObject({ phase: 'cancelled' });
     // How its submit ended is known, and not asked for.
     const history = await historyOf(env.temporal.client, cancelled.workflowId);
-    expect(activities(history).map(({ type }) => type)).toEqual(['submitVideo', 'cancelVideo']);
+    expect(activities(history).map(({ type }) => type)).toEqual([
+      'submitVideo',
+      'cancelVideo',
+      'findReceiver',
+    ]);
 
     const itsTaskId = await terminated.taskId();
     await env.temporal.client.workflow.getHandle(terminated.workflowId).terminate('tidying up');
@@ -391,7 +394,7 @@ test('a video that does not arrive in time leaves no partial file', async () => 
   });
 });
 
-test('the wait for the task is logged once, and an unknown state once per word, not once per poll', async () => {
+test('an unknown state is logged once per word, not once per poll', async () => {
   const workflowId = 'brewing-and-steeping';
   const linesWith = (text: string) =>
     logs.filter(({ message, meta }) => message === text && inspect(meta).includes(workflowId));
@@ -402,25 +405,8 @@ test('the wait for the task is logged once, and an unknown state once per word, 
     // Log lines arrive late; the line of the download is the last one.
     while (linesWith('stored').length === 0) await pause();
   });
-  expect(linesWith('waiting for the task')).toHaveLength(1);
   const warned = linesWith('unknown state, polling on').map(({ meta }) => meta);
   expect(warned).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
-});
-
-test('a job that was started with a percentage in its memo writes each quarter there, and never 100', async () => {
-  await inWorld(env, { jobTimeMs: 100 * MINUTE }, async ({ videos }) => {
-    const memo = { [PERCENT_MEMO]: 0 };
-    const polling = { min: '10m', max: '10m' };
-    const job = await videos.start({ request, polling, deadline: '10h' }, { temporal: { memo } });
-    await job.result();
-    const { events } = await historyOf(env.temporal.client, job.workflowId);
-    const written = (events ?? []).flatMap((event) => {
-      const { data } =
-        event.workflowPropertiesModifiedEventAttributes?.upsertedMemo?.fields?.[PERCENT_MEMO] ?? {};
-      return data ? [Number(Buffer.from(data).toString())] : [];
-    });
-    expect(written.map((percent) => Math.floor(percent / 25))).toEqual([1, 2, 3]);
-  });
 });
 
 test('a storage that cannot store the video fails the job as StorageFailed with the task id, and the task can be adopted', async () => {
@@ -440,20 +426,25 @@ test.each([
   ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
   ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
   ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
-])('a job started without our client with %s fails with one sentence', async (_, input, sentence) => {
-  await inWorld(env, {}, async ({ emulator, taskQueue }) => {
-    const started = env.temporal.client.workflow.execute('generateVideo', {
-      taskQueue,
-      workflowId: `by-hand-${Math.random()}`,
-      args: [input],
+  ['a service that is an object', { request, service: { name: 'a' } }, 'service must be a name'],
+  ['a reserved name', { request }, 'the name of a job must be text', 'jobs/fox'],
+])(
+  'a job started without our client with %s fails with one sentence',
+  async (_, input, sentence, name = '') => {
+    await inWorld(env, {}, async ({ emulator, taskQueue }) => {
+      const started = env.temporal.client.workflow.execute('generateVideo', {
+        taskQueue,
+        workflowId: name || `by-hand-${Math.random()}`,
+        args: [input],
+      });
+      const failure = await failureOf(started);
+      expect(failure).toMatchObject({
+        cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
+      });
+      expect(emulator.calls).toHaveLength(0);
     });
-    const failure = await failureOf(started);
-    expect(failure).toMatchObject({
-      cause: { type: 'videogen.InvalidRequest', message: expect.stringContaining(sentence) },
-    });
-    expect(emulator.calls).toHaveLength(0);
-  });
-});
+  },
+);
 
 test('fields that are null count as not set, and a second argument is not accepted as the state of an earlier run', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, taskQueue }) => {
@@ -462,7 +453,7 @@ test('fields that are null count as not set, and a second argument is not accept
       workflowId: `by-hand-${Math.random()}`,
       args: [
         { request, taskId: null, deadline: null, storage: null, polling: null },
-        { taskId: 'made up', warnedWords: 5 },
+        { taskId: 'made up', misses: 5 },
       ],
     });
     expect(result).toMatchObject({ taskId: emulator.generations()[0]?.taskId, polls: 1 });

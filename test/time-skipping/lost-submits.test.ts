@@ -212,30 +212,6 @@ test('a task is adopted even if the hold ends while it is polled', async () => {
   });
 });
 
-const signal = (job: VideoJob, ...args: unknown[]) =>
-  env.temporal.client.workflow.getHandle(job.workflowId).signal('decideSubmit', ...args);
-
-test('a decision by signal works like one by update; a refused one is logged and shown in the progress and in the Temporal UI', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const job = await heldJob(world);
-    for (const [decision, reason] of [
-      [{ decision: 'adopt', taskId: 'WRONG99' }, 'the service does not know it'],
-      [{ decision: 'forget' }, 'decision must be one of resubmit'],
-      [undefined, 'decision must be one of resubmit'],
-    ] as const) {
-      const id = `${reason} ${decision?.decision}`;
-      await signal(job, decision, id);
-      const { signalled } = await untilProgress(job, (now) => now.signalled?.id === id);
-      expect(signalled?.refused).toContain(reason);
-      expect(await detailsOf(job)).toContain(reason);
-    }
-    while (!logs.some(({ message }) => message === 'a decision by signal was refused')) await pause();
-    expect((await job.progress()).phase).toBe('needs-decision');
-    await signal(job, { decision: 'adopt', taskId: lostTask(world) });
-    expect((await job.result()).taskId).toBe(lostTask(world));
-  });
-});
-
 test('a cancellation ends a hold, and the failure still says that a task may exist', async () => {
   await inWorld(env, {}, async (world) => {
     const job = await heldJob(world);

@@ -166,6 +166,16 @@ test('a hold is sent when it begins, and a second hold under an id of its own', 
   expect(new Set(events.map(({ id }) => id)).size).toBe(3);
 });
 
+test('an item of a batch sends its hold under its own name, and not how it ends', async () => {
+  env.emulator.next('submit', { kind: 'reset' });
+  const batch = await watched.startBatch({ requests: [request], polling }, { workflowId: 'foxes' });
+  while (standard.accepted('foxes-1').length === 0) await pause();
+  await watched.handle('foxes-1').decideSubmit({ decision: 'resubmit' });
+  expect(await batch.result()).toMatchObject({ succeeded: 1 });
+  expect(standard.accepted('foxes-1').map(({ type }) => type)).toEqual(['video.needs_decision']);
+  expect(standard.accepted('foxes')).toEqual([]);
+});
+
 test('a second job under the same name has webhooks of its own', async () => {
   for (const _ of [1, 2]) {
     env.emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });

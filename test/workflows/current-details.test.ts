@@ -28,12 +28,10 @@ test('the details of a job have a line for each thing that is known, and none fo
     ...begun,
     phase: 'waiting' as const,
     nextPollAt: '2026-01-01T00:30:00.000Z',
-    signalled: { refused: 'No decision is needed' },
   };
   expect(currentDetails(waiting, undefined, 'fox').split('\n\n')).toEqual([
     '**Waiting for the video**',
     'Next poll at 2026-01-01T00:30:00.000Z',
-    'A decision sent as a signal was refused: No decision is needed',
     deadline,
   ]);
 });

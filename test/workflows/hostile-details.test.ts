@@ -1,6 +1,5 @@
 import type { JobProgress } from '../../src/contract/job';
-import { batchDetails } from '../../workflows/batch/batch-details';
-import { currentDetails } from '../../workflows/ui-details';
+import { batchDetails, currentDetails } from '../../workflows/ui-details';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 

@@ -41,7 +41,7 @@ async function pollAfter(local: Error, isCancelled = false): Promise<void> {
   mockPolls.local = jest.fn(async () => READY).mockRejectedValueOnce(local);
   mockPolls.regular = jest.fn(async () => READY);
   const job = new Job({ request: { prompt: 'A red fox' } });
-  job.taskId = 'task-1';
+  job.known.taskId = 'task-1';
   await pollUntilReady(job);
 }
 afterEach(() => jest.restoreAllMocks());

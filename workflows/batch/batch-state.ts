@@ -13,24 +13,21 @@ import {
   spentOn,
 } from '../../src/contract/batch';
 import type { VideoInput } from '../../src/contract/fallback';
-import type { JobResult } from '../../src/contract/job';
 import type { BatchCost } from '../../src/contract/job-cost';
-import { MoneyCounter } from '../../src/contract/money';
+import { addSums, type MoneySum } from '../../src/contract/money';
 import {
   DEFAULT_WINDOW,
   LARGEST_BATCH_HISTORY_BYTES,
   LONGEST_BATCH_HISTORY_EVENTS,
-  LONGEST_RESULT_TEXT_BYTES,
-  MOST_RESULT_WARNINGS,
   RESULT_BYTES_AT_ONCE,
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
-import { cutToBytes, firstThatFit } from '../../src/contract/sizes';
+import { firstThatFit } from '../../src/contract/sizes';
 import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
-import type { CarriedBatch } from '../carried-over';
 import type { ChildEnd } from '../child-jobs';
-import { batchDetails } from './batch-details';
+import type { CarriedBatch } from '../runs';
+import { batchDetails } from '../ui-details';
 
 export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
 
@@ -44,11 +41,11 @@ export class BatchState {
   private results: StoredFile | undefined;
   private stopping: string | undefined;
   private counts: { succeeded: number; failed: number };
-  private firstFailed: FailedItem | undefined;
+  private stoppedBy: FailedItem | undefined;
   /** Results that are not yet in the results file. */
   private readonly unrecorded: ItemResult[] = [];
   /** What the items cost that have ended. */
-  private spent: MoneyCounter;
+  private spent: MoneySum;
   private readonly running = new Map<string, ItemProgress>();
 
   constructor(
@@ -58,8 +55,8 @@ export class BatchState {
   ) {
     this.next = carried?.next ?? 1;
     this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
-    this.spent = new MoneyCounter(carried?.spent);
-    if (carried?.firstFailed) this.noteFailed(carried.firstFailed);
+    this.spent = carried?.spent ?? addSums();
+    if (carried?.stoppedBy) this.stopFor(carried.stoppedBy);
   }
 
   /** Undefined when the batch can only wait. */
@@ -101,7 +98,7 @@ export class BatchState {
   /** Items that an earlier batch of this name finished are counted and not started again. */
   recordOpened(opened: OpenedBatch): void {
     const { succeeded, failed, spent } = opened.earlier;
-    this.spent = new MoneyCounter(spent);
+    this.spent = spent ?? addSums();
     this.opened = opened;
     this.counts = { succeeded, failed };
     this.skipDone();
@@ -140,29 +137,20 @@ export class BatchState {
     if (running) this.recordStarted(running.item, { isHeld });
   }
 
-  runningNames(): string[] {
-    return [...this.running.keys()];
-  }
-
   recordEnd(item: number, end: ChildEnd): void {
     const name = itemName(this.name, item);
-    const result = 'result' in end ? succeeded(item, name, end.result) : failed(item, name, end.failure);
+    const result: ItemResult =
+      'result' in end ? { item, name, outcome: 'succeeded', ...end.result } : failed(item, name, end.failure);
     this.counts[result.outcome]++;
-    if (result.outcome === 'failed') this.noteFailed(result);
+    if (result.outcome === 'failed' && this.stopsFor(result)) this.stopFor(result);
     this.running.delete(name);
     this.unrecorded.push(result);
-    this.spent.addSum(spentOn([result]));
+    this.spent = addSums(this.spent, spentOn([result]));
     this.show();
   }
 
-  /** The one that stops the batch counts as the first. */
-  private noteFailed(failed: FailedItem): void {
-    const isStopped = this.firstFailed !== undefined && this.stopsFor(this.firstFailed);
-    if (isStopped || !this.stopsFor(failed)) {
-      this.firstFailed ??= failed;
-      return;
-    }
-    this.firstFailed = failed;
+  private stopFor(failed: FailedItem): void {
+    this.stoppedBy ??= failed;
     this.stopStarting(`item ${failed.item} failed`);
   }
 
@@ -200,8 +188,7 @@ export class BatchState {
 
   /** Nothing is said about the costs of a service without prices that does not say what it charged. */
   private get shownCost(): { cost?: BatchCost } {
-    const estimated = this.opened?.estimated;
-    const spent = this.spent.sum;
+    const { spent, opened: { estimated } = {} } = this;
     const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
     if (!isKnown && estimated === undefined) return {};
     return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
@@ -209,8 +196,8 @@ export class BatchState {
 
   /** The failure of a batch that stopped for one of its items. */
   stoppingFailure(): unknown {
-    if (this.firstFailed === undefined || !this.stopsFor(this.firstFailed)) return undefined;
-    const { item, failure, details } = this.firstFailed;
+    if (this.stoppedBy === undefined) return undefined;
+    const { item, failure, details } = this.stoppedBy;
     const { succeeded, failed } = this.counts;
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;
     return createFailure(failure, {
@@ -221,9 +208,9 @@ export class BatchState {
 
   /** What the next run needs. `nextStep` records all results first. */
   carry(opened: OpenedBatch): CarriedBatch {
-    const { next, counts, firstFailed } = this;
+    const { next, counts, spent, stoppedBy } = this;
     const held = this.held.map(({ item }) => item);
-    return { opened, next, ...counts, spent: this.spent.sum, firstFailed, held };
+    return { opened, next, ...counts, spent, stoppedBy, held };
   }
 
   progress(): BatchProgress {
@@ -236,11 +223,6 @@ export class BatchState {
   }
 }
 
-function succeeded(item: number, name: string, result: JobResult): ItemResult {
-  const warnings = result.warnings.slice(0, MOST_RESULT_WARNINGS).map(cutForResult);
-  return { item, name, outcome: 'succeeded', ...result, warnings };
-}
-
 function failed(item: number, name: string, { type, message, details }: VideoFailure): FailedItem {
   const { cost, attempts, ...facts } = details;
   return {
@@ -248,13 +230,9 @@ function failed(item: number, name: string, { type, message, details }: VideoFai
     name,
     outcome: 'failed',
     failure: type,
-    message: cutForResult(message),
-    details: { ...facts, ...(facts.message !== undefined && { message: cutForResult(facts.message) }) },
+    message,
+    details: facts,
     ...(cost && { cost }),
     ...(attempts && { attempts }),
   };
-}
-
-function cutForResult(text: string): string {
-  return cutToBytes(text, LONGEST_RESULT_TEXT_BYTES);
 }

@@ -4,32 +4,38 @@ import {
   ContinueAsNew,
   condition,
   defineQuery,
-  getExternalWorkflowHandle,
   isCancellation,
   proxyActivities,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
 import {
+  BATCH_FIELDS,
+  BATCH_SOURCE_RULE,
+  BATCH_STORAGE_RULE,
   type BatchInput,
   type BatchProgress,
   type BatchResult,
+  batchOptionProblem,
+  isBatchStorage,
   itemName,
   type OpenedBatch,
 } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
-import { isWorkflowId, WORKFLOW_ID_RULE } from '../../src/contract/input-rules';
-import { POLL_NOW_SIGNAL, PROGRESS_QUERY } from '../../src/contract/names';
+import { FALLBACK_FIELDS } from '../../src/contract/fallback';
+import { fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
+import { PROGRESS_QUERY } from '../../src/contract/names';
 import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
-import { servicesOf } from '../../src/contract/service-choice';
-import { createFailure, readFailure } from '../../src/contract/video-failure';
-import type { CarriedBatch } from '../carried-over';
-import { type ChildEnd, ChildJobs, childNews } from '../child-jobs';
-import { refused } from '../input';
+import type { VideoRequest } from '../../src/contract/request';
+import { choiceProblem, servicesOf } from '../../src/contract/service-choice';
+import { requestsSizeProblem } from '../../src/contract/sizes';
+import { readFailure } from '../../src/contract/video-failure';
+import { answerPollNow, type ChildEnd, ChildJobs, childNews } from '../child-jobs';
+import { thrown } from '../end';
+import { nameProblem, refused, refuseIf } from '../input';
 import { logEvent } from '../log-event';
-import { pollNow } from '../messages';
-import { continueWith, ifContinued } from '../runs';
-import { BatchRequests, checkBatchInput } from './batch-requests';
+import { type CarriedBatch, continueWith, ifContinued } from '../runs';
 import { BatchState } from './batch-state';
 
 /** Query: the progress of a batch. */
@@ -45,7 +51,7 @@ export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
  * ```
  */
 export async function generateVideos(input: BatchInput, passed?: CarriedBatch): Promise<BatchResult> {
-  checkBatchInput(input);
+  checkBatchInput(input, workflowInfo().workflowId);
   const carried = ifContinued(passed);
   const batch = new BatchState(input, carried);
   answerMessages(batch);
@@ -63,6 +69,21 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
   return batch.result();
 }
 
+export function checkBatchInput(input: BatchInput | null | undefined, name: string): void {
+  const { requests, requestsFrom, storage }: Partial<BatchInput> = Object(input);
+  refuseIf(
+    (requests == null) === (requestsFrom == null) && BATCH_SOURCE_RULE,
+    fieldProblem(Object(input), BATCH_FIELDS),
+    fieldProblem(Object(input), FALLBACK_FIELDS),
+    choiceProblem(Object(input)),
+    Array.isArray(requests) && requestsSizeProblem(requests),
+    batchOptionProblem(Object(input)),
+    fieldProblem(Object(input), JOB_FIELDS),
+    !isBatchStorage(storage) && `storage ${BATCH_STORAGE_RULE}`,
+    nameProblem('the name of a batch', name),
+  );
+}
+
 function answerMessages(batch: BatchState): void {
   setHandler(batchProgress, () => batch.progress(), {
     description: 'Returns the counts of the batch and the names of its running items',
@@ -70,22 +91,13 @@ function answerMessages(batch: BatchState): void {
   setHandler(childNews, ({ name, hold }) => batch.recordHold(name, hold != null), {
     description: 'Sent by an item that waits for a decision, and when it no longer does',
   });
-  setHandler(
-    pollNow,
-    () => {
-      for (const name of batch.runningNames())
-        getExternalWorkflowHandle(name)
-          .signal(POLL_NOW_SIGNAL)
-          .catch(() => undefined);
-    },
-    { description: 'Has all running items poll now instead of at their next polls' },
-  );
+  answerPollNow(() => batch.progress().running.map(({ name }) => name));
 }
 
 /** Starts items one after the other, at most `window` at a time, until all have ended. */
 async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly number[]): Promise<void> {
   const children = new ChildJobs('batch');
-  const requests = new BatchRequests(batch.input, opened);
+  const read = requestReader(batch.input, opened);
   for (const item of held) watch(batch, item, children.join(batch.recordStarted(item, { isHeld: true })));
   for (;;) {
     await condition(() => batch.nextStep() !== undefined);
@@ -101,7 +113,7 @@ async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly n
         });
         break;
       case 'start': {
-        const request = await requests.next(batch.next);
+        const request = await read(batch.next);
         const item = batch.takeNext();
         watch(batch, item, children.run(batch.recordStarted(item), batch.itemInput(request)));
         break;
@@ -133,7 +145,7 @@ async function finish(batch: BatchState, error: unknown): Promise<void> {
 function explained(error: unknown): unknown {
   if (isCancellation(error)) return new CancelledFailure('The batch was cancelled');
   const failure = readFailure(error);
-  return failure ? createFailure(failure.type, failure.details) : error;
+  return failure ? thrown(failure) : error;
 }
 
 async function open(batch: BatchState): Promise<OpenedBatch> {
@@ -149,10 +161,8 @@ async function open(batch: BatchState): Promise<OpenedBatch> {
     ...(service && { service }),
   };
   const opened = await openBatch({ batch: batch.name, ...given });
-  if (!isWorkflowId(itemName(batch.name, opened.items)))
-    throw refused(`the name of an item ${WORKFLOW_ID_RULE}`);
+  refuseIf(nameProblem('the name of an item', itemName(batch.name, opened.items)));
   batch.recordOpened(opened);
-  logEvent('batchOpened', { items: opened.items });
   return opened;
 }
 
@@ -170,4 +180,26 @@ async function record(batch: BatchState): Promise<void> {
 /** A batch that never read its requests has no results either. */
 async function recordAll(batch: BatchState): Promise<void> {
   while (batch.opened !== undefined && !batch.isRecorded) await record(batch);
+}
+
+/** Returns the request of an item. Of a file, only the page with the next items is kept, because it can be large. */
+function requestReader(
+  { requests, requestsFrom, ...options }: BatchInput,
+  { sha256 }: OpenedBatch,
+): (item: number) => Promise<VideoRequest> {
+  const [service] = servicesOf(options);
+  let page = { from: 1, requests: requests ?? [] };
+  return async (item) => {
+    if (requestsFrom != null && page.requests[item - page.from] === undefined) {
+      const { readRequests } = proxyActivities<VideoActivities>({
+        ...REQUESTS_POLICY,
+        summary: `${shown(requestsFrom)} from item ${item}`,
+      });
+      const asked = { from: requestsFrom, sha256, skip: item - 1, ...(service && { service }) };
+      page = { from: item, requests: await readRequests(asked) };
+    }
+    const request = page.requests[item - page.from];
+    if (request === undefined) throw refused(`there is no request ${item}`);
+    return request;
+  };
 }

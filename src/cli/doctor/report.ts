@@ -3,8 +3,7 @@ import { type Environment, readKeyIfSet } from '../../config/service-config';
 import { readableKeys } from '../../config/services-config';
 import { readS3Connection } from '../../config/storage-config';
 import { readTemporalConfig } from '../../config/temporal-config';
-import { secretFinder } from '../../contract/redact';
-import { hideRanges } from '../../contract/redact-links';
+import { plainHider } from '../../contract/redact';
 import type { CheckName, Finding } from './check';
 
 export interface CheckReport {
@@ -57,8 +56,7 @@ export function findingRedactor(env: Environment): (finding: Finding) => Finding
     }
   });
   // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
-  const find = secretFinder({ keys: [], wholeValues: keys });
-  const redact = (text: string) => hideRanges(text, find(text));
+  const redact = plainHider({ keys: [], wholeValues: keys });
   return (finding) =>
     'fix' in finding
       ? { ...finding, found: redact(finding.found), fix: redact(finding.fix) }

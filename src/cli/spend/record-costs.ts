@@ -73,25 +73,19 @@ async function readJob({ key }: ListedFile, source: RecordSource): Promise<Spent
   }
 }
 
-/** Each send that was not refused was paid for, or may have been. */
 function jobOf(recorded: RecordedJob, { namespace, period }: RecordSource): SpentJob | undefined {
   const { since, until } = period;
-  const { entries, task, stored, lastSend } = recorded;
-  const [first] = entries;
-  const refused = entries.flatMap((entry) => (entry.event === 'refused' ? [entry.send] : []));
-  const paid = entries.filter(({ event, id }) => event === 'sending' && !refused.includes(id));
+  const { task, stored, lastSend, paidSends } = recorded;
+  const [first] = recorded.entries;
   const at = new Date(lastSend?.at ?? first?.at ?? '');
   if (first === undefined || first.namespace !== namespace || at < since || at >= until) return undefined;
-  if (task === undefined && paid.length === 0) return undefined;
+  if (task === undefined && paidSends.length === 0) return undefined;
   const cost = mergeCosts(lastSend?.cost, mergeCosts(task?.cost, stored?.cost));
-  const lostSubmits = paid.length - 1;
-  const wasRefused = lastSend !== undefined && refused.includes(lastSend.id);
   return {
     name: first.job,
     at,
     taskId: task?.taskId,
     service: task?.service ?? lastSend?.service ?? cost?.service,
-    cost: withLostSubmits(cost, wasRefused ? paid.length : lostSubmits),
-    ...(wasRefused && { wasRefused }),
+    cost: withLostSubmits(cost, paidSends.length - (task === undefined ? 0 : 1)),
   };
 }

@@ -1,6 +1,6 @@
 import { ConfigError } from '../../config/service-config';
 import { chargesOf, type JobCost, mergeCosts } from '../../contract/job-cost';
-import { type Money, MoneyCounter } from '../../contract/money';
+import { type Money, sumOf } from '../../contract/money';
 
 /** A job that was paid for, or may have been, as Temporal or the storage knows it. */
 export interface SpentJob {
@@ -12,8 +12,6 @@ export interface SpentJob {
   caller?: string | undefined;
   service?: string | undefined;
   cost?: JobCost | undefined;
-  /** The last submit made no task: only the lost ones before it may have been paid for. */
-  wasRefused?: boolean;
 }
 
 /** What spending is divided by. */
@@ -95,22 +93,25 @@ function merge(one: SpentJob, other: SpentJob): SpentJob {
     caller: earlier.caller ?? later.caller,
     service: earlier.service ?? later.service,
     cost: mergeCosts(earlier.cost, later.cost),
-    wasRefused: earlier.wasRefused ?? later.wasRefused,
   };
 }
 
-function spendingOf(jobs: Iterable<SpentJob>): Spending {
-  const [charged, estimated] = [new MoneyCounter(), new MoneyCounter()];
-  let [videos, unknown] = [0, 0];
-  for (const { cost, wasRefused } of jobs) {
-    for (const charge of chargesOf(cost).slice(wasRefused ? 1 : 0)) {
-      videos++;
-      if (charge === undefined) unknown++;
-      else if (charge === cost?.charged) charged.add(charge);
-      else estimated.add(charge);
+function spendingOf(jobs: readonly SpentJob[]): Spending {
+  const charged: Money[] = [];
+  const estimated: (Money | undefined)[] = [];
+  for (const { cost, taskId } of jobs) {
+    for (const charge of chargesOf(cost, taskId !== undefined)) {
+      if (charge !== undefined && charge === cost?.charged) charged.push(charge);
+      else estimated.push(charge);
     }
   }
-  return { videos, charged: charged.sum.sums, estimated: estimated.sum.sums, unknown };
+  const { sums, unknown } = sumOf(estimated);
+  return {
+    videos: charged.length + estimated.length,
+    charged: sumOf(charged).sums,
+    estimated: sums,
+    unknown,
+  };
 }
 
 const tooMany = (most: number) =>

@@ -1,6 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../../activities';
 import type { FailureType } from '../../../src/contract/failure-table';
@@ -122,20 +119,6 @@ describe('from another file server, a download', () => {
     expect(failure.type).toBe('VideoCorrupt');
     expect(failure.message).toContain('it ends within its free box');
     expect(await world.files()).toEqual([]);
-  });
-
-  it('that is not a complete video is stored as .bad when the job asks for it', async () => {
-    const body = await world.emulator.video(taskId);
-    files = await startRawServer((request) => reply(request, { body: body.subarray(0, 250_000) }));
-    service = await startRawServer((request) =>
-      replyJson(request, { status: 'succeeded', video_url: `${files.url}/v` }),
-    );
-    const { downloadVideo } = world.activitiesAt(service.url);
-    const { failure } = await failureOf(world.run(downloadVideo, { taskId, keepBad: true }));
-    const bad = join(world.folder, 'test.mp4.bad');
-    expect(failure.message).toContain(`the bad file is stored at ${pathToFileURL(bad).href}`);
-    expect((await readFile(bad)).equals(body.subarray(0, 250_000))).toBe(true);
-    expect(await world.files()).toEqual(['test.mp4.bad']);
   });
 
   it('that never ends is stopped', async () => {

@@ -279,18 +279,4 @@ describe.each(['files', 'S3'] as const)('downloaded to %s', (sink) => {
       from: [undefined, LATE, LATE],
     });
   });
-
-  test.each<[what: string, answer: Answer, received: (bytes: Buffer) => Buffer]>([
-    ['a web page instead of a video', say(200, PAGE), () => Buffer.from(PAGE)],
-    ['a video that ends too early', endAt(LATE), (video) => video.subarray(0, LATE * video.length)],
-  ])('%s is stored as .bad with keepBad', async (_what, answer, received) => {
-    const { read } = await expectEnd(world, bytes, {
-      answers: [answer],
-      ends: 'VideoCorrupt',
-      says: '.bad',
-      keepBad: true,
-      leaves: ['video.mp4.bad'],
-    });
-    expect((await read('video.mp4.bad'))?.equals(received(bytes))).toBe(true);
-  });
 });

@@ -25,7 +25,6 @@ export interface HostileRow {
   /** The answers of the other origin. */
   elsewhere?: readonly Answer[];
   shortTimeouts?: boolean;
-  keepBad?: boolean;
   /** No number of attempts ends it. */
   isRetriedForever?: boolean;
   /** The stored video, if the answers end with another one. */
@@ -57,7 +56,7 @@ export async function expectEnd(
     return found && buffer(found);
   };
 
-  const input = { taskId, storage: `${folder}/video.{ext}`, keepBad: row.keepBad };
+  const input = { taskId, storage: `${folder}/video.{ext}` };
   const { end } = await attemptUntilEnd((info) =>
     startAttempt(world.activities(row).downloadVideo, input, info),
   );

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common';
-import { DOWNLOAD_PROGRESS_EVERY_MS, HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
+import { HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
 import { openVideoBytes, type VideoService } from '../../../src/service';
 import { makeVideo } from '../../media/make-video';
 import { sha256 } from './download-world';
@@ -36,23 +36,20 @@ describe('the heartbeat of a download', () => {
   /** What a download that stalls says meanwhile. */
   async function saidBy(bytes: number, forMs: number, input = {}) {
     const { service, hasStalled } = stalling(bytes, forMs);
-    const signals: unknown[] = [];
-    const signal = async (_name: string, progress: unknown) => signals.push(progress);
-    const client = { workflow: { getHandle: () => ({ signal }) } };
-    const attempt = createMemoryWorld(video, { service }).download(input, {}, client);
+    const attempt = createMemoryWorld(video, { service }).download(input);
     await hasStalled;
     attempt.cancel();
     await expect(attempt.result).rejects.toThrow('CANCELLED');
-    return { beats: attempt.beats, signals };
+    return attempt.beats;
   }
 
   it('has the bytes that have arrived, until there is a part', async () => {
-    const { beats } = await saidBy(1_000, HEARTBEAT_EVERY_MS);
+    const beats = await saidBy(1_000, HEARTBEAT_EVERY_MS);
     expect(beats).toEqual([{ bytes: 1_000 }]);
   });
 
   it('has the part that the next attempt could resume', async () => {
-    const { beats } = await saidBy(5_000, HEARTBEAT_EVERY_MS);
+    const beats = await saidBy(5_000, HEARTBEAT_EVERY_MS);
     expect(beats).toEqual([
       {
         part: expect.stringMatching(/[.]part$/),
@@ -61,11 +58,6 @@ describe('the heartbeat of a download', () => {
         validator: expect.any(String),
       },
     ]);
-  });
-
-  it('is followed by a signal to its workflow that says how far the job is', async () => {
-    const { signals } = await saidBy(1_000, DOWNLOAD_PROGRESS_EVERY_MS);
-    expect(signals).toEqual([{ bytes: 1_000, of: video.length }]);
   });
 });
 

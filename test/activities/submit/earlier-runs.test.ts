@@ -41,7 +41,7 @@ const submitAfterReset = (
   client = temporalWith(runs),
 ) => {
   const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
-  return here.submit({ resetRuns: ['own'], ...input }, { info, client });
+  return here.submit({ isReset: true, ...input }, { info, client });
 };
 
 const resetFrom = (baseRunId: string): Event => ({ workflowTaskFailedEventAttributes: { baseRunId } });
@@ -151,7 +151,7 @@ describe('a submit after a reset', () => {
     const after = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
     const again = (repeats: string[], info = {}) =>
       here.submit(
-        { resetRuns: ['own'], repeats },
+        { isReset: true, repeats },
         {
           info: { workflowExecution: { workflowId: here.job, runId: 'own' }, ...info },
           client: temporalWith({ own, before: SUBMITTED }),
@@ -169,7 +169,7 @@ describe('a submit after a reset', () => {
     const service = here.serviceAt(here.emulator.url, { profile: { prices } });
     const client = temporalWith({ own, before: SUBMITTED });
     const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
-    const input = { resetRuns: ['own'], onLostSubmit: 'resubmit' as const };
+    const input = { isReset: true, onLostSubmit: 'resubmit' as const };
     await here.submit(input, { info, client, deps: { service } }).result;
     expect((await here.read()).task?.cost).toMatchObject({ lostSubmits: 1 });
   });
@@ -210,16 +210,16 @@ describe('the runs of a job that are read', () => {
     expect(client.read).toEqual(['own']);
   });
 
-  test('are no runs without a name, and none whose own submits are known', async () => {
-    const runs = { own: { events: [resetFrom(''), startedAfter('', RETRIED)] }, reset: SUBMITTED };
-    const client = temporalWith(runs);
-    await submitAfterReset({}, { resetRuns: ['own', 'reset'] }, client).result;
-    expect(client.read).toEqual(['own', 'reset']);
+  test('are no runs without a name, and the own submits are known', async () => {
+    const events = [resetFrom(''), startedAfter('', RETRIED), scheduled(5)];
+    const client = temporalWith({ own: { events } });
+    await submitAfterReset({}, {}, client).result;
+    expect(client.read).toEqual(['own']);
   });
 
   test('are none of an activity without a workflow', async () => {
     const alone = { workflowExecution: undefined, inWorkflow: false, activityId: here.job };
-    await here.submit({ request: REQUEST, resetRuns: ['own'] }, { info: alone }).result;
+    await here.submit({ request: REQUEST, isReset: true }, { info: alone }).result;
     expect(here.posts()).toBe(1);
   });
 });

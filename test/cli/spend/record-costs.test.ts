@@ -98,10 +98,10 @@ test('each send that was not refused may have been paid for: lost ones too, and 
   await write(sending({ cost: COST }), sending({ repeats: ['1'], cost: COST }), task('t1', { send: '2' }));
   await write(sending({ cost: COST }), sending({ repeats: ['1'] }), refused('2'));
   const { jobs } = await read();
-  expect(jobs.map(({ taskId, cost, wasRefused }) => [taskId, cost?.lostSubmits, wasRefused])).toEqual([
-    [undefined, undefined, undefined],
-    ['t1', 1, undefined],
-    [undefined, 1, true],
+  expect(jobs.map(({ taskId, cost }) => [taskId, cost?.lostSubmits])).toEqual([
+    [undefined, 1],
+    ['t1', 1],
+    [undefined, 1],
   ]);
 });
 

@@ -51,7 +51,7 @@ test('a lost submit that was repeated counts beside its repetition, and once if 
 
 test('after a refused repetition only the lost submit counts', () => {
   const cost = { estimated: usd(0.5), lostSubmits: 1 };
-  const book = bookOf(job({ cost: { estimated: usd(0.5) } }), job({ cost, wasRefused: true }));
+  const book = bookOf(job({ cost: { estimated: usd(0.5) } }), job({ cost }));
   expect(book.total()).toEqual({ videos: 1, charged: [], estimated: [usd(0.5)], unknown: 0 });
 });
 

@@ -33,7 +33,6 @@ const JOB = {
   '--on-lost-submit': ['hold', 'resubmit', 'fail'],
   '--storage': ['foxes/', 'foxes/{date}/{workflowId}.{ext}'],
   '--id': ['fox', 'fox 1'],
-  '--keep-bad': [],
   '--no-wait': [],
   '--json': [],
 };

@@ -1,10 +1,14 @@
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
-import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
-import { describeBatch, describeJob } from '../../../src/contract/summaries';
-import { checkBatchInput } from '../../../workflows/batch/batch-requests';
-import { checkInput, timesOf } from '../../../workflows/input';
+import {
+  describeBatch,
+  describeJob,
+  staticBatchDetails,
+  staticJobDetails,
+} from '../../../src/contract/summaries';
+import { checkBatchInput } from '../../../workflows/batch/generate-videos';
+import { checkInput } from '../../../workflows/input';
 import { fc } from '../../support/properties';
 import { fields, jsonValue } from '../hostile';
 import type { Seen, Target } from '../target';
@@ -17,7 +21,6 @@ const OPTIONS: Record<string, readonly unknown[]> = {
   storage: ['foxes/', 'foxes/{date}/{workflowId}.{ext}'],
   polling: [{ min: '1s' }, { min: '5s', max: '1m' }, {}],
   onLostSubmit: ['hold', 'resubmit', 'fail'],
-  keepBad: [true, false],
   queues: [{ submit: 'films-submit' }, { download: 'films-downloads' }],
 };
 
@@ -61,8 +64,8 @@ export const jobInputs: Target<unknown> = {
   feed(input): Seen {
     const parsed = parseJobInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: JobInput) => {
-      checkInput(given);
-      return [describeJob(given), JSON.stringify(timesOf(given))];
+      checkInput(given, 'fox');
+      return [describeJob(given)];
     });
     if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };
     return { texts: [describeJob(parsed.input), staticJobDetails(parsed.input), ...fromWorkflow] };
@@ -84,7 +87,7 @@ export const batchInputs: Target<unknown> = {
   feed(input): Seen {
     const parsed = parseBatchInput(input, OWN_FIELDS);
     const fromWorkflow = seenByWorkflow(input, (given: BatchInput) => {
-      checkBatchInput(given);
+      checkBatchInput(given, 'foxes');
       return [describeBatch(given)];
     });
     if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };

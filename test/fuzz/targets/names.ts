@@ -8,13 +8,16 @@ import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
 import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
 import { searchAttributesOf } from '../../../src/contract/names';
-import { staticBatchDetails, staticJobDetails } from '../../../src/contract/static-details';
-import { describeBatch, describeJob } from '../../../src/contract/summaries';
+import {
+  describeBatch,
+  describeJob,
+  staticBatchDetails,
+  staticJobDetails,
+} from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';
-import { batchDetails } from '../../../workflows/batch/batch-details';
-import { currentDetails } from '../../../workflows/ui-details';
+import { batchDetails, currentDetails } from '../../../workflows/ui-details';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { hostileText } from '../../support/hostile-text';
 import { fc } from '../../support/properties';
@@ -67,7 +70,6 @@ export const names: Target<Names> = {
       deadlineAt: TIME,
       nextPollAt: TIME,
       hold: { since: TIME, until: TIME, message: word },
-      signalled: { id: workflowId, refused: word },
       problem: { type: 'RateLimited', message: word, count: 2 },
     };
     const batch = {

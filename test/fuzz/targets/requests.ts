@@ -1,7 +1,6 @@
 import { requestOnRecord } from '../../../activities/request-on-record';
 import { ASPECT_RATIOS, parseRequest, RESOLUTIONS, type VideoRequest } from '../../../src/contract/request';
-import { staticJobDetails } from '../../../src/contract/static-details';
-import { describeRequest } from '../../../src/contract/summaries';
+import { describeRequest, staticJobDetails } from '../../../src/contract/summaries';
 import { fc } from '../../support/properties';
 import { fields, scriptValue } from '../hostile';
 import { signedLink } from '../secrets';

@@ -32,7 +32,6 @@ export interface Stored {
   taskId: string;
   /** A caller of the storage alone, without the rules for keys. */
   unchecked: boolean;
-  setAside: boolean;
 }
 
 const VIDEO = Buffer.from('video');
@@ -49,7 +48,6 @@ export const storageKeys: Target<Stored> = {
     workflowId: anyText,
     taskId: anyText,
     unchecked: fc.boolean(),
-    setAside: fc.boolean(),
   }),
   plain: {
     key: 'foxes/',
@@ -57,7 +55,6 @@ export const storageKeys: Target<Stored> = {
     workflowId: 'fox',
     taskId: 't-1',
     unchecked: false,
-    setAside: false,
   },
   inSuite: 100,
   async feed(input, folder) {
@@ -77,8 +74,7 @@ export const storageKeys: Target<Stored> = {
         ...(await outcomeOf(async () => {
           const { path, file } = await createPart(storage, one);
           await file.writeFile(VIDEO).finally(() => file.close());
-          const key = input.setAside ? `${one}.bad` : one;
-          await storage.publishFile(path, key, { ...WHOLE, replaces: input.setAside });
+          await storage.publishFile(path, one, WHOLE);
         })),
       );
     }

@@ -1,5 +1,5 @@
 import type { BatchProgress } from '../../../src/contract/batch';
-import { batchDetails } from '../../../workflows/batch/batch-details';
+import { batchDetails } from '../../../workflows/ui-details';
 
 const items = (count: number, isHeld = false) =>
   Array.from({ length: count }, (_, index) => ({ item: index + 1, name: `foxes-${index + 1}`, isHeld }));

@@ -1,4 +1,4 @@
-import { type Estimate, estimateCost, type PricedRequest, type Prices } from '../../src/contract/prices';
+import { type Estimate, estimateCost, estimateJob, type Prices } from '../../src/service';
 import { fc } from '../support/properties';
 
 const PRICES: Prices = {
@@ -12,11 +12,15 @@ const PRICES: Prices = {
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const IMAGE = 'https://example.com/fox.png';
 
-test.each<[what: string, request: PricedRequest, estimate: Estimate]>([
-  ['by the second', { resolution: '720p', duration: 5 }, { cost: usd(0.5), seconds: 5 }],
-  ['by the first row that fits', { image_url: IMAGE, duration: 4 }, { cost: usd(0.85), seconds: 4 }],
-  ['by the video', { resolution: '480p' }, { cost: usd(0.3) }],
-  ['by the video, with its seconds', { resolution: '480p', duration: 10 }, { cost: usd(0.3), seconds: 10 }],
+test.each<[what: string, request: Parameters<typeof estimateCost>[1], estimate: Estimate]>([
+  ['by the second', { resolution: '720p', duration: 5 }, { estimated: usd(0.5), seconds: 5 }],
+  ['by the first row that fits', { image_url: IMAGE, duration: 4 }, { estimated: usd(0.85), seconds: 4 }],
+  ['by the video', { resolution: '480p' }, { estimated: usd(0.3) }],
+  [
+    'by the video, with its seconds',
+    { resolution: '480p', duration: 10 },
+    { estimated: usd(0.3), seconds: 10 },
+  ],
   [
     'unknown without a row',
     { resolution: '1080p', duration: 5 },
@@ -43,8 +47,8 @@ test.each<[what: string, request: PricedRequest, estimate: Estimate]>([
 
 test('what a request does not say is taken from the defaults', () => {
   const prices = { ...PRICES, defaults: { duration: 8, resolution: '720p' } };
-  expect(estimateCost(prices, {})).toEqual({ cost: usd(0.8), seconds: 8 });
-  expect(estimateCost(prices, { duration: 2 })).toEqual({ cost: usd(0.2), seconds: 2 });
+  expect(estimateCost(prices, {})).toEqual({ estimated: usd(0.8), seconds: 8 });
+  expect(estimateCost(prices, { duration: 2 })).toEqual({ estimated: usd(0.2), seconds: 2 });
   // A duration that the request leaves to the service is not the default one.
   expect(estimateCost(prices, { duration: -1 })).toHaveProperty('unknown');
 });
@@ -58,7 +62,7 @@ test('without prices the cost is unknown, and the seconds are known if the reque
 
 test('a free service costs zero, because its profile says so', () => {
   const free: Prices = { currency: 'USD', table: [{ perVideo: 0 }] };
-  expect(estimateCost(free, {})).toEqual({ cost: usd(0) });
+  expect(estimateCost(free, {})).toEqual({ estimated: usd(0) });
 });
 
 test('a price per second is exact for whole seconds', () => {
@@ -69,9 +73,7 @@ test('a price per second is exact for whole seconds', () => {
       (millionths, duration) => {
         const prices: Prices = { currency: 'USD', table: [{ perSecond: millionths / 1_000_000 }] };
         const estimate = estimateCost(prices, { duration });
-        expect('cost' in estimate && Math.round(estimate.cost.amount * 1_000_000)).toBe(
-          millionths * duration,
-        );
+        expect(Math.round(Number(estimate.estimated?.amount) * 1_000_000)).toBe(millionths * duration);
       },
     ),
   );
@@ -88,9 +90,37 @@ test('an estimate is either a cost or a reason, whatever the request', () => {
   );
   fc.assert(
     fc.property(request, (given) => {
-      const estimate = estimateCost(PRICES, given);
-      if ('cost' in estimate) expect(estimate.cost.amount).toBeGreaterThan(0);
-      else expect(estimate.unknown).toMatch(/^[\x20-\x7e]{10,}$/);
+      const { estimated, unknown } = estimateCost(PRICES, given);
+      if (estimated) expect(estimated.amount).toBeGreaterThan(0);
+      else expect(unknown).toMatch(/^[\x20-\x7e]{10,}$/);
     }),
   );
+});
+
+test.each([
+  [
+    'its name on the worker',
+    { name: 'a', service: { profile: { name: 'Ark' }, address: 'https://ark.example' } },
+    'a',
+  ],
+  [
+    'the name in its profile',
+    { service: { profile: { name: 'Ark' }, address: 'https://ark.example' } },
+    'Ark',
+  ],
+  ['its host', { service: { profile: {}, address: 'https://ark.example/v1' } }, 'ark.example'],
+  ['nothing, if it has no address', { service: { profile: {} } }, undefined],
+  ['nothing, if its address is none', { service: { profile: {}, address: 'here' } }, undefined],
+])(
+  'the cost of a job names the service by %s',
+  (_what, { name, service }: Parameters<typeof estimateJob>[0], paid) => {
+    const profile = { ...service.profile, prices: PRICES };
+    const cost = estimateJob({ name, service: { ...service, profile } }, { resolution: '480p' });
+    expect(cost).toEqual({ estimated: usd(0.3), service: paid });
+  },
+);
+
+test('a service without prices has no estimate', () => {
+  expect(estimateJob({ service: { profile: { name: 'Ark' } } }, {})).toBeUndefined();
+  expect(estimateJob({ service: {} }, {})).toBeUndefined();
 });
