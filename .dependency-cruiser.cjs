@@ -15,7 +15,7 @@ const HOUSE = [
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
   { folder: 'activities/', mayImport: rooms('contract encryption service storage media') },
-  { folder: 'src/emulator/', mayImport: ['src/contract/', 'src/media/'] },
+  { folder: 'src/emulator/', mayImport: ['src/contract/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {
     folder: 'src/config/',

@@ -44,9 +44,9 @@ export class VideoDownload {
   /** For the heartbeat; undefined when no server could resume it, or when so few bytes come again as quickly. */
   get note(): PartNote | undefined {
     const { validator, part } = this;
-    const { name, bytes, sha256 } = part;
-    if (name === undefined || validator === undefined || bytes < HEAD_TO_SNIFF) return undefined;
-    return { part: name, bytes, sha256, validator };
+    const { name, onDisk } = part;
+    if (!name || !onDisk || validator === undefined || onDisk.bytes < HEAD_TO_SNIFF) return undefined;
+    return { part: name, ...onDisk, validator };
   }
 
   /** Continues with what an earlier attempt left on this disk, and removes the rest. */

@@ -3,11 +3,12 @@ import type * as fs from 'node:fs/promises';
 type Disk = typeof fs;
 type Writev = (buffers: Buffer[], position: number) => Promise<{ bytesWritten: number }>;
 
-/** A disk whose open files write as a test says. */
+/** A disk whose open files write and sync as a test says. */
 class SlowDisk {
   /** Called instead of each write, with the write. */
   onWrite: (write: Writev, buffers: Buffer[], position: number) => ReturnType<Writev> = (write, ...given) =>
     write(...given);
+  onSync: () => Promise<void> = async () => undefined;
 
   reset(): void {
     Object.assign(this, new SlowDisk());
@@ -17,8 +18,13 @@ class SlowDisk {
     const open = async (...given: Parameters<Disk['open']>) => {
       const file = await actual.open(...given);
       const write = file.writev.bind(file) as unknown as Writev;
+      const datasync = file.datasync.bind(file);
       return Object.assign(file, {
         writev: (buffers: Buffer[], position: number) => this.onWrite(write, buffers, position),
+        datasync: async () => {
+          await this.onSync();
+          await datasync();
+        },
       });
     };
     return { ...actual, open };

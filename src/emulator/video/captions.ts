@@ -1,6 +1,6 @@
-import type { Colour } from '../../media';
 import { ADVANCE, fontHas, GLYPH_HEIGHT, TextBitmap } from './bitmap-font';
 import type { Box, Layer, Shape } from './layer';
+import type { Colour } from './picture';
 
 /** Read once: in Jest's sandbox, access to a global costs more than the rest of a sample. */
 const { floor } = Math;

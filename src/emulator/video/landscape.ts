@@ -1,6 +1,6 @@
-import type { Colour } from '../../media';
 import { seededRandom } from '../seeded-random';
 import { type Box, type Layer, still } from './layer';
+import type { Colour } from './picture';
 
 /** Read once: in Jest's sandbox, access to a global costs more than the rest of a sample. */
 const { abs, max, min, sqrt } = Math;

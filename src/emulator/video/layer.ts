@@ -1,4 +1,4 @@
-import { type Colour, LUMA_SIDE, type Picture } from '../../media';
+import { type Colour, LUMA_SIDE, type Picture } from './picture';
 
 /** A rectangle of the picture. Right and bottom are exclusive; infinite means to the edge of the picture. */
 export interface Box {

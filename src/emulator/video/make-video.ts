@@ -1,8 +1,8 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import type { VideoRequest } from '../../contract/request';
-import { writeMp4 } from '../../media/write-mp4';
 import { paintLayers } from './layer';
 import { scene } from './scene';
+import { writeMp4 } from './write-mp4';
 
 /** The values of a request that leaves these fields out. */
 const DEFAULT_RESOLUTION = '720p';

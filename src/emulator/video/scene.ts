@@ -1,10 +1,10 @@
 import type { VideoRequest } from '../../contract/request';
-import { LUMA_SIDE } from '../../media';
 import { seededRandom } from '../seeded-random';
 import { ADVANCE, LINE_HEIGHT } from './bitmap-font';
 import { bar, type CaptionStyle, caption, changingCaption, wrapText } from './captions';
 import { landscape, palette } from './landscape';
 import { type Layer, still } from './layer';
+import { LUMA_SIDE } from './picture';
 
 export interface Shot {
   width: number;

@@ -16,7 +16,7 @@ jest.mock('node:fs/promises', () =>
 const MIB = 1024 * 1024;
 
 let video: Buffer;
-/** Enough for several writes. */
+/** Enough for several writes, and for a sync while more comes. */
 let large: Buffer;
 beforeAll(async () => {
   video = await inspectedVideo();
@@ -50,6 +50,14 @@ it.each(['ENOSPC', 'EDQUOT', 'EIO'])(
     expect([world.parts(), [...world.stored.keys()]]).toEqual([[], []]);
   },
 );
+
+it('a disk that cannot keep what it took fails the download, and nothing is published', async () => {
+  disk.onSync = () => Promise.reject(ioError('EIO'));
+  const world = createMemoryWorld(large);
+  const { failure } = await failureOf(world.download());
+  expect(failure.type).toBe('StorageFailed');
+  expect([world.parts(), [...world.stored.keys()]]).toEqual([[], []]);
+});
 
 it('a disk that is full when an attempt resumes makes it start over', async () => {
   let isBroken = true;

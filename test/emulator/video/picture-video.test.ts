@@ -1,8 +1,8 @@
 import type { VideoRequest } from '../../../src/contract/request';
 import { paintLayers } from '../../../src/emulator/video/layer';
 import { pictureVideo } from '../../../src/emulator/video/make-video';
+import { Picture } from '../../../src/emulator/video/picture';
 import { scene } from '../../../src/emulator/video/scene';
-import { Picture } from '../../../src/media';
 import { inspect } from '../../media/inspect';
 import { atLength } from '../../support/nightly';
 

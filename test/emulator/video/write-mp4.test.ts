@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Picture } from '../../src/media';
-import { type Film, writeMp4 } from '../../src/media/write-mp4';
-import { inspect } from './inspect';
+import type { Picture } from '../../../src/emulator/video/picture';
+import { type Film, writeMp4 } from '../../../src/emulator/video/write-mp4';
+import { inspect } from '../../media/inspect';
 
 function blink(picture: Picture, frame: number): void {
   for (let i = 0; i < picture.macroblocks; i++) picture.paint(i, () => (frame % 2 ? 0x808080 : 0x208080));

@@ -66,25 +66,16 @@ export async function writeMp4({
 /** The colour space of high-definition video. */
 const BT709 = { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false } as const;
 
-/** Boxes with a creation time, and their parents. */
-const DATED = new Set(['mvhd', 'tkhd', 'mdhd']);
-const PARENTS = new Set(['moov', 'trak', 'mdia']);
-const BOX_HEADER_BYTES = 8;
+/** Boxes with a creation time, each of them once in a file of one track, and before its pictures. */
+const DATED = ['mvhd', 'tkhd', 'mdhd'];
+/** Version and flags come first, then the times of creation and modification, of four bytes each. */
+const VERSION_BYTES = 4;
+const TIMES_BYTES = 8;
 
-/** Sets the times of creation and modification to zero, so that the same pictures make the same bytes. */
-function removeDates(file: Buffer, start = 0, end = file.length): void {
-  for (let box = start; box + BOX_HEADER_BYTES <= end; ) {
-    const size = file.readUInt32BE(box);
-    const type = file.toString('latin1', box + 4, box + 8);
-    if (PARENTS.has(type)) removeDates(file, box + BOX_HEADER_BYTES, box + size);
-    if (DATED.has(type)) {
-      const versionAt = box + BOX_HEADER_BYTES;
-      // Version 1 has times of eight bytes, version 0 of four; both times follow version and flags.
-      const timeBytes = file[versionAt] === 1 ? 8 : 4;
-      file.fill(0, versionAt + 4, versionAt + 4 + 2 * timeBytes);
-    }
-    // 0 is "to the end of the file" and 1 is "longer than 4 GiB": media data, after which no dated box comes.
-    if (size < BOX_HEADER_BYTES) return;
-    box += size;
+/** Sets the times to zero, so that the same pictures make the same bytes. */
+function removeDates(file: Buffer): void {
+  for (const type of DATED) {
+    const timesAt = file.indexOf(type) + type.length + VERSION_BYTES;
+    file.fill(0, timesAt, timesAt + TIMES_BYTES);
   }
 }
