@@ -191,8 +191,7 @@ class Submit {
     const { caps } = this.deps;
     if (caps === undefined) return;
     refuseIfLate(this.startedAtMs);
-    const { sendId } = this;
-    const lostSubmits = this.known?.repeated ?? 0;
+    const { sendId, known: { repeated: lostSubmits } = { repeated: 0 } } = this;
     const { cap, sharedCap, caller, ledgerQueue = activityInfo().taskQueue } = this.input;
     const counted = { sendId, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
     await caps.reserve(counted);
