@@ -23,7 +23,7 @@ export class VideoDownload {
   /** How many bytes came in this attempt, those that came twice included. */
   receivedBytes = 0;
   /** The first bytes, which show the container. */
-  head = Buffer.alloc(0);
+  private head = Buffer.alloc(0);
   private validator: string | undefined;
 
   constructor(
