@@ -60,7 +60,10 @@ export async function notifyReceiver(
 
 /** A worker that ends may not answer. Then the delivery finds out. */
 async function hasDefaultReceiver(): Promise<boolean> {
-  const { findReceiver } = proxyLocalActivities<VideoActivities>(FIND_SERVICE_POLICY);
+  const { findReceiver } = proxyLocalActivities<VideoActivities>({
+    ...FIND_SERVICE_POLICY,
+    summary: 'the default receiver of webhooks',
+  });
   try {
     return await findReceiver();
   } catch (error) {

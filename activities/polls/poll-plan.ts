@@ -37,17 +37,10 @@ export interface WaitingTask {
 
 /** Says when the tasks of one service are polled, by its profile and the tasks that ended before. */
 export class PollPlan {
-  /** Two services at one address, such as two models, take different times. */
-  private readonly serviceName: string;
-  private readonly polling: NonNullable<VideoService['profile']>['polling'];
-
   constructor(
-    { name, service }: { name?: string | undefined; service: Pick<VideoService, 'address' | 'profile'> },
+    private readonly at: { name?: string | undefined; service: Pick<VideoService, 'address' | 'profile'> },
     private readonly learned: Pick<LearnedTimes, 'endedOf' | 'learn' | 'refresh'>,
-  ) {
-    this.serviceName = [name, service.address].filter(Boolean).join(' at ').slice(0, LONGEST_SERVICE_CHARS);
-    this.polling = service.profile?.polling;
-  }
+  ) {}
 
   /** How long to wait before the next poll. */
   nextPollMs({ kind, waitedMs = 0, progress, retryAfterMs = 0, polling }: WaitingTask): number {
@@ -81,6 +74,16 @@ export class PollPlan {
   /** Reads what other workers have learned, if that was long ago. Never throws. */
   refresh(): Promise<void> {
     return this.learned.refresh();
+  }
+
+  /** Two services at one address, such as two models, take different times. */
+  private get serviceName(): string {
+    const { name, service } = this.at;
+    return [name, service.address].filter(Boolean).join(' at ').slice(0, LONGEST_SERVICE_CHARS);
+  }
+
+  private get polling(): NonNullable<VideoService['profile']>['polling'] {
+    return this.at.service.profile?.polling;
   }
 
   private fullNameOf(kind: string): string {

@@ -71,7 +71,7 @@ describe('times are learned', () => {
   ])('of %s', async (_what, name, service, learnedAs) => {
     await learnAt(service, name).learn(ENDED);
     const { kinds } = JSON.parse(await readFile(join(folder, LEARNED_TIMES_KEY), 'utf8'));
-    expect(kinds).toEqual([{ kind: `${learnedAs} text`, ended: [[1_000, 2_000]] }]);
+    expect(kinds).toEqual([{ kind: `${learnedAs} text`, endedMs: [1_500] }]);
   });
 });
 

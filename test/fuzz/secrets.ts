@@ -6,8 +6,8 @@ export const KEY = 'sk-7Fq+Zt/2WmX9=';
 /** The signature of every signed link. */
 export const SIGNATURE = 'Zx81Qm5Lk02Vt7Bn9Rw4';
 
-/** Shorter pieces may be part of a task id, which stays exact. */
-const KEY_PIECE = 10;
+/** Shorter pieces may be part of a task id, which stays exact. Any piece of this length has 8 letters and digits. */
+const KEY_PIECE = 11;
 const SIGNATURE_PIECE = 17;
 
 const hex = (sign: string, digits = 2) => sign.charCodeAt(0).toString(16).padStart(digits, '0');

@@ -40,6 +40,7 @@ describe('a worker with the plugin', () => {
       'cancelVideo',
       'findService',
       'findTurn',
+      'findReceiver',
       'sendWebhook',
       'openBatch',
       'readRequests',

@@ -213,7 +213,6 @@ describe('a video that a program orders from the gateway', () => {
     const lines = await untilLogged(workflowId, 'stored');
     expect(lines.map(({ event }) => event)).toEqual([
       'submitted',
-      'waiting',
       'polled',
       'ready',
       'downloading',
@@ -259,7 +258,7 @@ describe('the log', () => {
       { event: 'held', decide: expect.stringContaining('videogen decide') },
       { event: 'decided', decision: 'adopt', taskId },
       { event: 'adopted', taskId },
-      ...['waiting', 'ready', 'downloading', 'stored'].map((event) => ({ event, taskId })),
+      ...['ready', 'downloading', 'stored'].map((event) => ({ event, taskId })),
     ]);
   });
 
