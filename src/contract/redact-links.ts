@@ -1,11 +1,13 @@
 export const HIDDEN = '…';
 
-/** What neither blanks nor quotes interrupt. */
-export const WORD = /[^\s"'<>`]+/g;
+/** What neither blanks nor quotes interrupt. Not the expression itself: the workflow sandbox freezes what is exported. */
+export function replaceWords(text: string, replace: (word: string) => string): string {
+  return text.replace(/[^\s"'<>`]+/g, replace);
+}
 
 /** Links keep their host and their path, up to what may be a signature, and lose names in it that look like tokens. */
 export function redactLinks(text: string): string {
-  return /[/?]/.test(text) ? text.replace(WORD, redactWord) : text;
+  return /[/?]/.test(text) ? replaceWords(text, redactWord) : text;
 }
 
 function redactWord(word: string): string {

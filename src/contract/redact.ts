@@ -1,5 +1,5 @@
 import { cleanText } from './clean-text';
-import { HIDDEN, looksLikeToken, redactLinks, WORD } from './redact-links';
+import { HIDDEN, looksLikeToken, redactLinks, replaceWords } from './redact-links';
 
 /** What must never be repeated. The two kinds are hidden differently. */
 export interface Secrets {
@@ -38,7 +38,7 @@ export function secretHider({ keys, wholeValues }: Secrets): (text: string) => s
 }
 
 function hideEscaped(text: string, hide: (text: string) => string): string {
-  return /[\\%&]/.test(text) ? text.replace(WORD, (word) => (spells(word, hide) ? HIDDEN : word)) : text;
+  return /[\\%&]/.test(text) ? replaceWords(text, (word) => (spells(word, hide) ? HIDDEN : word)) : text;
 }
 
 /** Whether there is something to hide in a text without its escapes; yes if they never end. */
