@@ -2,7 +2,7 @@ import type { RecalledSubmit, SubmittedTask } from '../../activities';
 import type { PolledTask } from '../../activities/poll-video';
 import type { EndedTask } from '../../activities/polls/learned-times';
 import { PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
-import { FAILURES, type FailureRow, type FailureType } from '../../src/contract/failure-table';
+import type { FailureType } from '../../src/contract/failure-table';
 import type { ReportedProgress } from '../../src/contract/job';
 import type { ActivityEnd, Note, Outcome } from './notes';
 import type { Fate, SharedOptions } from './script';
@@ -398,15 +398,6 @@ export class JobModel {
         return this.fail('Cancelled', { or: 'SubmitUnconfirmed' });
       default: {
         const type = failureOf(end);
-        const { fallsBack }: FailureRow = FAILURES[type];
-        // The error of a killed attempt stands for a timeout, and is none: see notes.ts.
-        const isOverForService =
-          end.failed === 'killed' || (fallsBack !== undefined && !end.details?.mayHaveTask);
-        // Only a service that certainly has no task is given up before the deadline.
-        if (end.isOutOfTime && !isOverForService && this.withinMs !== undefined && this.remainingMs() > 0) {
-          this.withinMs = undefined;
-          return { name: 'to-submit' };
-        }
         return this.fail(type, this.isCancelled ? { or: 'Cancelled' } : {});
       }
     }

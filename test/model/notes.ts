@@ -14,8 +14,6 @@ export type ActivityEnd =
   | {
       failed: FailureType | 'timeout' | 'cancelled' | 'killed' | 'other';
       details?: FailureDetails;
-      /** No further attempt fitted into its time. */
-      isOutOfTime?: boolean;
     };
 
 /** How a job ended, or a batch, of which only the failure counts. */

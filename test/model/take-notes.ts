@@ -1,6 +1,5 @@
 import type { Duration } from '@temporalio/common';
 import {
-  ActivityFailure,
   CancellationScope,
   ContinueAsNew,
   isCancellation,
@@ -162,11 +161,10 @@ function endOf(error: unknown): ActivityEnd {
   if (isCancellation(error)) return { failed: 'cancelled' };
   if (readTimeout(error) !== undefined) return { failed: 'timeout' };
   const failure = readFailure(error);
-  const isOutOfTime = error instanceof ActivityFailure && error.retryState === 'TIMEOUT';
-  if (failure) return { failed: failure.type, details: failure.details, isOutOfTime };
+  if (failure) return { failed: failure.type, details: failure.details };
   // The failure of a local activity is not wrapped.
   const { message, cause } = Object(error);
-  return { failed: [message, cause?.message].includes(KILLED) ? 'killed' : 'other', isOutOfTime };
+  return { failed: [message, cause?.message].includes(KILLED) ? 'killed' : 'other' };
 }
 
 function outcomeOf(error: unknown): Outcome {
