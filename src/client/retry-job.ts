@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { ValueError } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
@@ -10,7 +9,7 @@ import { OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contrac
 import { readServiceName } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
-import { keyMaterial } from '../storage/job-record';
+import { digestOfJob } from '../storage';
 import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
@@ -225,8 +224,7 @@ async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan):
     services === undefined || overview.service === undefined
       ? overview.workflowId
       : childName(overview.workflowId, overview.service);
-  const material = keyMaterial(client.options.namespace, sender, request);
-  const ownKey = createHash('sha256').update(material).digest('hex');
+  const ownKey = digestOfJob({ namespace: client.options.namespace, job: sender }, request);
   return { ...options, request, idempotencyKey: idempotencyKey ?? ownKey };
 }
 

@@ -74,9 +74,9 @@ export class EntryLog<Entry extends LogEntry> {
       const isCreated = await inTime(() => this.storage.create(key, text, { signal: giveUp.signal }));
       return isCreated ? undefined : new StorageFault('the storage says that it is there already');
     } catch (error) {
-      return storageFault(error);
-    } finally {
+      // Also of one that is late: nobody waits for it any more.
       giveUp.abort();
+      return storageFault(error);
     }
   }
 

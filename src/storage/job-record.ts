@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { fileName } from '../contract/digest';
-
 import { isTaskId } from '../contract/input-rules';
 import { readCost } from '../contract/job-cost';
 import { isServiceName } from '../contract/service-choice';
