@@ -1,4 +1,4 @@
-import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
+import { CAP_FIELDS, type Cap } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
 import type { JobInput } from './job';
@@ -138,12 +138,6 @@ function isSharedCap(value: unknown): value is { name: string; cap: Cap } {
   if (!isWorkflowId(name) || typeof cap !== 'object' || cap === null) return false;
   return fieldProblems(cap, CAP_FIELDS).length === 0;
 }
-
-const CAP_FIELDS = {
-  videos: { accepts: isVideoCount, sentence: VIDEOS_RULE },
-  seconds: { accepts: isSeconds, sentence: SECONDS_RULE },
-  money: { accepts: isMoney, sentence: MONEY_RULE },
-} satisfies Record<keyof Cap, FieldRule<unknown>>;
 
 /**
  * The rule of every field of a job but its request. Callers and workflows check it, because any SDK can start a job without
