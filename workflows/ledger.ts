@@ -67,7 +67,7 @@ export class Ledger {
     if (this.open.has(id)) return { ok: true };
     const counted = accounts.map((account) => ({
       account,
-      count: this.accounts.get(keyOf(account)) ?? { ...account, used: {}, reserved: {}, day: this.day },
+      count: this.accounts.get(keyOf(account)) ?? { ...account, ...UNUSED, day: this.day },
     }));
     for (const { account, count } of counted) {
       const taken = addTaken(count.used, count.reserved);
@@ -108,6 +108,8 @@ export class Ledger {
     }
   }
 }
+
+const UNUSED = { used: { videos: 0 }, reserved: { videos: 0 } };
 
 const FULL = { message: 'the ledger of the caps is full: it counts too many batches and gateway keys' };
 

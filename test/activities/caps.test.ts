@@ -69,7 +69,7 @@ function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLos
 
 const submitter = (setup: Setup) => activitiesWith(setup).submit;
 
-const counted = () => ledger.report().counts.map(({ used, reserved }) => [used.videos ?? 0, reserved.videos]);
+const counted = () => ledger.report().counts.map(({ used, reserved }) => [used.videos, reserved.videos]);
 const posts = () => world.emulator.calls.length;
 
 test('a submit without a cap writes nothing into the ledger', async () => {
@@ -395,7 +395,7 @@ describe('when a task has ended', () => {
     expect(await spent()).toMatchObject({ videos: 1, estimated: [usd(0.5)] });
     expect(await poll('fox', task)).toMatchObject({ state: 'failed', charged: usd(0) });
     await poll('fox', task);
-    expect(used()).toEqual([[{}, 0]]);
+    expect(used()).toEqual([[{ videos: 0 }, 0]]);
     expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
     // A later job of this name finds the same task, with what it cost.
     expect((await submit('fox').result).cost).toEqual({ ...task.cost, charged: usd(0) });

@@ -30,7 +30,7 @@ const write = (ledger: Ledger, nowMs: number, ...entries: LedgerEntry[]) => ledg
 const countOf = (ledger: Ledger, scope = 'day') => ledger.report().counts.find((one) => one.scope === scope);
 const videosIn = (ledger: Ledger, scope = 'day') => {
   const count = countOf(ledger, scope);
-  return count && [count.used.videos ?? 0, count.reserved.videos];
+  return count && [count.used.videos, count.reserved.videos];
 };
 
 let ledger: Ledger;
