@@ -131,7 +131,7 @@ async function readEnding(
       (error: unknown) => readFailure(error),
     );
   const sentNothing =
-    failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing;
+    failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing === true;
   return { sentNothing, failure };
 }
 

@@ -13,7 +13,7 @@ import {
 } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import type { FailureDetails } from '../../src/contract/failure-details';
-import { FAILURES, type FailureRow, type FailureType, isFailureType } from '../../src/contract/failure-table';
+import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import {
   createFailure,
@@ -27,7 +27,7 @@ import { readTimeout } from '../../workflows/activity-timeout';
 
 const OUR_NAMES = { type: 'videogen.NoVideo', workflowType: 'generateVideo', service: 'VideoGeneration' };
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
-const ROWS = Object.entries<FailureRow>(FAILURES);
+const ROWS = Object.entries(FAILURES);
 
 const inActivity = (cause?: Error, retryState: RetryState = RetryState.NON_RETRYABLE_FAILURE) =>
   new ActivityFailure('Activity task failed', 'pollVideo', '1', retryState, undefined, cause);

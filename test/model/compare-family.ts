@@ -1,5 +1,5 @@
 import type { ItemResult } from '../../src/contract/batch';
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+import { FAILURES } from '../../src/contract/failure-table';
 import { type ComparedJob, compareJob, describeEnd, type Life } from './compare-job';
 import type { Played } from './family';
 import type { Note, Outcome } from './notes';
@@ -105,7 +105,7 @@ function mayHaveTask({ answers: [answer], end }: Attempt): boolean {
 }
 
 function isCertain({ failed, details }: Extract<Outcome, { failed: unknown }>, submits: Attempt[]): boolean {
-  const { fallsBack }: FailureRow = FAILURES[failed];
+  const { fallsBack } = FAILURES[failed];
   if (submits.some(mayHaveTask) || details?.taskId !== undefined) return false;
   return fallsBack === 'always' || (fallsBack === 'if-answered' && details?.status !== undefined);
 }

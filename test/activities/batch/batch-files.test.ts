@@ -94,7 +94,7 @@ describe('a file of requests', () => {
     put([{ prompt: 'A fox', model: 'm1' }]);
     expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
     files = filesFor({});
-    expect((await failed(readFrom(0))).message).toContain('"model" is not a field of the request');
+    expect((await failed(readFrom(0))).message).toContain('"model": not a field of the request');
   });
 
   it('is read page by page, with a limit of requests', async () => {

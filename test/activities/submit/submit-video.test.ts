@@ -44,7 +44,7 @@ describe('a submit', () => {
   it.each([
     ['no prompt', {}, 'prompt is missing'],
     ['a duration beyond the limit', { prompt: 'x', duration: 11 }, 'duration must be at most 10 (was 11)'],
-    ['a misspelt field', { prompt: 'x', aspectRatio: '1:1' }, 'did you mean aspect_ratio?'],
+    ['a misspelt field', { prompt: 'x', aspectRatio: '1:1' }, '"aspectRatio": not a field of the request'],
     ['no request at all', undefined, 'the request must be a JSON object'],
   ])('of %s is refused before a byte is sent', async (_what, request, problem) => {
     const attempt = submit(request);
