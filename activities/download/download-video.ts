@@ -136,7 +136,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
     // Beside the download, which takes longer; and once, however many attempts that needs.
-    const learning = input.ended && attempt === 1 && at.pollPlan.learn(input.ended);
+    const learning = input.ended && attempt === 1 && at.pollPlan.learned.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
       receive().catch(async (error: unknown) => {
         // The janitor deletes what cannot be deleted now; the first error is the one to report.

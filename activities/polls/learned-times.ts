@@ -13,8 +13,7 @@ const WRITE_EVERY_MS = 5_000;
 const MOST_TASKS = 100;
 /** Those of which a task ended last. */
 const MOST_KINDS = 64;
-const LONGEST_KIND_CHARS = 320;
-const LONGEST_ERROR_CHARS = 300;
+export const LONGEST_KIND_CHARS = 320;
 /** A time beyond this is no measured one. */
 const LONGEST_MS = 7 * 24 * 3_600_000;
 
@@ -41,7 +40,7 @@ export interface EndedTask {
 export class LearnedTimes {
   private stored: readonly LearnedKind[] = [];
   /** Tasks that are not in the file yet. */
-  private unwritten: LearnedKind[] = [];
+  private unwritten: readonly LearnedKind[] = [];
   private readAtMs = Number.NEGATIVE_INFINITY;
   private wroteAtMs = Number.NEGATIVE_INFINITY;
   private hasWarned = false;
@@ -52,8 +51,9 @@ export class LearnedTimes {
   ) {}
 
   /** How long the last tasks of a kind took. */
-  endedOf(kind: string): readonly number[] {
-    return merge(this.stored, this.unwritten).find((one) => one.kind === kind)?.endedMs ?? [];
+  endedOf(kind: string | undefined): readonly number[] {
+    const ofKind = [...this.stored, ...this.unwritten].filter((one) => one.kind === kind);
+    return ofKind.flatMap(({ endedMs }) => endedMs).slice(-MOST_TASKS);
   }
 
   /** Reads the file, at most once a minute. Never throws. */
@@ -71,19 +71,18 @@ export class LearnedTimes {
   async learn({ kind, afterMs, byMs }: EndedTask): Promise<void> {
     const { data } = kindSchema.safeParse({ kind, endedMs: [(afterMs + byMs) / 2] });
     if (data === undefined) return;
-    this.unwritten.push(data);
+    this.unwritten = merge(this.unwritten, [data]);
     if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
     this.wroteAtMs = this.nowMs();
-    const written = [...this.unwritten];
+    const written = this.unwritten;
+    this.unwritten = [];
     try {
       const kinds = merge(await this.read(), written);
       await writeSmallJson(this.storage, LEARNED_TIMES_KEY, { kinds });
       this.stored = kinds;
-      this.unwritten = this.unwritten.filter((one) => !written.includes(one));
     } catch (error) {
+      this.unwritten = merge(written, this.unwritten);
       this.warn('the learned times could not be written', error);
-      // However long the storage fails, they stay as few as a file may have.
-      this.unwritten = merge([], this.unwritten);
     }
   }
 
@@ -100,8 +99,7 @@ export class LearnedTimes {
   private warn(reason: string, error: unknown): void {
     if (this.hasWarned) return;
     this.hasWarned = true;
-    const text = cleanText(String(error), LONGEST_ERROR_CHARS);
-    logEvent('timesNotLearned', { reason, key: LEARNED_TIMES_KEY, error: text });
+    logEvent('timesNotLearned', { reason, key: LEARNED_TIMES_KEY, error: cleanText(String(error)) });
   }
 }
 
