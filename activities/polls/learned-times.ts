@@ -35,7 +35,7 @@ export interface EndedTask {
 
 /**
  * How long tasks take, learned from those that ended and shared by all workers with the same storage. No job depends on it: a
- * failing storage or a damaged file counts as nothing learned. Of two workers that write at the same time, one loses a few tasks.
+ * failing storage or a damaged file adds nothing. Of two workers that write at the same time, one loses a few tasks.
  */
 export class LearnedTimes {
   private stored: readonly LearnedKind[] = [];
@@ -60,11 +60,7 @@ export class LearnedTimes {
   async refresh(): Promise<void> {
     if (this.nowMs() - this.readAtMs < READ_EVERY_MS) return;
     this.readAtMs = this.nowMs();
-    try {
-      this.stored = await this.read();
-    } catch (error) {
-      this.warn('the learned times could not be read', error);
-    }
+    await this.read();
   }
 
   /** Adds a task that has ended. Never throws, and takes no longer than two calls of the storage may. */
@@ -74,32 +70,34 @@ export class LearnedTimes {
     this.unwritten = merge(this.unwritten, [data]);
     if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
     this.wroteAtMs = this.nowMs();
+    await this.read();
     const written = this.unwritten;
     this.unwritten = [];
+    const kinds = merge(this.stored, written);
     try {
-      const kinds = merge(await this.read(), written);
       await writeSmallJson(this.storage, LEARNED_TIMES_KEY, { kinds });
       this.stored = kinds;
     } catch (error) {
       this.unwritten = merge(written, this.unwritten);
-      this.warn('the learned times could not be written', error);
+      this.warn('written', error);
     }
   }
 
-  private async read(): Promise<readonly LearnedKind[]> {
-    const text = await readSmallFile(this.storage, LEARNED_TIMES_KEY);
+  /** What cannot be read adds nothing to what this worker knows, and the next write replaces it. */
+  private async read(): Promise<void> {
     try {
-      return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).kinds;
+      const text = await readSmallFile(this.storage, LEARNED_TIMES_KEY);
+      this.stored = text === undefined ? [] : fileSchema.parse(JSON.parse(text)).kinds;
     } catch (error) {
-      this.warn('the file with learned times is damaged and counts as empty', error);
-      return [];
+      this.warn('read', error);
     }
   }
 
-  private warn(reason: string, error: unknown): void {
+  private warn(what: 'read' | 'written', error: unknown): void {
     if (this.hasWarned) return;
     this.hasWarned = true;
-    logEvent('timesNotLearned', { reason, key: LEARNED_TIMES_KEY, error: cleanText(String(error)) });
+    const reason = `${LEARNED_TIMES_KEY} could not be ${what}`;
+    logEvent('timesNotLearned', { reason, error: cleanText(String(error)) });
   }
 }
 

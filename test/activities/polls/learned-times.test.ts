@@ -116,7 +116,7 @@ it.each([
   const { activities } = world;
   await end(activities);
   expect((await learned()).kinds).toHaveLength(1);
-  expect(world.everythingReported().match(/learned times is damaged/g)).toHaveLength(1);
+  expect(world.everythingReported().match(/learned-times.json could not be read/g)).toHaveLength(1);
 });
 
 describe('a storage that fails for the learned times alone', () => {
