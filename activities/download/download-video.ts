@@ -15,7 +15,7 @@ import type { VideoStorage } from '../../src/storage/storage';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
-import { openRecord, warnNotRecorded } from '../job-record';
+import { recordToDownload, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
 import type { EndedTask } from '../polls/learned-times';
 import { type FindTools, toolsFor } from '../service-tools';
@@ -82,7 +82,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const part = new PartFile(storage, `${jobName()} ${taskId}`);
     const download = new VideoDownload(part, { at, taskId, pace, largestBytes, signal });
     const note = () => download.note ?? earlier ?? { bytes: part.bytes };
-    const record = input.record === undefined ? undefined : openRecord(storage, input.record);
+    const record = input.record === undefined ? undefined : recordToDownload(storage, input.record);
 
     const fetch = async (): Promise<DownloadedVideo> => {
       const recorded = await record?.read();
@@ -95,15 +95,17 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const { key, video, doubts } = await publishVideo(download, publishing);
       const ofService = new Set([...(recorded?.task?.warnings ?? []), ...told]);
       const warnings = [...ofService, ...describeMismatches(expected, video), ...doubts];
-      if (deps.sidecar !== false) {
-        const { request } = recorded?.lastSend ?? {};
-        const about = { namespace, workflowId: jobName(), taskId, request, seed: expected.seed };
-        const problem = await writeSidecar(storage, key, { ...about, video, warnings, cost });
-        if (problem !== undefined) warnings.push(problem);
-      }
-      await record
-        ?.add({ event: 'stored', taskId, key, video: { ...video }, warnings, storage: input.storage, cost })
-        .catch((error: unknown) => warnNotRecorded(record, error, taskId));
+      const about = { namespace, workflowId: jobName(), request: recorded?.lastSend?.request };
+      const stored = { taskId, video: { ...video }, warnings: [...warnings], cost };
+      const [problem] = await Promise.all([
+        deps.sidecar === false
+          ? undefined
+          : writeSidecar(storage, key, { ...about, ...stored, seed: expected.seed }),
+        record
+          ?.add({ event: 'stored', ...stored, key, storage: input.storage })
+          .catch((error: unknown) => warnNotRecorded(record, error, taskId)),
+      ]);
+      if (problem !== undefined) warnings.push(problem);
       logEvent('stored', { taskId, ...video, ...(warnings.length > 0 && { warnings }) });
       return { video, warnings };
     };

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { createPart, partsFolderOf, partsOf } from './part-files';
+import { createPart, partsFolderOf, partsOf, unlessGone } from './part-files';
 import type { VideoStorage } from './storage';
 import { asStorageFault } from './storage-fault';
 
@@ -122,7 +122,7 @@ export class PartFile {
   async remove(): Promise<void> {
     const { opened } = this;
     await opened?.file.close().catch(() => undefined);
-    if (opened) await asStorageFault(() => rm(opened.path, { force: true }));
+    if (opened) await asStorageFault(() => unlink(opened.path).catch(unlessGone(undefined)));
     await this.removeLeft();
   }
 
@@ -136,7 +136,7 @@ export class PartFile {
   private async removeLeft(): Promise<void> {
     const folder = partsFolderOf(this.storage);
     // The sweeper removes what cannot be removed now.
-    for (const name of this.left) await rm(join(folder, name), { force: true }).catch(() => undefined);
+    for (const name of this.left) await unlink(join(folder, name)).catch(() => undefined);
   }
 
   private async open(): Promise<{ path: string; file: FileHandle }> {
