@@ -28,7 +28,7 @@ export type { AwaitedJob, AwaitJobsInput, JobEnd } from './batch/await-jobs';
 export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch/batch-files';
 export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
-export type { DownloadPace } from './download/receive-video';
+export type { DownloadPace } from './download/video-download';
 export type { FindTurnInput, FoundTurn } from './find-turn';
 export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';

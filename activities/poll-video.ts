@@ -25,7 +25,7 @@ export type PolledTask = TaskStatus & { nextPollMs: number };
 
 /** Polls a task. It reports that there is a video but not its link, because links are secrets and expire. */
 export function createPollVideo(find: FindTools) {
-  const once = createOnce();
+  const warnOnce = createWarnOnce();
   return async function pollVideo({ taskId, service, ...waiting }: PollVideoInput): Promise<PolledTask> {
     const tools = toolsFor(find, service, 'poll');
     const poll = async (): Promise<PolledTask> => {
@@ -36,11 +36,8 @@ export function createPollVideo(find: FindTools) {
         const status = toStatus(reading, tools.service.profile?.prices);
         const { percent } = { percent: undefined, ...status };
         logEvent('polled', { taskId, state: status.state, percent });
-        for (const doubt of doubts)
-          once(`${taskId} ${doubt}`, () => logEvent('ambiguousAnswer', { taskId, doubt }));
-        const { word } = status;
-        if (status.state === 'unknown')
-          once(`${taskId} ${word}`, () => logEvent('unknownState', { taskId, state: word }));
+        for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
+        if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
         if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
         const progress = higherProgress(waiting.progress, percent, waiting.waitedMs ?? 0);
         return { ...status, nextPollMs: tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs }) };
@@ -54,14 +51,15 @@ export function createPollVideo(find: FindTools) {
 
 const MOST_REMEMBERED = 1_000;
 
-/** Something is logged once per task, not once per poll. */
-function createOnce() {
-  const done = new Set<string>();
-  return (key: string, log: () => void) => {
-    if (done.has(key)) return;
-    if (done.size >= MOST_REMEMBERED) done.clear();
-    done.add(key);
-    log();
+/** Warns once per task, not once per poll. */
+function createWarnOnce() {
+  const warned = new Set<string>();
+  return (event: 'ambiguousAnswer' | 'unknownState', about: { taskId: string; [field: string]: string }) => {
+    const line = Object.values(about).join(' ');
+    if (warned.has(line)) return;
+    if (warned.size >= MOST_REMEMBERED) warned.clear();
+    warned.add(line);
+    logEvent(event, about);
   };
 }
 

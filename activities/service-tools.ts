@@ -15,14 +15,10 @@ export interface ServiceTools extends FoundService {
 export type FindTools = (name: string | undefined, task?: 'new task') => ServiceTools | { problem: string };
 
 export function createFindTools(directory: ServiceDirectory, storage: VideoStorage): FindTools {
-  const tools = new Map<FoundService, ServiceTools>();
   const learned = new LearnedTimes(storage);
   return (name, task) => {
     const found = task === 'new task' ? directory.findForNew(name) : directory.find(name);
-    if ('problem' in found) return found;
-    const known = tools.get(found) ?? { ...found, pollPlan: new PollPlan(found, learned) };
-    tools.set(found, known);
-    return known;
+    return 'problem' in found ? found : { ...found, pollPlan: new PollPlan(found, learned) };
   };
 }
 

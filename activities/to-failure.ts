@@ -7,16 +7,15 @@ import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '.
 import { ServiceFault } from '../src/service/service-fault';
 import { StorageFault } from '../src/storage/storage-fault';
 
-/** The download is not a complete video. */
+/** The download is not a complete video, or not one that the worker may store. */
 export class BadVideo extends Error {
   override readonly name = 'BadVideo';
-}
 
-export class TooManyBytes extends Error {
-  override readonly name = 'TooManyBytes';
-
-  constructor(readonly largestBytes: number) {
-    super(`it has more than ${largestBytes} bytes`);
+  constructor(
+    message: string,
+    readonly type: 'VideoCorrupt' | 'VideoTooLarge' = 'VideoCorrupt',
+  ) {
+    super(message);
   }
 }
 
@@ -25,15 +24,9 @@ export interface FailureContext extends FailureDetails {
   retryAs?: Call;
 }
 
-const FAILURE_OF_FAULT = [
-  [StorageFault, 'StorageFailed'],
-  [BadVideo, 'VideoCorrupt'],
-  [TooManyBytes, 'VideoTooLarge'],
-] as const;
-
 /** An error that `toFailure` understands. */
 export function isKnownFault(error: unknown): boolean {
-  return error instanceof ServiceFault || FAILURE_OF_FAULT.some(([fault]) => error instanceof fault);
+  return error instanceof ServiceFault || error instanceof StorageFault || error instanceof BadVideo;
 }
 
 /** Turns the error of a call into a failure of the failure table. Other errors, such as cancellations, pass unchanged. */
@@ -42,15 +35,11 @@ export function toFailure(
   call: AnsweredCall,
   { retryAs = call === 'resubmit' ? 'submit' : call, ...details }: FailureContext = {},
 ): unknown {
-  for (const [fault, type] of FAILURE_OF_FAULT) {
-    if (!(error instanceof fault)) continue;
+  if (error instanceof StorageFault || error instanceof BadVideo) {
+    const type = error instanceof BadVideo ? error.type : 'StorageFailed';
     const isFinal = error instanceof StorageFault && error.isFinal;
-    return createCallFailure(
-      type,
-      retryAs,
-      { message: error.message, ...details },
-      { cause: error, isFinal },
-    );
+    const explained = { message: error.message, ...details };
+    return createCallFailure(type, retryAs, explained, { cause: error, isFinal });
   }
   if (!(error instanceof ServiceFault)) return error;
   const { retryAfterMs, limited: _, taskMayExist: __, noTask: ___, refusedContent, ...facts } = error.facts;
@@ -58,12 +47,8 @@ export function toFailure(
   const retryAfter = retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 };
   // The operator decides which addresses are allowed, so a retry changes nothing; the task can be adopted later.
   const isFinal = error.kind === 'not-allowed';
-  return createCallFailure(
-    type,
-    retryAs,
-    { ...details, ...facts, ...retryAfter, ...(type === 'ContentRefused' && refusedContent) },
-    { cause: error, isFinal },
-  );
+  const explained = { ...details, ...facts, ...retryAfter, ...(type === 'ContentRefused' && refusedContent) };
+  return createCallFailure(type, retryAs, explained, { cause: error, isFinal });
 }
 
 /** A failure of a call, retryable as the failure table says. */

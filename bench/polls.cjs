@@ -94,7 +94,7 @@ async function learned(counts) {
     for (let job = 1; job <= Math.max(...counts); job++) {
       const { afterMs, byMs } = follow(jobTimeMs(next), ours(plan));
       now += byMs;
-      await plan.learn({ kind: plan.kindOf(REQUEST), afterMs, byMs });
+      await plan.learned.learn({ kind: plan.kindOf(REQUEST), afterMs, byMs });
       const sum = sums.get(job);
       if (sum === undefined) continue;
       const { polls, lagSeconds } = average(ours(plan), JOBS_OF_REPETITION, 2_000 + repetition);

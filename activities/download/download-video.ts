@@ -15,16 +15,13 @@ import type { VideoStorage } from '../../src/storage/storage';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
-import { openRecord, warnNotRecorded } from '../job-record';
+import { recordToDownload, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
-import { measureSpeed } from '../measure';
 import type { EndedTask } from '../polls/learned-times';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
-import { findStored } from './find-stored';
-import { publishVideo, writeSidecar } from './publish-video';
-import { type DownloadPace, receiveVideo } from './receive-video';
-import { readPartNote, VideoDownload } from './video-download';
+import { findStored, publishVideo, writeSidecar } from './publish-video';
+import { type DownloadPace, readPartNote, VideoDownload } from './video-download';
 
 /** Input of the activity downloadVideo. */
 export interface DownloadVideoInput {
@@ -74,56 +71,52 @@ export interface DownloadVideoDeps extends DownloadOptions {
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
 export function createDownloadVideo(deps: DownloadVideoDeps) {
-  const { storage, pace = DOWNLOAD_PACE } = deps;
+  const { storage, pace = DOWNLOAD_PACE, largestVideoBytes: largestBytes = LARGEST_VIDEO_BYTES } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
     const { taskId, expected = {}, cost } = input;
     const at = toolsFor(deps.find, input.service, 'download');
-    const named = { taskId };
+    const { attempt, namespace } = activityInfo();
     const signal = cancellationSignal();
     const startedAtMs = Date.now();
     const earlier = readPartNote();
-    const { attempt } = activityInfo();
-    const { largestVideoBytes: largestBytes = LARGEST_VIDEO_BYTES } = deps;
     const part = new PartFile(storage, `${jobName()} ${taskId}`);
-    const download = new VideoDownload(part, largestBytes);
-    const publishing = { storage, isRetry: attempt > 1, signal, keyFor: keyOf(input, deps) };
+    const download = new VideoDownload(part, { at, taskId, pace, largestBytes, signal });
     const note = () => download.note ?? earlier ?? { bytes: part.bytes };
-    const record = input.record === undefined ? undefined : openRecord(storage, input.record);
+    const record = input.record === undefined ? undefined : recordToDownload(storage, input.record);
 
-    const receive = async (): Promise<DownloadedVideo> => {
+    const fetch = async (): Promise<DownloadedVideo> => {
       const recorded = await record?.read();
-      const stored = recorded?.stored && (await findStored(recorded.stored, input, storage));
-      if (stored) return stored;
+      const before = recorded?.stored && (await findStored(recorded.stored, input, storage));
+      if (before) return before;
       if (attempt > 1) await download.takeOver(earlier);
-      const connectedAtMs = performance.now();
-      logEvent('downloading', { ...named, ...(part.bytes > 0 && { bytes: part.bytes }) });
-      const told = await receiveVideo(download, { at, taskId, pace, signal });
-      measureSpeed(download.receivedBytes, performance.now() - connectedAtMs);
+      logEvent('downloading', { taskId, ...(part.bytes > 0 && { bytes: part.bytes }) });
+      const told = await download.receive();
+      const publishing = { storage, isRetry: attempt > 1, signal, keyFor: keyOf(input, deps) };
       const { key, video, doubts } = await publishVideo(download, publishing);
       const ofService = new Set([...(recorded?.task?.warnings ?? []), ...told]);
       const warnings = [...ofService, ...describeMismatches(expected, video), ...doubts];
-      if (deps.sidecar !== false) {
-        const { request } = recorded?.lastSend ?? {};
-        const { namespace } = activityInfo();
-        const about = { namespace, workflowId: jobName(), taskId, request, seed: expected.seed };
-        const sidecar = { ...about, video, warnings, ...(cost && { cost }) };
-        const problem = await writeSidecar(storage, key, sidecar);
-        if (problem !== undefined) warnings.push(problem);
-      }
-      await record
-        ?.add({ event: 'stored', taskId, key, video: { ...video }, warnings, storage: input.storage, cost })
-        .catch((error: unknown) => warnNotRecorded(record, error, taskId));
-      logEvent('stored', { ...named, ...video, ...(warnings.length > 0 && { warnings }) });
+      const about = { namespace, workflowId: jobName(), request: recorded?.lastSend?.request };
+      const stored = { taskId, video: { ...video }, warnings: [...warnings], cost };
+      const [problem] = await Promise.all([
+        deps.sidecar === false
+          ? undefined
+          : writeSidecar(storage, key, { ...about, ...stored, seed: expected.seed }),
+        record
+          ?.add({ event: 'stored', ...stored, key, storage: input.storage })
+          .catch((error: unknown) => warnNotRecorded(record, error, taskId)),
+      ]);
+      if (problem !== undefined) warnings.push(problem);
+      logEvent('stored', { taskId, ...video, ...(warnings.length > 0 && { warnings }) });
       return { video, warnings };
     };
 
     /** Leaves the partial file for the next attempt, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
-      const ended = signal.aborted ? endedByTemporal() : endedBy(error);
-      if (signal.aborted) logEvent('downloadStopped', { ...named, bytes: part.bytes });
-      if (ended.isResumed) heartbeat(await download.leave());
+      if (signal.aborted) logEvent('downloadStopped', { taskId, bytes: part.bytes });
+      const { failure, isResumed } = signal.aborted ? endedByTemporal() : endedBy(error);
+      if (isResumed) heartbeat(await download.leave());
       else await part.remove();
-      return ended.failure;
+      return failure;
     };
 
     const endedBy = (error: unknown) => {
@@ -136,9 +129,9 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
     // Beside the download, which takes longer; and once, however many attempts that needs.
-    const learning = input.ended && attempt === 1 && at.pollPlan.learn(input.ended);
+    const learning = input.ended && attempt === 1 && at.pollPlan.learned.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
-      receive().catch(async (error: unknown) => {
+      fetch().catch(async (error: unknown) => {
         // The janitor deletes what cannot be deleted now; the first error is the one to report.
         throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
       }),
@@ -148,12 +141,12 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
   };
 }
 
-function keyOf({ taskId, storage: jobKey, ...input }: DownloadVideoInput, deps: DownloadVideoDeps) {
+/** The key of the job's video, by the extension that its container has. */
+function keyOf({ taskId, storage: jobKey, startedAtMs }: DownloadVideoInput, deps: DownloadVideoDeps) {
   const { keyTemplate = DEFAULT_KEY_TEMPLATE } = deps;
-  const { startedAtMs = activityInfo().scheduledTimestampMs } = input;
-  const workflowId = jobName();
-  return (extension: string) =>
-    storageKey(jobKey, keyTemplate, { workflowId, taskId, startedAtMs, extension });
+  const { scheduledTimestampMs } = activityInfo();
+  const parts = { workflowId: jobName(), taskId, startedAtMs: startedAtMs ?? scheduledTimestampMs };
+  return (extension: string) => storageKey(jobKey, keyTemplate, { ...parts, extension });
 }
 
 /** How a stopped attempt ends. Another one follows, unless the job itself is cancelled or gone. */

@@ -3,11 +3,34 @@ import type { StoredVideo } from '../../src/contract/job';
 import type { JobCost } from '../../src/contract/job-cost';
 import { inspectFile } from '../../src/media/inspector';
 import { CONTAINERS } from '../../src/media/sniff-container';
+import type { StoredEntry } from '../../src/storage/job-record';
+import { isSameVideo } from '../../src/storage/same-video';
 import { readSmallFile, writeSmallJson } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault } from '../../src/storage/storage-fault';
+import { logEvent } from '../log-event';
 import { BadVideo } from '../to-failure';
 import type { VideoDownload } from './video-download';
+
+/** The stored video of this task, if the storage still has what is on record, byte for byte. */
+export async function findStored(
+  { key, video, warnings, ...stored }: StoredEntry,
+  { taskId, storage: requestedKey }: { taskId: string; storage?: string },
+  storage: VideoStorage,
+): Promise<{ video: StoredVideo; warnings: string[] } | undefined> {
+  if (stored.taskId !== taskId) return undefined;
+  const isThere = await asStorageFault(async () => {
+    const content = await storage.read(key);
+    return content !== undefined && isSameVideo({ bytes: undefined, content }, video);
+  });
+  if (!isThere) {
+    logEvent('storedVideoGone', { taskId, key });
+    return undefined;
+  }
+  const isElsewhere = requestedKey !== undefined && requestedKey !== stored.storage;
+  const moved = isElsewhere ? [`the video was stored before as ${key} and stays there`] : [];
+  return { video, warnings: [...warnings, ...moved] };
+}
 
 /** A file without a stated length that was cut between two of its parts looks complete. */
 const MAY_BE_CUT =
@@ -45,11 +68,11 @@ export interface Sidecar {
   workflowId: string;
   taskId: string;
   /** Links in it are redacted, because the file may be copied anywhere. */
-  request?: Record<string, unknown>;
-  seed?: number;
+  request?: Record<string, unknown> | undefined;
+  seed?: number | undefined;
   video: StoredVideo;
   warnings: string[];
-  cost?: JobCost;
+  cost?: JobCost | undefined;
 }
 
 /** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */
@@ -61,9 +84,8 @@ export async function writeSidecar(
   const sidecarKey = `${key}.json`;
   try {
     const existing = await readSmallFile(storage, sidecarKey);
-    if (existing !== undefined && !isOfTask(existing, sidecar.taskId)) {
+    if (existing !== undefined && !isOfTask(existing, sidecar.taskId))
       return `${sidecarKey} exists already and was not overwritten`;
-    }
     await writeSmallJson(storage, sidecarKey, sidecar);
     return undefined;
   } catch (error) {

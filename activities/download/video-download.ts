@@ -1,68 +1,101 @@
+import type { Readable } from 'node:stream';
 import { activityInfo } from '@temporalio/activity';
+import { z } from 'zod';
+import { describeDuration } from '../../src/contract/duration';
+import type { FailureType } from '../../src/contract/failure-table';
+import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
+import { NO_SECRETS, redact } from '../../src/contract/redact';
 import { describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media/sniff-container';
-import type { VideoBody } from '../../src/service/open-video';
+import type { FoundService, TaskReading, VideoBody } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
+import { openVideoBytes } from '../../src/service/video-bytes';
 import type { PartFile } from '../../src/storage/part-file';
 import { isPartName } from '../../src/storage/part-files';
-import { BadVideo, TooManyBytes } from '../to-failure';
+import { logEvent } from '../log-event';
+import { measureReceived, measureSpeed } from '../measure';
+import { callWithinLimits } from '../rate-limited-call';
+import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';
 
-/** Which file has how much of a video, so that the next attempt on the same disk can check it and resume. */
-export interface PartNote {
-  part: string;
-  bytes: number;
-  /** Of those bytes. */
-  sha256: string;
-  /** The ETag or date with which a server resumes the same video. */
-  validator: string;
+/** How slow a download may be before it is retried. */
+export interface DownloadPace {
+  /** In each window, at least `leastBytes` must arrive, unless the disk is the slow part. */
+  windowMs: number;
+  leastBytes: number;
 }
 
-/** One download in progress: what has arrived, and from where a server may resume. */
+export interface VideoSource {
+  at: FoundService;
+  taskId: string;
+  pace: DownloadPace;
+  largestBytes: number;
+  signal: AbortSignal;
+}
+
+const noteSchema = z.object({
+  part: z.string().refine(isPartName),
+  bytes: z.number().positive(),
+  /** Of those bytes. */
+  sha256: z.string(),
+  /** The ETag or date with which a server resumes the same video. */
+  validator: z.string(),
+});
+
+/** Which file has how much of a video, so that the next attempt on the same disk can check it and resume. */
+export type PartNote = z.infer<typeof noteSchema>;
+
+/** The note of the attempt before this one, if it left one. */
+export function readPartNote(): PartNote | undefined {
+  return noteSchema.safeParse(activityInfo().heartbeatDetails).data;
+}
+
+/** One attempt to download a video into a part file: what has arrived, and from where a server may resume. */
 export class VideoDownload {
   /** The length that the server announced. */
   of: number | undefined;
   /** How many bytes came in this attempt, those that came twice included. */
-  receivedBytes = 0;
+  private receivedBytes = 0;
   /** The first bytes, which show the container. */
   private head = Buffer.alloc(0);
   private validator: string | undefined;
 
   constructor(
     readonly part: PartFile,
-    private readonly largestBytes: number,
+    private readonly source: VideoSource,
   ) {}
-
-  get bytes(): number {
-    return this.part.bytes;
-  }
-
-  /** Where a server may resume, if it still has the same video. */
-  get resumeFrom(): { offset: number; validator: string } | undefined {
-    if (this.bytes === 0 || this.validator === undefined) return undefined;
-    return { offset: this.bytes, validator: this.validator };
-  }
 
   /** For the heartbeat; undefined when no server could resume it, or when so few bytes come again as quickly. */
   get note(): PartNote | undefined {
     const { validator, part } = this;
-    const { name, onDisk } = part;
-    if (!name || !onDisk || validator === undefined || onDisk.bytes < HEAD_TO_SNIFF) return undefined;
-    return { part: name, ...onDisk, validator };
+    if (validator === undefined || part.onDisk === undefined) return undefined;
+    return part.onDisk.bytes < HEAD_TO_SNIFF ? undefined : { ...part.onDisk, validator };
   }
 
   /** Continues with what an earlier attempt left on this disk, and removes the rest. */
   async takeOver(note: PartNote | undefined): Promise<void> {
-    if (await this.part.takeOver(note && { ...note, name: note.part })) this.validator = note?.validator;
+    if (await this.part.takeOver(note)) this.validator = note?.validator;
   }
 
-  /** Receives the stream of a server, which resumes or starts over. */
-  async receive({ stream, offset, bytes, validator }: VideoBody): Promise<void> {
-    const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
-    if (offset !== this.bytes || hasChanged) await this.startOver();
-    if (hasChanged) throw new ServiceFault('cut', { message: 'the length of the video has changed' });
-    if (bytes !== undefined && bytes > this.largestBytes) throw new TooManyBytes(this.largestBytes);
-    this.of = bytes;
-    this.validator = validator;
-    await this.part.append(stream, (chunk) => this.check(chunk));
+  /**
+   * Connects until the whole video has arrived, each time with a fresh link and from where the last connection stopped. When
+   * connections make no progress, it fails, so that Temporal's retry policy pauses. Returns what the service warns of.
+   */
+  async receive(): Promise<string[]> {
+    const { part, source } = this;
+    const startedAtMs = performance.now();
+    let furthestBytes = part.bytes;
+    for (let fruitless = 0; ; ) {
+      try {
+        const warnings = await this.connect();
+        measureSpeed(this.receivedBytes, performance.now() - startedAtMs);
+        return warnings;
+      } catch (error) {
+        if (!isWorthReconnecting(error)) throw error;
+        fruitless = part.bytes >= furthestBytes + FRUITFUL_BYTES ? 0 : fruitless + 1;
+        furthestBytes = Math.max(furthestBytes, part.bytes);
+        if (fruitless === FRUITLESS_CONNECTIONS) throw error;
+        logEvent('resuming', { taskId: source.taskId, bytes: part.bytes, reason: error.message });
+      }
+    }
   }
 
   /** Leaves the part for the next attempt, if that can resume. Returns the note that finds it. */
@@ -72,31 +105,111 @@ export class VideoDownload {
     return note;
   }
 
+  /** One connection, from a fresh link to the end of its stream. A service may also send the video with its answer. */
+  private async connect(): Promise<string[]> {
+    const { part, validator, receivedBytes: before } = this;
+    const { at, signal } = this.source;
+    const { video, warnings } = await freshVideo(this.source);
+    // Where a server may resume, if it still has the same video.
+    const from = part.bytes === 0 || validator === undefined ? undefined : { offset: part.bytes, validator };
+    const body =
+      typeof video === 'string'
+        ? await callWithinLimits(at, 'download', () => at.service.openVideo(video, { signal, from }))
+        : openVideoBytes(video, { from });
+    // It may break before it is read, and an error without a listener ends the process.
+    body.stream.on('error', () => undefined);
+    const watching = this.watchPace(body.stream);
+    try {
+      await this.pump(body);
+      return warnings;
+    } catch (error) {
+      throw signal.aborted ? error : faultOf(error, body);
+    } finally {
+      clearInterval(watching);
+      measureReceived(this.receivedBytes - before);
+      // A stream that is not read to its end would keep its connection open.
+      body.stream.destroy();
+    }
+  }
+
+  /** Writes the stream of a server, which resumes or starts over, to the part. */
+  private async pump({ stream, offset, bytes, validator }: VideoBody): Promise<void> {
+    const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
+    if (offset !== this.part.bytes || hasChanged) {
+      await this.part.clear();
+      this.head = Buffer.alloc(0);
+    }
+    if (hasChanged) throw new ServiceFault('cut', { message: 'the length of the video has changed' });
+    this.refuseIfLarger(bytes ?? 0);
+    this.of = bytes;
+    this.validator = validator;
+    await this.part.append(stream, (chunk) => this.check(chunk));
+  }
+
   private check(chunk: Buffer): void {
     this.receivedBytes += chunk.length;
-    if (this.bytes + chunk.length > this.largestBytes) throw new TooManyBytes(this.largestBytes);
-    if (this.bytes >= HEAD_TO_SNIFF) return;
+    this.refuseIfLarger(this.part.bytes + chunk.length);
+    if (this.part.bytes >= HEAD_TO_SNIFF) return;
     this.head = Buffer.concat([this.head, chunk.subarray(0, HEAD_TO_SNIFF - this.head.length)]);
     // What does not begin like a video is not read to its end.
     if (this.head.length === HEAD_TO_SNIFF && sniffContainer(this.head) === undefined)
       throw new BadVideo(describeHead(this.head));
   }
 
-  private async startOver(): Promise<void> {
-    await this.part.clear();
-    this.of = undefined;
-    this.validator = undefined;
-    this.head = Buffer.alloc(0);
+  private refuseIfLarger(bytes: number): void {
+    const { largestBytes } = this.source;
+    if (bytes > largestBytes) throw new BadVideo(`it has more than ${largestBytes} bytes`, 'VideoTooLarge');
+  }
+
+  /** Ends a stream that is too slow. */
+  private watchPace(stream: Readable): NodeJS.Timeout {
+    const { windowMs, leastBytes } = this.source.pace;
+    let before = this.receivedBytes;
+    return setInterval(() => {
+      const received = this.receivedBytes - before;
+      before = this.receivedBytes;
+      if (received >= leastBytes || this.part.waitsForDisk) return;
+      const message = `only ${received} bytes arrived in ${describeDuration(windowMs)}`;
+      stream.destroy(new ServiceFault('cut', { message }));
+    }, windowMs);
   }
 }
 
-/** The note of the attempt before this one, if it left one. */
-export function readPartNote(): PartNote | undefined {
-  const { part, bytes, sha256, validator }: Partial<Record<keyof PartNote, unknown>> = Object(
-    activityInfo().heartbeatDetails,
-  );
-  if (typeof part !== 'string' || !isPartName(part) || typeof bytes !== 'number' || !(bytes > 0))
-    return undefined;
-  if (typeof sha256 !== 'string' || typeof validator !== 'string') return undefined;
-  return { part, bytes, sha256, validator };
+/** The link has expired or needs another key; the service may have a new one. */
+const REFUSED_LINK: (number | undefined)[] = [401, 403, 404, 410];
+
+function isWorthReconnecting(error: unknown): error is ServiceFault {
+  if (!(error instanceof ServiceFault)) return false;
+  return error.kind === 'cut' || (error.kind === 'answered' && REFUSED_LINK.includes(error.facts.status));
+}
+
+/** An error that is none of ours comes from the stream: the connection ended inside the video. */
+function faultOf(error: unknown, { encoding }: VideoBody): unknown {
+  if (isKnownFault(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  if (encoding !== undefined) return new BadVideo(`its ${encoding} encoding is broken: ${message}`);
+  // These are words of Node or undici, which may quote the link but never saw the key.
+  return new ServiceFault('cut', { message: redact(message, NO_SECRETS) });
+}
+
+/** The failure when the task has no video any more; `NoVideo` in other states. */
+const WITHOUT_VIDEO: Partial<Record<TaskReading['task']['state'], FailureType>> = {
+  failed: 'GenerationFailed',
+  cancelled: 'GenerationCancelled',
+};
+
+/** Polls for the link, or the bytes. A link is never stored, because links are secrets and expire. */
+async function freshVideo({ at, taskId, signal }: VideoSource) {
+  try {
+    const reading = await callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal }));
+    const { task, serviceMessage, refusedContent, warnings = [] } = reading;
+    const video = task.state === 'succeeded' ? (task.videoUrl ?? task.videoBytes) : undefined;
+    if (video !== undefined) return { video, warnings };
+    const refused = task.state === 'failed' ? refusedContent : undefined;
+    const type = refused ? 'ContentRefused' : (WITHOUT_VIDEO[task.state] ?? 'NoVideo');
+    throw createCallFailure(type, 'download', { taskId, ...serviceMessage, ...refused });
+  } catch (error) {
+    // The failure is that of a poll; its retries are those of the download.
+    throw toFailure(error, 'poll', { taskId, retryAs: 'download' });
+  }
 }

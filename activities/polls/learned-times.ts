@@ -13,8 +13,7 @@ const WRITE_EVERY_MS = 5_000;
 const MOST_TASKS = 100;
 /** Those of which a task ended last. */
 const MOST_KINDS = 64;
-const LONGEST_KIND_CHARS = 320;
-const LONGEST_ERROR_CHARS = 300;
+export const LONGEST_KIND_CHARS = 320;
 /** A time beyond this is no measured one. */
 const LONGEST_MS = 7 * 24 * 3_600_000;
 
@@ -36,12 +35,12 @@ export interface EndedTask {
 
 /**
  * How long tasks take, learned from those that ended and shared by all workers with the same storage. No job depends on it: a
- * failing storage or a damaged file counts as nothing learned. Of two workers that write at the same time, one loses a few tasks.
+ * failing storage or a damaged file adds nothing. Of two workers that write at the same time, one loses a few tasks.
  */
 export class LearnedTimes {
   private stored: readonly LearnedKind[] = [];
   /** Tasks that are not in the file yet. */
-  private unwritten: LearnedKind[] = [];
+  private unwritten: readonly LearnedKind[] = [];
   private readAtMs = Number.NEGATIVE_INFINITY;
   private wroteAtMs = Number.NEGATIVE_INFINITY;
   private hasWarned = false;
@@ -52,56 +51,53 @@ export class LearnedTimes {
   ) {}
 
   /** How long the last tasks of a kind took. */
-  endedOf(kind: string): readonly number[] {
-    return merge(this.stored, this.unwritten).find((one) => one.kind === kind)?.endedMs ?? [];
+  endedOf(kind: string | undefined): readonly number[] {
+    const ofKind = [...this.stored, ...this.unwritten].filter((one) => one.kind === kind);
+    return ofKind.flatMap(({ endedMs }) => endedMs).slice(-MOST_TASKS);
   }
 
   /** Reads the file, at most once a minute. Never throws. */
   async refresh(): Promise<void> {
     if (this.nowMs() - this.readAtMs < READ_EVERY_MS) return;
     this.readAtMs = this.nowMs();
-    try {
-      this.stored = await this.read();
-    } catch (error) {
-      this.warn('the learned times could not be read', error);
-    }
+    await this.read();
   }
 
   /** Adds a task that has ended. Never throws, and takes no longer than two calls of the storage may. */
   async learn({ kind, afterMs, byMs }: EndedTask): Promise<void> {
     const { data } = kindSchema.safeParse({ kind, endedMs: [(afterMs + byMs) / 2] });
     if (data === undefined) return;
-    this.unwritten.push(data);
+    this.unwritten = merge(this.unwritten, [data]);
     if (this.nowMs() - this.wroteAtMs < WRITE_EVERY_MS) return;
     this.wroteAtMs = this.nowMs();
-    const written = [...this.unwritten];
+    await this.read();
+    const written = this.unwritten;
+    this.unwritten = [];
+    const kinds = merge(this.stored, written);
     try {
-      const kinds = merge(await this.read(), written);
       await writeSmallJson(this.storage, LEARNED_TIMES_KEY, { kinds });
       this.stored = kinds;
-      this.unwritten = this.unwritten.filter((one) => !written.includes(one));
     } catch (error) {
-      this.warn('the learned times could not be written', error);
-      // However long the storage fails, they stay as few as a file may have.
-      this.unwritten = merge([], this.unwritten);
+      this.unwritten = merge(written, this.unwritten);
+      this.warn('written', error);
     }
   }
 
-  private async read(): Promise<readonly LearnedKind[]> {
-    const text = await readSmallFile(this.storage, LEARNED_TIMES_KEY);
+  /** What cannot be read adds nothing to what this worker knows, and the next write replaces it. */
+  private async read(): Promise<void> {
     try {
-      return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).kinds;
+      const text = await readSmallFile(this.storage, LEARNED_TIMES_KEY);
+      this.stored = text === undefined ? [] : fileSchema.parse(JSON.parse(text)).kinds;
     } catch (error) {
-      this.warn('the file with learned times is damaged and counts as empty', error);
-      return [];
+      this.warn('read', error);
     }
   }
 
-  private warn(reason: string, error: unknown): void {
+  private warn(what: 'read' | 'written', error: unknown): void {
     if (this.hasWarned) return;
     this.hasWarned = true;
-    const text = cleanText(String(error), LONGEST_ERROR_CHARS);
-    logEvent('timesNotLearned', { reason, key: LEARNED_TIMES_KEY, error: text });
+    const reason = `${LEARNED_TIMES_KEY} could not be ${what}`;
+    logEvent('timesNotLearned', { reason, error: cleanText(String(error)) });
   }
 }
 

@@ -4,7 +4,7 @@ import type { JobOptions, ReportedProgress } from '../../src/contract/job';
 import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoService } from '../../src/service';
-import type { EndedTask, LearnedTimes } from './learned-times';
+import { type LearnedTimes, LONGEST_KIND_CHARS } from './learned-times';
 import { type ExpectedEnds, expectedEnds, pollDelayMs, withProgress } from './poll-schedule';
 
 export const DEFAULT_MIN_MS = 2_000;
@@ -19,9 +19,6 @@ const UNKNOWN_SERVICE: readonly ExpectedEnds[] = [
 ];
 /** All tasks end at the same time, as far as anybody can tell. */
 const LEAST_SPREAD = 0.005;
-
-const LONGEST_SERVICE_CHARS = 200;
-const LONGEST_MODEL_CHARS = 80;
 
 /** What the workflow knows about a task that was submitted or polled. */
 export interface WaitingTask {
@@ -39,55 +36,37 @@ export interface WaitingTask {
 export class PollPlan {
   constructor(
     private readonly at: { name?: string | undefined; service: Pick<VideoService, 'address' | 'profile'> },
-    private readonly learned: Pick<LearnedTimes, 'endedOf' | 'learn' | 'refresh'>,
+    readonly learned: Pick<LearnedTimes, 'endedOf' | 'learn' | 'refresh'>,
   ) {}
 
   /** How long to wait before the next poll. */
   nextPollMs({ kind, waitedMs = 0, progress, retryAfterMs = 0, polling }: WaitingTask): number {
     void this.learned.refresh();
-    const endedMs = kind === undefined ? [] : this.learned.endedOf(this.fullNameOf(kind));
-    const learned = expectedEnds(endedMs, this.expected());
+    const learned = expectedEnds(this.learned.endedOf(kind), this.expected());
     const ends = progress ? withProgress(learned, progress, waitedMs) : learned;
     const delayMs = pollDelayMs(waitedMs, ends, this.rulesOf(polling));
     return Math.max(delayMs, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
   }
 
-  /** Tasks that take about equally long. A service without a name or an address could be any. */
+  /** Names the tasks that take about equally long. A service without a name or an address could be any. */
   kindOf(request: VideoRequest & { model?: unknown }): string | undefined {
-    if (this.serviceName === '') return undefined;
+    // Two services at one address, such as two models, take different times.
+    const service = [this.at.name, this.at.service.address].filter(Boolean).join(' at ');
+    if (service === '') return undefined;
     const { image_url, resolution, duration, model } = request;
     const parts = [
+      service,
       image_url === undefined ? 'text' : 'image',
       resolution,
       duration === undefined ? undefined : `${duration}s`,
       // Not a field of the interface, but it decides at services that have several.
-      typeof model === 'string' ? cleanText(model, LONGEST_MODEL_CHARS) : undefined,
+      typeof model === 'string' ? model : undefined,
     ];
-    return parts.filter(Boolean).join(' ');
-  }
-
-  /** Learns from a task that has ended. Never throws. */
-  async learn({ kind, ...ended }: EndedTask): Promise<void> {
-    if (this.serviceName !== '') await this.learned.learn({ ...ended, kind: this.fullNameOf(kind) });
-  }
-
-  /** Reads what other workers have learned, if that was long ago. Never throws. */
-  refresh(): Promise<void> {
-    return this.learned.refresh();
-  }
-
-  /** Two services at one address, such as two models, take different times. */
-  private get serviceName(): string {
-    const { name, service } = this.at;
-    return [name, service.address].filter(Boolean).join(' at ').slice(0, LONGEST_SERVICE_CHARS);
+    return cleanText(parts.filter(Boolean).join(' '), LONGEST_KIND_CHARS);
   }
 
   private get polling(): NonNullable<VideoService['profile']>['polling'] {
     return this.at.service.profile?.polling;
-  }
-
-  private fullNameOf(kind: string): string {
-    return `${this.serviceName} ${kind}`;
   }
 
   /** The job's own rules, else those of the profile, else the default. */

@@ -155,7 +155,7 @@ class Submit {
     refuseIfLate(this.startedAtMs);
     const { pollPlan, service: at, name: service } = tools;
     // Not awaited: nothing that is learned is worth a later POST.
-    void pollPlan.refresh();
+    void pollPlan.learned.refresh();
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, at, this.deps);
     const cost = withLostSubmits(estimateJob(tools, request), repeated);

@@ -28,22 +28,17 @@ const MOST_READS_AT_ONCE = 32;
 const ENTRIES_PER_READ_AHEAD = 4;
 
 /**
- * A log to which entries are only ever appended: a small file for each, `<folder>/0001.json`, `0002.json` and so on, up to the
+ * A log to which entries are only ever appended: a small file for each, `<prefix>0001.json`, `0002.json` and so on, up to the
  * first that is missing. Each is created exclusively and never changed, so a write that lands late takes a free number or
  * is refused. The field `follows` of a file is the id of the entry before it.
  */
 export class EntryLog<Entry extends LogEntry> {
   constructor(
     private readonly storage: Pick<VideoStorage, 'read' | 'create'>,
-    private readonly folder: string,
+    private readonly prefix: string,
     /** Checks an entry that was read; undefined when it is not one. */
     private readonly parse: (value: unknown) => Entry | undefined,
   ) {}
-
-  /** All entries. What stands under the key of an entry and is not one is an error, never an absence. */
-  read(): Promise<Entry[]> {
-    return this.readAfter([]);
-  }
 
   /**
    * Appends an entry after those that the caller has read. If others came first, nothing is appended and the caller decides
@@ -64,7 +59,7 @@ export class EntryLog<Entry extends LogEntry> {
     if (found === undefined) throw mayArrive(key, problem);
     const entries = this.join(after, [found]);
     if (found.entry.id === entry.id) return { appended: true, entries };
-    return { appended: false, entries: await this.readAfter(entries) };
+    return { appended: false, entries: await this.read(entries) };
   }
 
   /** Undefined when it has created the file; otherwise why not, or why that is unknown. */
@@ -80,7 +75,11 @@ export class EntryLog<Entry extends LogEntry> {
     }
   }
 
-  private async readAfter(known: readonly Entry[]): Promise<Entry[]> {
+  /**
+   * All entries: those that the caller knows, and what follows them. What stands under the key of an entry and is not one is an
+   * error, never an absence.
+   */
+  async read(known: readonly Entry[] = []): Promise<Entry[]> {
     const startedAtMs = performance.now();
     let entries = [...known];
     for (;;) {
@@ -92,7 +91,7 @@ export class EntryLog<Entry extends LogEntry> {
       if (read.includes(undefined)) return entries;
       if (performance.now() - startedAtMs > RECORD_IO_MS)
         throw new StorageFault(
-          `${this.folder} could not be read in time: it has more than ${entries.length} entries`,
+          `${this.prefix} could not be read in time: it has more than ${entries.length} entries`,
         );
     }
   }
@@ -126,8 +125,8 @@ export class EntryLog<Entry extends LogEntry> {
   }
 
   keyOf(number: number): string {
-    if (number > MOST_ENTRIES) throw new StorageFault(`${this.folder} has too many entries`);
-    return `${this.folder}/${String(number).padStart(DIGITS, '0')}.json`;
+    if (number > MOST_ENTRIES) throw new StorageFault(`${this.prefix} has too many entries`);
+    return `${this.prefix}${String(number).padStart(DIGITS, '0')}.json`;
   }
 }
 

@@ -139,8 +139,9 @@ export class JobRecord {
     this.log = entriesIn(storage, this.key);
   }
 
+  /** Entries never change, so those that were read or added before are not read again. */
   async read(): Promise<RecordedJob> {
-    this.known = await this.log.read();
+    this.known = await this.log.read(this.known);
     return recordedJob(this.known);
   }
 
@@ -179,7 +180,7 @@ export class JobRecord {
 }
 
 function entriesIn(storage: Pick<VideoStorage, 'read' | 'create'>, folder: string): EntryLog<JobEntry> {
-  return new EntryLog(storage, folder, (value) => entrySchema.safeParse(value).data);
+  return new EntryLog(storage, `${folder}/`, (value) => entrySchema.safeParse(value).data);
 }
 
 /** The record whose first entry has this key, whichever job it is of. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { createPart, partsFolderOf, partsOf } from './part-files';
+import { createPart, partsFolderOf, partsOf, unlessGone } from './part-files';
 import type { VideoStorage } from './storage';
 import { asStorageFault } from './storage-fault';
 
@@ -16,6 +16,8 @@ const SYNC_EVERY_BYTES = 32 * 1024 * 1024;
 
 /** Bytes that a part has, or had. */
 export interface PartContent {
+  /** The name of the file. */
+  part: string;
   bytes: number;
   sha256: string;
 }
@@ -39,12 +41,7 @@ export class PartFile {
     private readonly owner: string,
   ) {}
 
-  /** The name of the file; undefined while there is none. */
-  get name(): string | undefined {
-    return this.opened && basename(this.opened.path);
-  }
-
-  get sha256(): string {
+  private get sha256(): string {
     return this.hash.copy().digest('hex');
   }
 
@@ -52,7 +49,7 @@ export class PartFile {
    * Begins with a copy of what an earlier attempt left, if that is still what it was. It does not append to that file, because
    * an attempt that Temporal took for dead may still be writing. The file stays until this attempt ends.
    */
-  async takeOver(earlier: (PartContent & { name: string }) | undefined): Promise<boolean> {
+  async takeOver(earlier: PartContent | undefined): Promise<boolean> {
     this.left = await partsOf(this.storage, this.owner).catch(() => []);
     const hasCopied = earlier !== undefined && (await this.copy(earlier).catch(() => false));
     if (!hasCopied) {
@@ -64,13 +61,14 @@ export class PartFile {
 
   /** Appends a stream. What came of a stream that breaks off is written too, up to a chunk that the check refuses. */
   async append(stream: Readable, check: (chunk: Buffer) => void = () => undefined): Promise<void> {
-    const { file } = await this.open();
+    const { path, file } = await this.open();
+    const part = basename(path);
     let batch: Buffer[] = [];
     let [batchBytes, batchAtMs] = [0, 0];
     let writing = Promise.resolve();
     const flush = async () => {
       const [chunks, position] = [batch, this.bytes - batchBytes];
-      const content = { bytes: this.bytes, sha256: this.sha256 };
+      const content = { part, bytes: this.bytes, sha256: this.sha256 };
       [batch, batchBytes] = [[], 0];
       this.waitsForDisk = true;
       await writing;
@@ -106,7 +104,7 @@ export class PartFile {
     this.hash = createHash('sha256');
   }
 
-  async close(): Promise<PartContent & { path: string }> {
+  async close(): Promise<{ path: string; bytes: number; sha256: string }> {
     const { path, file } = await this.open();
     await asStorageFault(async () => {
       await this.syncing;
@@ -124,13 +122,13 @@ export class PartFile {
   async remove(): Promise<void> {
     const { opened } = this;
     await opened?.file.close().catch(() => undefined);
-    if (opened) await asStorageFault(() => rm(opened.path, { force: true }));
+    if (opened) await asStorageFault(() => unlink(opened.path).catch(unlessGone(undefined)));
     await this.removeLeft();
   }
 
-  private async copy({ name, bytes, sha256 }: PartContent & { name: string }): Promise<boolean> {
-    const file = await open(join(partsFolderOf(this.storage), name), 'r');
-    this.left.push(name);
+  private async copy({ part, bytes, sha256 }: PartContent): Promise<boolean> {
+    const file = await open(join(partsFolderOf(this.storage), part), 'r');
+    this.left.push(part);
     await this.append(file.createReadStream({ end: bytes - 1 }));
     return this.bytes === bytes && this.sha256 === sha256;
   }
@@ -138,7 +136,7 @@ export class PartFile {
   private async removeLeft(): Promise<void> {
     const folder = partsFolderOf(this.storage);
     // The sweeper removes what cannot be removed now.
-    for (const name of this.left) await rm(join(folder, name), { force: true }).catch(() => undefined);
+    for (const name of this.left) await unlink(join(folder, name)).catch(() => undefined);
   }
 
   private async open(): Promise<{ path: string; file: FileHandle }> {

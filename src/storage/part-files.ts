@@ -93,7 +93,7 @@ function unlessForbidden<T>(instead: T): (error: unknown) => T {
 }
 
 /** Other processes may remove files meanwhile. */
-function unlessGone<T>(instead: T): (error: unknown) => T {
+export function unlessGone<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if (errorCode(error) === 'ENOENT') return instead;
     throw error;

@@ -49,7 +49,7 @@ export async function claimTask(
   const digest = createHash('sha256')
     .update(JSON.stringify([service, taskId]))
     .digest('hex');
-  const log = new EntryLog(storage, `tasks/${digest}`, (value) => claimSchema.safeParse(value).data);
+  const log = new EntryLog(storage, `tasks/${digest}.`, (value) => claimSchema.safeParse(value).data);
   const { namespace, job, record, caller } = owner;
   const own = { id: randomUUID(), namespace, job, record, caller, at: new Date().toISOString() };
   for (let claims: TaskClaim[] = []; ; ) {

@@ -42,10 +42,11 @@ describe('the tools of a service', () => {
     expect(known(find(undefined)).service).toBe(UNNAMED);
   });
 
-  test('are the same each time, so that all its jobs share what is learned', () => {
+  test('are equal each time, and all services share what is learned', () => {
     const find = findIn(BOTH);
-    expect(find('veo')).toBe(find(undefined, 'new task'));
-    expect(find('veo')).not.toBe(find(undefined));
+    expect(known(find('veo'))).toEqual(find(undefined, 'new task'));
+    expect(known(find('veo')).rateLimiter).not.toBe(known(find(undefined)).rateLimiter);
+    expect(known(find('veo')).pollPlan.learned).toBe(known(find(undefined)).pollPlan.learned);
   });
 
   test('are not those of another one when the worker has none of that name', async () => {
@@ -58,8 +59,7 @@ describe('the tools of a service', () => {
 });
 
 describe('times are learned', () => {
-  const ENDED = { kind: 'text', afterMs: 1_000, byMs: 2_000 };
-  const learnAt = (service: VideoService | undefined, name: string | undefined) => {
+  const planAt = (service: VideoService | undefined, name: string | undefined) => {
     const found = findIn({ service, ...(name && { services: { [name]: service ?? UNNAMED } }) });
     return known(found(name)).pollPlan;
   };
@@ -69,7 +69,9 @@ describe('times are learned', () => {
     ['a named one by both', 'veo', VEO, 'veo at https://veo.example.com/'],
     ['a named one without an address by its name', 'veo', serviceAt(undefined), 'veo'],
   ])('of %s', async (_what, name, service, learnedAs) => {
-    await learnAt(service, name).learn(ENDED);
+    const plan = planAt(service, name);
+    const kind = String(plan.kindOf({ prompt: 'A red fox' }));
+    await plan.learned.learn({ kind, afterMs: 1_000, byMs: 2_000 });
     const { kinds } = JSON.parse(await readFile(join(folder, LEARNED_TIMES_KEY), 'utf8'));
     expect(kinds).toEqual([{ kind: `${learnedAs} text`, endedMs: [1_500] }]);
   });

@@ -1,11 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import {
-  BadVideo,
-  createCallFailure,
-  isKnownFault,
-  TooManyBytes,
-  toFailure,
-} from '../../activities/to-failure';
+import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../../activities/to-failure';
 import { FAILURES, fromTemporalType } from '../../src/contract/failure-table';
 import { createFailure } from '../../src/contract/video-failure';
 import { ServiceFault } from '../../src/service';
@@ -33,7 +27,12 @@ describe('an error of a call becomes a failure', () => {
     ['of the storage', new StorageFault('the disk is full'), 'StorageFailed', false],
     ['of the storage for good', new StorageFault('not here', { isFinal: true }), 'StorageFailed', true],
     ['about a bad video', new BadVideo('it is cut'), 'VideoCorrupt', false],
-    ['about a video that is too large', new TooManyBytes(5), 'VideoTooLarge', true],
+    [
+      'about a video that is too large',
+      new BadVideo('it has more than 5 bytes', 'VideoTooLarge'),
+      'VideoTooLarge',
+      true,
+    ],
   ])('%s, with its message and its cause', async (_what, error, type, nonRetryable) => {
     const failure = await failureOf(() => toFailure(error, 'download', { taskId: 'task-1' }));
     expect(failure).toMatchObject({

@@ -19,7 +19,7 @@ test('the line of cron removes old videos, sidecars and images, and nothing else
   const kept = [
     'images/link-secret',
     'jobs/old.0123456789abcdef/0001.json',
-    'tasks/old/0001.json',
+    'tasks/old.0001.json',
     'batches/old/results.jsonl',
   ];
   const young = ['videos/young.mp4', 'images/shop/young.png'];

@@ -324,7 +324,7 @@ describe('a file system without hard links', () => {
 });
 
 it('a part of a created file that cannot be removed does not make it fail', async () => {
-  disk.failNext('rm', 'EIO');
+  disk.failNext('unlink', 'EIO');
   expect(await storage.create('0001.json', '{}')).toBe(true);
   expect(namesThere()).toHaveLength(2);
   expect(await storage.sweep?.(-1_000)).toBe(1);

@@ -27,7 +27,8 @@ const readNote = (value: unknown): Note | undefined => {
   const { id, text }: { id?: unknown; text?: unknown } = Object(value);
   return typeof id === 'string' && typeof text === 'string' ? { id, text } : undefined;
 };
-const logIn = (storage: Pick<VideoStorage, 'read' | 'create'>) => new EntryLog(storage, FOLDER, readNote);
+const logIn = (storage: Pick<VideoStorage, 'read' | 'create'>) =>
+  new EntryLog(storage, `${FOLDER}/`, readNote);
 const note = (text: string): Note => ({ id: randomUUID(), text });
 
 async function appendAll(storage: VideoStorage, notes: Note[]): Promise<Note[]> {
@@ -313,7 +314,7 @@ describe('in a folder', () => {
     const REPOSITORY = resolve(__dirname, '../..');
     const WRITE = `
       const { createFileStorage, EntryLog } = require('./src/storage');
-      const log = new EntryLog(createFileStorage(process.env.STORAGE), '${FOLDER}', (value) => value);
+      const log = new EntryLog(createFileStorage(process.env.STORAGE), '${FOLDER}/', (value) => value);
       (async () => {
         let entries = await log.read();
         for (;;) {

@@ -84,8 +84,8 @@ test('a task is not taken over from a job that has claimed it meanwhile', async 
 
 test('a damaged claim is an error that names its file, never a task that nobody has', async () => {
   await claimTask(storage, TASK, job('fox'));
-  const [claims = ''] = await readdir(join(folder, 'tasks'));
-  const file = join('tasks', claims, '0001.json');
+  const [claim = ''] = await readdir(join(folder, 'tasks'));
+  const file = join('tasks', claim);
   await rm(join(folder, file));
   await writeFile(join(folder, file), '{"job":"owl"}');
   await expect(claimTask(storage, TASK, job('owl'))).rejects.toThrow(`${file} in the storage is damaged`);

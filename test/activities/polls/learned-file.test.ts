@@ -129,7 +129,7 @@ test.each(['{', '[]', '{"kinds":[{"kind":5}]}'])(
   async (content) => {
     file = content;
     const times = learnedTimes();
-    expect(await inActivity(() => times.refresh())).toContain('is damaged and counts as empty');
+    expect(await inActivity(() => times.refresh())).toContain('learned-times.json could not be read');
     expect(times.endedOf(KIND)).toEqual([]);
   },
 );
