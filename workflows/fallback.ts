@@ -28,7 +28,7 @@ import {
   readFailure,
   VideoFailure,
 } from '../src/contract/video-failure';
-import { answerPollNow, ChildJobs, childNews } from './child-jobs';
+import { ChildJobs } from './child-jobs';
 import { thrown } from './end';
 import { heldFailure } from './hold';
 import { checkFallbackInput, refused } from './input';
@@ -54,9 +54,10 @@ const LONGEST_OWN_MESSAGE_BYTES = 600;
  */
 export async function generateVideoWithFallback(input: FallbackInput): Promise<JobResult> {
   const job = new FallbackJob(Object(input));
+  const children = new ChildJobs('fallback', (news) => job.recordNews(news));
   answerMessages(job);
   try {
-    const result = await tryInTurn(job);
+    const result = await tryInTurn(job, children);
     await CancellationScope.nonCancellable(() => job.end('succeeded', result));
     return result;
   } catch (error) {
@@ -65,12 +66,11 @@ export async function generateVideoWithFallback(input: FallbackInput): Promise<J
   }
 }
 
-async function tryInTurn(job: FallbackJob): Promise<JobResult> {
+async function tryInTurn(job: FallbackJob, children: ChildJobs): Promise<JobResult> {
   const { workflowId } = workflowInfo();
   checkFallbackInput(job.input, workflowId);
   const turns = job.input.services.map((service) => ({ service, job: childName(workflowId, service) }));
   const first = await findFirst(job, turns);
-  const children = new ChildJobs('fallback');
   for (const [index, { service, job: name }] of turns.entries()) {
     if (index < first) continue;
     const left = turns.length - index - 1;
@@ -116,10 +116,6 @@ function answerMessages(job: FallbackJob): void {
   setHandler(progress, () => job.progress(), {
     description: 'Returns which service has its turn and the name of its job, a child workflow',
   });
-  setHandler(childNews, (news) => job.recordNews(news), {
-    description: 'Sent by the job at a service when it has a task, or waits for a decision',
-  });
-  answerPollNow(() => job.progress().child ?? []);
   answerWaitForTask(job);
 }
 

@@ -46,8 +46,6 @@ export interface ReadRequestsInput {
   sha256: string;
   /** How many requests to skip. */
   skip: number;
-  /** How many requests to read at most; as many as fit by default. */
-  most?: number;
 }
 
 /** Input of the activity recordResults. */
@@ -81,9 +79,9 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
       });
     },
 
-    async readRequests({ from, sha256, skip, most, service }: ReadRequestsInput): Promise<VideoRequest[]> {
+    async readRequests({ from, sha256, skip, service }: ReadRequestsInput): Promise<VideoRequest[]> {
       const requests = await requestsIn(from, profileFor(service).requestFields);
-      const limits = { most: most ?? REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
+      const limits = { most: REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
       if (digestOf(requests) === sha256) return firstThatFit(requests.slice(skip), limits);
       throw refused(`${from} has changed since the batch began; start another batch for the new requests`);
     },
