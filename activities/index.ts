@@ -29,7 +29,7 @@ export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './ba
 export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/receive-video';
-export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { FindTurnInput } from './find-turn';
 export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
