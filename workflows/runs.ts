@@ -51,7 +51,8 @@ export interface CarriedJob {
  * passed on beside it. Results are not: they are in the storage before the run ends.
  */
 export interface CarriedBatch {
-  opened: OpenedBatch;
+  /** Undefined until its requests have been read. */
+  opened?: OpenedBatch;
   /** The next item to start. */
   next: number;
   succeeded: number;
@@ -60,8 +61,8 @@ export interface CarriedBatch {
   spent: MoneySum;
   /** No item is started after it. */
   stoppedBy?: FailedItem;
-  /** Items that wait for a decision. All others have ended. */
-  held: number[];
+  /** Items that waited for a decision when the run before ended. All others had ended. */
+  held?: number[];
 }
 
 /** Drops the second argument unless an earlier run passed it: a caller has nothing to carry over. */

@@ -15,14 +15,13 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { VideoActivities } from '../../activities';
+import { awaitJob } from '../../activities/batch/await-job';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
 import { DECIDE_SUBMIT_UPDATE } from '../../src/contract/names';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { changeOnce } from './change-once';
 import type { DriveActivities, drive, Plan } from './drive';
 import { Family, type Played } from './family';
-import type { JoinActivities } from './join';
-import { joinNow } from './join-now';
 import { type PlayedWorkflow, ServerClock } from './played-workflow';
 import type { Script } from './script';
 import type { NoteSinks } from './take-notes';
@@ -232,9 +231,9 @@ export class ScriptPlayer {
       OF_WORKERS.map((name) => [name, (...given: [never]) => here()[name](...given)]),
     );
     const { workflow: client } = this.env.temporal.client;
-    const own: Pick<VideoActivities, 'readRequests'> & DriveActivities & JoinActivities = {
-      readRequests: (input) => here().readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
-      joinNow,
+    const own: Pick<VideoActivities, 'readRequests' | 'awaitJob'> & DriveActivities = {
+      readRequests: async (input) => (await here().readRequests(input)).slice(0, REQUESTS_IN_A_PAGE),
+      awaitJob,
       taskToAdopt: async (job, generation) => this.families.get(job)?.taskToAdopt(job, generation) ?? '',
       decideSubmit: async (job, decision) => {
         // Nothing is held, it has ended, or has not begun.
