@@ -284,6 +284,7 @@ export class ScriptPlayer {
             () => false,
           );
       },
+      isRunning: async (workflowId) => this.families.get(workflowId)?.isRunning ?? false,
     };
     const sinks: InjectedSinks<NoteSinks> = {
       notes: {
