@@ -1,9 +1,10 @@
 import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
+import type { FallbackInput } from './fallback';
 import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
-import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
+import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
 
 const LONGEST_KEY_CHARS = 500;
@@ -163,6 +164,12 @@ export const JOB_FIELDS = {
   submitWithin: DURATION,
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
+
+/** The rules of the fields that only a job with several services has. */
+export const FALLBACK_FIELDS = {
+  services: { accepts: isServiceList, sentence: SERVICES_RULE },
+  fallbackAfter: DURATION,
+} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
 
 export const JOB_SOURCE_RULE = 'a job needs either a request or the taskId of a task to adopt, and not both';
 

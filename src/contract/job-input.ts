@@ -10,8 +10,15 @@ import {
 } from './batch';
 import { describeNames } from './describe-value';
 import { durationMs } from './duration';
-import { FALLBACK_FIELDS, type VideoInput } from './fallback';
-import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
+import type { VideoInput } from './fallback';
+import {
+  FALLBACK_FIELDS,
+  type FieldGroup,
+  type FieldRule,
+  type FieldRules,
+  JOB_FIELDS,
+  JOB_SOURCE_RULE,
+} from './input-rules';
 import { parseRequest } from './request';
 import { choiceProblem } from './service-choice';
 import { requestsSizeProblem } from './sizes';
