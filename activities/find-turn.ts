@@ -1,5 +1,5 @@
 import { activityInfo } from '@temporalio/activity';
-import { childName } from '../src/contract/fallback';
+import { childName } from '../src/contract/names';
 import type { VideoRequest } from '../src/contract/request';
 import { createFailure } from '../src/contract/video-failure';
 import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';

@@ -36,7 +36,7 @@ export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
-export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
+export type { SubmitNote } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 
 /** What createVideoActivities needs. */

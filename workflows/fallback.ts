@@ -16,9 +16,9 @@ import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { fileName } from '../src/contract/digest';
 import { durationMs } from '../src/contract/duration';
 import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/failure-details';
-import { type ChildNews, childName, type FallbackInput } from '../src/contract/fallback';
+import type { ChildNews, FallbackInput } from '../src/contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
-import { SERVICE_MEMO } from '../src/contract/names';
+import { childName, SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, FIND_TURN_POLICY } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
 import {

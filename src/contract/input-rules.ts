@@ -1,10 +1,11 @@
 import { CAP_FIELDS, type Cap } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
+import type { FallbackInput } from './fallback';
 import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
 import { describeNames } from './redact-links';
-import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
+import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
 
 const LONGEST_KEY_CHARS = 500;
@@ -168,6 +169,12 @@ export const JOB_FIELDS = {
   submitWithin: DURATION,
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
+
+/** The rules of the fields that only a job with several services has. */
+export const FALLBACK_FIELDS = {
+  services: { accepts: isServiceList, sentence: SERVICES_RULE },
+  fallbackAfter: DURATION,
+} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
 
 export const JOB_SOURCE_RULE = 'a job needs either a request or the taskId of a task to adopt, and not both';
 

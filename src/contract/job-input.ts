@@ -7,8 +7,15 @@ import {
   isBatchStorage,
   NOT_IN_BATCHES,
 } from './batch';
-import { FALLBACK_FIELDS, type VideoInput } from './fallback';
-import { type FieldRules, fieldProblems, isPlainObject, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
+import type { VideoInput } from './fallback';
+import {
+  FALLBACK_FIELDS,
+  type FieldRules,
+  fieldProblems,
+  isPlainObject,
+  JOB_FIELDS,
+  JOB_SOURCE_RULE,
+} from './input-rules';
 import { parseRequest } from './request';
 import { choiceProblem } from './service-choice';
 import { requestsSizeProblem } from './sizes';

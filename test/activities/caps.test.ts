@@ -93,7 +93,7 @@ test('a submit reserves before its POST; the next one is refused before a byte i
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
   expect(posts()).toBe(1);
-  expect(refused.beats).toEqual([{ attemptWithoutTask: 1, outcome: 'not-sent' }]);
+  expect(refused.beats).toEqual([{ attemptWithoutTask: 1 }]);
 });
 
 test.each([

@@ -16,7 +16,7 @@ import {
   WORKFLOW_TYPE,
 } from '../../src/contract/names';
 import { readFailure } from '../../src/contract/video-failure';
-import { readTimeout } from '../../workflows/activity-timeout';
+import { readTimeout } from '../../workflows/end';
 import { type ActivityEnd, KILLED, type Note, type NumberedNote, type Outcome } from './notes';
 
 export interface NoteSinks extends Sinks {

@@ -23,8 +23,7 @@ import {
   type OpenedBatch,
 } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
-import { FALLBACK_FIELDS } from '../../src/contract/fallback';
-import { fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
+import { FALLBACK_FIELDS, fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
 import { PROGRESS_QUERY } from '../../src/contract/names';
 import {
   RECORD_POLICY,
