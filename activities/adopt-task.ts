@@ -70,9 +70,10 @@ async function endedWithoutVideo(
   const recorded =
     record === undefined ? undefined : await new JobRecord(storage, { namespace, job }, record).read();
   if (recorded?.forgotten) return true;
-  if (recorded?.stored) return false;
   const found = await describeJob(job);
-  return found === undefined || !['RUNNING', 'PAUSED', 'COMPLETED'].includes(found.status.name);
+  // Terminated before it could hand its video over, nobody reaches it under its name.
+  if (found) return !['RUNNING', 'PAUSED', 'COMPLETED'].includes(found.status.name);
+  return recorded?.stored === undefined;
 }
 
 function hasAnotherJob(taskId: string, by: TaskClaim) {

@@ -5,16 +5,15 @@ import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
 import type { VideoInput } from '../contract/fallback';
 import { commandOn } from '../contract/lost-submit';
-import { childName, OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readServiceName } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
-import { digestOfJob } from '../storage';
 import { failureOfEnded, findWorkflow, inTime } from './job-overview';
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
-import { type Existing, hasSentNothing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
+import { type Existing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
 import { readInput, type StoredInput } from './stored-input';
 
 /** Options for a retry. */
@@ -32,7 +31,7 @@ export interface RetryOptions {
 
 /** A retry that was started, or was running already. */
 export interface RetriedJob {
-  /** The name of the new job. A batch keeps its own, and so does a job that sent nothing. */
+  /** The name of the new job. A batch keeps its own, and so does a job without a known task. */
   workflowId: string;
   kind: JobOverview['kind'];
   /** The task that the new job continues with, which is not paid again. */
@@ -68,23 +67,15 @@ async function retryOne(
 ): Promise<RetriedJob> {
   const { workflowId, state } = overview;
   // Refuses what has not ended.
-  if (overview.endedAt === undefined) planRetry({ workflowId, state, sentNothing: false });
+  if (overview.endedAt === undefined) planRetry({ workflowId, state });
   // This run alone: another retry may start the job again meanwhile.
   const handle = client.workflow.getHandle(workflowId, overview.runId, { followRuns: false });
   const description = await describe(client, handle);
   const failure = await failureOfEnded(client, handle);
-  const plan = planRetry(
-    {
-      workflowId,
-      state,
-      failure,
-      taskId: failure?.taskId ?? overview.taskId,
-      sentNothing: await inTime(client, () => hasSentNothing(handle, description)),
-    },
-    { resubmit },
-  );
-  const isAfresh = 'submit' in plan && plan.submit === 'afresh';
-  const retryOf = isAfresh ? overview.retryOf : workflowId;
+  const taskId = failure?.taskId ?? overview.taskId;
+  const plan = planRetry({ workflowId, state, failure, taskId }, { resubmit });
+  const isOwnName = 'submit' in plan && plan.submit === 'again';
+  const retryOf = isOwnName ? overview.retryOf : workflowId;
   const input = await inputFor(client, overview, plan);
   const chosen = choiceFor(overview, plan, {
     input,
@@ -92,11 +83,17 @@ async function retryOne(
     at: serviceOf(overview, input, { failure, memo: description.memo ?? {} }),
   });
   const prepared = prepareJob(
-    { ...input, ...chosen, ...(deadline !== undefined && { deadline }) },
     {
-      workflowId: isAfresh ? workflowId : retryName(workflowId),
+      ...input,
+      ...chosen,
+      // Whoever retries a lost submit decides about it.
+      ...(isOwnName && failure?.type === 'SubmitUnconfirmed' && { onLostSubmit: 'hold' }),
+      ...(deadline !== undefined && { deadline }),
+    },
+    {
+      workflowId: isOwnName ? workflowId : retryName(workflowId),
       // What the service takes beyond the interface is in the request, which was accepted before.
-      requestFields: 'submit' in plan ? Object.keys(await requestOf(client, overview)) : [],
+      requestFields: Object.keys(Object(input.request)),
       searchAttributes: Object.hasOwn(description.searchAttributes, 'VideoPhase'),
       hidesTaskId:
         encrypts(client.options.loadedDataConverter) ||
@@ -109,8 +106,8 @@ async function retryOne(
       },
     },
   );
-  // Whoever says `resubmit` has read how the job ended, whatever a mere start under its name would do.
-  const start = isAfresh ? { ...prepared, restartPolicy: restartIfUnpaid } : prepared;
+  // Whoever retries has read how the job ended, whatever a mere start under its name would do.
+  const start = isOwnName ? { ...prepared, restartPolicy: restartUnlessSucceeded } : prepared;
   const { isJoined } = await startOn(client, overview, start);
   return {
     workflowId: prepared.options.workflowId,
@@ -130,7 +127,7 @@ function choiceFor(
   const isElsewhere = service !== undefined && service !== at;
   if ('adopt' in plan && isElsewhere) throw notAt(overview, service);
   if (isElsewhere) return { ...alone, service };
-  if ('adopt' in plan || plan.submit === 'again') return { ...alone, service: at };
+  if ('adopt' in plan) return { ...alone, service: at };
   // A new request goes where that of the job went first.
   if (service === undefined && (input.services ?? input.service) !== undefined) return {};
   return at === undefined ? {} : { ...alone, service: at };
@@ -156,13 +153,13 @@ const notAt = ({ workflowId }: JobOverview, service: string) =>
     `${shown(workflowId)} goes on with its task, which is not at ${shown(service)}: leave the service out.`,
   );
 
-const restartIfUnpaid: PreparedStart<VideoInput>['restartPolicy'] = async (handle, ended) =>
-  (await hasSentNothing(handle, ended)) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
+const restartUnlessSucceeded: PreparedStart<VideoInput>['restartPolicy'] = async (_, { status }) =>
+  status.name === 'COMPLETED' ? undefined : 'ALLOW_DUPLICATE_FAILED_ONLY';
 
 /** A batch continues under its own name: whatever it paid for is recorded in the storage. */
 async function retryBatch(client: Client, overview: JobOverview): Promise<RetriedJob> {
   const { workflowId, state } = overview;
-  if (state === 'running' || state === 'succeeded') planRetry({ workflowId, state, sentNothing: false });
+  if (state === 'running' || state === 'succeeded') planRetry({ workflowId, state });
   const { memo } = await describe(client, client.workflow.getHandle(workflowId));
   const input = await inputOf(client, overview);
   const prepared = prepareBatch(input, {
@@ -212,20 +209,11 @@ const unreadable = (workflowId: string) =>
   );
 
 async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<StoredInput> {
-  const { request: _, taskId: __, idempotencyKey, ...options } = await inputOf(client, overview);
-  const { services } = options;
+  const input = await inputOf(client, overview);
+  if ('submit' in plan && plan.submit === 'again') return input;
+  const { request: _, taskId: __, idempotencyKey: ___, ...options } = input;
   if ('adopt' in plan) return { ...options, taskId: plan.adopt };
-  const request = await requestOf(client, overview);
-  if (plan.submit === 'anew') return { ...options, request };
-  // Its own key follows from its name.
-  if (plan.submit === 'afresh') return { ...options, request, idempotencyKey };
-  // Of several services, the job at that one has sent it.
-  const sender =
-    services === undefined || overview.service === undefined
-      ? overview.workflowId
-      : childName(overview.workflowId, overview.service);
-  const ownKey = digestOfJob({ namespace: client.options.namespace, job: sender }, request);
-  return { ...options, request, idempotencyKey: idempotencyKey ?? ownKey };
+  return { ...options, request: await requestOf(client, overview) };
 }
 
 /** The request of a job; a retry that adopted a task has none, but the job that it is a retry of may. */

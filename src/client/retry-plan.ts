@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { shown } from '../contract/clean-text';
 import { FAILURES, type FailureType } from '../contract/failure-table';
-import { adoptCommand, commandOn, decisionCommands } from '../contract/lost-submit';
+import { commandOn, decisionCommands } from '../contract/lost-submit';
 import type { VideoFailure } from '../contract/video-failure';
 import type { OverviewState } from './overview';
 
@@ -23,20 +23,18 @@ export interface EndedJob {
   /** How it ended; undefined if Temporal no longer says, or if it ended with an error that is not ours. */
   failure?: VideoFailure | undefined;
   taskId?: string | undefined;
-  /** Whether it certainly paid for nothing. */
-  sentNothing: boolean;
 }
 
 /**
- * `adopt` continues with the task and pays for nothing. `submit` sends the request again: `afresh` under the job's own name,
- * whose record in the storage may know of an earlier job that did pay; `again` with the idempotency key of the lost submit,
- * which a service that honours keys answers with the same task; or `anew`.
+ * `adopt` continues with the task under another name and pays for nothing. `again` starts the job under its own name, whose
+ * record in the storage says what was sent: the job continues with its task, is held for its lost submit, or sends what was
+ * never sent. `anew` pays for another task under another name.
  */
-export type RetryPlan = { adopt: string } | { submit: 'afresh' | 'again' | 'anew' };
+export type RetryPlan = { adopt: string } | { submit: 'again' | 'anew' };
 
 /** How to try an ended job again without paying twice, unless the user has decided to (`resubmit`). */
 export function planRetry(
-  { workflowId, state, failure, taskId, sentNothing }: EndedJob,
+  { workflowId, state, failure, taskId }: EndedJob,
   { resubmit = false }: { resubmit?: boolean } = {},
 ): RetryPlan {
   const name = shown(workflowId);
@@ -53,39 +51,29 @@ export function planRetry(
     case 'failed':
     case 'cancelled':
   }
-  const row = failure && FAILURES[failure.type];
-  if (taskId !== undefined && !row?.taskIsOver && !resubmit) return { adopt: taskId };
-  if (resubmit && taskId !== undefined) return { submit: 'anew' };
-  if (taskId === undefined && sentNothing && (resubmit || (row && !row.isFinal))) return { submit: 'afresh' };
-  if (resubmit) return { submit: 'again' };
-  throw new RetryRefused(whyNot({ name, failure, taskId, sentNothing }), [
-    ...(failure?.type === 'SubmitUnconfirmed' ? [adoptCommand(failure) ?? ''] : []),
-    commandOn('retry', workflowId, '--resubmit'),
-  ]);
+  if (resubmit) return { submit: taskId === undefined ? 'again' : 'anew' };
+  if (mayRetryAsItIs(failure?.type, taskId) && failure?.details.mayHaveTask !== true)
+    return taskId === undefined ? { submit: 'again' } : { adopt: taskId };
+  throw new RetryRefused(whyNot(name, failure, taskId), [commandOn('retry', workflowId, '--resubmit')]);
 }
 
-function whyNot({
-  name,
-  failure,
-  taskId,
-  sentNothing,
-}: Pick<EndedJob, 'failure' | 'taskId' | 'sentNothing'> & { name: string }): string {
+function whyNot(name: string, failure: VideoFailure | undefined, taskId: string | undefined): string {
   if (failure?.type === 'ContentRefused') {
     const cost = taskId === undefined ? '' : ' and may be charged again';
     return `The content of ${name} was refused, and the same request would be refused again${cost}. Change the prompt or the image and start a new job.`;
   }
-  if (taskId !== undefined) {
+  if (taskId !== undefined)
     return `The task of ${name} brings no video (${failure?.type}). The same request again is paid again.`;
-  }
-  if (sentNothing) return `${name} was refused, and the same request would be refused again.`;
-  return `${name} may have paid for a task that is not known. Look for it at the service: adopt it if it exists, and submit again only if it does not.`;
+  if (failure?.details.mayHaveTask)
+    return `A lost submit of ${name} was repeated and refused, and may have made a task. Look for it at the service: adopt it if it exists, and submit again only if it does not.`;
+  return `${name} was refused, and the same request would be refused again.`;
 }
 
-/** Whether a retry of a job that ended so is worth a try without a decision of the user. */
+/** Whether a job that ended so is tried again without a decision of the user. */
 export function mayRetryAsItIs(failure: FailureType | undefined, taskId: string | undefined): boolean {
   if (failure === undefined) return true;
-  const { taskIsOver, isFinal } = FAILURES[failure];
-  return !(taskId === undefined ? isFinal : taskIsOver);
+  const { taskIsOver, isFinal, paidNothing } = FAILURES[failure];
+  return !(taskId === undefined ? isFinal && paidNothing : taskIsOver);
 }
 
 /** Temporal's limit. */

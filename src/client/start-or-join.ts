@@ -88,57 +88,40 @@ async function identityInHistory<Input>(
   return typeof first === 'object' && first !== null ? identityOf(first) : undefined;
 }
 
+/** Temporal ended them itself, so nobody was told how they ended. */
+const ENDED_BY_TEMPORAL: readonly WorkflowExecutionStatusName[] = ['TERMINATED', 'TIMED_OUT'];
+
 /**
- * A job may start again when the ended one sent nothing that may be paid for. Under this policy Temporal refuses the start
- * if another caller's job has succeeded meanwhile.
+ * A job may start again when the ended one sent nothing that may be paid for, or had no time to say: its record in the storage
+ * knows what was sent. Under this policy Temporal refuses the start if another caller's job has succeeded meanwhile.
  */
 export async function jobRestartPolicy(
   handle: WorkflowHandle,
-  existing: Existing,
-): Promise<WorkflowIdReusePolicy | undefined> {
-  const { sentNothing, failure } = await readEnding(handle, existing);
-  // The same request would be refused again, and services suspend accounts that repeat such requests.
-  if (failure?.type === 'ContentRefused') return undefined;
-  return sentNothing ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
-}
-
-/** Whether an ended job certainly paid for nothing. */
-export async function hasSentNothing(handle: WorkflowHandle, existing: Existing): Promise<boolean> {
-  return (await readEnding(handle, existing)).sentNothing;
-}
-
-/** How an ended job failed, as far as that decides whether it paid for anything. */
-async function readEnding(
-  handle: WorkflowHandle,
   { status, memo, raw, runId }: Existing,
-): Promise<{ sentNothing: boolean; failure?: VideoFailure | undefined }> {
-  const mayHaveSent = { sentNothing: false };
-  if (memo?.[TASK_ID_MEMO] !== undefined || memo?.[LOST_SUBMIT_MEMO] !== undefined) return mayHaveSent;
+): Promise<WorkflowIdReusePolicy | undefined> {
+  if (memo?.[TASK_ID_MEMO] !== undefined) return undefined;
+  if (ENDED_BY_TEMPORAL.includes(status.name)) return 'ALLOW_DUPLICATE_FAILED_ONLY';
   // A run before the reset may have sent something that this run does not know of.
-  if (raw.workflowExtendedInfo?.lastResetTime) return mayHaveSent;
-  if (status.name === 'CANCELLED') return { sentNothing: true };
-  if (status.name !== 'FAILED') return mayHaveSent;
+  if (memo?.[LOST_SUBMIT_MEMO] !== undefined || raw.workflowExtendedInfo?.lastResetTime) return undefined;
+  if (status.name === 'CANCELLED') return 'ALLOW_DUPLICATE_FAILED_ONLY';
+  if (status.name !== 'FAILED') return undefined;
   const failure = await runAlone(handle, runId)
     .result()
     .then(
       () => undefined,
       (error: unknown) => readFailure(error),
     );
-  const sentNothing =
-    failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing === true;
-  return { sentNothing, failure };
+  // The same content would be refused again, and services suspend accounts that repeat such requests.
+  if (failure === undefined || failure.taskId !== undefined || failure.type === 'ContentRefused')
+    return undefined;
+  return FAILURES[failure.type].paidNothing ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 }
 
 /** Somebody may start an ended one again meanwhile, and the end of that run is not waited for. */
 const runAlone = ({ client, workflowId }: WorkflowHandle, runId: string) =>
   client.getHandle(workflowId, runId, { followRuns: false });
 
-const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = [
-  'FAILED',
-  'CANCELLED',
-  'TERMINATED',
-  'TIMED_OUT',
-];
+const ENDED_EARLY: readonly WorkflowExecutionStatusName[] = ['FAILED', 'CANCELLED', ...ENDED_BY_TEMPORAL];
 
 /** A batch may start again when items are left: whatever it paid for is recorded in the storage. */
 export async function batchRestartPolicy(

@@ -131,11 +131,13 @@ describe('a task of another job', () => {
     expect(await adopt({}, { client }).result).toMatchObject({ taskId });
   });
 
-  test('whose video is on record stays there, however its workflow ended', async () => {
+  test('whose video is on record stays there, unless its workflow ended before it handed the video over', async () => {
     const record = recordOf(OWL);
     await record.read();
     await record.add(stored());
-    await expectRefused(adopt({}, { client: temporalSaying('TERMINATED') }));
+    const deleted = new WorkflowNotFoundError('gone', OWL, undefined);
+    await expectRefused(adopt({}, { client: temporalSaying(deleted) }));
+    expect(await adopt({}, { client: temporalSaying('TERMINATED') }).result).toMatchObject({ taskId });
   });
 
   test('that was forgotten is picked up', async () => {

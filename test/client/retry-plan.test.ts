@@ -14,7 +14,6 @@ const ended = (type: FailureType, more: Partial<EndedJob> = {}): EndedJob => ({
   workflowId: 'fox 1',
   state: 'failed',
   failure: new VideoFailure(type, more.taskId === undefined ? {} : { taskId: more.taskId }),
-  sentNothing: false,
   ...more,
 });
 
@@ -45,24 +44,34 @@ test.each<[string, EndedJob, unknown]>([
     ended('DeadlineExceeded', { failure: undefined, taskId: 't' }),
     { adopt: 't' },
   ],
-  ['submits afresh what was never sent', ended('RateLimited', { sentNothing: true }), { submit: 'afresh' }],
+  ['starts again what was never sent', ended('RateLimited'), { submit: 'again' }],
+  [
+    'starts again what Temporal ended, and leaves it to the record what was sent',
+    ended('Unexpected', { failure: undefined }),
+    { submit: 'again' },
+  ],
+  ['starts a lost submit again, to be held for a decision', ended('SubmitUnconfirmed'), { submit: 'again' }],
+  [
+    'continues with a task that the service did not know for a while',
+    ended('TaskUnknown', { taskId: 't' }),
+    { adopt: 't' },
+  ],
   [
     'asks before it pays for a failed generation again',
     ended('GenerationFailed', { taskId: 't' }),
     [RESUBMIT],
   ],
-  ['asks before it repeats a refused request', ended('InvalidRequest', { sentNothing: true }), [RESUBMIT]],
-  ['asks before it repeats refused content', ended('ContentRefused', { sentNothing: true }), [RESUBMIT]],
+  ['asks before it repeats a refused request', ended('InvalidRequest'), [RESUBMIT]],
+  ['asks before it repeats refused content', ended('ContentRefused'), [RESUBMIT]],
   [
     'asks before it repeats a task whose content was refused',
     ended('ContentRefused', { taskId: 't' }),
     [RESUBMIT],
   ],
-  ['asks when something may have been sent', ended('Unexpected'), [RESUBMIT]],
   [
-    'asks when the submit was lost, and says how to adopt the task',
-    ended('SubmitUnconfirmed'),
-    ['videogen generate --adopt TASK_ID', RESUBMIT],
+    'asks when a lost submit was repeated and refused',
+    ended('InvalidRequest', { failure: new VideoFailure('RateLimited', { mayHaveTask: true }) }),
+    [RESUBMIT],
   ],
   [
     'sends a held submit to decide',
@@ -89,16 +98,16 @@ test.each([
     'would be refused again and may be charged again. Change the prompt or the image and start a new job.',
   ],
 ])('the retry of refused content with the task %p says what to change', (taskId, sentence) => {
-  expect(() => planRetry(ended('ContentRefused', { taskId, sentNothing: taskId === undefined }))).toThrow(
+  expect(() => planRetry(ended('ContentRefused', { taskId }))).toThrow(
     sentence,
   );
 });
 
-test('nothing that may have been paid is ever submitted again without a decision', () => {
+test('no task that may have been paid is ever paid anew without a decision', () => {
   for (const type of Object.keys(FAILURES) as FailureType[]) {
     for (const taskId of [undefined, 't']) {
-      const outcome = outcomeOf(ended(type, { taskId, sentNothing: false }));
-      expect([type, Object(outcome).submit]).toEqual([type, undefined]);
+      const outcome = outcomeOf(ended(type, { taskId }));
+      expect([type, Object(outcome).submit]).not.toEqual([type, 'anew']);
     }
   }
 });
@@ -106,17 +115,17 @@ test('nothing that may have been paid is ever submitted again without a decision
 test('a retry is proposed for exactly those that need no decision', () => {
   for (const type of Object.keys(FAILURES) as FailureType[]) {
     for (const taskId of [undefined, 't']) {
-      const plan = outcomeOf(ended(type, { taskId, sentNothing: taskId === undefined }));
+      const plan = outcomeOf(ended(type, { taskId }));
       expect([type, taskId, mayRetryAsItIs(type, taskId)]).toEqual([type, taskId, !Array.isArray(plan)]);
     }
   }
 });
 
-test('a decided one is submitted with the key of the lost submit, which may find its task, and anew otherwise', () => {
+test('a decided one starts again under its own name without a task, and is paid anew with one', () => {
   const decided = { resubmit: true };
   expect(outcomeOf(ended('SubmitUnconfirmed'), decided)).toEqual({ submit: 'again' });
   expect(outcomeOf(ended('GenerationFailed', { taskId: 't' }), decided)).toEqual({ submit: 'anew' });
-  expect(outcomeOf(ended('InvalidRequest', { sentNothing: true }), decided)).toEqual({ submit: 'afresh' });
+  expect(outcomeOf(ended('InvalidRequest'), decided)).toEqual({ submit: 'again' });
   expect(outcomeOf(ended('SubmitUnconfirmed', { state: 'needs-decision' }), decided)).toHaveLength(3);
 });
 

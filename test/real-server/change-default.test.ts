@@ -115,7 +115,7 @@ describe('after the default has changed, a retry', () => {
     expect([posts(before), after.calls.length]).toEqual([2, 0]);
   });
 
-  test('with resubmit repeats a lost submit at the service that may have its task', async () => {
+  test('repeats a lost submit, once that is decided, at the service that may have its task', async () => {
     before.next('submit', RESET);
     const job = await onWorker({ services: both(), defaultService: 'c' }, async () => {
       const started = await start({ onLostSubmit: 'fail' });
@@ -124,8 +124,11 @@ describe('after the default has changed, a retry', () => {
     });
     nowMs += JOB_TIME_MS;
     await onWorker({ services: both(), defaultService: 'd' }, async () => {
-      const { workflowId } = await env.videos.retry(job.workflowId, { resubmit: true });
-      await env.videos.handle(workflowId).result();
+      const { workflowId } = await env.videos.retry(job.workflowId);
+      expect(workflowId).toBe(job.workflowId);
+      await isHeld(job);
+      await job.decideSubmit({ decision: 'resubmit' });
+      await job.result();
     });
     expect(before.generations()).toHaveLength(1);
     expect([posts(before), posts(after)]).toEqual([2, 0]);

@@ -229,19 +229,29 @@ describe('the name of a job that has ended', () => {
     });
   });
 
-  test('that was terminated, or reset and cancelled, is not reused, because a request may have been sent', async () => {
+  test('that was terminated starts again, and its record says what was sent: nothing, or a task that came too late', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
-      const terminated = newName();
-      const job = await videos.start({ request, queues: { submit: newName() } }, { workflowId: terminated });
-      await env.temporal.client.workflow.getHandle(terminated).terminate('too many foxes');
+      const unsent = newName();
+      const job = await videos.start({ request, queues: { submit: newName() } }, { workflowId: unsent });
+      await env.temporal.client.workflow.getHandle(unsent).terminate('too many foxes');
       expectRow(await failureOf(job.result()), 'Cancelled', undefined);
-      expectRow(
-        await failureOf(videos.execute({ request }, { workflowId: terminated })),
-        'Cancelled',
-        undefined,
-      );
-      expect(submits(emulator)).toBe(0);
+      await videos.submit({ request }, { workflowId: unsent });
+      expect(submits(emulator)).toBe(1);
 
+      emulator.next('submit', { kind: 'late', ms: 2_000 });
+      const sending = newName();
+      await videos.start({ request }, { workflowId: sending });
+      while (submits(emulator) < 2) await pause();
+      await env.temporal.client.workflow.getHandle(sending).terminate('too many foxes');
+      while (emulator.generations().length < 2) await pause();
+      const { taskId } = await videos.submit({ request }, { workflowId: sending });
+      expect(taskId).toBe(emulator.generations()[1]?.taskId);
+      expect(submits(emulator)).toBe(2);
+    });
+  });
+
+  test('that was reset and cancelled is not reused, because a request may have been sent', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
       const { job: paid } = await videos.submit({ request }, { workflowId: newName() });
       // It may be cancelled before it finds the paid task of the earlier run.
       await reset(env.temporal.client, paid);
