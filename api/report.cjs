@@ -27,7 +27,7 @@ const NOT_EXPORTED = 'ae-forgotten-export';
 const SHOWN_ELSEWHERE = [
   'CapInput',
   'ExpectedVideo',
-  'LedgerAccount',
+  'CapAccount',
   'NamedJob',
   'VideoWorkOptions',
   'inspectPendingSubmit',

@@ -3,7 +3,7 @@ import { ConfigError } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
-import { DURATION_RULE } from '../contract/input-rules';
+import { DURATION } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { VideoFailure } from '../contract/video-failure';
 import { EXIT } from './exit-codes';
@@ -23,7 +23,7 @@ export function retry(workflowId: string, options: RetryCommandOptions, terminal
   return onJob(workflowId, options, terminal, async (session) => {
     const { resubmit, deadline, service } = options;
     if (deadline !== undefined && durationMs(deadline) === undefined) {
-      throw new ConfigError(`--deadline ${DURATION_RULE}.`);
+      throw new ConfigError(`--deadline ${DURATION.sentence}.`);
     }
     if (service !== undefined) checkService(service, terminal.env);
     // Before anything else: a mistyped name gets a proposal.

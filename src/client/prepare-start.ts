@@ -17,8 +17,9 @@ import {
 } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { isServiceList, servicesOf } from '../contract/service-choice';
-import { describeBatch, describeJob, staticBatchDetails, staticJobDetails } from '../contract/summaries';
+import { describeJob, staticJobDetails } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
+import { describeBatch, staticBatchDetails } from './describe-batch';
 import { type GivenChoice, pinChoice } from './pin-choice';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 

@@ -2,7 +2,7 @@ import type { Cap } from './caps';
 import type { FailureDetails, ServiceAttempt } from './failure-details';
 import { FAILURES, type FailureType } from './failure-table';
 import type { FallbackInput } from './fallback';
-import { type FieldRule, isFileKey, isStorageKey } from './input-rules';
+import { type FieldRule, isFileKey, isStorageKey, oneOf } from './input-rules';
 import type { JobInput, JobOptions, JobProgress, JobResult } from './job';
 import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
@@ -54,10 +54,7 @@ export const BATCH_FIELDS = {
       Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WIDEST_WINDOW,
     sentence: `must be a whole number from 1 to ${WIDEST_WINDOW}`,
   },
-  onFailure: {
-    accepts: (value): value is OnFailure => ON_FAILURE.some((known) => known === value),
-    sentence: `must be one of ${ON_FAILURE.join(', ')}`,
-  },
+  onFailure: oneOf(ON_FAILURE),
 } satisfies Record<Exclude<keyof BatchInput, keyof JobInput | keyof FallbackInput>, FieldRule<unknown>>;
 
 export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom, and not both';

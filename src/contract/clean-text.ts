@@ -80,28 +80,16 @@ function inQuotes(text: string): string {
 }
 
 function inPrintf(argument: string): string {
-  const text = argument.replaceAll('\0', '').replace(/\p{Cs}/gu, '\uFFFD');
+  const text = argument.replaceAll('\0', '');
   // A command substitution drops trailing line ends.
   const [lineEnds = ''] = /\n*$/.exec(text) ?? [];
-  const before = text.slice(0, text.length - lineEnds.length);
-  const start = before === '' ? '' : `"$(printf '${[...before].map(inOctal).join('')}')"`;
+  const bytes = new TextEncoder().encode(text.slice(0, text.length - lineEnds.length));
+  const start = bytes.length === 0 ? '' : `"$(printf '${Array.from(bytes, inOctal).join('')}')"`;
   return `${start}${lineEnds && inQuotes(lineEnds)}` || inQuotes('');
 }
 
 /** Only ASCII characters without a meaning for any shell or printf stay unescaped. */
-function inOctal(character: string): string {
-  if (/[\w ./:@+,=]/.test(character)) return character;
-  if (character > '\u007f' && !hasControls(character)) return character;
-  return utf8Bytes(character)
-    .map((byte) => `\\${byte.toString(8).padStart(3, '0')}`)
-    .join('');
-}
-
-function utf8Bytes(character: string): number[] {
-  const encoded = encodeURIComponent(character);
-  if (encoded === character) return [character.charCodeAt(0)];
-  return encoded
-    .slice(1)
-    .split('%')
-    .map((hex) => Number.parseInt(hex, 16));
+function inOctal(byte: number): string {
+  const character = String.fromCharCode(byte);
+  return /[\w ./:@+,=]/.test(character) ? character : `\\${byte.toString(8).padStart(3, '0')}`;
 }

@@ -5,40 +5,57 @@ import type { LostSubmitPolicy } from './lost-submit';
 import { isServiceName } from './service-choice';
 import { cutToBytes } from './sizes';
 
-/** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
-export interface FailureDetails extends RefusedContent {
-  taskId?: string;
+/** The plain facts of a failure, and the type of each: another version or language may have written any. */
+const FACTS = {
+  taskId: 'string',
   /** The service that has the task or the lost submit, if it has a name on the worker: a task is adopted there. */
-  service?: string;
+  service: 'string',
   /** The HTTP status of the answer. */
-  status?: number;
+  status: 'number',
   /** The service's own error code and message, cleaned and cut. */
-  code?: string;
-  message?: string;
+  code: 'string',
+  message: 'string',
   /** What to do, if the general advice for the type does not fit. */
-  advice?: string;
+  advice: 'string',
   /** The seconds of the service's Retry-After. */
-  retryAfter?: number;
-  attempt?: number;
+  retryAfter: 'number',
+  attempt: 'number',
   /** An answer such as 500, or an earlier lost submit, leaves open whether the service made a task. */
-  mayHaveTask?: boolean;
+  mayHaveTask: 'boolean',
   /** The id of the lost send. */
-  lostSubmit?: string;
+  lostSubmit: 'string',
+  /** The policy that applied to this lost submit. */
+  onLostSubmit: 'string',
+  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
+  heldSince: 'string',
+  heldUntil: 'string',
+  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
+  cap: 'string',
+  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
+  capLeft: 'number',
+  /** ISO 8601. Caps of jobs and batches never reset. */
+  capResetsAt: 'string',
+  /** The field of the request that was refused. */
+  field: 'string',
+  /** Whether the service charged for content that it refused. */
+  charged: 'boolean',
+} as const;
+
+interface FactTypes {
+  string: string;
+  number: number;
+  boolean: boolean;
+}
+
+type Facts = { [Name in keyof typeof FACTS]?: FactTypes[(typeof FACTS)[Name]] };
+
+/** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
+export interface FailureDetails extends Facts, RefusedContent {
+  onLostSubmit?: LostSubmitPolicy;
   /** What the job costs, as far as it is known. */
   cost?: JobCost;
   /** What became of the submits to the job's `services`, in order. */
   attempts?: ServiceAttempt[];
-  /** The policy that applied to this lost submit. */
-  onLostSubmit?: LostSubmitPolicy;
-  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
-  heldSince?: string;
-  heldUntil?: string;
-  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
-  cap?: string;
-  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
-  capLeft?: number;
-  /** ISO 8601. Caps of jobs and batches never reset. */
-  capResetsAt?: string;
 }
 
 /** A few sentences; only a service writes more. */
@@ -57,40 +74,13 @@ export function cleaned(details: FailureDetails): FailureDetails {
   };
 }
 
-const DETAIL_TYPES: Record<string, string> = {
-  taskId: 'string',
-  service: 'string',
-  status: 'number',
-  code: 'string',
-  message: 'string',
-  advice: 'string',
-  retryAfter: 'number',
-  attempt: 'number',
-  onLostSubmit: 'string',
-  heldSince: 'string',
-  heldUntil: 'string',
-  stage: 'string',
-  field: 'string',
-  charged: 'boolean',
-  cap: 'string',
-  capLeft: 'number',
-  capResetsAt: 'string',
-  mayHaveTask: 'boolean',
-  lostSubmit: 'string',
-} satisfies Record<Exclude<keyof FailureDetails, 'cost' | 'attempts'>, 'string' | 'number' | 'boolean'>;
-
-/** Another version or language may have written any shape. */
 export function readDetails(value: unknown): FailureDetails {
-  if (typeof value !== 'object' || value === null) return {};
-  const given: { cost?: unknown; attempts?: unknown } = value;
-  const [cost, attempts] = [readCost(given.cost), readAttempts(given.attempts)];
+  const given: Record<string, unknown> = Object(value);
+  const facts = Object.entries(FACTS).filter(([name, type]) => typeof given[name] === type);
+  const [stage, cost, attempts] = [given.stage, readCost(given.cost), readAttempts(given.attempts)];
   return {
-    ...Object.fromEntries(
-      Object.entries(value).filter(
-        ([name, detail]) =>
-          typeof detail === DETAIL_TYPES[name] && (name !== 'stage' || isContentStage(detail)),
-      ),
-    ),
+    ...Object.fromEntries(facts.map(([name]) => [name, given[name]])),
+    ...(isContentStage(stage) && { stage }),
     ...(cost && { cost }),
     ...(attempts && { attempts }),
   };
@@ -103,13 +93,9 @@ export const CONTENT_STAGES = ['prompt', 'image', 'output'] as const;
 export type ContentStage = (typeof CONTENT_STAGES)[number];
 
 /** What is known about content that a service refused. Whatever the service does not say is left out. */
-export interface RefusedContent {
+export interface RefusedContent extends Pick<Facts, 'field' | 'charged'> {
   /** What was refused. */
   stage?: ContentStage;
-  /** The field of the request that was refused. */
-  field?: string;
-  /** Whether the service charged for it. */
-  charged?: boolean;
 }
 
 /** The field of the request behind each stage. */

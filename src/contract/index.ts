@@ -15,17 +15,17 @@ export {
 } from './batch';
 export type { Cap, Caps, Taken } from './caps';
 export type { DurationText } from './duration';
-export type { ServiceAttempt } from './failure-details';
 export {
   CONTENT_STAGES,
   type ContentStage,
   type FailureDetails,
   type RefusedContent,
+  type ServiceAttempt,
 } from './failure-details';
 export { FAILURES, type FailureRow, type FailureType, isFailureType } from './failure-table';
 export type { FallbackInput, VideoInput } from './fallback';
-export type { Container, VideoFacts } from './job';
 export {
+  type Container,
   JOB_PHASES,
   type JobInput,
   type JobOptions,
@@ -36,6 +36,7 @@ export {
   TASK_STATES,
   type TaskState,
   type TaskStatus,
+  type VideoFacts,
 } from './job';
 export type { BatchCost, JobCost } from './job-cost';
 export type { JobIdentity } from './job-identity';

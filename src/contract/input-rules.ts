@@ -3,7 +3,7 @@ import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
 import type { FallbackInput } from './fallback';
 import type { JobInput } from './job';
-import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
+import { LOST_SUBMIT_POLICIES } from './lost-submit';
 import { describeNames } from './redact-links';
 import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
@@ -28,7 +28,6 @@ export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID_BYTES} bytes without control characters, and not empty`;
 export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes, and not empty; ${RESERVED_RULE}`;
-export const LOST_SUBMIT_RULE = `must be one of ${LOST_SUBMIT_POLICIES.join(', ')}`;
 
 const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_RULE}`;
 
@@ -99,10 +98,6 @@ export function isCaller(value: unknown): value is string {
   return typeof value === 'string' && CALLER.test(value);
 }
 
-export function isLostSubmitPolicy(value: unknown): value is LostSubmitPolicy {
-  return LOST_SUBMIT_POLICIES.some((policy) => policy === value);
-}
-
 /** The check of one field, and the sentence that follows its name when the check fails. */
 export interface FieldRule<T> {
   accepts: (value: unknown) => value is T;
@@ -117,12 +112,17 @@ interface FieldGroup {
 
 export type FieldRules = Record<string, FieldRule<unknown> | FieldGroup>;
 
-export const DURATION_RULE = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
-
 export const DURATION: FieldRule<DurationText> = {
   accepts: (value): value is DurationText => durationMs(value) !== undefined,
-  sentence: DURATION_RULE,
+  sentence: 'must be milliseconds or a duration such as "90s", "30m" or "2h"',
 };
+
+export function oneOf<T extends string>(values: readonly T[]): FieldRule<T> {
+  return {
+    accepts: (value): value is T => values.some((known) => known === value),
+    sentence: `must be one of ${values.join(', ')}`,
+  };
+}
 
 const QUEUE: FieldRule<string> = {
   accepts: (value): value is string => typeof value === 'string' && value.trim() !== '',
@@ -152,7 +152,7 @@ export const JOB_FIELDS = {
     fields: { min: DURATION, max: DURATION },
     whole: { accepts: isPolling, sentence: 'must have a min that is not longer than its max' },
   },
-  onLostSubmit: { accepts: isLostSubmitPolicy, sentence: LOST_SUBMIT_RULE },
+  onLostSubmit: oneOf(LOST_SUBMIT_POLICIES),
   holdFor: DURATION,
   idempotencyKey: {
     accepts: isIdempotencyKey,

@@ -4,7 +4,7 @@ import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from './na
 
 /** What makes two jobs the same: the request or the task, not the options. */
 export interface JobIdentity {
-  /** The request itself, or its short form from `shortIdentity`. */
+  /** With digests for long values. */
   request?: Record<string, unknown>;
   taskId?: string;
 }
@@ -15,20 +15,15 @@ const LONGEST_FIELD_CHARS = 30;
 const LONGEST_VALUE_CHARS = 200;
 
 /**
- * The same identity with digests for long values. It is stored in a memo, and a start with an update sends it twice beside
- * the request, all in one message.
+ * The identity in the input of a job, with digests for long values: it is stored in a memo, and a start with an update sends
+ * it twice beside the request, all in one message. Any program may have written the input; null counts as absent.
  */
-export function shortIdentity({ request, taskId }: JobIdentity): JobIdentity {
-  const short = request && Object.entries(request).map(([name, value]) => [name, shortValue(value)]);
-  return { request: short && Object.fromEntries(short), taskId };
-}
-
-/** The identity in the input of a job. Any program may have written the input; null counts as absent. */
 export function identityOf({ request, taskId }: { request?: unknown; taskId?: unknown }): JobIdentity {
-  return shortIdentity({
-    ...(typeof request === 'object' && request !== null && { request: { ...request } }),
+  const fields = Object.entries(Object(request)).map(([name, value]) => [name, shortValue(value)]);
+  return {
+    ...(typeof request === 'object' && request !== null && { request: Object.fromEntries(fields) }),
     ...(typeof taskId === 'string' && { taskId }),
-  });
+  };
 }
 
 /**

@@ -16,18 +16,8 @@ export const DEFAULT_FALLBACK_AFTER_MS = MINUTE;
 /** How many items of a batch run at the same time. */
 export const DEFAULT_WINDOW = 20;
 
-/**
- * How long one exchange with the service may take, from the connection to the last byte of the answer. Each limit is below
- * the timeout of its activity, so that a trickling answer fails as a lost submit or a failed poll and a draining worker
- * can stop. A poll may take two exchanges: one for the task, one for its link.
- */
-export const SUBMIT_EXCHANGE_MS = 90 * SECOND;
-export const POLL_EXCHANGE_MS = 25 * SECOND;
-/** Up to the first byte of the video, redirects included; DOWNLOAD_PACE watches the rest. */
-export const OPEN_VIDEO_MS = 2 * MINUTE;
-
 export const SUBMIT_POLICY = {
-  // Longer than SUBMIT_EXCHANGE_MS, so that the exchange times out first and says why.
+  // Longer than the exchange with the service may take, so that the exchange times out first and says why.
   startToCloseTimeout: 2 * MINUTE,
   // Notices a dead worker soon. A shorter timeout would treat a late heartbeat as a lost submit.
   heartbeatTimeout: 20 * SECOND,
@@ -35,9 +25,6 @@ export const SUBMIT_POLICY = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: { initialInterval: 2 * SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
-
-/** A storage that needs longer for a record of a few kilobytes counts as failed. */
-export const RECORD_IO_MS = 5 * SECOND;
 
 /**
  * An attempt sends its POST within this time or not at all. It is below the heartbeat timeout, so that an attempt never
@@ -159,12 +146,9 @@ export const CANCEL_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
 
-/** One call of a receiver, from the connection to the headers of its answer. */
-export const WEBHOOK_EXCHANGE_MS = 20 * SECOND;
-
 /** About 13 attempts in three days: soon after a short fault, and twice a day for a receiver that is down for long. */
 export const WEBHOOK_POLICY = {
-  // Longer than WEBHOOK_EXCHANGE_MS, so that the exchange times out first and says why.
+  // Longer than the call of a receiver may take, so that the call times out first and says why.
   startToCloseTimeout: 30 * SECOND,
   scheduleToCloseTimeout: 72 * HOUR,
   retry: { initialInterval: 5 * SECOND, backoffCoefficient: 3, maximumInterval: 12 * HOUR },

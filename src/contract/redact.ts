@@ -79,11 +79,13 @@ const KEY_SHARE = 0.5;
 /** True when a text that must stay exact, such as a task id, contains at least half of a key in one piece, in any encoding. */
 export function isTainted(text: string, { keys }: Secrets): boolean {
   const forms = keys.filter((key) => lettersOf(key).length >= PIECE_CHARS).flatMap(formsOf);
-  const isIn = (letters: string, form: KeyForm) =>
-    runsIn(letters, piecesOf([form])).some(
-      ({ start, end }) => end - start >= form.letters.length * KEY_SHARE,
-    );
-  return [text, ...unescaped(text)].some((layer) => forms.some((form) => isIn(lettersOf(layer), form)));
+  const pieces = piecesOf(
+    forms.map(({ letters, pieceChars }) => ({
+      letters,
+      pieceChars: Math.max(pieceChars, Math.ceil(letters.length * KEY_SHARE)),
+    })),
+  );
+  return [text, ...unescaped(text)].some((layer) => runsIn(lettersOf(layer), pieces).length > 0);
 }
 
 /** What is left of a text without separators and case. */
@@ -184,17 +186,10 @@ const LARGEST_CODE_POINT = 0x10ffff;
 
 function decodeEscape(given: string, ...groups: (string | undefined)[]): string {
   const [braces, json, hex, sign, url, htmlHex, html, name] = groups;
-  if (name !== undefined) return ENTITIES.get(name.toLowerCase()) ?? ' ';
+  // Any other name is that of a separator.
+  if (name !== undefined) return name.toLowerCase() === 'amp' ? '&' : ' ';
   if (sign !== undefined) return /[nrtbfv]/.test(sign) ? ' ' : sign;
   const hexadecimal = braces ?? json ?? hex ?? url ?? htmlHex;
   const code = hexadecimal === undefined ? Number(html) : Number.parseInt(hexadecimal, 16);
   return code <= LARGEST_CODE_POINT ? String.fromCodePoint(code) : given;
 }
-
-/** HTML entities of characters that links consist of. Any other one is a separator. */
-const ENTITIES: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    ...{ amp: '&', bsol: '\\', percnt: '%', sol: '/', colon: ':', quest: '?', num: '#', semi: ';' },
-    ...{ equals: '=', commat: '@', period: '.', lowbar: '_', plus: '+', lsqb: '[', rsqb: ']' },
-  }),
-);

@@ -1,4 +1,3 @@
-import type { BatchInput } from './batch';
 import { cleanText, codeMarkdown, plainMarkdown } from './clean-text';
 import type { VideoInput } from './fallback';
 import type { StoredVideo } from './job';
@@ -7,8 +6,8 @@ import type { VideoRequest } from './request';
 import type { WebhookDelivery } from './webhook';
 
 /** Temporal accepts 400 bytes for a summary, and a UTF-16 unit has at most three bytes. */
-const LONGEST_SUMMARY_CHARS = 120;
-const LONGEST_PROMPT_CHARS = 80;
+export const LONGEST_SUMMARY_CHARS = 120;
+export const LONGEST_PROMPT_CHARS = 80;
 /** Valid values, such as `1080p`, are far shorter. */
 const LONGEST_FIELD_CHARS = 12;
 
@@ -27,16 +26,6 @@ export function describeRequest(request: { [Field in keyof VideoRequest]?: unkno
   );
 }
 
-/** A batch in one line: `batch of 12, the first: "A red fox"`, or the key of its requests. */
-export function describeBatch({ requests, requestsFrom }: BatchInput): string {
-  if (requests === undefined) return cleanText(`batch of ${requestsFrom}`, LONGEST_SUMMARY_CHARS);
-  const [first] = requests;
-  return cleanText(
-    `batch of ${requests.length}, the first: "${redacted(first?.prompt, LONGEST_PROMPT_CHARS)}"`,
-    LONGEST_SUMMARY_CHARS,
-  );
-}
-
 /** A job in one line: its request, or the task that it adopts. */
 export function describeJob({ request, taskId }: VideoInput): string {
   return request ? describeRequest(request) : `adopt ${describeTask(taskId)}`;
@@ -47,7 +36,7 @@ export function describeTask(taskId: string): string {
 }
 
 /** Redacts before it cuts, because a cut link is not recognized. */
-function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
+export function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
   return typeof value === 'string' ? cleanText(redactLinks(value), longestChars) : '';
 }
 
@@ -55,8 +44,6 @@ function redacted(value: unknown, longestChars = LONGEST_FIELD_CHARS): string {
 const LONGEST_DETAILS_CHARS = 6_000;
 const LONGEST_WHOLE_PROMPT_CHARS = 2_500;
 const LONGEST_VALUE_CHARS = 300;
-const LONGEST_BATCH_PROMPT_CHARS = 200;
-const MOST_PROMPTS = 10;
 
 /** The whole prompt and the other fields of a request, as markdown for the Temporal UI, which shows no tables. */
 export function staticJobDetails({ request, taskId }: VideoInput): string {
@@ -68,19 +55,10 @@ export function staticJobDetails({ request, taskId }: VideoInput): string {
   return bounded(`> ${plain(prompt, LONGEST_WHOLE_PROMPT_CHARS)}\n\n${list.join('\n')}`);
 }
 
-/** The first prompts of a batch, or where its requests are. The input has the rest. */
-export function staticBatchDetails({ requests, requestsFrom }: BatchInput): string {
-  if (requests === undefined) return `A video for each line of ${plain(requestsFrom)} in the storage`;
-  const first = requests
-    .slice(0, MOST_PROMPTS)
-    .map(({ prompt }, index) => `${index + 1}. ${plain(prompt, LONGEST_BATCH_PROMPT_CHARS)}`);
-  const more = requests.length - first.length;
-  return bounded(`${first.join('\n')}${more > 0 ? `\n\nand ${more} more` : ''}`);
-}
-
 const asText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-function plain(text: string, longestChars = LONGEST_VALUE_CHARS): string {
+/** A text in our markdown. */
+export function plain(text: string, longestChars = LONGEST_VALUE_CHARS): string {
   return plainMarkdown(withoutBytes(text, longestChars));
 }
 
@@ -89,7 +67,7 @@ function withoutBytes(text: string, longestChars = LONGEST_VALUE_CHARS): string 
   return redacted(text.replace(/\bdata:[^\s"'<>]+/g, 'data:…'), longestChars);
 }
 
-function bounded(details: string): string {
+export function bounded(details: string): string {
   if (details.length <= LONGEST_DETAILS_CHARS) return details;
   return `${details.slice(0, details.lastIndexOf('\n', LONGEST_DETAILS_CHARS - 3))}\n\n…`;
 }

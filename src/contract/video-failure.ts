@@ -173,13 +173,6 @@ export function fallsBack(type: FailureType, status?: number): boolean {
   return when === 'always' || (when === 'if-answered' && status !== undefined);
 }
 
-/** The type of what could not be decrypted, which stays readable to those without the key. A worker adds the last attempt that ran. */
-export const NOT_DECRYPTED = 'videogen.NotDecrypted';
-
-export function isNotDecryptedType(type: string | null | undefined): boolean {
-  return type === NOT_DECRYPTED || type?.startsWith(`${NOT_DECRYPTED}.`) === true;
-}
-
 /**
  * The last attempt that may have run before attempts whose input could not be decrypted, by the failure of the last one;
  * 0 if none has. Undefined for any other failure, and if it is not known.

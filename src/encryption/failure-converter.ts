@@ -1,5 +1,5 @@
 import { DefaultFailureConverter } from '@temporalio/common';
-import { isNotDecryptedType } from '../contract/video-failure';
+import { isNotDecryptedType } from './not-decrypted';
 
 type Failure = ReturnType<DefaultFailureConverter['errorToFailure']>;
 type Arguments = Parameters<DefaultFailureConverter['errorToFailure']>;

@@ -1,5 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { isNotDecryptedType, NOT_DECRYPTED } from '../contract/video-failure';
+
+/** The type of what could not be decrypted, which stays readable to those without the key. A worker adds the last attempt that ran. */
+const NOT_DECRYPTED = 'videogen.NotDecrypted';
+
+export function isNotDecryptedType(type: string | null | undefined): boolean {
+  return type === NOT_DECRYPTED || type?.startsWith(`${NOT_DECRYPTED}.`) === true;
+}
 
 /** Why a payload cannot be decrypted here. */
 export type NotDecryptedReason = 'no-keys' | 'unknown-key' | 'wrong-key-or-changed' | 'malformed';

@@ -1,5 +1,4 @@
 import { Agent } from 'undici';
-import { WEBHOOK_EXCHANGE_MS } from '../contract/policies';
 import { traceHeaders } from '../tracing/spans';
 import { callService, startDeadline } from './call-service';
 import { createVideoConnector, normalizeHost } from './download-rules';
@@ -7,6 +6,9 @@ import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { signWebhook } from './webhook-signature';
+
+/** One call of a receiver, from the connection to the headers of its answer; below the timeout of WEBHOOK_POLICY. */
+const WEBHOOK_EXCHANGE_MS = 20_000;
 
 /** How a worker sends webhooks. */
 export interface WebhookOptions {

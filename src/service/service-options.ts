@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici';
-import { OPEN_VIDEO_MS, POLL_EXCHANGE_MS, SUBMIT_EXCHANGE_MS } from '../contract/policies';
 import type { AnswerTimeouts } from './call-service';
 import type { ServiceProfile } from './profile';
 
@@ -12,8 +11,9 @@ export interface ServiceTimeouts {
   poll: AnswerTimeouts;
   video: AnswerTimeouts;
   /**
-   * Milliseconds for a whole exchange, however steadily bytes come; for a video until its first byte. They must stay below
-   * the timeouts of SUBMIT_POLICY and POLL_POLICY.
+   * Milliseconds for a whole exchange, however steadily bytes come; for a video until its first byte, redirects included. They
+   * must stay below the timeouts of SUBMIT_POLICY and POLL_POLICY, so that a trickling answer fails as a lost submit or a failed
+   * poll and a draining worker can stop. A poll may take two exchanges: one for the task, one for its link.
    */
   exchange: { submit: number; poll: number; video: number };
 }
@@ -25,7 +25,7 @@ export const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   poll: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
   // Some storages take a while to find a video, and then send it fast.
   video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
-  exchange: { submit: SUBMIT_EXCHANGE_MS, poll: POLL_EXCHANGE_MS, video: OPEN_VIDEO_MS },
+  exchange: { submit: 90 * SECOND, poll: 25 * SECOND, video: 120 * SECOND },
 };
 
 /** The address of the service, with one slash at its end. Without the lookbehind, very many slashes would take seconds. */

@@ -1,5 +1,4 @@
-import { RECORD_IO_MS } from '../contract/policies';
-import { inTime, LARGEST_SMALL_FILE_BYTES, readSmallFile, smallJson } from './small-files';
+import { inTime, LARGEST_SMALL_FILE_BYTES, RECORD_IO_MS, readSmallFile, smallJson } from './small-files';
 import type { VideoStorage } from './storage';
 import { StorageFault, storageFault } from './storage-fault';
 

@@ -106,7 +106,7 @@ test.each([
   ['a\0b', `"$(printf 'ab')"`],
   ['a\n\n', `"$(printf 'a')"'\n\n'`],
   ['\n', "'\n'"],
-  ['狐\u0007', `"$(printf '狐\\007')"`],
+  ['狐\u0007', `"$(printf '\\347\\213\\220\\007')"`],
 ])('%j is typed as %s', (argument, typed) => {
   expect(inShell(argument)).toBe(typed);
 });

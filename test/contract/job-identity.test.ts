@@ -3,7 +3,6 @@ import {
   describeDifference,
   describeOtherType,
   identityOf,
-  shortIdentity,
 } from '../../src/contract/job-identity';
 import { jsonBytes } from '../../src/contract/sizes';
 
@@ -20,14 +19,14 @@ test.each([
 
 test('long values are compared by their digests, on either side', () => {
   const long = { ...request, image_url: `data:image/png;base64,${'A'.repeat(1_000_000)}` };
-  const short = shortIdentity({ request: long });
+  const short = identityOf({ request: long });
   expect(short.request).toMatchObject(request);
   expect(jsonBytes(short)).toBeLessThan(500);
-  expect(shortIdentity(short)).toEqual(short);
+  expect(identityOf(short)).toEqual(short);
   const other = { ...long, image_url: `${long.image_url}A` };
   for (const existing of [short, { request: long }]) {
     expect(describeDifference(existing, { request: { ...long } })).toBeUndefined();
-    expect(describeDifference(existing, shortIdentity({ request: long }))).toBeUndefined();
+    expect(describeDifference(existing, identityOf({ request: long }))).toBeUndefined();
     expect(describeDifference(existing, { request: other })).toMatch(/^image_url/);
   }
 });
@@ -63,7 +62,7 @@ test('ten differences are named, and more are counted', () => {
 
 test('only values of more than 200 characters as JSON become digests', () => {
   const identity = { request: { fits: 'x'.repeat(198), long: 'x'.repeat(199) } };
-  expect(shortIdentity(identity).request).toEqual({
+  expect(identityOf(identity).request).toEqual({
     fits: identity.request.fits,
     long: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
   });

@@ -1,4 +1,5 @@
-import { staticBatchDetails, staticJobDetails } from '../../src/contract/summaries';
+import { staticBatchDetails } from '../../src/client/describe-batch';
+import { staticJobDetails } from '../../src/contract/summaries';
 
 describe('the details of a job', () => {
   it('show its whole prompt and the other fields of its request', () => {

@@ -1,4 +1,5 @@
-import { describeBatch, describeJob, describeRequest, describeVideo } from '../../src/contract/summaries';
+import { describeBatch } from '../../src/client/describe-batch';
+import { describeJob, describeRequest, describeVideo } from '../../src/contract/summaries';
 import { signedLinks } from '../support/signed-links';
 
 describe('the line that describes a request', () => {

@@ -1,6 +1,11 @@
 import { ActivityFailure, ApplicationFailure, RetryState } from '@temporalio/common';
-import { isNotDecryptedType, lastAttemptThatRan } from '../../src/contract/video-failure';
-import { isNotDecrypted, NotDecrypted, whyNotDecrypted } from '../../src/encryption/not-decrypted';
+import { lastAttemptThatRan } from '../../src/contract/video-failure';
+import {
+  isNotDecrypted,
+  isNotDecryptedType,
+  NotDecrypted,
+  whyNotDecrypted,
+} from '../../src/encryption/not-decrypted';
 
 const TYPE = 'videogen.NotDecrypted';
 const MESSAGE = 'The key fox is not known here.';

@@ -1,11 +1,6 @@
-import {
-  CANCEL_POLICY,
-  POLL_EXCHANGE_MS,
-  POLL_POLICY,
-  SUBMIT_EXCHANGE_MS,
-  SUBMIT_POLICY,
-} from '../../src/contract/policies';
+import { CANCEL_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import { createVideoService, ServiceFault, type ServiceProfile, type VideoService } from '../../src/service';
+import { DEFAULT_TIMEOUTS } from '../../src/service/service-options';
 import { closed, type RawRequest, type RawServer, replyJson, startRawServer } from './raw-server';
 
 const opened: { close(): Promise<void> }[] = [];
@@ -131,15 +126,17 @@ it('an aborted exchange rejects with the reason of the abort', async () => {
 });
 
 describe('the deadline of an exchange is below', () => {
+  const { submit, poll } = DEFAULT_TIMEOUTS.exchange;
+
   it('the timeout of the activity that submits', () => {
-    expect(SUBMIT_EXCHANGE_MS).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
+    expect(submit).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
   });
 
   it('the timeout of a poll, which may be two exchanges, each', () => {
-    expect(2 * POLL_EXCHANGE_MS).toBeLessThan(POLL_POLICY.startToCloseTimeout);
+    expect(2 * poll).toBeLessThan(POLL_POLICY.startToCloseTimeout);
   });
 
   it('the timeout of the activity that cancels', () => {
-    expect(POLL_EXCHANGE_MS).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
+    expect(poll).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
   });
 });

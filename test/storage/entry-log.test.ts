@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RECORD_IO_MS } from '../../src/contract/policies';
 import {
   createFileStorage,
   createS3Storage,
@@ -12,6 +11,7 @@ import {
   StorageFault,
   type VideoStorage,
 } from '../../src/storage';
+import { RECORD_IO_MS } from '../../src/storage/small-files';
 import { ChildProcesses } from '../support/child-processes';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';

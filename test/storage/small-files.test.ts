@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { RECORD_IO_MS } from '../../src/contract/policies';
 import { inTime, readSmallFile, readSmallText, StorageFault, writeSmallJson } from '../../src/storage';
+import { RECORD_IO_MS } from '../../src/storage/small-files';
 
 const BROKEN = 'Checksum mismatch';
 

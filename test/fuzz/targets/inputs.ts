@@ -1,12 +1,8 @@
+import { describeBatch, staticBatchDetails } from '../../../src/client/describe-batch';
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
-import {
-  describeBatch,
-  describeJob,
-  staticBatchDetails,
-  staticJobDetails,
-} from '../../../src/contract/summaries';
+import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { checkBatchInput } from '../../../workflows/batch/generate-videos';
 import { checkInput } from '../../../workflows/input';
 import { fc } from '../../support/properties';

@@ -3,17 +3,13 @@ import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands'
 import { plainLine, progressLine } from '../../../src/cli/progress-line';
 import { storedLines } from '../../../src/cli/stored-lines';
 import { printLine } from '../../../src/cli/terminal';
+import { describeBatch, staticBatchDetails } from '../../../src/client/describe-batch';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
 import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
 import { searchAttributesOf } from '../../../src/contract/names';
-import {
-  describeBatch,
-  describeJob,
-  staticBatchDetails,
-  staticJobDetails,
-} from '../../../src/contract/summaries';
+import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';

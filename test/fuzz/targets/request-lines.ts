@@ -1,6 +1,6 @@
 import { BadLines } from '../../../src/cli/bad-lines';
+import { staticBatchDetails } from '../../../src/client/describe-batch';
 import { parseRequestLines } from '../../../src/contract/request';
-import { staticBatchDetails } from '../../../src/contract/summaries';
 import { fc } from '../../support/properties';
 import { anyText, edited, longText } from '../hostile';
 import type { Target } from '../target';
