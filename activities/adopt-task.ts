@@ -1,5 +1,6 @@
 import { activityInfo } from '@temporalio/activity';
 import { shown } from '../src/contract/clean-text';
+import type { JobOptions } from '../src/contract/job';
 import type { VideoRequest } from '../src/contract/request';
 import { JobRecord } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
@@ -18,13 +19,10 @@ import { type FindTools, toolsFor } from './service-tools';
 import { createCallFailure, toFailure } from './to-failure';
 
 /** Input of the activity adoptTask. */
-export interface AdoptTaskInput {
+export interface AdoptTaskInput extends Pick<JobOptions, 'service' | 'caller'> {
   taskId: string;
-  service?: string;
   /** The request of the job, if it has one: its submit is lost. */
   request?: VideoRequest;
-  /** Whose job it is. */
-  caller?: string;
   /** Polls the task first: an operator may have mistyped its id. */
   isPolled?: true;
 }
@@ -33,22 +31,15 @@ export interface AdoptTaskInput {
 export function createAdoptTask({ find, storage }: { find: FindTools; storage: VideoStorage }) {
   const pollVideo = createPollVideo(find);
   return async function adoptTask(input: AdoptTaskInput): Promise<SubmittedTask> {
-    return whileHeartbeating(
-      () => undefined,
-      () =>
-        adopt(input).catch((error: unknown) => {
-          throw toFailure(error, 'submit');
-        }),
-    );
+    const work = () =>
+      adopt(input).catch((error: unknown) => {
+        throw toFailure(error, 'submit');
+      });
+    return whileHeartbeating(() => undefined, work);
   };
 
-  async function adopt({
-    taskId,
-    service,
-    request,
-    caller,
-    isPolled,
-  }: AdoptTaskInput): Promise<SubmittedTask> {
+  async function adopt(input: AdoptTaskInput): Promise<SubmittedTask> {
+    const { taskId, service, request, caller, isPolled } = input;
     const record = openRecord(storage, digestOf(request ?? { taskId }));
     const recorded = await record.read();
     refuseForgotten(recorded);

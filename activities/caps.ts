@@ -2,19 +2,18 @@ import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
 import {
   addTaken,
   type Cap,
-  type CapLimit,
+  type CapAccount,
   type Caps,
-  capDetails,
-  firstReached,
-  LOST_ADVICE,
+  capRefusal,
+  fieldOf,
   limitsOf,
-  NOTHING_TAKEN,
+  type Taken,
   takenBy,
 } from '../src/contract/caps';
 import { cleanText } from '../src/contract/clean-text';
 import type { FailureDetails } from '../src/contract/failure-details';
 import type { JobOptions } from '../src/contract/job';
-import { accountsOf, type LedgerAccount, type SendCost } from '../src/contract/ledger';
+import { accountsOf, type SendCost } from '../src/contract/ledger';
 import type { VideoRequest } from '../src/contract/request';
 import { type CreateFailureOptions, createFailure } from '../src/contract/video-failure';
 import { type Estimate, estimateCost, type Prices } from '../src/service/prices';
@@ -50,19 +49,23 @@ export interface CountedSubmit extends CountedSend {
 export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerWriter }): SubmitCaps {
   return {
     async reserve(submit) {
+      const refuseIf = (refused: FailureDetails | undefined) => {
+        if (refused) throw capReached({ ...refused, ...(submit.lostSubmits > 0 && { advice: LOST_ADVICE }) });
+      };
       const accounts = accountsOf(caps, submit);
+      const ofJob: CapAccount[] = [
+        { scope: 'job', limits: limitsOf(caps.job) },
+        { scope: 'job', isOwn: true, limits: limitsOf(submit.cap) },
+      ];
       const estimate = estimateCost(submit.service.profile?.prices, submit.request);
-      refuseByItself(caps, accounts, submit, estimate);
+      const takes = takenBy(estimate);
+      for (const account of [...ofJob, ...accounts]) refuseIf(unknownTakes(account, takes, estimate));
+      const lost = addTaken({}, takes, submit.lostSubmits);
+      for (const account of ofJob) refuseIf(capRefusal(account, lost, takes));
       if (accounts.length === 0) return;
-      const { seconds, estimated } = estimate;
-      const entry = { id: submit.sendId, accounts, seconds, estimated };
+      const entry = { id: submit.sendId, accounts, takes };
       const answer = await ledger.write(submit.ledgerQueue, entry).catch(throwUnreachable);
-      if ('reached' in answer) throw capReached(capDetails(answer.reached, submit.lostSubmits));
-      if ('full' in answer)
-        throw capReached({
-          message: 'the ledger of the caps is full: it counts too many batches and gateway keys',
-          ...lostAdvice(submit),
-        });
+      if ('refused' in answer) refuseIf(answer.refused);
     },
     async settle({ sendId: id, ledgerQueue, ...job }, cost) {
       if (accountsOf(caps, job).length === 0) return;
@@ -73,42 +76,23 @@ export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerW
   };
 }
 
-/** What needs no count: the caps of a job alone, and a video that says too little for the other ones. */
-function refuseByItself(
-  caps: Caps,
-  accounts: readonly LedgerAccount[],
-  submit: CountedSubmit,
-  estimate: Estimate,
-): void {
-  const ofJob = [
-    { scope: 'job' as const, limits: limitsOf(caps.job) },
-    { scope: 'job' as const, isOwn: true, limits: limitsOf(submit.cap) },
-  ];
-  for (const { scope, limits } of [...ofJob, ...accounts]) {
-    for (const limit of limits) {
-      const why = whyUnknown(limit, estimate);
-      if (why === undefined) continue;
-      const cap = `${scope}.${limit.unit}`;
-      const message = `${why}, and there is a cap on ${limit.unit} (${cap})`;
-      throw capReached({ message, cap, advice: UNKNOWN_ADVICE[limit.unit], ...lostAdvice(submit) });
-    }
-  }
-  const video = takenBy(estimate);
-  const before = addTaken(NOTHING_TAKEN, video, submit.lostSubmits);
-  for (const { limits, ...whose } of ofJob) {
-    const reached = firstReached(limits, before, video);
-    if (reached) throw capReached(capDetails({ ...whose, ...reached }, submit.lostSubmits));
-  }
-}
+/** Whatever a cap refuses after a lost submit, that one may have been paid for. */
+const LOST_ADVICE =
+  'An earlier submit was lost, so a task may exist: search for it at the service and adopt it. To submit again, raise the cap.';
 
-/** What must be known of a video under this limit and is not, as half a sentence; undefined when enough is known. */
-function whyUnknown({ unit, currency }: CapLimit, { seconds, estimated, unknown }: Estimate) {
-  if (unit === 'seconds' && seconds === undefined)
-    return 'the duration of the video is not known: the request has none';
-  if (unit !== 'money' || estimated?.currency === currency) return undefined;
-  return estimated === undefined
-    ? `the cost of the video is not known: ${unknown}`
-    : `the cost of the video is in ${estimated.currency} and the cap in ${currency}`;
+/** The refusal of a video that does not say what it takes of a limit; undefined when it says that of all. */
+function unknownTakes({ scope, limits }: CapAccount, takes: Taken, estimate: Estimate) {
+  const unit = limits.map((limit) => limit.unit).find((one) => !Object.hasOwn(takes, one));
+  if (unit === undefined) return undefined;
+  const field = fieldOf(unit);
+  const cap = `${scope}.${field}`;
+  const { estimated, unknown } = estimate;
+  const cost = estimated ? `in ${estimated.currency} and the cap in ${unit}` : `not known: ${unknown}`;
+  const why =
+    field === 'seconds'
+      ? 'the duration of the video is not known: the request has none'
+      : `the cost of the video is ${cost}`;
+  return { message: `${why}, and there is a cap on ${field} (${cap})`, cap, advice: UNKNOWN_ADVICE[field] };
 }
 
 const UNKNOWN_ADVICE = {
@@ -117,8 +101,6 @@ const UNKNOWN_ADVICE = {
   money:
     'Give the profile of the service prices in the currency of the cap, and the request what they depend on.',
 };
-
-const lostAdvice = ({ lostSubmits }: CountedSubmit) => (lostSubmits > 0 ? { advice: LOST_ADVICE } : {});
 
 function capReached(details: FailureDetails, options?: CreateFailureOptions): ApplicationFailure {
   return createFailure('CapReached', { ...details, attempt: activityInfo().attempt }, options);

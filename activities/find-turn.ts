@@ -1,41 +1,36 @@
 import { activityInfo } from '@temporalio/activity';
+import { childName } from '../src/contract/names';
 import type { VideoRequest } from '../src/contract/request';
+import { createFailure } from '../src/contract/video-failure';
 import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
-import { describeJob } from './attempt';
+import { describeJob, jobName } from './attempt';
 import type { FindTools } from './service-tools';
 import { toFailure } from './to-failure';
 
 /** Input of the activity findTurn. */
 export interface FindTurnInput {
   request: VideoRequest;
-  /** The services to try, each with the name of its job. */
-  turns: { service: string; job: string }[];
+  /** The services to try. */
+  services: string[];
   /** Whoever started the job knows that workers have the services. */
   isVouchedFor: boolean;
 }
 
-/** With which service a job begins. */
-export interface FoundTurn {
-  /** Why this worker has no such service. */
-  problem?: string;
-  /** The index of the service that may have a task of an earlier run already; 0 when none has. */
-  first: number;
-}
-
 /**
- * Finds where a job with several services begins: a run before it may have got further, and what that one paid for is not paid
- * again. Its job runs, or has its record in the storage.
+ * Finds the index of the service with which a job begins: a run before it may have got further, and what that one paid for is
+ * not paid again. Its job there runs, or has its record in the storage.
  */
 export function createFindTurn(find: FindTools, storage: VideoStorage) {
-  return async function findTurn({ request, turns, isVouchedFor }: FindTurnInput): Promise<FoundTurn> {
-    for (const { service } of isVouchedFor ? [] : turns) {
+  return async function findTurn({ request, services, isVouchedFor }: FindTurnInput): Promise<number> {
+    for (const service of isVouchedFor ? [] : services) {
       const found = find(service, 'new task');
-      if ('problem' in found) return { problem: found.problem, first: 0 };
+      if ('problem' in found) throw createFailure('InvalidRequest', { message: found.problem });
     }
-    for (const [first, { job }] of [...turns.entries()].reverse())
-      if ((await isRunning(job)) || (await mayHaveTask(storage, job, request))) return { first };
-    return { first: 0 };
+    const jobs = services.map((service) => childName(jobName(), service));
+    for (const [turn, job] of [...jobs.entries()].slice(1).reverse())
+      if ((await isRunning(job)) || (await mayHaveTask(storage, job, request))) return turn;
+    return 0;
   };
 }
 

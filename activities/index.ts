@@ -8,7 +8,7 @@ import {
 } from '../src/service';
 import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createAdoptTask } from './adopt-task';
-import { awaitJobs } from './batch/await-jobs';
+import { awaitJob } from './batch/await-job';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
 import { createSubmitCaps } from './caps';
@@ -24,19 +24,19 @@ import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
 
 export type { AdoptTaskInput } from './adopt-task';
-export type { AwaitedJob, AwaitJobsInput, JobEnd } from './batch/await-jobs';
+export type { AwaitJobInput, HeldJob, JobEnd } from './batch/await-job';
 export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch/batch-files';
 export type { CancelVideoInput } from './cancel-video';
 export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
 export type { DownloadPace } from './download/video-download';
-export type { FindTurnInput, FoundTurn } from './find-turn';
+export type { FindTurnInput } from './find-turn';
 export type { SubmittedTask } from './job-record';
 export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
-export type { InspectedSubmit, LostSubmit } from './submit/submit-note';
+export type { SubmitNote } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 
 /** What createVideoActivities needs. */
@@ -97,7 +97,7 @@ export function createVideoActivities({
     findReceiver: async () => hasReceiver,
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
-    awaitJobs,
+    awaitJob,
   };
 }
 

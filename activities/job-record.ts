@@ -51,10 +51,10 @@ export function refuseForgotten({ forgotten }: RecordedJob): void {
   });
 }
 
-/** A task that an earlier attempt, run or job of this name has made. */
+/** A task, where it is. */
 export interface KnownTask {
   taskId: string;
-  /** The named service that has it. */
+  /** The named service that has it: polls and the download ask it, whatever the worker's default becomes. */
   service?: string | undefined;
 }
 
@@ -97,10 +97,7 @@ export function warnNotRecorded(record: JobRecord, error: unknown, taskId?: stri
 }
 
 /** The task of a job. */
-export interface SubmittedTask {
-  taskId: string;
-  /** The named service that has the task: polls and the download ask it, whatever the worker's default becomes. */
-  service?: string | undefined;
+export interface SubmittedTask extends KnownTask {
   /** The id of the job's record in the storage. */
   record?: string;
   /** How long to wait before the first poll. */
@@ -136,7 +133,8 @@ export function taskOnRecord(
 export async function takeUpTask(
   { find, storage }: { find: FindTools; storage: VideoStorage },
   record: JobRecord,
-  { task, recorded }: { task: KnownTask; recorded: RecordedJob },
+  { recorded }: { recorded: RecordedJob },
+  task: KnownTask,
   { request, caller }: { request: VideoRequest; caller?: string | undefined },
 ): Promise<SubmittedTask> {
   if (recorded.task?.taskId !== task.taskId) await recordTask(storage, record, task, caller);

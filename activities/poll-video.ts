@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { higherProgress, type JobOptions, type TaskStatus } from '../src/contract/job';
+import type { JobOptions, ReportedProgress, TaskStatus } from '../src/contract/job';
 import type { TaskReading } from '../src/service/http-video-service';
 import type { Prices } from '../src/service/prices';
 import { whileHeartbeating } from './attempt';
@@ -21,7 +21,7 @@ export interface PollVideoInput
 }
 
 /** What one poll learned about a task, and how long to wait before the next one. */
-export type PolledTask = TaskStatus & { nextPollMs: number };
+export type PolledTask = TaskStatus & { nextPollMs: number; progress?: ReportedProgress | undefined };
 
 /** Polls a task. It reports that there is a video but not its link, because links are secrets and expire. */
 export function createPollVideo(find: FindTools) {
@@ -39,8 +39,14 @@ export function createPollVideo(find: FindTools) {
         for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
         if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
         if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
-        const progress = higherProgress(waiting.progress, percent, waiting.waitedMs ?? 0);
-        return { ...status, nextPollMs: tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs }) };
+        // A percentage that falls or stands still says nothing new about the end.
+        const hasRisen = percent !== undefined && percent > (waiting.progress?.percent ?? 0);
+        const progress = hasRisen ? { percent, atMs: waiting.waitedMs ?? 0 } : waiting.progress;
+        return {
+          ...status,
+          ...(progress && { progress }),
+          nextPollMs: tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs }),
+        };
       } catch (error) {
         throw toFailure(error, 'poll', { taskId });
       }

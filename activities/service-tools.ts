@@ -1,4 +1,3 @@
-import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import type { FoundService, ServiceDirectory } from '../src/service/service-directory';
 import type { VideoStorage } from '../src/storage/storage';
@@ -33,24 +32,6 @@ export function createFindService(find: FindTools) {
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
 export function toolsFor(find: FindTools, service: string | undefined, call: Call): ServiceTools {
   const found = find(service);
-  if ('problem' in found) throw notHere(found.problem, call);
+  if ('problem' in found) throw createCallFailure('ServiceUnreachable', call, { message: found.problem });
   return found;
-}
-
-/** What a failure tells the workflow beside itself: this worker lacks the service, and another one may have it. */
-export interface NotHere {
-  mayBeElsewhere: true;
-}
-
-/** Enough for several workers to get their turn. Then the polling loop shows the problem, and polls again later. */
-const MOST_POLLS_ELSEWHERE = 3;
-
-function notHere(problem: string, call: Call): ApplicationFailure {
-  const { isLocal, attempt } = activityInfo();
-  // A local activity would be tried again by this same worker.
-  const isFinal = isLocal || (call === 'poll' && attempt >= MOST_POLLS_ELSEWHERE);
-  const failure = createCallFailure('ServiceUnreachable', call, { message: problem }, { isFinal });
-  // A second detail is for the workflow alone: readers of failures know the first one.
-  failure.details?.push({ mayBeElsewhere: true } satisfies NotHere);
-  return failure;
 }

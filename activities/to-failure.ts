@@ -1,6 +1,6 @@
 import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
 import type { FailureDetails } from '../src/contract/failure-details';
-import { type Call, FAILURES, type FailureRow, type FailureType } from '../src/contract/failure-table';
+import { type Call, FAILURES, type FailureType } from '../src/contract/failure-table';
 import { RETRY_AFTER_JITTER, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../src/contract/policies';
 import { createFailure } from '../src/contract/video-failure';
 import { type AnsweredCall, BY_KIND, failureOfStatus, mayRefuseContent } from '../src/service/answer-table';
@@ -77,7 +77,7 @@ export function createCallFailure(
 
 /** Only downloads are limited: a submit that has paid for nothing retries until the deadline. */
 function mostAttempts(type: FailureType, call: Call): number {
-  const { mostDownloadAttempts = Number.POSITIVE_INFINITY }: FailureRow = FAILURES[type];
+  const { mostDownloadAttempts = Number.POSITIVE_INFINITY } = FAILURES[type];
   return call === 'download' ? mostDownloadAttempts : Number.POSITIVE_INFINITY;
 }
 

@@ -32,7 +32,7 @@ module.exports = {
     'TaskReading',
     'VideoBody',
     'WaitingTask',
-    'awaitJobs',
+    'awaitJob',
     'profileSchema',
     'requestSchema',
   ],

@@ -11,7 +11,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AwaitedJob, JobEnd, VideoActivities } from '../activities';
+import type { AwaitJobInput, JobEnd, VideoActivities } from '../activities';
 import { FAILURES } from '../src/contract/failure-table';
 import type { ChildNews, VideoInput } from '../src/contract/fallback';
 import type { JobResult } from '../src/contract/job';
@@ -26,28 +26,12 @@ import {
   SERVICE_MEMO,
   WORKFLOW_TYPE,
 } from '../src/contract/names';
-import { AWAIT_JOBS_POLICY } from '../src/contract/policies';
+import { AWAIT_JOB_POLICY } from '../src/contract/policies';
 import { describeJob, staticJobDetails } from '../src/contract/summaries';
 import { readFailure, VideoFailure } from '../src/contract/video-failure';
 import { pollNow } from './messages';
 
-export const childNews = defineSignal<[ChildNews]>(CHILD_NEWS_SIGNAL);
-
-/** A parent passes the signal on. */
-export function answerPollNow(running: () => string | string[]): void {
-  const description = 'Has the running jobs poll their tasks now instead of at their next polls';
-  setHandler(
-    pollNow,
-    () => {
-      // One that has just ended needs no poll; without the catch, Temporal would fail the parent.
-      for (const name of [running()].flat())
-        getExternalWorkflowHandle(name)
-          .signal(pollNow)
-          .catch(() => undefined);
-    },
-    { description },
-  );
-}
+const childNews = defineSignal<[ChildNews]>(CHILD_NEWS_SIGNAL);
 
 const NOT_OF_CHILDREN = [...OWN_MEMOS, SERVICE_MEMO];
 
@@ -59,13 +43,48 @@ export type ChildEnd = { result: JobResult } | { failure: VideoFailure };
  * already, of an earlier run or of a client, is joined.
  */
 export class ChildJobs {
-  private readonly joined = new Map<string, { job: AwaitedJob; end: (found: JobEnd) => void }>();
-  private awaiting: CancellationScope | undefined;
+  private readonly running = new Set<string>();
 
-  constructor(private readonly madeFor: 'batch' | 'fallback') {}
+  /** `onNews`: told by the children, as signals. */
+  constructor(
+    private readonly madeFor: 'batch' | 'fallback',
+    private readonly onNews: (news: ChildNews) => void,
+  ) {
+    setHandler(childNews, onNews, {
+      description: 'Sent by a child job that waits for a decision or no longer does, or has a task',
+    });
+    setHandler(pollNow, () => this.pollNow(), {
+      description: 'Has the running jobs poll their tasks now instead of at their next polls',
+    });
+  }
 
-  /** Runs a child to its end. One that ended before without its video may be started again: its record knows what was paid. */
+  /** One that has just ended needs no poll; without the catch, Temporal would fail the parent. */
+  private pollNow(): void {
+    for (const name of this.running) {
+      getExternalWorkflowHandle(name)
+        .signal(pollNow)
+        .catch(() => undefined);
+    }
+  }
+
+  /** Runs a child to its end. */
   async run(name: string, input: VideoInput): Promise<ChildEnd> {
+    this.running.add(name);
+    const end = await this.startOrJoin(name, input);
+    this.running.delete(name);
+    return end;
+  }
+
+  /** Waits for a child of the run before this one, which is held. */
+  async join(name: string): Promise<ChildEnd> {
+    this.running.add(name);
+    const end = endOf(await this.awaitEnd({ name, isHeld: true }));
+    this.running.delete(name);
+    return end;
+  }
+
+  /** One that ended before without its video may be started again: its record knows what was paid. */
+  private async startOrJoin(name: string, input: VideoInput): Promise<ChildEnd> {
     const job = { name, identity: identityOf(input) };
     for (let isAgain = false; ; isAgain = true) {
       try {
@@ -77,16 +96,12 @@ export class ChildJobs {
         } else if (error instanceof ChildWorkflowFailure) {
           // What Temporal ends itself has no details, and after a reset of the child its next run has the end.
           const failure = error.cause instanceof ApplicationFailure ? readFailure(error) : undefined;
-          return failure ? { failure } : endOf(await this.awaitEnd(job, { isCancellable: false }));
+          if (failure) return { failure };
+          return endOf(await CancellationScope.nonCancellable(() => this.awaitEnd(job)));
         } else if (isCancellation(error)) return endOf(await this.awaitEnd(job));
         else throw error;
       }
     }
-  }
-
-  /** Waits for a child of the run before this one. */
-  async join(name: string): Promise<ChildEnd> {
-    return endOf(await this.awaitEnd({ name }));
   }
 
   /** A batch goes on by itself, and must not repeat what is final. Whoever starts a fallback again means it. */
@@ -123,41 +138,23 @@ export class ChildJobs {
   }
 
   /** A cancelled parent has it cancelled, and waits for its end like for that of any child. */
-  private awaitEnd(job: AwaitedJob, { isCancellable = true } = {}): Promise<JobEnd> {
-    const { cancelRequested, consideredCancelled } = CancellationScope.current();
-    const cancel = () =>
-      CancellationScope.nonCancellable(() => getExternalWorkflowHandle(job.name).cancel()).catch(
-        () => undefined,
-      );
-    if (isCancellable && consideredCancelled) void cancel();
-    else if (isCancellable)
-      void cancelRequested.catch(() => (this.joined.has(job.name) ? cancel() : undefined));
-    return new Promise((end) => {
-      this.joined.set(job.name, { job, end });
-      if (this.awaiting) this.awaiting.cancel();
-      else void CancellationScope.nonCancellable(() => this.awaitAll());
-    });
-  }
-
-  /** One activity waits for all of them, so that waiting takes one slot of a worker. A further one has it start over. */
-  private async awaitAll(): Promise<void> {
-    while (this.joined.size > 0) {
-      const jobs = [...this.joined.values()].map(({ job }) => job);
-      const { awaitJobs } = proxyActivities<VideoActivities>({
-        ...AWAIT_JOBS_POLICY,
-        summary: jobs.length === 1 ? jobs[0]?.name : `${jobs.length} jobs`,
+  private async awaitEnd(job: AwaitJobInput): Promise<JobEnd> {
+    const { awaitJob } = proxyActivities<VideoActivities>({ ...AWAIT_JOB_POLICY, summary: job.name });
+    try {
+      const found = await awaitJob(job);
+      if (!('heldSince' in found)) return found;
+      this.onNews({ name: job.name, hold: { since: found.heldSince, until: '', message: '' } });
+      return await this.awaitEnd({ ...job, isHeld: true });
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+      return CancellationScope.nonCancellable(async () => {
+        // It may have ended.
+        await getExternalWorkflowHandle(job.name)
+          .cancel()
+          .catch(() => undefined);
+        return this.awaitEnd(job);
       });
-      this.awaiting = new CancellationScope({ cancellable: true });
-      try {
-        for (const found of await this.awaiting.run(() => awaitJobs({ jobs }))) {
-          this.joined.get(found.name)?.end(found);
-          this.joined.delete(found.name);
-        }
-      } catch (error) {
-        if (!isCancellation(error)) throw error;
-      }
     }
-    this.awaiting = undefined;
   }
 }
 

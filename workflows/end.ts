@@ -5,18 +5,26 @@ import {
   CancelledFailure,
   ContinueAsNew,
   isCancellation,
+  metricMeter,
   proxyActivities,
+  TimeoutFailure,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
 import { fromTemporalType } from '../src/contract/failure-table';
 import { mergeCosts, withLostSubmits } from '../src/contract/job-cost';
+import { mayHaveMadeTask } from '../src/contract/lost-submit';
+import { count, type JobOutcome, observe } from '../src/contract/metrics';
 import { CANCEL_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
-import { readTimeout } from './activity-timeout';
+import {
+  createFailure,
+  describeEvent,
+  lastAttemptThatRan,
+  readFailure,
+  VideoFailure,
+} from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';
-import { measureEnd } from './measure';
 
 /** Turns what ended a job into the failure its caller gets. */
 export async function explainFailure(job: Job, error: unknown): Promise<unknown> {
@@ -35,6 +43,15 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
 /** A cancelled workflow throws Temporal's own cancellation. */
 export function thrown({ type, message, details }: VideoFailure, options: { cause?: Error } = {}): unknown {
   return type === 'Cancelled' ? new CancelledFailure(message) : createFailure(type, details, options);
+}
+
+/** Metrics are no commands, so histories stay as they are. The SDK's meter drops what a replay measures again. */
+export function measureEnd(job: Job): void {
+  const { taskId, polls, startedAtMs } = job.known;
+  const outcome: JobOutcome = job.failure?.type ?? 'succeeded';
+  count(metricMeter, 'videogen_jobs_total', { outcome });
+  observe(metricMeter, 'videogen_job_duration_seconds', (Date.now() - startedAtMs) / 1_000, { outcome });
+  if (taskId !== undefined) observe(metricMeter, 'videogen_job_polls', polls);
 }
 
 function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, atService?: string): void {
@@ -65,7 +82,7 @@ function failureOf(error: unknown, { known, hold }: Job): VideoFailure | undefin
 
 function activityFailure(error: unknown): VideoFailure | undefined {
   if (!(error instanceof ActivityFailure)) return undefined;
-  switch (readTimeout(error)?.during) {
+  switch (readTimeout(error)) {
     case 'never-started':
       return new VideoFailure('DeadlineExceeded', {
         message: `no worker started ${error.activityType}; is a worker running on its task queue?`,
@@ -80,6 +97,40 @@ function activityFailure(error: unknown): VideoFailure | undefined {
     case undefined:
       return new VideoFailure('Unexpected', { message: String(error.cause) });
   }
+}
+
+/**
+ * When an activity timed out: before any worker started it; before any worker could decrypt its input; while it waited for its
+ * next attempt after one that failed by itself, and as a submit made no task; or while an attempt may have run. Undefined when
+ * it did not time out.
+ *
+ * The SDK's TimeoutFailure does not have the failure of the last attempt, so the server's own failure is read. A running
+ * attempt has a started event. An activity that was never started has neither a heartbeat nor an earlier failure; where we
+ * set no limit for the start, the server uses the limit of the whole activity and reports SCHEDULE_TO_START.
+ */
+export function readTimeout(
+  error: unknown,
+): 'never-started' | 'never-decrypted' | 'between-attempts' | 'while-running' | undefined {
+  if (!(error instanceof ActivityFailure)) return undefined;
+  const { cause, failure, retryState } = error;
+  if (!(cause instanceof TimeoutFailure)) {
+    // When no further attempt fits into its time, an activity ends with the failure of the last one.
+    const isOver = cause instanceof ApplicationFailure && retryState === 'TIMEOUT';
+    const lastRun = isOver ? lastAttemptThatRan(cause.type) : undefined;
+    return lastRun === undefined ? undefined : lastRun === 0 ? 'never-decrypted' : 'while-running';
+  }
+  const reported = failure?.cause?.cause;
+  // The server puts a failure that it cut for its size into one of its own.
+  const lastFailure = reported?.serverFailureInfo && reported.cause ? reported.cause : reported;
+  const isRunning = Number(failure?.activityFailureInfo?.startedEventId ?? 0) > 0;
+  const lastType = isRunning ? undefined : lastFailure?.applicationFailureInfo?.type;
+  if (lastAttemptThatRan(lastType) === 0) return 'never-decrypted';
+  const type = fromTemporalType(lastType);
+  if (type !== undefined && !mayHaveMadeTask(type)) return 'between-attempts';
+  const { timeoutType, lastHeartbeatDetails } = cause;
+  const wasStarted =
+    timeoutType !== 'SCHEDULE_TO_START' || lastHeartbeatDetails != null || lastFailure != null;
+  return wasStarted ? 'while-running' : 'never-started';
 }
 
 /**

@@ -11,14 +11,14 @@ import {
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { FindTurnInput, VideoActivities } from '../activities';
+import type { VideoActivities } from '../activities';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { fileName } from '../src/contract/digest';
 import { durationMs } from '../src/contract/duration';
 import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/failure-details';
-import { type ChildNews, childName, type FallbackInput } from '../src/contract/fallback';
+import type { ChildNews, FallbackInput } from '../src/contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
-import { SERVICE_MEMO } from '../src/contract/names';
+import { childName, SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, FIND_TURN_POLICY } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
 import {
@@ -28,10 +28,10 @@ import {
   readFailure,
   VideoFailure,
 } from '../src/contract/video-failure';
-import { answerPollNow, ChildJobs, childNews } from './child-jobs';
+import { ChildJobs } from './child-jobs';
 import { thrown } from './end';
 import { heldFailure } from './hold';
-import { checkFallbackInput, refused } from './input';
+import { checkFallbackInput } from './input';
 import { logEvent } from './log-event';
 import { answerWaitForTask, progress } from './messages';
 import { notifyReceiver, tellParent } from './notify';
@@ -54,34 +54,41 @@ const LONGEST_OWN_MESSAGE_BYTES = 600;
  */
 export async function generateVideoWithFallback(input: FallbackInput): Promise<JobResult> {
   const job = new FallbackJob(Object(input));
-  answerMessages(job);
+  const children = new ChildJobs('fallback', (news) => job.recordNews(news));
+  // Decisions go to the child: a workflow cannot answer for another. Clients find it in the progress.
+  setHandler(progress, () => job.progress, {
+    description: 'Returns which service has its turn and the name of its job, a child workflow',
+  });
+  answerWaitForTask(job);
   try {
-    const result = await tryInTurn(job);
-    await CancellationScope.nonCancellable(() => job.end('succeeded', result));
+    const result = await tryInTurn(job, children);
+    await job.end(result);
     return result;
   } catch (error) {
     const failure = isCancellation(error) ? new VideoFailure('Cancelled') : readFailure(error);
-    throw failure === undefined ? error : await CancellationScope.nonCancellable(() => fail(job, failure));
+    if (failure === undefined) throw error;
+    const explained = job.explain(failure);
+    await job.end(explained);
+    // Callers that wait for the task id get their answer before the workflow closes.
+    await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    throw thrown(explained);
   }
 }
 
-async function tryInTurn(job: FallbackJob): Promise<JobResult> {
+async function tryInTurn(job: FallbackJob, children: ChildJobs): Promise<JobResult> {
   const { workflowId } = workflowInfo();
   checkFallbackInput(job.input, workflowId);
-  const turns = job.input.services.map((service) => ({ service, job: childName(workflowId, service) }));
-  const first = await findFirst(job, turns);
-  const children = new ChildJobs('fallback');
-  for (const [index, { service, job: name }] of turns.entries()) {
-    if (index < first) continue;
-    const left = turns.length - index - 1;
-    job.startTurn(service, name);
-    const end = await children.run(name, job.inputAt(service, left));
+  const { services } = job.input;
+  for (let turn = await findTurn(job); ; turn++) {
+    const [service = '', ...left] = services.slice(turn);
+    const child = childName(workflowId, service);
+    job.startTurn(service, child);
+    const end = await children.run(child, job.inputAt(service, left.length));
     if ('result' in end) return { ...end.result, attempts: job.recordMade(service) };
-    if (left === 0 || !triesNext(end.failure)) throw end.failure;
-    job.recordRefused(service, end.failure, turns[index + 1]?.service);
+    if (left[0] === undefined || !triesNext(end.failure)) throw end.failure;
+    job.recordRefused(service, end.failure, left[0]);
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');
   }
-  throw refused('services names no service');
 }
 
 /** Certainly no task exists, and the next service may do better. A lost submit stays with its service, also after a decision. */
@@ -91,56 +98,36 @@ function triesNext({ type, details }: VideoFailure): boolean {
 }
 
 /** The service to begin with: that of an earlier run of this name which may have a task. */
-async function findFirst(job: FallbackJob, turns: FindTurnInput['turns']): Promise<number> {
-  const { findTurn } = proxyActivities<VideoActivities>({
+async function findTurn({ input: { request, services }, remainingMs }: FallbackJob): Promise<number> {
+  const activities = proxyActivities<VideoActivities>({
     ...FIND_TURN_POLICY,
-    scheduleToCloseTimeout: job.remainingMs(),
-    summary: job.input.services.join(', '),
+    scheduleToCloseTimeout: remainingMs(),
+    summary: services.join(', '),
   });
-  const isVouchedFor = workflowInfo().memo?.[SERVICE_MEMO] === job.input.services[0];
-  const { problem, first } = await findTurn({ request: job.input.request, turns, isVouchedFor });
-  if (problem !== undefined) throw refused(problem);
-  return first;
-}
-
-async function fail(job: FallbackJob, failure: VideoFailure): Promise<unknown> {
-  const explained = job.explain(failure);
-  await job.end(failure.type === 'Cancelled' ? 'cancelled' : 'failed', explained);
-  // Callers that wait for the task id get their answer before the workflow closes.
-  await condition(allHandlersFinished);
-  return thrown(explained);
-}
-
-/** Decisions go to the child: a workflow cannot answer for another. Clients find it in the progress. */
-function answerMessages(job: FallbackJob): void {
-  setHandler(progress, () => job.progress(), {
-    description: 'Returns which service has its turn and the name of its job, a child workflow',
-  });
-  setHandler(childNews, (news) => job.recordNews(news), {
-    description: 'Sent by the job at a service when it has a task, or waits for a decision',
-  });
-  answerPollNow(() => job.progress().child ?? []);
-  answerWaitForTask(job);
+  const isVouchedFor = workflowInfo().memo?.[SERVICE_MEMO] === services[0];
+  return activities.findTurn({ request, services, isVouchedFor });
 }
 
 /** What a job with several services knows: whose turn it is, and what that one's job tells it. */
 class FallbackJob {
-  private readonly startedAtMs = Date.now();
-  private readonly deadlineMs: number;
+  /** What the child does, the child itself says. */
+  readonly progress: JobProgress;
   private readonly attempts: ServiceAttempt[] = [];
-  private readonly now: Pick<
-    JobProgress,
-    'phase' | 'taskId' | 'service' | 'child' | 'hold' | 'cost' | 'webhook'
-  > = { phase: 'submitting' };
+  private readonly deadlineAtMs: number;
   private failure: VideoFailure | undefined;
 
   constructor(readonly input: FallbackInput) {
-    this.deadlineMs = durationMs(input.deadline) ?? DEFAULT_DEADLINE_MS;
+    this.deadlineAtMs = Date.now() + (durationMs(input.deadline) ?? DEFAULT_DEADLINE_MS);
+    this.progress = {
+      phase: 'submitting',
+      attempts: this.attempts,
+      polls: 0,
+      startedAt: new Date().toISOString(),
+      deadlineAt: new Date(this.deadlineAtMs).toISOString(),
+    };
   }
 
-  remainingMs(): number {
-    return Math.max(SHORTEST_TURN_MS, this.startedAtMs + this.deadlineMs - Date.now());
-  }
+  readonly remainingMs = (): number => Math.max(SHORTEST_TURN_MS, this.deadlineAtMs - Date.now());
 
   /** The job at one service, as if the user had asked for that one. Its video has the name that the user knows. */
   inputAt(service: string, left: number): JobInput {
@@ -163,7 +150,7 @@ class FallbackJob {
     this.update({ service, child });
   }
 
-  recordRefused(service: string, { type, details }: VideoFailure, next: string | undefined): void {
+  recordRefused(service: string, { type, details }: VideoFailure, next: string): void {
     const attempt = refusedAttempt(service, type, describeEvent(type, details));
     this.attempts.push(attempt);
     logEvent('nextService', { service, failureType: attempt.failure, reason: attempt.message, next });
@@ -176,7 +163,7 @@ class FallbackJob {
 
   /** Any program can send a signal, of any shape. A batch counts held items, and a hold of their parts. */
   recordNews({ name, taskId, hold }: ChildNews): void {
-    if (name !== this.now.child) return;
+    if (name !== this.progress.child) return;
     if (hold !== undefined) {
       this.update({ hold: hold ?? undefined, phase: hold ? 'needs-decision' : 'submitting' });
       tellParent({ hold });
@@ -185,7 +172,7 @@ class FallbackJob {
   }
 
   taskOrFailure(): string | ApplicationFailure | undefined {
-    const { taskId, hold, service, child = '' } = this.now;
+    const { taskId, hold, service, child = '' } = this.progress;
     if (taskId !== undefined) return taskId;
     if (this.failure) return createFailure(this.failure.type, this.failure.details);
     return hold && heldFailure(child, hold, { service, message: hold.message.replace(/[.\s]+$/, '') });
@@ -193,44 +180,35 @@ class FallbackJob {
 
   /** The failure of the last service, with what became of those before it. */
   explain({ type, details }: VideoFailure): VideoFailure {
-    const { attempts } = this;
-    const { service } = this.now;
-    if (details.taskId !== undefined || service === undefined)
+    const { attempts, progress } = this;
+    if (details.taskId !== undefined || progress.service === undefined)
       return new VideoFailure(type, { ...details, attempts });
     const own = cutToBytes(details.message ?? '', LONGEST_OWN_MESSAGE_BYTES).replace(/[.\s]+$/, '');
-    const message = [own, describeAttempts(service, attempts)].filter(Boolean).join('; ');
+    const message = [own, describeAttempts(progress.service, attempts)].filter(Boolean).join('; ');
     return new VideoFailure(type, { ...details, message, attempts });
   }
 
-  async end(phase: 'succeeded' | 'failed' | 'cancelled', end: JobResult | VideoFailure): Promise<void> {
-    const hasFailed = end instanceof VideoFailure;
-    this.failure = hasFailed ? end : undefined;
-    const { cost } = hasFailed ? end.details : end;
-    const { taskId = this.now.taskId } = end;
-    const ending = hasFailed ? plainMarkdown(end.message) : codeMarkdown(end.video.uri);
+  async end(end: JobResult | VideoFailure): Promise<void> {
+    this.failure = end instanceof VideoFailure ? end : undefined;
+    const failure = this.failure?.type;
+    const phase = failure === undefined ? 'succeeded' : failure === 'Cancelled' ? 'cancelled' : 'failed';
+    const { taskId = this.progress.taskId } = end;
+    const { cost } = 'details' in end ? end.details : end;
+    const ending = 'video' in end ? codeMarkdown(end.video.uri) : plainMarkdown(end.message);
     this.update({ phase, taskId, cost, child: undefined, hold: undefined }, ending);
     const webhook = await notifyReceiver({
-      event: hasFailed ? 'video.failed' : 'video.completed',
+      event: failure === undefined ? 'video.completed' : 'video.failed',
       url: this.input.callbackUrl ?? undefined,
       taskId,
-      failure: this.failure?.type,
+      failure,
       cost,
       attempts: this.attempts,
     });
     this.update({ webhook }, ending);
   }
 
-  /** What the child does, the child itself says. */
-  progress(): JobProgress {
-    const { startedAtMs, attempts } = this;
-    const startedAt = new Date(startedAtMs).toISOString();
-    const deadlineAt = new Date(startedAtMs + this.deadlineMs).toISOString();
-    return { ...this.now, attempts, polls: 0, startedAt, deadlineAt };
-  }
-
-  private update(news: Partial<FallbackJob['now']>, ending?: string): void {
-    Object.assign(this.now, news);
-    const progress = this.progress();
+  private update(news: Partial<JobProgress>, ending?: string): void {
+    const progress = Object.assign(this.progress, news);
     const { child } = progress;
     const at = child && `The job at this service is the child workflow ${codeMarkdown(child)}.`;
     const tried = this.attempts.map((attempt) => `- ${describeAttempt(attempt)}`).join('\n');

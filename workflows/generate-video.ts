@@ -7,7 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import { expectedOf, type JobInput, type JobResult } from '../src/contract/job';
+import type { ExpectedVideo, JobInput, JobResult } from '../src/contract/job';
 import { SERVICE_MEMO } from '../src/contract/names';
 import {
   ADOPT_POLICY,
@@ -15,11 +15,11 @@ import {
   DOWNLOAD_POLICY,
   FIND_SERVICE_POLICY,
 } from '../src/contract/policies';
+import type { VideoRequest } from '../src/contract/request';
 import { describeTask } from '../src/contract/summaries';
-import { explainFailure } from './end';
+import { explainFailure, measureEnd } from './end';
 import { checkInput, refused } from './input';
 import { Job } from './job';
-import { measureEnd } from './measure';
 import { answerMessages } from './messages';
 import { pollUntilReady } from './poll';
 import { type CarriedJob, ifContinued } from './runs';
@@ -35,7 +35,7 @@ import { submit } from './submit';
  */
 export async function generateVideo(input: JobInput, carried?: CarriedJob): Promise<JobResult> {
   // It may be anything, and is checked where a refusal ends the job like any other failure.
-  const job = new Job(Object(input), ifContinued(carried));
+  const job = new Job(input, ifContinued(carried));
   answerMessages(job);
   try {
     return await makeVideo(job);
@@ -55,7 +55,7 @@ async function makeVideo(job: Job): Promise<JobResult> {
   checkInput(job.input, job.name);
   if (job.known.taskId === undefined) {
     await checkService(job);
-    if (job.input.taskId != null) await adoptGivenTask(job, job.input.taskId);
+    if (job.input.taskId !== undefined) await adoptGivenTask(job, job.input.taskId);
     else await submit(job, job.input.request);
   }
   if (!job.isStored) await pollUntilReady(job);
@@ -84,8 +84,14 @@ async function adoptGivenTask(job: Job, taskId: string): Promise<void> {
     retry: { ...ADOPT_POLICY.retry, maximumAttempts: undefined },
     summary: describeTask(taskId),
   });
-  const caller = job.input.caller ?? undefined;
+  const { caller } = job.input;
   job.recordAdopted(await adoptTask({ taskId, service: job.known.service, caller }));
+}
+
+/** Images and prompts need not travel. */
+export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
+  const facts = { resolution, aspect_ratio, duration, seed };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value != null));
 }
 
 async function download(job: Job): Promise<JobResult> {
@@ -94,7 +100,7 @@ async function download(job: Job): Promise<JobResult> {
   const { ownTaskId: taskId } = job;
   const { record, startedAtMs, cost, service } = job.known;
   const { queues, storage, request } = job.input;
-  const expected = request == null ? undefined : expectedOf(request);
+  const expected = request && expectedOf(request);
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
     taskQueue: queues?.download ?? undefined,
@@ -110,7 +116,7 @@ async function download(job: Job): Promise<JobResult> {
     service,
     expected,
     record,
-    storage: storage ?? undefined,
+    storage,
     startedAtMs,
     ended: job.endedTask(),
     cost,

@@ -1,20 +1,38 @@
-import type { ApplicationFailure } from '@temporalio/workflow';
-import type { SubmittedTask } from '../activities';
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+  metricMeter,
+  proxyActivities,
+} from '@temporalio/workflow';
+import type { SubmittedTask, VideoActivities } from '../activities';
+import { describeDuration } from '../src/contract/duration';
 import type { FailureDetails } from '../src/contract/failure-details';
+import { decisionProblem } from '../src/contract/input-rules';
 import type { JobProgress } from '../src/contract/job';
-import { describeDecisionCommands, type SubmitDecision } from '../src/contract/lost-submit';
-import { createFailure, describeEvent, type VideoFailure } from '../src/contract/video-failure';
+import {
+  commandOn,
+  DECISION_REFUSED,
+  describeDecisionCommands,
+  describeRefusal,
+  type SubmitDecision,
+} from '../src/contract/lost-submit';
+import { count } from '../src/contract/metrics';
+import { ADOPT_POLICY } from '../src/contract/policies';
+import { describeTask } from '../src/contract/summaries';
+import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
+import type { Job } from './job';
+import { logJob } from './log-event';
+import { tellParent } from './notify';
 
 /** The lost submit of a job while it waits for a decision. The deadline does not run meanwhile. */
 export class SubmitHold {
-  /** Set by `decideSubmit`. */
-  decision: SubmitDecision | undefined;
-  /** Decisions being checked: the hold does not expire until they are taken or refused. */
-  pendingDecisions = 0;
+  /** Set by `decideSubmit`, with the task that it adopts. */
+  decided: { decision: SubmitDecision; task?: SubmittedTask } | undefined;
   /** A task that a decision wants to adopt is being polled and claimed. */
   isAdopting = false;
-  /** The task that the decision adopted. */
-  adopted: SubmittedTask | undefined;
   /** The ids of the lost submits that are repeated, as decided: the submit activity must not report them again. */
   readonly repeats: string[] = [];
   /** How many holds began. */
@@ -27,7 +45,7 @@ export class SubmitHold {
   ) {}
 
   get needsDecision(): boolean {
-    return this.open !== undefined && this.decision === undefined;
+    return this.open !== undefined && this.decided === undefined;
   }
 
   /** How long the job has been held in total. */
@@ -43,15 +61,13 @@ export class SubmitHold {
   start(lostSubmit: VideoFailure): void {
     this.open = { sinceMs: Date.now(), lostSubmit };
     this.count++;
-    this.decision = undefined;
+    this.decided = undefined;
   }
 
-  end(): SubmitDecision | undefined {
-    const { decision, open } = this;
+  end(): SubmitHold['decided'] {
     this.pastHoldsMs = this.heldMs;
-    if (decision?.decision === 'resubmit' && open) this.repeat(open.lostSubmit);
     this.open = undefined;
-    return decision;
+    return this.decided;
   }
 
   repeat({ details: { lostSubmit } }: VideoFailure): void {
@@ -83,6 +99,119 @@ export function heldFailure(
   details: FailureDetails,
 ): ApplicationFailure {
   const isHeld = `the job is held until ${until}: ${describeDecisionCommands(jobName)}`;
-  const message = [details.message, isHeld].filter(Boolean).join('; ');
-  return createFailure('SubmitUnconfirmed', { ...details, message, heldSince: since, heldUntil: until });
+  return lostFailure(details, isHeld, { heldSince: since, heldUntil: until });
+}
+
+function lostFailure(details: FailureDetails, end: string, more: FailureDetails = {}): ApplicationFailure {
+  const message = [details.message, end].filter(Boolean).join('; ');
+  return createFailure('SubmitUnconfirmed', { ...details, message, ...more });
+}
+
+/** Holds the job until somebody decides: that it has a task, or to submit once more. Throws when it ends. */
+export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<'adopted' | 'submit'> {
+  const { hold } = job;
+  count(metricMeter, 'videogen_holds_started_total');
+  hold.start(lostSubmit);
+  job.enter('needs-decision');
+  logJob(job, 'held', {
+    ...lostSubmit.details,
+    heldUntil: hold.progress()?.until,
+    decide: `${commandOn('decide', job.name, '--adopt TASK_ID')} (or --resubmit, or --abandon)`,
+  });
+  // Not awaited: the hold runs from its start, whatever becomes of the webhook.
+  void job.notifyReceiver('video.needs_decision');
+  tellParent({ hold: hold.progress() ?? null });
+  try {
+    await condition(() => hold.decided !== undefined, hold.holdMs, {
+      summary: 'for a decision: adopt, resubmit or abandon',
+    });
+    // A decision that arrived in time may still be adopting its task.
+    await condition(() => hold.decided !== undefined || allHandlersFinished());
+  } catch (error) {
+    hold.end();
+    if (!isCancellation(error)) throw error;
+    count(metricMeter, 'videogen_holds_ended_total', { end: 'cancelled' });
+    // A cancellation must not hide that a task may exist.
+    throw lostFailure(lostSubmit.details, 'the job was cancelled before anybody decided');
+  }
+  const { decision, task } = hold.end() ?? {};
+  // Whoever started the job sees its end by itself.
+  if (decision && decision.decision !== 'abandon') tellParent({ hold: null });
+  count(metricMeter, 'videogen_holds_ended_total', { end: decision?.decision ?? 'expired' });
+  if (decision) logJob(job, 'decided', decision);
+  switch (decision?.decision) {
+    case 'adopt':
+      if (task) job.recordAdopted(task);
+      return 'adopted';
+    case 'resubmit':
+      hold.repeat(lostSubmit);
+      return 'submit';
+    case 'abandon':
+      throw lostFailure(lostSubmit.details, 'abandoned by decision');
+    case undefined:
+      throw lostFailure(lostSubmit.details, `nobody decided within ${describeDuration(hold.holdMs)}`);
+  }
+}
+
+function decisionRefused(message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
+}
+
+/** Refuses a malformed decision, or one that no lost submit waits for. */
+export function checkDecision({ hold, phase }: Job, decision: SubmitDecision): void {
+  const problem = decisionProblem(decision);
+  if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
+  if (!hold.needsDecision) {
+    const why = hold.decided ? 'somebody has already decided' : `the job is ${phase}`;
+    throw decisionRefused(`No decision is needed: ${why}.`);
+  }
+  const { lostSubmit = hold.lostSubmit } = decision;
+  if (lostSubmit !== hold.lostSubmit)
+    throw decisionRefused('The decision cannot be taken: it is about another lost submit than this one.');
+}
+
+/**
+ * Takes a decision about a lost submit, or throws why not. One at a time: otherwise a `resubmit` could arrive while an
+ * `adopt` polls its task, and the request would be sent again although the task was just found.
+ */
+export async function takeDecision(job: Job, decision: SubmitDecision): Promise<void> {
+  const { hold } = job;
+  while (hold.isAdopting) await CancellationScope.nonCancellable(() => condition(() => !hold.isAdopting));
+  checkDecision(job, decision);
+  const task = decision.decision === 'adopt' ? await adopt(job, decision.taskId) : undefined;
+  checkDecision(job, decision);
+  hold.decided = { decision, ...(task && { task }) };
+}
+
+/** The task is polled first: a mistyped id would fail the job. */
+async function adopt(job: Job, taskId: string): Promise<SubmittedTask> {
+  const { adoptTask } = proxyActivities<VideoActivities>({
+    ...ADOPT_POLICY,
+    summary: `${describeTask(taskId)}, to adopt it`,
+  });
+  const { request, caller } = job.input;
+  const { service } = job.known;
+  job.hold.isAdopting = true;
+  try {
+    return await adoptTask({ taskId, service, request, caller, isPolled: true });
+  } catch (error) {
+    throw decisionRefused(whyNotAdopted(taskId, error));
+  } finally {
+    job.hold.isAdopting = false;
+  }
+}
+
+function whyNotAdopted(taskId: string, error: unknown): string {
+  const task = JSON.stringify(taskId);
+  if (isCancellation(error)) return `Task ${task} is not adopted: the job was cancelled.`;
+  const failure = readFailure(error);
+  if (failure?.type === 'TaskUnknown') {
+    return `Task ${task} is not adopted: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it. The job stays held.`;
+  }
+  if (failure?.type === 'InvalidRequest')
+    return `Task ${task} is not adopted: ${failure.details.message}. The job stays held.`;
+  const reason = failure
+    ? describeEvent(failure.type, failure.details)
+    : 'the service did not answer in time.';
+  return `Task ${task} is not adopted, because polling it failed: ${reason} The job stays held; decide again.`;
 }

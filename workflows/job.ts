@@ -2,14 +2,7 @@ import { type ApplicationFailure, setCurrentDetails, workflowInfo } from '@tempo
 import type { EndedTask, PolledTask, SubmittedTask } from '../activities';
 import { cleanText, codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { durationMs } from '../src/contract/duration';
-import {
-  higherProgress,
-  type JobInput,
-  type JobPhase,
-  type JobProgress,
-  type ReportedProgress,
-  type StoredVideo,
-} from '../src/contract/job';
+import type { JobInput, JobPhase, JobProgress, StoredVideo } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
 import {
   DEFAULT_DEADLINE_MS,
@@ -41,8 +34,6 @@ export class Job {
   /** The record says that the video is stored. */
   isStored = false;
   failure: VideoFailure | undefined;
-  /** The highest percentage so far. */
-  seenProgress: ReportedProgress | undefined;
   phase: JobPhase = 'submitting';
   private nextPollAtMs: number | undefined;
   private plannedMs = 0;
@@ -53,10 +44,13 @@ export class Job {
   private ending: string | undefined;
   private readonly deadlineMs: number;
 
-  constructor(
-    readonly input: JobInput,
-    carried?: CarriedJob,
-  ) {
+  /** Null counts as absent: some languages send it for a field that is not set. */
+  readonly input: JobInput;
+
+  constructor(given: JobInput, carried?: CarriedJob) {
+    const fields = Object.entries(Object(given));
+    const input: JobInput = Object(Object.fromEntries(fields.filter(([, value]) => value != null)));
+    this.input = input;
     this.known = carried ?? {
       service: readServiceName(input.service),
       nextPollMs: 0,
@@ -114,7 +108,7 @@ export class Job {
   /** `hasDefault`: whether the worker has a receiver for jobs that name none; undefined when nobody has said it. */
   async notifyReceiver(event: WebhookEvent, hasDefault?: boolean): Promise<void> {
     const { taskId, cost } = this.known;
-    const url = this.input.callbackUrl ?? undefined;
+    const { callbackUrl: url } = this.input;
     // Only a hold can begin more than once.
     const count = event === 'video.needs_decision' ? this.hold.count : 1;
     const told = { count, url, event, taskId, failure: this.failure?.type, ...(cost && { cost }) };
@@ -130,14 +124,13 @@ export class Job {
 
   recordStatus(status: PolledTask): void {
     const { known } = this;
-    const { state, word, nextPollMs, charged, percent } = { percent: undefined, ...status };
+    const { state, word, nextPollMs, progress, charged, percent } = { percent: undefined, ...status };
     if (status.state === 'succeeded' && !status.hasVideo) known.misses.video++;
     known.misses.task = 0;
     this.polledBeforeMs = known.polledMs;
-    this.seenProgress = higherProgress(this.seenProgress, percent, this.waitedMs());
     const task = { state, word: cleanText(word), percent };
     const polls = known.polls + 1;
-    Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs });
+    Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs, progress });
     Object.assign(known, { problem: undefined, retryAfterMs: undefined });
     if (charged) this.addCost({ charged });
     this.show();

@@ -73,10 +73,10 @@ const MOST_SHOWN = 20;
 
 /** What the Temporal UI shows, as markdown without tables, which it does not render. */
 function ledgerDetails({ day, counts }: LedgerReport): string {
-  const lines = counts.slice(0, MOST_SHOWN).flatMap(({ scope, name, limits, used, reserved }) =>
-    limits.map((limit) => {
-      const use = describeUse(limit, used, reserved);
-      const whose = `${describeCap({ scope, name, ...limit })}${scope === 'batch' ? ` (${name})` : ''}`;
+  const lines = counts.slice(0, MOST_SHOWN).flatMap((count) =>
+    count.limits.map((limit) => {
+      const use = describeUse(limit, count.used, count.reserved);
+      const whose = `${describeCap(count, limit)}${count.scope === 'batch' ? ` (${count.name})` : ''}`;
       return `- ${plainMarkdown(`${whose}: ${use.left} left, ${use.used} used, ${use.reserved} reserved`)}`;
     }),
   );

@@ -1,9 +1,8 @@
-import { addTaken, firstReached, NOTHING_TAKEN, type Taken, takenBy } from '../src/contract/caps';
+import { addTaken, type CapAccount, capRefusal, type Taken } from '../src/contract/caps';
 import {
   type CarriedLedger,
   type CountedAccount,
   dayOf,
-  type LedgerAccount,
   type LedgerAnswer,
   type LedgerEntry,
   type LedgerReport,
@@ -58,24 +57,25 @@ export class Ledger {
   /** Changes nothing, because a query reads it: a day that has ended is shown as it ended. */
   report(): LedgerReport {
     const accounts = [...this.accounts.values()];
-    const counts = accounts.map(({ day: _, ...count }) => ({ ...count, ...this.resetOf(count) }));
-    return { day: this.day, counts };
+    return {
+      day: this.day,
+      counts: accounts.map(({ day: _, ...count }) => ({ ...count, resetsAt: this.resetOf(count) })),
+    };
   }
 
-  private reserve({ id, accounts, ...video }: Extract<LedgerEntry, { accounts: unknown }>): LedgerAnswer {
+  private reserve({ id, accounts, takes }: Extract<LedgerEntry, { accounts: unknown }>): LedgerAnswer {
     if (this.open.has(id)) return { ok: true };
-    const takes = takenBy(video);
     const counted = accounts.map((account) => ({
       account,
       count: this.accounts.get(keyOf(account)) ?? { ...account, ...UNUSED, day: this.day },
     }));
     for (const { account, count } of counted) {
-      const { scope, name, limits } = account;
-      const reached = firstReached(limits, addTaken(count.used, count.reserved), takes);
-      if (reached) return { reached: { scope, name, ...reached, ...this.resetOf(account) } };
+      const taken = addTaken(count.used, count.reserved);
+      const refused = capRefusal(account, taken, takes, this.resetOf(account));
+      if (refused) return { refused };
     }
     const added = accounts.filter((account) => !this.accounts.has(keyOf(account)));
-    if (this.accounts.size + added.length > MOST_ACCOUNTS) return { full: true };
+    if (this.accounts.size + added.length > MOST_ACCOUNTS) return { refused: FULL };
     for (const { account, count } of counted) {
       const reserved = addTaken(count.reserved, takes);
       this.accounts.set(keyOf(account), Object.assign(count, account, { reserved, day: this.day }));
@@ -87,7 +87,7 @@ export class Ledger {
   }
 
   private settle(id: string, cost: SendCost): void {
-    const { takes = NOTHING_TAKEN, accounts = [] } = this.open.get(id) ?? {};
+    const { takes = {}, accounts = [] } = this.open.get(id) ?? {};
     this.open.delete(id);
     for (const account of accounts) {
       account.reserved = addTaken(account.reserved, takes, -1);
@@ -95,9 +95,8 @@ export class Ledger {
     }
   }
 
-  private resetOf({ scope }: Pick<LedgerAccount, 'scope'>): { resetsAt?: string } {
-    if (scope === 'batch') return {};
-    return { resetsAt: new Date(Date.parse(this.day) + DAY_MS).toISOString() };
+  private resetOf({ scope }: Pick<CapAccount, 'scope'>): string | undefined {
+    return scope === 'batch' ? undefined : new Date(Date.parse(this.day) + DAY_MS).toISOString();
   }
 
   /** Begins a new day. A clock that goes back begins none. */
@@ -110,15 +109,19 @@ export class Ledger {
   }
 }
 
-const UNUSED = { used: NOTHING_TAKEN, reserved: NOTHING_TAKEN };
+const UNUSED = { used: { videos: 0 }, reserved: { videos: 0 } };
+
+const FULL = { message: 'the ledger of the caps is full: it counts too many batches and gateway keys' };
 
 /** What a video took at this cost. One in another currency says nothing about the estimate, unless it is zero. */
 function takenAt(cost: SendCost, takes: Taken): Taken {
-  if (cost === 'nothing') return NOTHING_TAKEN;
-  if (cost === 'estimate' || (cost.amount > 0 && !(cost.currency in takes.money))) return takes;
-  return { ...takes, money: takenBy({ estimated: cost }).money };
+  if (cost === 'nothing') return {};
+  if (cost === 'estimate') return takes;
+  const { videos = 0, seconds = 0 } = takes;
+  if (cost.amount === 0) return { videos, seconds };
+  return Object.hasOwn(takes, cost.currency) ? { ...takes, [cost.currency]: cost.amount } : takes;
 }
 
-function keyOf({ scope, name = '' }: Pick<LedgerAccount, 'scope' | 'name'>): string {
+function keyOf({ scope, name = '' }: Pick<CapAccount, 'scope' | 'name'>): string {
   return `${scope}/${name}`;
 }

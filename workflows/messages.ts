@@ -18,7 +18,7 @@ import {
   WAIT_FOR_TASK_UPDATE,
 } from '../src/contract/names';
 import { createFailure } from '../src/contract/video-failure';
-import { checkDecision, takeDecision } from './decisions';
+import { checkDecision, takeDecision } from './hold';
 import type { Job } from './job';
 
 /** Query: the progress of a job. */

@@ -1,18 +1,16 @@
 import {
-  ActivityFailure,
-  ApplicationFailure,
   CancellationScope,
   condition,
   isCancellation,
+  metricMeter,
   proxyActivities,
   proxyLocalActivities,
   TemporalFailure,
-  TimeoutFailure,
 } from '@temporalio/workflow';
 import type { PolledTask, VideoActivities } from '../activities';
-import type { NotHere } from '../activities/service-tools';
 import { describeDuration, durationMs } from '../src/contract/duration';
 import type { JobInput, TaskStatus } from '../src/contract/job';
+import { observe } from '../src/contract/metrics';
 import {
   FAILED_POLL_LEAST_MS,
   FAILED_POLL_MOST_MS,
@@ -26,7 +24,6 @@ import {
 import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 import { logJob } from './log-event';
-import { measureReady } from './measure';
 import { type CarriedJob, continueWith, historyIsLong } from './runs';
 
 /** Polls the task until its video can be downloaded. */
@@ -39,7 +36,11 @@ export async function pollUntilReady(job: Job): Promise<void> {
     await sleepUntilNextPoll(job);
     const status = await pollOnce(job, taskId);
     if (status !== undefined && isReady(job, status)) {
-      measureReady(job);
+      // We don't know when an adopted task started.
+      if (!job.known.isAdopted) {
+        observe(metricMeter, 'videogen_generation_seconds', job.waitedMs() / 1_000);
+        observe(metricMeter, 'videogen_ready_lag_seconds', job.lagMs / 1_000);
+      }
       logJob(job, 'ready', { polls: job.known.polls, waitedMs: job.waitedMs() });
       return;
     }
@@ -90,25 +91,23 @@ async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefine
 }
 
 /**
- * A local activity costs half the events. Its workflow task is open meanwhile, so it has little time; without an answer by then
- * the same poll is made by a regular one. So is the last poll, with more attempts: a fault of a second must not end a paid job.
+ * A local activity costs half the events. Its workflow task is open meanwhile, so it has little time; if the service did not
+ * answer, the same poll is made by a regular one. So is the last poll, with more attempts: a fault of a second must not end a
+ * paid job.
  */
 async function ask(job: Job, taskId: string): Promise<PolledTask> {
-  const { service, record, kind, polls } = job.known;
+  const { service, record, kind, polls, progress } = job.known;
   const { sharedCap, caller, polling } = job.input;
-  const waiting = {
-    kind,
-    waitedMs: job.waitedMs(),
-    progress: job.seenProgress,
-    polling: polling ?? undefined,
-  };
-  const counted = { record, sharedCap: sharedCap ?? undefined, caller: caller ?? undefined };
-  const asked = { taskId, service, ...waiting, ...counted };
+  const waiting = { kind, waitedMs: job.waitedMs(), progress, polling };
+  const asked = { taskId, service, record, sharedCap, caller, ...waiting };
   const summary = `poll ${polls + 1}`;
   if (job.remainingMs() > 0) {
     const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
-    const status = await local.pollVideo(asked).catch(undefinedIfUnanswered);
-    if (status !== undefined) return status;
+    try {
+      return await local.pollVideo(asked);
+    } catch (error) {
+      if (isFinal(error)) throw error;
+    }
   }
   const regular = proxyActivities<VideoActivities>({
     ...POLL_POLICY,
@@ -119,20 +118,14 @@ async function ask(job: Job, taskId: string): Promise<PolledTask> {
 }
 
 /**
- * The timeout of a local activity says nothing about the task. The SDK wraps the timeout, except in a replay. A worker without
- * a cache, or one that ends, may give a local activity up as cancelled although nobody cancelled the job. The worker that has
- * the job in memory may lack its service, and would be the only one that is ever asked.
+ * Whether a local poll need not be made again by another worker: the service answered, somebody cancelled the job, or it is a
+ * bug. A worker without a cache, or one that ends, gives a local activity up as cancelled although nobody cancelled the job;
+ * one that lacks the service does not reach it.
  */
-function undefinedIfUnanswered(error: unknown): undefined {
-  const cause = error instanceof ActivityFailure ? error.cause : error;
-  const isGivenUp = isCancellation(error) && !CancellationScope.current().consideredCancelled;
-  if (!(cause instanceof TimeoutFailure || isGivenUp || mayBeElsewhere(cause))) throw error;
-}
-
-function mayBeElsewhere(cause: unknown): boolean {
-  const [, note] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
-  const { mayBeElsewhere }: Partial<NotHere> = Object(note);
-  return mayBeElsewhere === true;
+function isFinal(error: unknown): boolean {
+  if (isCancellation(error)) return CancellationScope.current().consideredCancelled;
+  const { type = 'ServiceUnreachable' } = readFailure(error) ?? {};
+  return isBug(error) || type !== 'ServiceUnreachable';
 }
 
 function logPollFailure(job: Job, { type: failureType, details, advice }: VideoFailure): void {

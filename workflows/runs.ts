@@ -4,9 +4,9 @@ import {
   makeContinueAsNewFunc,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { SubmittedTask } from '../activities';
 import type { FailedItem, OpenedBatch } from '../src/contract/batch';
-import type { JobProgress } from '../src/contract/job';
-import type { JobCost } from '../src/contract/job-cost';
+import type { JobProgress, ReportedProgress } from '../src/contract/job';
 import type { MoneySum } from '../src/contract/money';
 import { SHORTEST_HISTORY_EVENTS } from '../src/contract/policies';
 import { logEvent } from './log-event';
@@ -15,20 +15,11 @@ import { logEvent } from './log-event';
  * What a job carries over when it continues as new, as the workflow's second argument, which callers never set. A job does so
  * only while it waits for its task.
  */
-export interface CarriedJob {
-  taskId?: string;
-  /** The named service of the job; undefined for the worker's default. Once there is a task, it is the one that has it. */
-  service?: string | undefined;
-  /** The id of the job's record in the storage. */
-  record?: string;
-  /** What the worker learns from the task is filed under; undefined for a task that began before this job knew of it. */
-  kind?: string;
+export interface CarriedJob extends Partial<Omit<SubmittedTask, 'isStored' | 'nextPollMs'>> {
   /** How long the activities want to wait before the next poll. */
   nextPollMs: number;
   /** The job took over a task that it did not submit. */
   isAdopted: boolean;
-  /** What is known about what the job costs. */
-  cost?: JobCost | undefined;
   startedAtMs: number;
   submittedAtMs: number;
   /** How long holds paused the deadline. */
@@ -39,6 +30,8 @@ export interface CarriedJob {
   /** The task at the last poll that was answered, and when that was since the submit. */
   task?: JobProgress['task'];
   polledMs: number;
+  /** The highest percentage so far. */
+  progress?: ReportedProgress | undefined;
   problem?: JobProgress['problem'];
   /** How long the service asked to wait when the last poll failed. */
   retryAfterMs?: number | undefined;
@@ -51,7 +44,8 @@ export interface CarriedJob {
  * passed on beside it. Results are not: they are in the storage before the run ends.
  */
 export interface CarriedBatch {
-  opened: OpenedBatch;
+  /** Undefined until its requests have been read. */
+  opened?: OpenedBatch;
   /** The next item to start. */
   next: number;
   succeeded: number;
@@ -60,8 +54,8 @@ export interface CarriedBatch {
   spent: MoneySum;
   /** No item is started after it. */
   stoppedBy?: FailedItem;
-  /** Items that wait for a decision. All others have ended. */
-  held: number[];
+  /** Items that waited for a decision when the run before ended. All others had ended. */
+  held?: number[];
 }
 
 /** Drops the second argument unless an earlier run passed it: a caller has nothing to carry over. */

@@ -11,7 +11,7 @@ import {
   resultsKey,
   type StoredFile,
 } from '../../src/contract/batch';
-import { type MoneySum, sumOf } from '../../src/contract/money';
+import { sumOf } from '../../src/contract/money';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
 import { parseRequest, parseRequestLines, type VideoRequest } from '../../src/contract/request';
 import {
@@ -21,7 +21,7 @@ import {
   requestsFileProblem,
 } from '../../src/contract/sizes';
 import { createFailure } from '../../src/contract/video-failure';
-import { estimateCost, type Prices, type ServiceProfile } from '../../src/service';
+import { estimateCost, type ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
 import type { FindTools } from '../service-tools';
 
@@ -46,8 +46,6 @@ export interface ReadRequestsInput {
   sha256: string;
   /** How many requests to skip. */
   skip: number;
-  /** How many requests to read at most; as many as fit by default. */
-  most?: number;
 }
 
 /** Input of the activity recordResults. */
@@ -64,7 +62,8 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
      * Checks all requests before anything is paid for, and reads the results of earlier runs under the same name, so that
      * nothing is paid for twice.
      */
-    async openBatch({ batch, requests: given, requestsFrom, service }: OpenBatchInput): Promise<OpenedBatch> {
+    openBatch: retryingStorageFaults(async (input: OpenBatchInput): Promise<OpenedBatch> => {
+      const { batch, requests: given, requestsFrom, service } = input;
       const { requestFields, prices } = profileFor(service);
       const requests =
         requestsFrom === undefined
@@ -74,34 +73,34 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
       const tooMany = itemCountProblem(items);
       if (tooMany !== undefined) throw refused(`${requestsFrom ?? 'requests'}: ${tooMany}`);
       const sha256 = digestOf(requests);
-      return retryingStorageFaults(async () => {
-        await claim(requestsKey(batch), { items, sha256 });
-        const earlier = doneBefore(await readResults(batch));
-        return { items, sha256, earlier, ...(prices && { estimated: estimateAll(requests, prices) }) };
-      });
-    },
+      await claim(requestsKey(batch), { items, sha256 });
+      const earlier = doneBefore(await readResults(batch));
+      const costs = prices && requests.map((request) => estimateCost(prices, request).estimated);
+      return { items, sha256, earlier, ...(costs && { estimated: sumOf(costs) }) };
+    }),
 
-    async readRequests({ from, sha256, skip, most, service }: ReadRequestsInput): Promise<VideoRequest[]> {
+    readRequests: retryingStorageFaults(async (input: ReadRequestsInput): Promise<VideoRequest[]> => {
+      const { from, sha256, skip, service } = input;
       const requests = await requestsIn(from, profileFor(service).requestFields);
-      const limits = { most: most ?? REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
-      if (digestOf(requests) === sha256) return firstThatFit(requests.slice(skip), limits);
-      throw refused(`${from} has changed since the batch began; start another batch for the new requests`);
-    },
+      if (digestOf(requests) !== sha256)
+        throw refused(`${from} has changed since the batch began; start another batch for the new requests`);
+      const limits = { most: REQUESTS_AT_ONCE, bytes: REQUEST_BYTES_AT_ONCE };
+      return firstThatFit(requests.slice(skip), limits);
+    }),
 
     /** Adds results to the file. A repeated attempt changes nothing. */
-    async recordResults({ batch, results }: RecordResultsInput): Promise<StoredFile> {
+    recordResults: retryingStorageFaults(async (input: RecordResultsInput): Promise<StoredFile> => {
       const startedAtMs = performance.now();
+      const { batch, results } = input;
       const key = resultsKey(batch);
-      return retryingStorageFaults(async () => {
-        const lines = new Map(
-          [...(await readResults(batch)), ...results].map((result) => [result.item, JSON.stringify(result)]),
-        );
-        const sorted = [...lines].sort(([a], [b]) => a - b).map(([, line]) => `${line}\n`);
-        if (performance.now() - startedAtMs > RECORD_WITHIN_MS)
-          throw new StorageFault(`reading ${key} took too long`);
-        return { key, ...(await storage.write(key, sorted.join(''), 'application/x-ndjson')) };
-      });
-    },
+      const lines = new Map(
+        [...(await readResults(batch)), ...results].map((result) => [result.item, JSON.stringify(result)]),
+      );
+      const sorted = [...lines].sort(([a], [b]) => a - b).map(([, line]) => `${line}\n`);
+      if (performance.now() - startedAtMs > RECORD_WITHIN_MS)
+        throw new StorageFault(`reading ${key} took too long`);
+      return { key, ...(await storage.write(key, sorted.join(''), 'application/x-ndjson')) };
+    }),
   };
 
   function profileFor(service: string | undefined): ServiceProfile {
@@ -112,10 +111,10 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
 
   /** Ties the name to the requests: with other requests, the results would belong to other items. */
   async function claim(key: string, requests: { items: number; sha256: string }): Promise<void> {
-    const existing = await readText(key);
+    const existing = await read(key, JSON.parse);
     if (existing === undefined) {
       await storage.write(key, `${JSON.stringify(requests)}\n`, 'application/json');
-    } else if (Object(parseFile(key, () => JSON.parse(existing))).sha256 !== requests.sha256) {
+    } else if (Object(existing).sha256 !== requests.sha256) {
       throw refused(
         `the name was used for other requests, according to ${key} in the storage; start the new requests as another batch, under another name`,
       );
@@ -123,13 +122,11 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   }
 
   async function readResults(batch: string): Promise<ItemResult[]> {
-    const key = resultsKey(batch);
-    const content = await readText(key);
-    return parseFile(key, () => parseResults(content ?? ''));
+    return (await read(resultsKey(batch), parseResults)) ?? [];
   }
 
   async function requestsIn(key: string, requestFields?: readonly string[]): Promise<VideoRequest[]> {
-    const content = await retryingStorageFaults(() => readText(key, LARGEST_REQUESTS_FILE_BYTES));
+    const content = await read(key, String, LARGEST_REQUESTS_FILE_BYTES);
     if (content === undefined) throw refused(`there is no ${key} in the storage of the worker`);
     const tooLarge = requestsFileProblem(Buffer.byteLength(content));
     if (tooLarge !== undefined) throw refused(`${key}: ${tooLarge}`);
@@ -146,35 +143,29 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
     });
   }
 
-  /** Stops soon after the limit, so that the caller sees that the file is too large. */
-  async function readText(key: string, mostBytes = Number.POSITIVE_INFINITY): Promise<string | undefined> {
-    return asStorageFault(async () => {
+  /** The storage writes complete files, so an operator must have changed one that cannot be parsed. */
+  async function read<T>(
+    key: string,
+    parse: (content: string) => T,
+    mostBytes = Number.POSITIVE_INFINITY,
+  ): Promise<T | undefined> {
+    const content = await asStorageFault(async () => {
       const stored = await storage.read(key);
       return stored && text(untilLimit(stored, mostBytes));
     });
+    try {
+      return content === undefined ? undefined : parse(content);
+    } catch (error) {
+      throw new StorageFault(`${key} is damaged (${error}): repair it, or move it away`, { cause: error });
+    }
   }
-}
-
-/** Before anything is paid for. */
-function estimateAll(requests: VideoRequest[], prices: Prices): MoneySum {
-  return sumOf(requests.map((request) => estimateCost(prices, request).estimated));
 }
 
 function digestOf(requests: VideoRequest[]): string {
   return createHash('sha256').update(JSON.stringify(requests)).digest('hex');
 }
 
-/** The storage writes complete files, so an operator must have changed one that cannot be parsed. */
-function parseFile<T>(key: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    throw new StorageFault(`${key} is damaged (${error}): repair it, or move it away`, {
-      cause: error,
-    });
-  }
-}
-
+/** Stops soon after the limit, so that the caller sees that the file is too large. */
 async function* untilLimit(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of content) {
@@ -185,13 +176,15 @@ async function* untilLimit(content: Readable, mostBytes: number): AsyncGenerator
 }
 
 /** Without a limit of attempts: only the retry policy bounds them. */
-async function retryingStorageFaults<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof StorageFault)) throw error;
-    throw createFailure('StorageFailed', { message: error.message }, { retryable: true, cause: error });
-  }
+function retryingStorageFaults<Input, Output>(work: (input: Input) => Promise<Output>) {
+  return async (input: Input): Promise<Output> => {
+    try {
+      return await work(input);
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+      throw createFailure('StorageFailed', { message: error.message }, { retryable: true, cause: error });
+    }
+  };
 }
 
 function refused(message: string): ApplicationFailure {

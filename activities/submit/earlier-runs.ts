@@ -34,7 +34,7 @@ export async function readEarlierRuns(): Promise<EarlierRuns> {
     const handle = Context.current().client.workflow.getHandle(workflowId, run);
     const history = await unlessDeleted(() => handle.fetchHistory());
     if (history === undefined) {
-      lost = lostIn(run, `Temporal no longer has run ${run}, so it is unknown whether a request was sent`);
+      lost = lostOf(run, `Temporal no longer has run ${run}, so it is unknown whether a request was sent`);
       continue;
     }
     const events = history.events ?? [];
@@ -44,14 +44,14 @@ export async function readEarlierRuns(): Promise<EarlierRuns> {
     const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = memo ?? {};
     if (typeof taskId === 'string') return { taskId, ...(typeof service === 'string' && { service }) };
     if (hasOpenSubmit(events))
-      lost = lostIn(run, `run ${run} ended while a request may have been in progress`);
+      lost = lostOf(run, `run ${run} ended while a request may have been in progress`);
     for (const after of runsAfter(events)) runs.add(after);
   }
   return { lost };
 }
 
 /** Histories do not have the ids of sends. */
-function lostIn(run: string, why: string): LostSubmit {
+function lostOf(run: string, why: string): LostSubmit {
   return { id: `run/${run}`, why };
 }
 

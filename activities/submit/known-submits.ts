@@ -9,7 +9,7 @@ import { type KnownTask, refuseForgotten } from '../job-record';
 import { logEvent } from '../log-event';
 import { createCallFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
-import { isUnknownSend, type LostSubmit, type SubmitNote, type SubmitNotes, unique } from './submit-note';
+import { isUnknownSend, type LostSubmit, lostIn, type SubmitNote } from './submit-note';
 
 /** What was sent for a job before, as far as anybody knows. */
 export interface KnownSubmits {
@@ -23,27 +23,47 @@ export interface KnownSubmits {
   keySent: boolean;
   /** How many submits are lost, whoever sent them: each may have been paid for. */
   repeated: number;
+  /** A lost submit, repeated or not, or an unclear answer leaves a task possible: whoever repeats one may be mistaken. */
+  mayHaveTask: boolean;
+}
+
+/** The job and its earlier runs, as the workflow knows them. */
+interface Circumstances {
+  /** The ids of lost submits that somebody decided to repeat. */
+  repeats?: readonly string[];
+  isReset?: boolean;
 }
 
 /** What earlier attempts (by their notes), earlier jobs of this name (by the record) and earlier runs have sent. */
 export async function readKnownSubmits(
   record: JobRecord,
-  notes: Pick<SubmitNotes, 'before' | 'lost'>,
-  { repeats = [], isReset = false }: { repeats?: readonly string[]; isReset?: boolean } = {},
+  note: SubmitNote,
+  circumstances: Circumstances,
 ): Promise<KnownSubmits> {
-  const { before } = notes;
   const recorded = await record.read().catch((error: unknown) => {
     // The task is known without the storage, and goes on without it.
-    if (before.taskId === undefined) throw error;
+    if (note.taskId === undefined) throw error;
     return recordedJob([]);
   });
   refuseForgotten(recorded);
-  const runs = isReset && before.taskId === undefined ? await readEarlierRuns() : {};
-  const task = [before, recorded.task, runs].find(isTask);
-  if (task && task.taskId === recorded.task?.taskId)
-    logEvent('onRecord', { taskId: task.taskId, record: record.key });
-  const lost = lostSubmits(recorded, notes, runs).filter(({ id }) => !repeats.includes(id));
+  const runs = circumstances.isReset && note.taskId === undefined ? await readEarlierRuns() : {};
+  const known = knownSubmits(recorded, note, circumstances, runs);
+  if (known.task && known.task.taskId === recorded.task?.taskId)
+    logEvent('onRecord', { taskId: known.task.taskId, record: record.key });
+  return known;
+}
+
+/** The same from what was read. */
+export function knownSubmits(
+  recorded: RecordedJob,
+  note: SubmitNote,
+  { repeats = [], isReset = false }: Circumstances,
+  runs: EarlierRuns = {},
+): KnownSubmits {
+  const task = [note, recorded.task, runs].find(isTask);
+  const lost = lostSubmits(recorded, note, runs).filter(({ id }) => !repeats.includes(id));
   const ids = [...lost.map(({ id }) => id), ...repeats];
+  const outcomes = note.sends.map(({ outcome }) => outcome);
   const sent = recorded.entries.findLast(
     (entry): entry is SendingEntry => entry.event === 'sending' && ids.includes(entry.id),
   );
@@ -52,30 +72,32 @@ export async function readKnownSubmits(
     task: task && { taskId: task.taskId, service: task.service },
     lost,
     sentTo: sent ?? lost.findLast(({ service }) => service !== undefined),
-    keySent: recorded.keySent || hasReached(before) || ids.length > 0 || isReset,
+    keySent:
+      recorded.keySent || outcomes.some((outcome) => outcome !== 'not-sent') || ids.length > 0 || isReset,
     repeated: Math.max(ids.length, recorded.paidSends.length),
+    mayHaveTask: recorded.mayHaveTask || outcomes.includes('unclear') || ids.length > 0,
   };
 }
 
 const isTask = (known: Partial<KnownTask> | undefined): known is KnownTask => known?.taskId !== undefined;
 
-const hasReached = ({ outcome = 'not-sent' }: SubmitNote) => outcome !== 'not-sent';
-
-function lostSubmits(
-  { entries, openSends }: RecordedJob,
-  { before: { refused = [] }, lost: noted }: Pick<SubmitNotes, 'before' | 'lost'>,
-  runs: EarlierRuns,
-): LostSubmit[] {
-  const isOpen = ({ id }: { id: string }) =>
-    !refused.includes(id) && !entries.some((entry) => 'send' in entry && entry.send === id);
+function lostSubmits({ entries, openSends }: RecordedJob, note: SubmitNote, runs: EarlierRuns): LostSubmit[] {
+  const ended = new Set([
+    ...note.sends.flatMap(({ id, outcome }) => (outcome === undefined ? [] : id)),
+    ...entries.flatMap((entry) => ('send' in entry && entry.send !== undefined ? entry.send : [])),
+  ]);
   const onRecord = openSends.map(({ id, at, service }) => ({
     id,
     why: `a request was sent at ${at} and its answer is not on record`,
     service,
   }));
-  const lost = unique([...(runs.lost ? [runs.lost] : []), ...noted, ...onRecord]).filter(isOpen);
+  const open = [...(runs.lost ? [runs.lost] : []), ...lostIn(note), ...onRecord].filter(
+    ({ id }) => !ended.has(id),
+  );
+  // Of the same id, the first.
+  const lost = open.filter(({ id }, index) => open.findIndex((one) => one.id === id) === index);
   // The record has the id of a send that its worker took along, also once somebody has decided to repeat it.
-  const sent = entries.filter((entry) => entry.event === 'sending' && isOpen(entry));
+  const sent = entries.filter(({ event, id }) => event === 'sending' && !ended.has(id));
   const isKnown = [...sent, ...lost].some(({ id }) => !isUnknownSend(id));
   return isKnown ? lost.filter(({ id }) => !isUnknownSend(id)) : lost;
 }

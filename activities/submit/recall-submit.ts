@@ -1,33 +1,28 @@
+import { activityInfo } from '@temporalio/activity';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import type { VideoRequest } from '../../src/contract/request';
+import { createFailure } from '../../src/contract/video-failure';
 import type { VideoStorage } from '../../src/storage/storage';
-import { digestOf, type KnownTask, openRecord, type SubmittedTask, takeUpTask } from '../job-record';
+import { digestOf, openRecord, type SubmittedTask, takeUpTask } from '../job-record';
 import type { FindTools } from '../service-tools';
 import { toFailure } from '../to-failure';
 import { readKnownSubmits } from './known-submits';
-import type { LostSubmit } from './submit-note';
+import { type LostSubmit, readNote } from './submit-note';
+import type { SubmitVideoInput } from './submit-video';
 
 /** Input of the activity recallSubmit. */
-export interface RecallSubmitInput {
-  request: VideoRequest;
-  service?: string;
-  /** A task that the notes of a submit name: it is written to the record. */
-  noted?: KnownTask;
-  /** Whose job it is. */
-  caller?: string;
+export interface RecallSubmitInput
+  extends Pick<SubmitVideoInput, 'request' | 'service' | 'onLostSubmit' | 'repeats' | 'caller'> {
+  /** The last heartbeat of the submit. */
+  note?: unknown;
+  /** An attempt may have sent the request and left no note of it. */
+  mayHaveSent?: boolean;
 }
 
-/** What the record says about the submits of a job. */
+/** What became of a submit that did not say it itself, if it is not lost. */
 export interface RecalledSubmit {
   task?: SubmittedTask;
-  /** True when neither the last POST nor an earlier one may have made a task. */
-  madeNoTask: boolean;
-  /** An earlier POST may have made a task, although each was refused or repeated. */
-  mayHavePaid?: true;
-  /** The last send without an end on record. */
-  lost?: Pick<LostSubmit, 'id' | 'service'>;
-  /** The worker's setting. */
-  onLostSubmit: LostSubmitPolicy;
+  /** An unclear answer, or a lost submit that somebody repeated, leaves a task possible. */
+  mayHaveTask: boolean;
 }
 
 export interface RecallSubmitDeps {
@@ -37,30 +32,37 @@ export interface RecallSubmitDeps {
 }
 
 /**
- * Reads the record after a submit that timed out. The record is there whether or not this worker has the service: a service
- * that no worker has any more must not keep its jobs from going on.
+ * Finds out what became of a submit that timed out or was cancelled, by its last note and the record; fails like it if it is
+ * lost. The record is there whether or not this worker has the service: a service that no worker has any more must not keep its
+ * jobs from going on.
  */
 export function createRecallSubmit(deps: RecallSubmitDeps) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const record = openRecord(deps.storage, digestOf(input.request));
-    const found = deps.find(input.service, 'new task');
-    const { onLostSubmit = deps.onLostSubmit } = 'problem' in found ? {} : found;
     try {
-      const known = await readKnownSubmits(record, { before: input.noted ?? {}, lost: [] });
-      const { task, recorded } = known;
-      if (task) {
-        const taken = await takeUpTask(deps, record, { task, recorded }, input);
-        return { task: taken, madeNoTask: false, onLostSubmit };
-      }
-      const lost = known.lost.at(-1);
-      return {
-        madeNoTask: recorded.entries.length > 0 && lost === undefined,
-        ...(recorded.mayHavePaid && { mayHavePaid: true }),
-        onLostSubmit,
-        lost: lost && { id: lost.id, service: lost.service },
-      };
+      const known = await readKnownSubmits(record, readNote(input.note), input);
+      const { task, recorded, mayHaveTask } = known;
+      if (task) return { task: await takeUpTask(deps, record, known, task, input), mayHaveTask };
+      // Once the record has entries, it has every send.
+      const isUnknown = input.mayHaveSent && recorded.entries.length === 0;
+      const lost = known.lost.at(-1) ?? (isUnknown ? unknownSend() : undefined);
+      if (lost) throw lostFailure(lost, input);
+      return { mayHaveTask: mayHaveTask || recorded.mayHavePaid };
     } catch (error) {
       throw toFailure(error, 'submit');
     }
   };
+
+  function lostFailure({ id, why, service }: LostSubmit, input: RecallSubmitInput) {
+    const found = deps.find(input.service, 'new task');
+    const { onLostSubmit: policy = deps.onLostSubmit } = 'problem' in found ? {} : found;
+    const { onLostSubmit = policy } = input;
+    return createFailure('SubmitUnconfirmed', { message: why, lostSubmit: id, service, onLostSubmit });
+  }
+}
+
+function unknownSend(): LostSubmit {
+  const { workflowExecution, activityId } = activityInfo();
+  const id = `${workflowExecution?.runId ?? ''}/${activityId}`;
+  return { id, why: 'it timed out before its result was known' };
 }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
-import type { Cap } from '../../src/contract/caps';
 import type { JobOptions } from '../../src/contract/job';
 import { type JobCost, withLostSubmits } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { estimateJob } from '../../src/service/prices';
-import type { JobRecord } from '../../src/storage/job-record';
+import { type JobRecord, recordedJob } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { retryDelayMs, whileHeartbeating } from '../attempt';
 import type { CountedSubmit, SubmitCaps } from '../caps';
@@ -25,32 +24,24 @@ import { callWithinLimits } from '../rate-limited-call';
 import { requestOnRecord } from '../request-on-record';
 import type { FindTools, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
-import { type KnownSubmits, leaveOthersTime, readKnownSubmits } from './known-submits';
+import { type KnownSubmits, knownSubmits, leaveOthersTime, readKnownSubmits } from './known-submits';
 import { type ImageSource, prepareRequest } from './prepare-request';
 import { endWithoutTask, explainFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
 
 /** Input of the activity submitVideo. */
-export interface SubmitVideoInput {
+export interface SubmitVideoInput
+  extends Pick<
+    JobOptions,
+    'service' | 'idempotencyKey' | 'onLostSubmit' | 'polling' | 'cap' | 'sharedCap' | 'caller'
+  > {
   request: VideoRequest;
-  /** The named service to submit to; the worker's default without it. */
-  service?: string;
-  /** The caller's key; made from namespace, name and request by default. */
-  idempotencyKey?: string;
-  /** The job's policy; the worker's by default. */
-  onLostSubmit?: LostSubmitPolicy;
   /** The ids of lost submits that an operator decided to repeat: they are not reported again. */
   repeats?: string[];
   /** The run of the workflow began with a reset or a retry: an earlier one may have submitted. */
   isReset?: boolean;
   /** How long it is retried if the service certainly made no task; until the deadline by default. */
   withinMs?: number;
-  /** How the job wants its task to be polled. */
-  polling?: JobOptions['polling'];
-  cap?: Cap;
-  sharedCap?: CountedSubmit['sharedCap'];
-  /** Whose job it is. */
-  caller?: string;
   /** The task queue of the workflow, on which the ledger of the caps runs. */
   ledgerQueue?: string;
 }
@@ -91,7 +82,8 @@ class Submit {
   private readonly sendId = randomUUID();
   /** How far it came. `announced`: the record may say that this attempt sends, also after a write that failed. */
   private stage: 'started' | 'announced' | 'posted' = 'started';
-  private known: KnownSubmits | undefined;
+  /** Until the record is read, what the notes say. */
+  private known: KnownSubmits;
   private tools: ServiceTools | undefined;
   private counted: CountedSubmit | undefined;
 
@@ -104,24 +96,25 @@ class Submit {
     // A workflow of the host's own may give any request: prepareRequest refuses it.
     this.digest = digestOf(Object(input.request));
     this.record = openRecord(deps.storage, this.digest);
+    this.known = knownSubmits(recordedJob([]), notes.before, input);
   }
 
   async run(): Promise<SubmittedTask> {
     try {
-      const known = await readKnownSubmits(this.record, this.notes, this.input);
-      this.known = known;
-      const { task, recorded } = known;
-      if (task) return await takeUpTask(this.deps, this.record, { task, recorded }, this.input);
-      this.tools = this.findTools(known);
-      this.failOnLost(known);
-      return await this.send(this.tools, known);
+      this.known = await readKnownSubmits(this.record, this.notes.before, this.input);
+      const { task } = this.known;
+      if (task) return await takeUpTask(this.deps, this.record, this.known, task, this.input);
+      this.tools = this.findTools();
+      this.failOnLost();
+      return await this.send(this.tools);
     } catch (error) {
       throw await this.noteFailure(error);
     }
   }
 
   /** Only the service that got a lost submit knows its idempotency key, whichever one the job names now. */
-  private findTools({ sentTo, lost }: KnownSubmits): ServiceTools {
+  private findTools(): ServiceTools {
+    const { sentTo, lost } = this.known;
     const { find } = this.deps;
     const found = sentTo ? find(sentTo.service) : find(this.input.service, 'new task');
     if (!('problem' in found)) return found;
@@ -135,11 +128,11 @@ class Submit {
   }
 
   /** The workflow holds the job after this failure, or ends it, as `onLostSubmit` says: see workflows/submit.ts. */
-  private failOnLost({ lost, recorded }: KnownSubmits): void {
-    const { onLostSubmit, tools } = this;
-    const { id: lostSubmit, why: message } = lost.at(-1) ?? {};
+  private failOnLost(): void {
+    const { onLostSubmit, tools, known } = this;
+    const { id: lostSubmit, why: message } = known.lost.at(-1) ?? {};
     if (lostSubmit === undefined) return;
-    leaveOthersTime(recorded);
+    leaveOthersTime(known.recorded);
     if (onLostSubmit === 'resubmit') return;
     const details = { message, lostSubmit, onLostSubmit, service: tools?.name };
     throw createCallFailure('SubmitUnconfirmed', 'submit', details);
@@ -149,7 +142,7 @@ class Submit {
     return this.input.onLostSubmit ?? this.tools?.onLostSubmit ?? this.deps.onLostSubmit;
   }
 
-  private async send(tools: ServiceTools, { repeated }: KnownSubmits): Promise<SubmittedTask> {
+  private async send(tools: ServiceTools): Promise<SubmittedTask> {
     // Also for an attempt that the rate limiter would refuse: Temporal gives up what still runs at the deadline, and then
     // nobody knows that nothing was sent.
     refuseIfLate(this.startedAtMs);
@@ -158,7 +151,7 @@ class Submit {
     void pollPlan.learned.refresh();
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, at, this.deps);
-    const cost = withLostSubmits(estimateJob(tools, request), repeated);
+    const cost = withLostSubmits(estimateJob(tools, request), this.known.repeated);
     const { taskId, doubts } = await callWithinLimits(tools, 'submit', () => this.post(tools, request, cost));
     measureSubmitWait();
     for (const doubt of doubts) logEvent('ambiguousAnswer', { taskId, doubt });
@@ -191,7 +184,8 @@ class Submit {
     const { caps } = this.deps;
     if (caps === undefined) return;
     refuseIfLate(this.startedAtMs);
-    const { sendId, known: { repeated: lostSubmits } = { repeated: 0 } } = this;
+    const { sendId } = this;
+    const { repeated: lostSubmits } = this.known;
     const { cap, sharedCap, caller, ledgerQueue = activityInfo().taskQueue } = this.input;
     const counted = { sendId, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
     await caps.reserve(counted);
@@ -210,8 +204,8 @@ class Submit {
   /** Notes that this attempt made no task, if that is certain. Returns what the attempt fails with. */
   private async noteFailure(error: unknown): Promise<unknown> {
     const { known, notes, record, sendId, stage, onLostSubmit } = this;
-    const { idempotencyKey, repeats, withinMs } = this.input;
-    const keySent = known?.keySent === true || idempotencyKey !== undefined;
+    const { idempotencyKey, withinMs } = this.input;
+    const keySent = known.keySent || idempotencyKey !== undefined;
     const failure = toFailure(error, keySent ? 'resubmit' : 'submit', {
       onLostSubmit,
       lostSubmit: sendId,
@@ -224,23 +218,18 @@ class Submit {
     const outcome = endWithoutTask(error, failure, stage === 'posted');
     const triedMs = withinMs && this.triedMs(failure);
     if (outcome !== undefined) {
-      const send = stage === 'started' ? undefined : sendId;
       // Before the record: a slow storage could make Temporal treat the attempt as lost.
-      notes.withoutTask(send, outcome, triedMs);
+      notes.withoutTask(outcome, triedMs);
       // It takes the number of an announcement that may still arrive.
-      if (send !== undefined)
+      if (stage !== 'started')
         await record
-          .add({ event: 'refused', send, outcome })
+          .add({ event: 'refused', send: sendId, outcome })
           .catch((fault: unknown) => warnNotRecorded(record, fault));
       if (this.counted) await this.deps.caps?.settle(this.counted, 'nothing');
     }
-    const lost = (known?.lost ?? notes.lost).at(-1);
-    const isUnclear =
-      known?.recorded.mayHaveTask === true || [outcome, notes.before.outcome].includes('unclear');
     return explainFailure(failure, {
-      lost,
-      // Whoever decided to repeat a lost submit may be mistaken.
-      mayHaveTask: lost !== undefined || isUnclear || (repeats ?? []).length > 0,
+      lost: known.lost.at(-1),
+      mayHaveTask: known.mayHaveTask || outcome === 'unclear',
       cost: this.costOfLost(),
       isTurnOver: Number(triedMs) > Number(withinMs),
     });
@@ -248,7 +237,8 @@ class Submit {
 
   /** However this submit ends, those before it may have been paid for. */
   private costOfLost(): JobCost | undefined {
-    const { tools, known: { repeated } = { repeated: 0 }, input } = this;
+    const { tools, known, input } = this;
+    const { repeated } = known;
     return repeated > 0 ? withLostSubmits(tools && estimateJob(tools, input.request), repeated) : undefined;
   }
 

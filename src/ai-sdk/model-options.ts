@@ -1,6 +1,7 @@
-import { describeNames } from '../contract/describe-value';
+import { isPlainObject } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
 import { JOB_OPTION_FIELDS } from '../contract/job-input';
+import { describeNames } from '../contract/redact-links';
 import { VideoFailure } from '../contract/video-failure';
 
 /** What `providerOptions.videogen` of a call takes: every option of a job, and these. */
@@ -61,10 +62,6 @@ function checked(given: object | undefined, place: string, names: readonly strin
     if (rule && !rule.accepts(value)) throw refused(`${name} of ${place} ${rule.sentence}`);
   }
   return Object.fromEntries(entries);
-}
-
-function isPlainObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function refused(message: string): VideoFailure {

@@ -1,5 +1,5 @@
 import { SIZES, shapeOf } from '../client/video-size';
-import { describeValue } from '../contract/describe-value';
+import { describeValue } from '../contract/redact-links';
 import { ASPECT_RATIOS } from '../contract/request';
 import { BadImage, type CheckedImage, checkImage } from '../storage';
 import { AI_SDK_OWNER } from '../storage/image-reference';

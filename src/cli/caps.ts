@@ -79,7 +79,7 @@ function rowsOf({ scope, name, limits, used, reserved, resetsAt = '' }: LedgerCo
   const whose = name === undefined ? scope : `${scope} ${shown(name)}`;
   return limits.map((limit) => ({
     whose,
-    limit: describeAmount(limit),
+    limit: describeAmount(limit.limit, limit.unit),
     ...describeUse(limit, used, reserved),
     resetsAt,
   }));

@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/read-setting';
-import { type Cap, isMoney, isSeconds, isVideoCount } from '../contract/caps';
+import { CAP_FIELDS, type Cap } from '../contract/caps';
 
 /** `--cap "3 videos" "2.50 USD"`: the last word is the unit, or the currency. */
 export function readCap(given: string[] | undefined): Cap | undefined {
@@ -17,10 +17,11 @@ export function readCap(given: string[] | undefined): Cap | undefined {
 function readLimit(text: string): Cap {
   const [, digits = '', unit = ''] = /^\s*([\d.]+)\s*([A-Za-z][\w-]*)\s*$/.exec(text) ?? [];
   const value = Number(digits);
-  if (/^videos?$/.test(unit) && isVideoCount(value)) return { videos: value };
-  if (/^(seconds?|s)$/.test(unit) && isSeconds(value)) return { seconds: value };
+  if (/^videos?$/.test(unit) && CAP_FIELDS.videos.accepts(value)) return { videos: value };
+  if (/^(seconds?|s)$/.test(unit) && CAP_FIELDS.seconds.accepts(value)) return { seconds: value };
   const money = { amount: value, currency: unit };
-  if (digits !== '' && !/^(videos?|seconds?|s)$/.test(unit) && isMoney(money)) return { money };
+  if (digits !== '' && !/^(videos?|seconds?|s)$/.test(unit) && CAP_FIELDS.money.accepts(money))
+    return { money };
   throw new ConfigError(
     `--cap is ${JSON.stringify(text)}: give a number with videos, seconds or a currency, such as "2.50 USD".`,
   );

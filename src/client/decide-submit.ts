@@ -1,9 +1,8 @@
 import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { childName } from '../contract/fallback';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { DECISION_REFUSED, DecisionRefused } from '../contract/lost-submit';
-import { DECIDE_SUBMIT_UPDATE, FALLBACK_WORKFLOW_TYPE, SERVICE_MEMO } from '../contract/names';
+import { childName, DECIDE_SUBMIT_UPDATE, FALLBACK_WORKFLOW_TYPE, SERVICE_MEMO } from '../contract/names';
 
 /** Settles a lost submit. Rejects with a DecisionRefused, which says why, if the job cannot take the decision. */
 export async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Promise<void> {

@@ -138,7 +138,11 @@ async function overviewOf(
   const outcome = attribute('VideoOutcome');
   const service = textIn(memo(SERVICE_MEMO));
   const cost = readCost(memo(COST_MEMO));
-  const retried = activities.find(({ attempt, lastFailure }) => (attempt ?? 1) > 1 && lastFailure);
+  const retried = activities.find(
+    ({ attempt, lastFailure, activityType }) =>
+      // Its attempts fail as long as a job runs that it waits for.
+      (attempt ?? 1) > 1 && lastFailure && activityType?.name !== 'awaitJob',
+  );
   return {
     workflowId: info?.execution?.workflowId ?? '',
     runId: info?.execution?.runId ?? '',

@@ -54,10 +54,9 @@ export function planRetry(
     case 'cancelled':
   }
   const row = failure && FAILURES[failure.type];
-  if (taskId !== undefined && (row === undefined || row.worthAdopting) && !resubmit) return { adopt: taskId };
+  if (taskId !== undefined && !row?.taskIsOver && !resubmit) return { adopt: taskId };
   if (resubmit && taskId !== undefined) return { submit: 'anew' };
-  if (taskId === undefined && sentNothing && (resubmit || row?.isFinal === false))
-    return { submit: 'afresh' };
+  if (taskId === undefined && sentNothing && (resubmit || (row && !row.isFinal))) return { submit: 'afresh' };
   if (resubmit) return { submit: 'again' };
   throw new RetryRefused(whyNot({ name, failure, taskId, sentNothing }), [
     ...(failure?.type === 'SubmitUnconfirmed' ? [adoptCommand(failure) ?? ''] : []),
@@ -85,8 +84,8 @@ function whyNot({
 /** Whether a retry of a job that ended so is worth a try without a decision of the user. */
 export function mayRetryAsItIs(failure: FailureType | undefined, taskId: string | undefined): boolean {
   if (failure === undefined) return true;
-  const { worthAdopting, isFinal } = FAILURES[failure];
-  return taskId === undefined ? !isFinal : worthAdopting;
+  const { taskIsOver, isFinal } = FAILURES[failure];
+  return !(taskId === undefined ? isFinal : taskIsOver);
 }
 
 /** Temporal's limit. */

@@ -12,7 +12,7 @@ import { FAILURES } from '../contract/failure-table';
 import { describeConflict, type NameConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
-import { decodeFirst } from '../encryption/decode-first';
+import { readFirstInput } from '../encryption/decode-first';
 
 /** The job or batch that already has the workflow id. */
 export type Existing = WorkflowExecutionDescription;
@@ -83,14 +83,8 @@ async function identityInHistory<Input>(
   { type, identityOf }: PreparedStart<Input>,
 ): Promise<object | undefined> {
   if (existing.type !== type) return undefined;
-  const { history } = await client.workflowService.getWorkflowExecutionHistory({
-    namespace: client.options.namespace,
-    execution: { workflowId, runId: existing.runId },
-    maximumPageSize: 1,
-  });
-  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
-  // An input that cannot be decoded here was written with other codecs, and counts as another job's.
-  const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
+  // One that cannot be decoded here counts as another job's.
+  const first = await readFirstInput(client, { workflowId, runId: existing.runId });
   return typeof first === 'object' && first !== null ? identityOf(first) : undefined;
 }
 
@@ -131,7 +125,7 @@ async function readEnding(
       (error: unknown) => readFailure(error),
     );
   const sentNothing =
-    failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing;
+    failure !== undefined && failure.taskId === undefined && FAILURES[failure.type].paidNothing === true;
   return { sentNothing, failure };
 }
 

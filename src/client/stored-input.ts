@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { decodeFirst } from '../encryption/decode-first';
+import { readFirstInput } from '../encryption/decode-first';
 import { inTime } from './job-overview';
 
 export type StoredInput = Record<string, unknown>;
@@ -10,17 +10,9 @@ export type StoredInput = Record<string, unknown>;
  */
 export async function readInput(
   client: Client,
-  { workflowId, runId }: { workflowId: string; runId: string },
+  execution: { workflowId: string; runId: string },
 ): Promise<StoredInput | undefined> {
-  const { history } = await inTime(client, () =>
-    client.workflowService.getWorkflowExecutionHistory({
-      namespace: client.options.namespace,
-      execution: { workflowId, runId },
-      maximumPageSize: 1,
-    }),
-  );
-  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
-  const first = await decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
+  const first = await inTime(client, () => readFirstInput(client.workflow, execution));
   if (typeof first !== 'object' || first === null) return undefined;
   // Some languages send null for an unset field.
   return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));

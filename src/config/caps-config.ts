@@ -1,15 +1,5 @@
 import { z } from 'zod';
-import {
-  type Cap,
-  type Caps,
-  isMoney,
-  isSeconds,
-  isVideoCount,
-  limitsOf,
-  MONEY_RULE,
-  SECONDS_RULE,
-  VIDEOS_RULE,
-} from '../contract/caps';
+import { CAP_FIELDS, type Cap, type Caps, limitsOf } from '../contract/caps';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 import type { Money } from '../contract/money';
 import { ConfigError, type Environment, readerOf, type SettingGroup, text } from './read-setting';
@@ -22,12 +12,16 @@ export function parseMoney(given: unknown): unknown {
   return amount === undefined ? given : { amount: Number(amount), currency };
 }
 
+const { videos, seconds, money } = CAP_FIELDS;
 const cap: z.ZodType<Cap> = z
   .strictObject({
-    videos: z.custom<number>(isVideoCount, VIDEOS_RULE).optional(),
-    seconds: z.custom<number>(isSeconds, SECONDS_RULE).optional(),
+    videos: z.custom<number>(videos.accepts, videos.sentence).optional(),
+    seconds: z.custom<number>(seconds.accepts, seconds.sentence).optional(),
     money: z
-      .preprocess(parseMoney, z.custom<Money>(isMoney, `${MONEY_RULE}, or as text, such as 2.50 USD`))
+      .preprocess(
+        parseMoney,
+        z.custom<Money>(money.accepts, `${money.sentence}, or as text, such as 2.50 USD`),
+      )
       .optional(),
   })
   .refine((given) => limitsOf(given).length > 0, { error: 'must have videos, seconds or money' });

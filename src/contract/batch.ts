@@ -7,6 +7,7 @@ import type { JobInput, JobOptions, JobProgress, JobResult } from './job';
 import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
+import { MOST_ITEMS } from './sizes';
 
 /**
  * The input of a batch: the requests themselves, or the key of a JSONL file in the worker's storage with one request per
@@ -144,12 +145,12 @@ export type FailedItem = Extract<ItemResult, { outcome: 'failed' }>;
 
 /** What earlier runs under the name of a batch have done, according to the results in the storage. */
 export interface EarlierBatch {
-  /** The items that are not started again, because they are stored or failed for good, in the format of `packItems`. */
+  /** Which items are not started again, because they are stored or failed for good: a 1 or a 0 for each, up to the last. */
   done: string;
   succeeded: number;
   failed: number;
-  /** What those items cost, if anything is known about it. */
-  spent?: MoneySum;
+  /** What those items cost. */
+  spent: MoneySum;
 }
 
 /**
@@ -161,18 +162,19 @@ export function doneBefore(results: ItemResult[]): EarlierBatch {
   const failedForGood = failed.filter(({ failure }) => FAILURES[failure].isFinal);
   const stored = results.filter(({ outcome }) => outcome === 'succeeded');
   const done = [...stored, ...failedForGood];
-  const spent = spentOn(done);
+  const isDone: boolean[] = [];
+  // Anybody may have changed the file.
+  for (const { item } of done) if (item <= MOST_ITEMS) isDone[item - 1] = true;
   return {
-    done: packItems(done.map(({ item }) => item)),
+    done: Array.from(isDone, (one) => (one ? '1' : '0')).join(''),
     succeeded: stored.length,
     failed: failedForGood.length,
-    ...(spent.sums.length > 0 && { spent }),
+    spent: spentOn(done),
   };
 }
 
 /** What items cost. Those that were never submitted cost nothing. */
 export function spentOn(results: readonly ItemResult[]): MoneySum {
-  // Anybody may have changed the file.
   return sumOf(results.flatMap((result) => chargesOfItem(result, readCost(result.cost))));
 }
 
@@ -232,27 +234,4 @@ function folderOf(batch: string): string {
 export function parseResults(content: string): ItemResult[] {
   const lines = content.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line) => JSON.parse(line));
-}
-
-const ITEMS_PER_DIGIT = 4;
-
-/** Packs item numbers, from 1, as hex digits with one bit per item: a million items take 250 kB of a Temporal payload. */
-export function packItems(items: Iterable<number>): string {
-  const digits: number[] = [];
-  for (const item of items) {
-    const { digit, bit } = bitOf(item);
-    while (digits.length <= digit) digits.push(0);
-    digits[digit] = (digits[digit] ?? 0) | bit;
-  }
-  return digits.map((digit) => digit.toString(16)).join('');
-}
-
-export function isPacked(packed: string, item: number): boolean {
-  const { digit, bit } = bitOf(item);
-  return (Number.parseInt(packed.charAt(digit) || '0', 16) & bit) !== 0;
-}
-
-function bitOf(item: number): { digit: number; bit: number } {
-  const index = item - 1;
-  return { digit: Math.floor(index / ITEMS_PER_DIGIT), bit: 1 << (index % ITEMS_PER_DIGIT) };
 }

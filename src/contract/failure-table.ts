@@ -1,9 +1,42 @@
-import type { FailureRow } from './failure-row';
+/** The three calls that a job makes to the service. */
+export type Call = 'submit' | 'poll' | 'download';
 
-export type { Call, FailureRow, Retry } from './failure-row';
+/**
+ * What happens after a failure of a call. `never`: it ends the job; a poll ends it where workflows/poll.ts says so. `policy`:
+ * Temporal's retry policy tries again, until the deadline. `poll-again`: this poll has failed, and the job polls again later,
+ * as it does when a poll has used up its retries. `hold`: the call may have paid for a task, so the job waits for a
+ * decision, unless `onLostSubmit` says otherwise; only SubmitUnconfirmed is held. `-`: no answer to this call leads here.
+ */
+export type Retry = 'never' | 'policy' | 'poll-again' | 'hold' | '-';
 
-/** Every way a job can fail, and all that depends on it. CONTRIBUTING.md says what else a new row needs. */
-export const FAILURES = {
+/** What the table says about one failure type. */
+export interface FailureRow {
+  /** What happened, as the first sentence of the message. */
+  meaning: string;
+  /** What to do about it. */
+  advice: string;
+  retry: Record<Call, Retry>;
+  /** The HTTP status that a web service in front of a job may answer with. */
+  httpStatus: number;
+  /** The exit code of the command; `EXIT` in src/cli/exit-codes.ts has the others. */
+  exitCode: number;
+  /** Set if a job that fails so without a task id paid for nothing: the same name and request may start again. */
+  paidNothing?: boolean;
+  /** Set if trying again would fail the same way or might pay twice: a batch does not start such an item again. */
+  isFinal?: boolean;
+  /** Set if the task of such a job brings no video any more, so that nobody need adopt it. */
+  taskIsOver?: boolean;
+  /**
+   * Set if a submit that fails so made no task because of this service, so that the next of a job's `services` may be tried
+   * if no answer before it left a task possible: `always`, or `if-answered`, because our own checks refuse in the same way what no
+   * service should get.
+   */
+  fallsBack?: 'always' | 'if-answered';
+  /** Ends the retries of a download that they rarely fix, such as a full disk. The deadline is the only limit by default. */
+  mostDownloadAttempts?: number;
+}
+
+const ROWS = {
   InvalidRequest: {
     meaning: 'The request was refused',
     advice: 'Change the request as the message says and start a new job.',
@@ -12,7 +45,6 @@ export const FAILURES = {
     exitCode: 2,
     paidNothing: true,
     isFinal: true,
-    worthAdopting: true,
     fallsBack: 'if-answered',
   },
   Unauthorized: {
@@ -23,8 +55,6 @@ export const FAILURES = {
     httpStatus: 502,
     exitCode: 3,
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
     fallsBack: 'always',
   },
   RateLimited: {
@@ -34,8 +64,6 @@ export const FAILURES = {
     httpStatus: 429,
     exitCode: 4,
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
     fallsBack: 'always',
   },
   ServiceFailed: {
@@ -45,8 +73,6 @@ export const FAILURES = {
     httpStatus: 502,
     exitCode: 5,
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
     fallsBack: 'always',
   },
   ServiceUnreachable: {
@@ -56,8 +82,6 @@ export const FAILURES = {
     httpStatus: 503,
     exitCode: 6,
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
     fallsBack: 'always',
   },
   AnswerUnreadable: {
@@ -68,8 +92,6 @@ export const FAILURES = {
     exitCode: 7,
     // The address does not belong to a video service.
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
     fallsBack: 'always',
   },
   SubmitUnconfirmed: {
@@ -79,9 +101,7 @@ export const FAILURES = {
     retry: { submit: 'hold', poll: '-', download: '-' },
     httpStatus: 502,
     exitCode: 8,
-    paidNothing: false,
     isFinal: true,
-    worthAdopting: true,
   },
   TaskUnknown: {
     meaning: 'The service does not know the task',
@@ -89,9 +109,8 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 404,
     exitCode: 9,
-    paidNothing: false,
     isFinal: true,
-    worthAdopting: false,
+    taskIsOver: true,
   },
   GenerationFailed: {
     meaning: 'The service could not generate the video',
@@ -99,9 +118,8 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'never', download: 'never' },
     httpStatus: 422,
     exitCode: 10,
-    paidNothing: false,
     isFinal: true,
-    worthAdopting: false,
+    taskIsOver: true,
   },
   ContentRefused: {
     meaning: 'The content policy of the service refused the request or the video',
@@ -113,7 +131,7 @@ export const FAILURES = {
     // Without a task, the service refused the request before it made one.
     paidNothing: true,
     isFinal: true,
-    worthAdopting: false,
+    taskIsOver: true,
   },
   GenerationCancelled: {
     meaning: 'The task was cancelled at the service',
@@ -121,9 +139,8 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'never', download: 'never' },
     httpStatus: 409,
     exitCode: 11,
-    paidNothing: false,
     isFinal: true,
-    worthAdopting: false,
+    taskIsOver: true,
   },
   NoVideo: {
     meaning: 'The task succeeded, but the service gave no link to a video',
@@ -132,9 +149,6 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 502,
     exitCode: 12,
-    paidNothing: false,
-    isFinal: false,
-    worthAdopting: true,
   },
   VideoUnavailable: {
     meaning: 'The link to the video was refused',
@@ -142,9 +156,6 @@ export const FAILURES = {
     retry: { submit: '-', poll: '-', download: 'policy' },
     httpStatus: 502,
     exitCode: 13,
-    paidNothing: false,
-    isFinal: false,
-    worthAdopting: true,
     // About two minutes: some services return a link before the file is available everywhere.
     mostDownloadAttempts: 8,
   },
@@ -154,9 +165,6 @@ export const FAILURES = {
     retry: { submit: '-', poll: '-', download: 'policy' },
     httpStatus: 502,
     exitCode: 14,
-    paidNothing: false,
-    isFinal: false,
-    worthAdopting: true,
     mostDownloadAttempts: 5,
   },
   VideoTooLarge: {
@@ -166,9 +174,7 @@ export const FAILURES = {
     retry: { submit: '-', poll: '-', download: 'never' },
     httpStatus: 502,
     exitCode: 20,
-    paidNothing: false,
     isFinal: true,
-    worthAdopting: true,
   },
   StorageFailed: {
     meaning: 'The storage could not be read or written',
@@ -179,8 +185,6 @@ export const FAILURES = {
     exitCode: 15,
     // Without a task, the storage failed before the submit.
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
     mostDownloadAttempts: 5,
   },
   DeadlineExceeded: {
@@ -192,8 +196,6 @@ export const FAILURES = {
     exitCode: 16,
     // Without a task, no worker picked the submit up.
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
   },
   Unexpected: {
     meaning: 'An unexpected error occurred',
@@ -201,9 +203,6 @@ export const FAILURES = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 500,
     exitCode: 18,
-    paidNothing: false,
-    isFinal: false,
-    worthAdopting: true,
   },
   CapReached: {
     meaning: 'A cap does not allow this video',
@@ -212,8 +211,6 @@ export const FAILURES = {
     httpStatus: 402,
     exitCode: 23,
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
   },
   Cancelled: {
     meaning: 'The job was cancelled',
@@ -224,13 +221,14 @@ export const FAILURES = {
     exitCode: 17,
     // A cancellation after the request was sent ends with the task id or as SubmitUnconfirmed.
     paidNothing: true,
-    isFinal: false,
-    worthAdopting: true,
   },
-} as const satisfies Record<string, FailureRow>;
+} satisfies Record<string, FailureRow>;
 
 /** The type of a failure: a key of FAILURES. */
-export type FailureType = keyof typeof FAILURES;
+export type FailureType = keyof typeof ROWS;
+
+/** Every way a job can fail, and all that depends on it. CONTRIBUTING.md says what else a new row needs. */
+export const FAILURES: Readonly<Record<FailureType, FailureRow>> = ROWS;
 
 /** Keeps a host's own failure of type `Unauthorized` apart from ours. */
 const PREFIX = 'videogen.';

@@ -1,8 +1,6 @@
 import type { DurationText } from './duration';
-import { DURATION, type FieldRule } from './input-rules';
 import type { JobInput, JobOptions, JobProgress } from './job';
 import type { VideoRequest } from './request';
-import { isServiceList, SERVICES_RULE } from './service-choice';
 
 /**
  * The input of a job that tries several services: the next one only when it is certain that the one before made no task
@@ -17,24 +15,8 @@ export interface FallbackInput extends Omit<JobOptions, 'service' | 'submitWithi
   fallbackAfter?: DurationText;
 }
 
-/** The rules of the fields that only a job with several services has. */
-export const FALLBACK_FIELDS = {
-  services: { accepts: isServiceList, sentence: SERVICES_RULE },
-  fallbackAfter: DURATION,
-} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
-
 /** What a client starts: with `services` it becomes a job at each of them in turn. */
 export type VideoInput = (JobInput & { services?: never; fallbackAfter?: never }) | FallbackInput;
-
-/**
- * The name of the job at one of the services.
- *
- * @example
- * ```ts
- * childName('fox', 'fal-seedance'); // 'fox.fal-seedance'
- * ```
- */
-export const childName = (name: string, service: string) => `${name}.${service}`;
 
 /** What a job tells the batch or the fallback that started it. */
 export interface ChildNews {

@@ -23,7 +23,7 @@ export {
   type RefusedContent,
 } from './failure-details';
 export { FAILURES, type FailureRow, type FailureType, isFailureType } from './failure-table';
-export { childName, type FallbackInput, type VideoInput } from './fallback';
+export type { FallbackInput, VideoInput } from './fallback';
 export type { Container, VideoFacts } from './job';
 export {
   JOB_PHASES,
@@ -51,6 +51,7 @@ export type { Money, MoneySum } from './money';
 export {
   BATCH_WORKFLOW_TYPE,
   COST_MEMO,
+  childName,
   DECIDE_SUBMIT_UPDATE,
   DEFAULT_TASK_QUEUE,
   FALLBACK_WORKFLOW_TYPE,

@@ -1,9 +1,11 @@
-import { type Cap, isMoney, isSeconds, isVideoCount, MONEY_RULE, SECONDS_RULE, VIDEOS_RULE } from './caps';
+import { CAP_FIELDS, type Cap } from './caps';
 import { hasControls } from './clean-text';
 import { type DurationText, durationMs } from './duration';
+import type { FallbackInput } from './fallback';
 import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from './lost-submit';
-import { isServiceName, SERVICE_NAME_RULE } from './service-choice';
+import { describeNames } from './redact-links';
+import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
 import { jsonBytes } from './sizes';
 
 const LONGEST_KEY_CHARS = 500;
@@ -107,8 +109,10 @@ export interface FieldRule<T> {
   sentence: string;
 }
 
-export interface FieldGroup {
+interface FieldGroup {
   fields: Record<string, FieldRule<unknown>>;
+  /** About the fields together. */
+  whole?: FieldRule<unknown>;
 }
 
 export type FieldRules = Record<string, FieldRule<unknown> | FieldGroup>;
@@ -125,27 +129,29 @@ const QUEUE: FieldRule<string> = {
   sentence: 'must be the name of a task queue',
 };
 
+function isPolling(value: unknown): value is JobInput['polling'] {
+  const { min, max }: { min?: unknown; max?: unknown } = Object(value);
+  return (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY);
+}
+
 function isSharedCap(value: unknown): value is { name: string; cap: Cap } {
   const { name, cap }: { name?: unknown; cap?: unknown } = Object(value);
   if (!isWorkflowId(name) || typeof cap !== 'object' || cap === null) return false;
-  return fieldProblem(cap, CAP_FIELDS) === undefined;
+  return fieldProblems(cap, CAP_FIELDS).length === 0;
 }
 
-const CAP_FIELDS = {
-  videos: { accepts: isVideoCount, sentence: VIDEOS_RULE },
-  seconds: { accepts: isSeconds, sentence: SECONDS_RULE },
-  money: { accepts: isMoney, sentence: MONEY_RULE },
-} satisfies Record<keyof Cap, FieldRule<unknown>>;
-
 /**
- * The rule of every field of a job but its request. The zod schema of callers is made from this table, and workflows
- * check it without zod, because any SDK can start a job without our client.
+ * The rule of every field of a job but its request. Callers and workflows check it, because any SDK can start a job without
+ * our client.
  */
 export const JOB_FIELDS = {
   taskId: { accepts: isTaskId, sentence: TASK_ID_RULE },
   deadline: DURATION,
   storage: { accepts: isStorageKey, sentence: STORAGE_RULE },
-  polling: { fields: { min: DURATION, max: DURATION } },
+  polling: {
+    fields: { min: DURATION, max: DURATION },
+    whole: { accepts: isPolling, sentence: 'must have a min that is not longer than its max' },
+  },
   onLostSubmit: { accepts: isLostSubmitPolicy, sentence: LOST_SUBMIT_RULE },
   holdFor: DURATION,
   idempotencyKey: {
@@ -164,23 +170,42 @@ export const JOB_FIELDS = {
   queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
 
+/** The rules of the fields that only a job with several services has. */
+export const FALLBACK_FIELDS = {
+  services: { accepts: isServiceList, sentence: SERVICES_RULE },
+  fallbackAfter: DURATION,
+} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
+
 export const JOB_SOURCE_RULE = 'a job needs either a request or the taskId of a task to adopt, and not both';
 
-/** The first field that breaks its rule, as a sentence. Null counts as absent: some SDKs send it for an unset field. */
-export function fieldProblem(input: object, rules: FieldRules, group = ''): string | undefined {
-  for (const [name, rule] of Object.entries(rules)) {
+/**
+ * Every field that breaks its rule, as a sentence. With an owner, whose fields they are, unknown names are refused too. Without
+ * one, as in workflows, null counts as absent: some SDKs send it for an unset field.
+ */
+export function fieldProblems(input: object, rules: FieldRules, owner?: string, group = ''): string[] {
+  const problems = Object.entries(rules).flatMap(([name, rule]) => {
     const value: unknown = Reflect.get(input, name);
-    if (value == null) continue;
+    if (value === undefined || (value === null && owner === undefined)) return [];
     const path = `${group}${name}`;
-    const problem =
-      'fields' in rule
-        ? fieldProblem(Object(value), rule.fields, `${path}.`)
-        : rule.accepts(value)
-          ? undefined
-          : `${path} ${rule.sentence}`;
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
+    if ('accepts' in rule) return rule.accepts(value) ? [] : [`${path} ${rule.sentence}`];
+    if (owner !== undefined && !isPlainObject(value)) return [`${path} must be an object`];
+    const inside = fieldProblems(Object(value), rule.fields, owner && path, `${path}.`);
+    const isWrong = inside.length === 0 && rule.whole?.accepts(value) === false;
+    return isWrong ? [`${path} ${rule.whole?.sentence}`] : inside;
+  });
+  const unknown = owner === undefined ? [] : Object.keys(input).filter((name) => !Object.hasOwn(rules, name));
+  if (unknown.length === 0) return problems;
+  const fields = Object.keys(rules).join(', ');
+  return [...problems, `${describeNames(unknown)}: not a field of ${owner}; the fields are ${fields}`];
+}
+
+/** The first of them. */
+export function fieldProblem(input: object, rules: FieldRules): string | undefined {
+  return fieldProblems(input, rules)[0];
+}
+
+export function isPlainObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Why a decision about a lost submit cannot be taken; undefined when it can. */

@@ -63,7 +63,8 @@ export function describeConflict(name: string, existing: unknown, given: object)
 
 /** What a workflow is instead of a job or a batch; undefined when it is one. */
 export function describeOtherType(name: string, existing: string, expected: string): string | undefined {
-  if (existing === expected) return undefined;
+  // A job with several services is a job, whatever its workflow type.
+  if (nameOfType(existing) === nameOfType(expected)) return undefined;
   return `${shown(name)} is a ${nameOfType(existing)}, not a ${nameOfType(expected)}.`;
 }
 

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   BATCH_FIELDS,
   BATCH_SOURCE_RULE,
@@ -8,60 +7,30 @@ import {
   isBatchStorage,
   NOT_IN_BATCHES,
 } from './batch';
-import { describeNames } from './describe-value';
-import { durationMs } from './duration';
-import { FALLBACK_FIELDS, type VideoInput } from './fallback';
-import { type FieldGroup, type FieldRule, type FieldRules, JOB_FIELDS, JOB_SOURCE_RULE } from './input-rules';
+import type { VideoInput } from './fallback';
+import {
+  FALLBACK_FIELDS,
+  type FieldRules,
+  fieldProblems,
+  isPlainObject,
+  JOB_FIELDS,
+  JOB_SOURCE_RULE,
+} from './input-rules';
 import { parseRequest } from './request';
 import { choiceProblem } from './service-choice';
 import { requestsSizeProblem } from './sizes';
 
-type FieldSchemas<Rules> = {
-  [Name in keyof Rules]: Rules[Name] extends FieldRule<infer Value>
-    ? z.ZodOptional<z.ZodCustom<Value, Value>>
-    : Rules[Name] extends FieldGroup
-      ? z.ZodOptional<z.ZodObject<FieldSchemas<Rules[Name]['fields']>, z.core.$strict>>
-      : never;
-};
-
-/** The schemas of optional fields, made from the rules that workflows check too. */
-function fieldSchemas<Rules extends FieldRules>(rules: Rules): FieldSchemas<Rules> {
-  const schemas = Object.entries(rules).map(([name, rule]) => [name, fieldSchema(rule).optional()]);
-  return Object.fromEntries(schemas) as FieldSchemas<Rules>;
-}
-
-function fieldSchema(rule: FieldRule<unknown> | FieldGroup): z.ZodType {
-  return 'fields' in rule
-    ? z.strictObject(fieldSchemas(rule.fields))
-    : z.custom(rule.accepts, { error: rule.sentence });
-}
-
-/** Pasted ids often come with a space or a line break. */
-const trimmed = (value: unknown) => (typeof value === 'string' ? value.trim() : value);
-
-const fields = fieldSchemas({ ...JOB_FIELDS, ...FALLBACK_FIELDS });
-
-const jobInputSchema = z.strictObject({
-  request: z.unknown().optional(),
-  ...fields,
-  taskId: z.preprocess(trimmed, fields.taskId),
-  polling: fields.polling
-    .unwrap()
-    .refine(({ min, max }) => (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY), {
-      error: 'must have a min that is not longer than its max',
-    })
-    .optional(),
-});
+const { taskId: TASK_ID, ...OPTION_FIELDS } = { ...JOB_FIELDS, ...FALLBACK_FIELDS };
 
 /** The fields of a job that say how it is done, not what it is for. */
-export const JOB_OPTION_FIELDS = Object.keys(fields).filter((name) => name !== 'taskId');
+export const JOB_OPTION_FIELDS = Object.keys(OPTION_FIELDS);
 
-const FIELD_NAMES: Record<string, string[]> = {
-  '': Object.keys(jobInputSchema.shape),
-  polling: Object.keys(JOB_FIELDS.polling.fields),
-  cap: Object.keys(JOB_FIELDS.cap.fields),
-  queues: Object.keys(JOB_FIELDS.queues.fields),
-};
+/** Requests are checked by themselves, against what their service accepts. */
+const REQUEST = { accepts: (value: unknown): value is unknown => value !== undefined, sentence: '' };
+const VIDEO_FIELDS: FieldRules = { request: REQUEST, taskId: TASK_ID, ...OPTION_FIELDS };
+
+const OPTIONS_OF_BATCHES = Object.entries(OPTION_FIELDS).filter(([name]) => !(name in NOT_IN_BATCHES));
+const FIELDS_OF_BATCHES: FieldRules = { ...BATCH_FIELDS, ...Object.fromEntries(OPTIONS_OF_BATCHES) };
 
 /** A valid job, or what is wrong with it. */
 export type ParsedJobInput = { ok: true; input: VideoInput } | { ok: false; problem: string };
@@ -77,44 +46,25 @@ export type ParsedJobInput = { ok: true; input: VideoInput } | { ok: false; prob
  * ```
  */
 export function parseJobInput(given: unknown, requestFields: readonly string[] = []): ParsedJobInput {
-  const parsed = jobInputSchema.safeParse(given);
-  if (!parsed.success) return { ok: false, problem: parsed.error.issues.map(describe).join('; ') };
-  const { request, taskId, ...options } = parsed.data;
-  if ((request === undefined) === (taskId === undefined)) return { ok: false, problem: JOB_SOURCE_RULE };
-  const problem = choiceProblem({ taskId, ...options });
-  if (problem !== undefined) return { ok: false, problem };
-  const { services, fallbackAfter, ...one } = options;
-  if (taskId !== undefined) return { ok: true, input: { taskId, ...one } };
+  if (!isPlainObject(given)) return refused('a job must be a JSON object');
+  const { request, ...options } = fieldsOf(given);
+  // Pasted ids often come with a space or a line break.
+  if (typeof options.taskId === 'string') options.taskId = options.taskId.trim();
+  const wrong = fieldProblems({ request, ...options }, VIDEO_FIELDS, 'a job');
+  if (wrong.length > 0) return refused(wrong.join('; '));
+  if ((request === undefined) === (options.taskId === undefined)) return refused(JOB_SOURCE_RULE);
+  const problem = choiceProblem(options);
+  if (problem !== undefined) return refused(problem);
+  if (request === undefined) return accepted(options);
   const checked = parseRequest(request, requestFields);
-  if (!checked.ok) return checked;
-  const input = { request: checked.request, ...one };
-  if (services === undefined) return { ok: true, input };
-  const { service: _, submitWithin: __, ...shared } = input;
-  return { ok: true, input: { ...shared, services, fallbackAfter } };
-}
-
-function describe(issue: z.core.$ZodIssue): string {
-  const path = issue.path.join('.');
-  if (issue.code === 'unrecognized_keys') {
-    return `${describeNames(issue.keys)}: not a field of ${path || 'a job'}; the fields are ${FIELD_NAMES[path]?.join(', ')}`;
-  }
-  if (path === '') return 'a job must be a JSON object';
-  const rule = issue.code === 'invalid_type' ? `must be of type ${issue.expected}` : issue.message;
-  return `${path} ${rule}`;
+  return checked.ok ? accepted({ request: checked.request, ...options }) : checked;
 }
 
 /** A valid batch, or what is wrong with it. */
 export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
 
-const batchSchema = z.looseObject(fieldSchemas(BATCH_FIELDS));
-
-const BATCH_FIELD_NAMES = [
-  ...Object.keys(BATCH_FIELDS),
-  ...JOB_OPTION_FIELDS.filter((name) => !Object.hasOwn(NOT_IN_BATCHES, name)),
-];
-
 /**
- * Parses what a caller passes for a batch. The options that all items share are parsed as those of a job.
+ * Parses what a caller passes for a batch.
  *
  * @example
  * ```ts
@@ -123,39 +73,35 @@ const BATCH_FIELD_NAMES = [
  * ```
  */
 export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): ParsedBatchInput {
-  const parsed = batchSchema.safeParse(given);
-  if (!parsed.success) return refused(parsed.error.issues.map(describeInBatch).join('; '));
-  const { requests, requestsFrom, window, onFailure, ...others } = parsed.data;
-  if ((requests === undefined) === (requestsFrom === undefined)) return refused(BATCH_SOURCE_RULE);
-  const options = Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined));
-  const notInBatches = batchOptionProblem(options);
-  if (notInBatches !== undefined) return refused(notInBatches);
-  const unknown = Object.keys(options).filter((name) => !BATCH_FIELD_NAMES.includes(name));
-  if (unknown.length > 0) {
-    return refused(
-      `${describeNames(unknown)}: not a field of a batch; the fields are ${BATCH_FIELD_NAMES.join(', ')}`,
-    );
-  }
-  const item = parseJobInput({ ...options, request: { prompt: 'any' } });
-  if (!item.ok) return item;
-  const { request: _, taskId: __, ...shared } = item.input;
-  if (!isBatchStorage(shared.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
-  const batch = { ...shared, window, onFailure };
-  if (requestsFrom !== undefined) return { ok: true, input: { requestsFrom, ...batch } };
+  if (!isPlainObject(given)) return refused('a batch must be a JSON object');
+  const { requests, ...options } = fieldsOf(given);
+  const wrong = [
+    batchOptionProblem(options) ?? fieldProblems({ requests, ...options }, FIELDS_OF_BATCHES, 'a batch'),
+  ].flat();
+  if (wrong.length > 0) return refused(wrong.join('; '));
+  if ((requests === undefined) === (options.requestsFrom === undefined)) return refused(BATCH_SOURCE_RULE);
+  if (!isBatchStorage(options.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
+  const problem = choiceProblem(options);
+  if (problem !== undefined) return refused(problem);
+  if (!Array.isArray(requests)) return accepted(options);
   const checked = [];
-  for (const [index, request] of (requests ?? []).entries()) {
+  for (const [index, request] of requests.entries()) {
     const one = parseRequest(request, requestFields);
     if (!one.ok) return refused(`requests[${index}]: ${one.problem}`);
     checked.push(one.request);
   }
-  const problem = requestsSizeProblem(checked);
-  if (problem !== undefined) return refused(problem);
-  return { ok: true, input: { requests: checked, ...batch } };
+  const tooLarge = requestsSizeProblem(checked);
+  return tooLarge === undefined ? accepted({ requests: checked, ...options }) : refused(tooLarge);
 }
 
-function describeInBatch(issue: z.core.$ZodIssue): string {
-  const path = issue.path.join('.');
-  return path === '' ? 'a batch must be a JSON object' : `${path} ${issue.message}`;
+/** Undefined counts as absent. */
+function fieldsOf(given: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** Its fields have passed their rules. */
+function accepted<Input>(checked: object): { ok: true; input: Input } {
+  return { ok: true, input: checked as Input };
 }
 
 function refused(problem: string): { ok: false; problem: string } {

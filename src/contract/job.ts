@@ -75,15 +75,6 @@ export interface ReportedProgress {
   atMs: number;
 }
 
-/** A percentage that falls or stands still says nothing new about the end. */
-export function higherProgress(
-  known: ReportedProgress | undefined,
-  percent: number | undefined,
-  atMs: number,
-): ReportedProgress | undefined {
-  return percent !== undefined && percent > (known?.percent ?? 0) ? { percent, atMs } : known;
-}
-
 /** The phases of a job, in their usual order. */
 export const JOB_PHASES = [
   'submitting',
@@ -144,11 +135,6 @@ export interface VideoFacts {
 
 /** The fields of a request that its video is compared with. */
 export type ExpectedVideo = Partial<Pick<VideoRequest, 'resolution' | 'aspect_ratio' | 'duration' | 'seed'>>;
-
-export function expectedOf({ resolution, aspect_ratio, duration, seed }: VideoRequest): ExpectedVideo {
-  const facts = { resolution, aspect_ratio, duration, seed };
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value != null));
-}
 
 /** A stored video, with the facts that were read from the file. */
 export interface StoredVideo extends Omit<VideoFacts, 'container'> {

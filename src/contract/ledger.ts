@@ -1,31 +1,21 @@
-import { type CapLimit, type CapScope, type Caps, limitsOf, type ReachedCap, type Taken } from './caps';
+import { type CapAccount, type Caps, limitsOf, type Taken } from './caps';
 import { sha256 } from './digest';
+import type { FailureDetails } from './failure-details';
 import type { JobOptions } from './job';
 import type { Money } from './money';
 import { jsonBytes } from './sizes';
-
-/** Where a video is counted. The limits travel with it: the ledger has no settings. */
-export interface LedgerAccount {
-  scope: Exclude<CapScope, 'job'>;
-  /** Of the gateway key or the batch. */
-  name?: string;
-  limits: CapLimit[];
-}
 
 /** What a send cost: nothing if it made no task, or one without a video that was not charged. */
 export type SendCost = 'nothing' | 'estimate' | Money;
 
 /** One line for the ledger: the reservation of a send that may pay, or how it ended. The id is that of the send. */
-export type LedgerEntry = { id: string } & (
-  | { accounts: LedgerAccount[]; seconds?: number; estimated?: Money }
-  | { cost: SendCost }
-);
+export type LedgerEntry = { id: string } & ({ accounts: CapAccount[]; takes: Taken } | { cost: SendCost });
 
-/** `full`: the ledger has no room for another batch or gateway key. */
-export type LedgerAnswer = { ok: true } | { reached: ReachedCap } | { full: true };
+/** `refused`: what the failure of the submit says. */
+export type LedgerAnswer = { ok: true } | { refused: FailureDetails };
 
 /** One account, as the query shows it. */
-export interface LedgerCount extends LedgerAccount {
+export interface LedgerCount extends CapAccount {
   /** By tasks that have ended. */
   used: Taken;
   /** By lost submits, and by tasks that have not ended. */
@@ -66,8 +56,8 @@ export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 export function accountsOf(
   { batch, key, keys = {}, day }: Caps,
   { sharedCap, caller }: Pick<JobOptions, 'sharedCap' | 'caller'>,
-): LedgerAccount[] {
-  const accounts: LedgerAccount[] = [{ scope: 'day', limits: limitsOf(day) }];
+): CapAccount[] {
+  const accounts: CapAccount[] = [{ scope: 'day', limits: limitsOf(day) }];
   if (caller != null) {
     const ofKey = Object.hasOwn(keys, caller) ? keys[caller] : key;
     accounts.unshift({ scope: 'key', name: caller, limits: limitsOf(ofKey) });

@@ -80,7 +80,7 @@ export function adoptCommand({
   taskId?: string | undefined;
   details?: { service?: string };
 }): string | undefined {
-  if (!FAILURES[type].worthAdopting) return undefined;
+  if (FAILURES[type].taskIsOver) return undefined;
   if (taskId === undefined && type !== 'SubmitUnconfirmed') return undefined;
   const task = taskId === undefined ? 'TASK_ID' : inShell(taskId);
   return `videogen generate --adopt ${task}${service === undefined ? '' : ` --service ${inShell(service)}`}`;

@@ -5,14 +5,18 @@ export interface Money {
   currency: string;
 }
 
-/** Sums are made of whole millionths: sums of fractions would be wrong in their last digits. */
 const MILLIONTHS = 1_000_000;
+
+/** Rounded to millionths: sums of fractions would be wrong in their last digits. */
+export function exact(amount: number): number {
+  return Math.round(amount * MILLIONTHS) / MILLIONTHS;
+}
 
 /** The largest amount of one cost. Its millionths are still exact. */
 export const LARGEST_AMOUNT = 1_000_000_000;
 
-/** The currency is shown everywhere, so it is a short word. */
-const CURRENCY = /^[A-Za-z][A-Za-z0-9_-]{0,15}$/;
+/** The currency is shown everywhere, so it is a short word. Caps count videos and seconds beside it. */
+const CURRENCY = /^(?!(?:videos|seconds)$)[A-Za-z][A-Za-z0-9_-]{0,15}$/;
 
 export const AMOUNT_RULE = `must be a number from 0 to ${LARGEST_AMOUNT}`;
 export const CURRENCY_RULE = 'must be a word of at most 16 letters and digits, such as USD or credits';
@@ -31,14 +35,9 @@ export function readMoney(value: unknown): Money | undefined {
   return isAmount(amount) && isCurrency(currency) ? money(amount, currency) : undefined;
 }
 
-/** Rounded to millionths, but never to nothing. */
+/** Rounded, but never to nothing. */
 export function money(amount: number, currency: string): Money {
-  return { amount: toMillionths(amount) / MILLIONTHS, currency };
-}
-
-/** The amount as a whole number of millionths. */
-export function toMillionths(amount: number): number {
-  return amount > 0 ? Math.max(1, Math.round(amount * MILLIONTHS)) : 0;
+  return { amount: amount > 0 ? Math.max(exact(amount), 1 / MILLIONTHS) : 0, currency };
 }
 
 /** `1.50 USD`, `0.000125 USD`, `12 credits`: no digit is left out. */
@@ -58,10 +57,10 @@ export interface MoneySum {
 
 /** Adds sums. The order makes no difference. */
 export function addSums(...added: readonly MoneySum[]): MoneySum {
-  const millionths = new Map<string, number>();
+  const amounts = new Map<string, number>();
   for (const { amount, currency } of added.flatMap(({ sums }) => sums))
-    millionths.set(currency, (millionths.get(currency) ?? 0) + toMillionths(amount));
-  const sums = [...millionths].map(([currency, whole]) => money(whole / MILLIONTHS, currency));
+    amounts.set(currency, exact((amounts.get(currency) ?? 0) + amount));
+  const sums = [...amounts].map(([currency, amount]) => ({ amount, currency }));
   return {
     sums: sums.sort((a, b) => (a.currency < b.currency ? -1 : 1)),
     unknown: added.reduce((unknown, sum) => unknown + sum.unknown, 0),

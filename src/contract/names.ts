@@ -146,3 +146,13 @@ export function firstSearchAttributes(
     taskId === undefined ? { phase: 'submitting' } : { phase: 'waiting', taskId },
   ).filter(({ key }) => !hidesTaskId || key !== TASK_ID);
 }
+
+/**
+ * The name of the job at one of the services.
+ *
+ * @example
+ * ```ts
+ * childName('fox', 'fal-seedance'); // 'fox.fal-seedance'
+ * ```
+ */
+export const childName = (name: string, service: string) => `${name}.${service}`;

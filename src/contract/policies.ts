@@ -144,12 +144,12 @@ export const LONGEST_BATCH_HISTORY_EVENTS = 9_000;
 /** The requests of its items are in its history. Temporal ends a workflow at 50 MB. */
 export const LARGEST_BATCH_HISTORY_BYTES = 10_000_000;
 
-/** For waiting for jobs that somebody else has started. It waits as long as they run. */
-export const AWAIT_JOBS_POLICY = {
-  startToCloseTimeout: 24 * HOUR,
-  heartbeatTimeout: 20 * SECOND,
-  cancellationType: 'TRY_CANCEL',
-  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: 30 * SECOND },
+/** For waiting for a job that somebody else has started: an attempt asks once, and they go on as long as it runs. */
+export const AWAIT_JOB_POLICY = {
+  startToCloseTimeout: 30 * SECOND,
+  // A job that is cancelled with its parent ends soon, and the attempts with it.
+  cancellationType: 'ABANDON',
+  retry: { initialInterval: SECOND, backoffCoefficient: 1.2, maximumInterval: 20 * SECOND },
 } as const satisfies ActivityOptions;
 
 /** Short: cancelling at the service is a courtesy, and the cancelled job waits for it. */

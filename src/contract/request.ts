@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cleanText } from './clean-text';
-import { describeValue, editDistance } from './describe-value';
+import { describeNames, describeValue } from './redact-links';
 import { requestSizeProblem } from './sizes';
 
 /** The values of `resolution`. */
@@ -10,9 +10,6 @@ export const ASPECT_RATIOS = ['16:9', '9:16', '4:3', '3:4', '21:9', '1:1'] as co
 /** The largest `duration`, in seconds. */
 export const MAX_DURATION_SECONDS = 10;
 
-/** A failure has to fit into a Temporal message, whatever it was given. */
-const MOST_PROBLEMS = 20;
-const MOST_TYPOS = 2;
 const LONGEST_FIELD_CHARS = 100;
 
 /**
@@ -55,10 +52,8 @@ export function parseRequest(input: unknown, requestFields: readonly string[] = 
     return problem === undefined ? { ok: true, request } : { ok: false, problem };
   }
   const { issues } = parsed.error;
-  const problems = issues.flatMap((issue) => describeIssue(issue, input)).slice(0, MOST_PROBLEMS);
-  const more = issues.reduce((sum, issue) => sum + problemsIn(issue), 0) - problems.length;
   const field = issues.map(fieldOf).find((name) => name !== undefined);
-  return { ok: false, problem: problems.join('; ') + (more > 0 ? `; and ${more} more` : ''), field };
+  return { ok: false, problem: issues.map((issue) => describeIssue(issue, input)).join('; '), field };
 }
 
 function divide(input: Record<string, unknown>, requestFields: readonly string[]) {
@@ -75,19 +70,15 @@ function fieldOf(issue: z.core.$ZodIssue): string | undefined {
   return name === undefined ? undefined : cleanText(String(name), LONGEST_FIELD_CHARS);
 }
 
-function describeIssue(issue: z.core.$ZodIssue, input: unknown): string[] {
-  // A hostile request has a million of them, and guessing what each one means takes long.
-  if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, MOST_PROBLEMS).map(describeUnknownField);
+function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
+  if (issue.code === 'unrecognized_keys')
+    return `${describeNames(issue.keys)}: not a field of the request; the fields are ${Object.keys(requestSchema.shape).join(', ')}`;
   const field = issue.path[0];
-  if (field === undefined) return ['the request must be a JSON object with a prompt'];
+  if (field === undefined) return 'the request must be a JSON object with a prompt';
   const given = isRecord(input) ? input[String(field)] : undefined;
   return given === undefined
-    ? [`${String(field)} is missing`]
-    : [`${String(field)} ${describeRule(issue)} (was ${describeValue(given)})`];
-}
-
-function problemsIn(issue: z.core.$ZodIssue): number {
-  return issue.code === 'unrecognized_keys' ? issue.keys.length : 1;
+    ? `${String(field)} is missing`
+    : `${String(field)} ${describeRule(issue)} (was ${describeValue(given)})`;
 }
 
 function describeRule(issue: z.core.$ZodIssue): string {
@@ -105,27 +96,6 @@ function describeRule(issue: z.core.$ZodIssue): string {
     default:
       return issue.message;
   }
-}
-
-function describeUnknownField(name: string): string {
-  const meant = fieldProbablyMeant(name);
-  const fields = Object.keys(requestSchema.shape).join(', ');
-  return `${describeValue(name)} is not a field of the request; ${meant ? `did you mean ${meant}?` : `the fields are ${fields}`}`;
-}
-
-/** The field that a misspelt name means: `aspectRatio`, `Aspect-Ratio`, `ratio` and `aspect_raito` mean `aspect_ratio`. */
-export function fieldProbablyMeant(name: string): string | undefined {
-  const given = letters(name);
-  const fields = Object.keys(requestSchema.shape);
-  return (
-    fields.find(
-      (field) => given.length > 2 && (letters(field).includes(given) || given.includes(letters(field))),
-    ) ?? fields.find((field) => editDistance(letters(field), given, MOST_TYPOS) <= MOST_TYPOS)
-  );
-}
-
-function letters(name: string): string {
-  return name.toLowerCase().replace(/[^a-z]/g, '');
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

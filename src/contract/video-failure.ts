@@ -13,13 +13,7 @@ import {
   readDetails,
   refusedSubject,
 } from './failure-details';
-import {
-  FAILURES,
-  type FailureRow,
-  type FailureType,
-  fromTemporalType,
-  toTemporalType,
-} from './failure-table';
+import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
 /** The message of a failure: what happened, to which task, and what to do. */
@@ -175,7 +169,7 @@ function isCancelledJob(error: Error): boolean {
 
 /** Whether the next of a job's `services` may be tried after such a submit, if that certainly made no task. */
 export function fallsBack(type: FailureType, status?: number): boolean {
-  const { fallsBack: when }: FailureRow = FAILURES[type];
+  const { fallsBack: when } = FAILURES[type];
   return when === 'always' || (when === 'if-answered' && status !== undefined);
 }
 

@@ -1,4 +1,19 @@
+import type { WorkflowClient } from '@temporalio/client';
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
+
+/** The input of a run, which any program may have written. Undefined if a codec that is not set here has encoded it. */
+export async function readFirstInput(
+  client: WorkflowClient,
+  { workflowId, runId }: { workflowId: string; runId: string },
+): Promise<unknown> {
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: 1,
+  });
+  const { input } = history?.events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+  return decodeFirst(client.options.loadedDataConverter, input).catch(() => undefined);
+}
 
 /** Decodes the first of the payloads that Temporal stores. The codec that encoded last decodes first. */
 export async function decodeFirst(

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { readLedger } from '../client/read-ledger';
-import { addTaken, type Caps, capDetails, firstReached, takenBy } from '../contract/caps';
+import { addTaken, type Caps, capRefusal, takenBy } from '../contract/caps';
 import { accountsOf } from '../contract/ledger';
 import type { VideoRequest } from '../contract/request';
 import { VideoFailure } from '../contract/video-failure';
@@ -33,12 +33,12 @@ export function guardCaps({ client, taskQueue, caps, pricesOf }: CapGuardOptions
     const read = () => readLedger(client, taskQueue);
     const ledger = await withDeadline(client, read, LEDGER_WITHIN_MS).catch(() => undefined);
     const video = takenBy(estimateCost(pricesOf(service), request));
-    for (const { scope, name, limits } of accounts) {
+    for (const account of accounts) {
+      const { scope, name } = account;
       const count = ledger?.counts.find((one) => one.scope === scope && one.name === name);
-      const reached = count && firstReached(limits, addTaken(count.used, count.reserved), video);
-      if (reached === undefined) continue;
-      const { resetsAt } = count ?? {};
-      throw new VideoFailure('CapReached', capDetails({ scope, name, ...reached, resetsAt }));
+      const refused =
+        count && capRefusal(account, addTaken(count.used, count.reserved), video, count.resetsAt);
+      if (refused) throw new VideoFailure('CapReached', refused);
     }
   };
 }

@@ -1,6 +1,5 @@
 import type { FallbackInput } from '../contract/fallback';
-import { FALLBACK_FIELDS } from '../contract/fallback';
-import { JOB_FIELDS } from '../contract/input-rules';
+import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
 import { badField } from './http-errors';
 

@@ -1,4 +1,4 @@
-import { describeValue } from '../contract/describe-value';
+import { describeValue } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import type { ServiceProfile } from './profile';
 import { type FieldRule, ownPlace, partOf, type SubmitOperation, VALUE_MARK } from './profile-request';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { describeValue } from '../contract/describe-value';
 import type { JobCost } from '../contract/job-cost';
 import { AMOUNT_RULE, CURRENCY_RULE, isAmount, isCurrency, LARGEST_AMOUNT, money } from '../contract/money';
+import { describeValue } from '../contract/redact-links';
 import { type AnswerPath, type ChargedPath, DEFAULT_RULES } from './reading-rules';
 
 /** The parts of a profile that are about money. */

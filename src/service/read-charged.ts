@@ -1,6 +1,6 @@
-import { describeValue } from '../contract/describe-value';
 import type { TaskState } from '../contract/job';
 import { AMOUNT_RULE, isAmount, type Money, money } from '../contract/money';
+import { describeValue } from '../contract/redact-links';
 import { type Found, valuesIn } from './answer-paths';
 import type { Read } from './read-values';
 import type { ChargedPath } from './reading-rules';

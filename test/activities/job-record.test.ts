@@ -44,7 +44,7 @@ describe('before a POST leaves', () => {
     const { task, lastSend, openSends } = await here.read();
     expect(task).toMatchObject({ taskId, send: lastSend?.id });
     expect(openSends).toEqual([]);
-    expect(attempt.beats[0]).toEqual({ sending: { id: lastSend?.id, attempt: 1 } });
+    expect(attempt.beats[0]).toEqual({ sends: [{ id: lastSend?.id, attempt: 1 }] });
     const other = { namespace: NAMESPACE, job: 'another' };
     expect(await claimTask(here.storage, { taskId }, other)).toMatchObject({
       claimed: false,
@@ -103,7 +103,7 @@ describe('a job whose history Temporal has deleted', () => {
 
   test('finds its task on record although an attempt of its own was lost', async () => {
     const { taskId } = await submit().result;
-    const info = { attempt: 2, heartbeatDetails: { sending: { id: 'send-1', attempt: 1 } } };
+    const info = { attempt: 2, heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] } };
     expect(await submit({}, { info }).result).toMatchObject({ taskId });
     expect(here.posts()).toBe(1);
   });
@@ -212,7 +212,7 @@ describe('an attempt that Temporal may have given up on', () => {
       return here.storage.create(...entry);
     };
     const run = submit({}, { deps: { storage: { ...here.storage, create } } });
-    await run.beat((note) => Reflect.has(Object(note), 'sending'));
+    await run.beat((note) => Reflect.has(Object(note), 'sends'));
     run.cancel();
     release();
     await expect(run.result).rejects.toThrow(CancelledFailure);
@@ -267,28 +267,42 @@ describe('an attempt that Temporal may have given up on', () => {
 
 describe('a submit that is recalled', () => {
   const recall = (more = {}) =>
-    here.run(here.worker().recallSubmit, { request: REQUEST, ...more }, asJob(here.job)).result;
+    here.run(here.worker().recallSubmit, { request: REQUEST, ...more }, asJob(here.job));
 
-  test('has its task, made none, or may have made one, as the record says', async () => {
-    expect(await recall()).toEqual({ madeNoTask: false, onLostSubmit: 'hold' });
+  test('has its task, made none, or is lost, as the record says', async () => {
+    expect(await recall().result).toEqual({ mayHaveTask: false });
     here.emulator.next('submit', LIMITED, RESET);
     const refused = submit({ service: 'b' });
     await failureOf(refused);
-    expect(await recall()).toEqual({ madeNoTask: true, onLostSubmit: 'hold' });
+    expect(await recall({ mayHaveSent: true }).result).toEqual({ mayHaveTask: false });
     const info = { attempt: 2, heartbeatDetails: refused.beats.at(-1) };
     const { lostSubmit: id = '' } = (await failureOf(submit({ service: 'b' }, { info }))).details;
-    const lost = { id, service: 'b' };
-    expect(await recall()).toEqual({ madeNoTask: false, mayHavePaid: true, onLostSubmit: 'hold', lost });
+    const { failure, details } = await failureOf(recall({ onLostSubmit: 'resubmit' }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    expect(details).toMatchObject({ lostSubmit: id, service: 'b', onLostSubmit: 'resubmit' });
+    expect(await recall({ repeats: [id] }).result).toEqual({ mayHaveTask: true });
     const { taskId } = await submit({ repeats: [id] }).result;
-    expect(await recall()).toMatchObject({ task: { taskId, service: 'b' }, madeNoTask: false });
+    expect(await recall().result).toMatchObject({ task: { taskId, service: 'b' } });
+  });
+
+  test('is lost if an attempt may have sent it and the record is empty, or its note says so', async () => {
+    const unknown = await failureOf(recall({ mayHaveSent: true }));
+    expect(unknown.details).toMatchObject({ lostSubmit: expect.stringContaining('/'), onLostSubmit: 'hold' });
+    const note = { attemptWithoutTask: 2, sends: [{ id: 'send-1', attempt: 1, service: 'gone' }] };
+    const { details } = await failureOf(recall({ note }));
+    expect(details).toMatchObject({ lostSubmit: 'send-1', service: 'gone' });
+    const [send] = note.sends;
+    const ended = (outcome: string) => recall({ note: { sends: [{ ...send, outcome }] } }).result;
+    expect(await ended('refused')).toEqual({ mayHaveTask: false });
+    expect(await ended('unclear')).toEqual({ mayHaveTask: true });
   });
 
   test('has the task that the notes of an attempt name, from then on', async () => {
-    const noted = { taskId: 'task-1', service: 'b' };
+    const note = { taskId: 'task-1', service: 'b' };
     // Whether or not this worker has the service.
     for (const service of ['b', 'gone'])
-      expect(await recall({ noted, service })).toMatchObject({ task: noted, madeNoTask: false });
-    expect(await submit().result).toMatchObject(noted);
+      expect(await recall({ note, service }).result).toMatchObject({ task: note });
+    expect(await submit().result).toMatchObject(note);
     expect(here.posts()).toBe(0);
   });
 });

@@ -6,6 +6,7 @@ import { LEDGER_WITHIN_MS } from '../../src/contract/policies';
 const entry = (id: string): LedgerEntry => ({
   id,
   accounts: [{ scope: 'day', limits: [{ unit: 'videos', limit: 1 }] }],
+  takes: { videos: 1 },
 });
 
 interface Sent {

@@ -30,8 +30,16 @@ function pollerOf(readings: Partial<TaskReading>[], rateLimiter = new RateLimite
 }
 
 test.each(['queued', 'running'] as const)('a task that is %s has its progress', async (state) => {
-  const { poll } = pollerOf([{ task: { state, word: 'w', percent: 40 } }]);
-  expect(await poll()).toEqual({ state, word: 'w', percent: 40 });
+  const { poll } = pollerOf([40, 30].map((percent) => ({ task: { state, word: 'w', percent } })));
+  const progress = { percent: 40, atMs: 7 };
+  expect(await poll('task-1', { waitedMs: 7 })).toEqual({ state, word: 'w', percent: 40, progress });
+  // A lower one says nothing new.
+  expect(await poll('task-1', { waitedMs: 9, progress })).toEqual({
+    state,
+    word: 'w',
+    percent: 30,
+    progress,
+  });
 });
 
 describe('a poll returns', () => {

@@ -36,9 +36,9 @@ describe('a poll of a task', () => {
     for (nowMs of [0, 5_000, 10_000, 60_000, JOB_TIME_MS]) polls.push(await found(poll()));
     expect(polls).toEqual([
       { state: 'queued', word: 'queued', percent: 0 },
-      { state: 'queued', word: 'queued', percent: 5 },
-      { state: 'running', word: 'running', percent: 10 },
-      { state: 'running', word: 'running', percent: 60 },
+      { state: 'queued', word: 'queued', percent: 5, progress: { percent: 5, atMs: 0 } },
+      { state: 'running', word: 'running', percent: 10, progress: { percent: 10, atMs: 0 } },
+      { state: 'running', word: 'running', percent: 60, progress: { percent: 60, atMs: 0 } },
       { state: 'succeeded', word: 'succeeded', hasVideo: true },
     ]);
   });

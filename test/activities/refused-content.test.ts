@@ -171,7 +171,7 @@ describe('a submit whose content is refused', () => {
     refused(422);
     const resubmitted = await failureOf(submit({ repeats: ['send-1'] }));
     expect(resubmitted.failure.type).toBe('ContentRefused');
-    const lost = { heartbeatDetails: { sending: { id: 'send-1', attempt: 1 } }, attempt: 2 };
+    const lost = { heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] }, attempt: 2 };
     refused(422);
     const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, lost));
     expect(failure.type).toBe('ContentRefused');

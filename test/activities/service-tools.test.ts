@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApplicationFailure } from '@temporalio/common';
 import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
 import {
   createFindService,
@@ -10,7 +9,6 @@ import {
   type ServiceTools,
   toolsFor,
 } from '../../activities/service-tools';
-import type { Call } from '../../src/contract/failure-table';
 import { ServiceDirectory, type ServiceDirectoryOptions, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { failureOf, startAttempt } from './activity-world';
@@ -78,28 +76,11 @@ describe('times are learned', () => {
 });
 
 describe('a task of a service that this worker lacks', () => {
-  const failed = async (call: Call, info: object) => {
-    const attempt = startAttempt(async () => void toolsFor(findIn(BOTH), 'kling', call), undefined, info);
-    const outcome: unknown = await attempt.result.catch((error: unknown) => error);
-    const [, notHere] = outcome instanceof ApplicationFailure ? (outcome.details ?? []) : [];
-    return { ...(await failureOf(attempt)), notHere };
-  };
-
   test('fails the call, and another worker may have it', async () => {
-    const { failure, details, notHere } = await failed('submit', {});
-    expect(failure.type).toBe('ServiceUnreachable');
+    const attempt = startAttempt(async () => void toolsFor(findIn(BOTH), 'kling', 'poll'), undefined);
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
     expect(details.message).toBe('this worker has no service kling: name one of veo');
-    expect(notHere).toEqual({ mayBeElsewhere: true });
-  });
-
-  test.each<[string, Call, object, boolean]>([
-    ['a poll is tried at other workers', 'poll', { attempt: 2 }, true],
-    ['a poll that several workers lack is shown', 'poll', { attempt: 3 }, false],
-    ['a local poll would come back to this one', 'poll', { isLocal: true }, false],
-    ['a submit is tried on and on', 'submit', { attempt: 50 }, true],
-    ['a local download would come back to this one', 'download', { isLocal: true }, false],
-  ])('%s', async (_what, call, info, isRetried) => {
-    expect((await failed(call, info)).failure.nonRetryable).toBe(!isRetried);
   });
 
   test('nothing fails when the worker has it', async () => {

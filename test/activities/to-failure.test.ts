@@ -146,7 +146,7 @@ describe('a failure of a call is retried', () => {
 
   test('after a download as often as the table allows, and after a submit until the deadline', async () => {
     const failed = (call: 'submit' | 'download') => () => createCallFailure('StorageFailed', call, {});
-    const { mostDownloadAttempts: most } = FAILURES.StorageFailed;
+    const { mostDownloadAttempts: most = 0 } = FAILURES.StorageFailed;
     expect(await isRetried(failed('download'), { attempt: most - 1 })).toBe(true);
     expect(await isRetried(failed('download'), { attempt: most })).toBe(false);
     expect(await isRetried(failed('submit'), { attempt: 1_000 })).toBe(true);

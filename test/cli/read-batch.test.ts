@@ -65,7 +65,7 @@ test('the profile allows withModel fields', async () => {
   const withModel = [{ prompt: 'A fox', model: 'm1' }];
   const order = await readText(toLines(withModel), {}, { ...SERVICE, VIDEOGEN_PROFILE: profile });
   expect(order.input).toEqual({ requests: withModel });
-  expect(await refusal(read())).toContain(`${file}: line 1: "model" is not a field of the request`);
+  expect(await refusal(read())).toContain(`${file}: line 1: "model": not a field of the request`);
 });
 
 describe('the name of a batch', () => {

@@ -101,7 +101,7 @@ test('further fields that the profile allows become part of the request, as JSON
   expect(
     readJobInput('A red fox', options, { onEmulator: false, requestFields: ['model', 'size', 'note', 'n'] }),
   ).toEqual({ request });
-  expect(refusal('A red fox', options)).toContain('"model" is not a field of the request');
+  expect(refusal('A red fox', options)).toContain('"model", "size", "note", "n": not a field of the request');
 });
 
 test.each(['model', '=x', ''])('a further field written as %j is refused', (field) => {

@@ -44,7 +44,7 @@ describe('a batch', () => {
   it('may have requests with extra fields when the service accepts them', () => {
     const input = { requests: [{ ...request, model: 'm1' }] };
     expect(parseBatchInput(input, ['model'])).toEqual({ ok: true, input });
-    expect(problemOf(input)).toMatch(/^requests\[0\]: "model" is not a field of the request/);
+    expect(problemOf(input)).toMatch(/^requests\[0\]: "model": not a field of the request/);
   });
 
   it.each([[{}], [{ requests, requestsFrom }], [{ window: 5 }]])(

@@ -95,6 +95,7 @@ test.each([
   ['makeTrailer', 'generateVideo', 'fox is a makeTrailer, not a video job.'],
   ['generateVideos', 'generateVideo', 'fox is a batch of videos, not a video job.'],
   ['generateVideo', 'generateVideo', undefined],
+  ['generateVideoWithFallback', 'generateVideo', undefined],
 ])('a workflow of type %s instead of %s is described so', (existing, expected, sentence) => {
   expect(describeOtherType('fox', existing, expected)).toBe(sentence);
 });

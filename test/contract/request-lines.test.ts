@@ -36,7 +36,7 @@ describe('the requests of a file', () => {
   it('may have extra fields when the service accepts them', () => {
     const further = { ...fox, model: 'm1' };
     expect(parseRequestLines(JSON.stringify(further), ['model'])).toEqual({ ok: true, requests: [further] });
-    expect(problemOf(JSON.stringify(further))).toMatch(/^line 1: "model" is not a field of the request/);
+    expect(problemOf(JSON.stringify(further))).toMatch(/^line 1: "model": not a field of the request/);
   });
 });
 

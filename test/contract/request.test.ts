@@ -1,4 +1,3 @@
-import { editDistance } from '../../src/contract/describe-value';
 import {
   ASPECT_RATIOS,
   MAX_DURATION_SECONDS,
@@ -160,53 +159,20 @@ describe('what is not a request at all', () => {
 });
 
 describe('a field that the request does not have', () => {
-  it.each([
-    ['aspectRatio', 'aspect_ratio'],
-    ['Aspect-Ratio', 'aspect_ratio'],
-    ['ratio', 'aspect_ratio'],
-    ['aspect_raito', 'aspect_ratio'],
-    ['imageUrl', 'image_url'],
-    ['image', 'image_url'],
-    ['img_url', 'image_url'],
-    ['promt', 'prompt'],
-    ['PROMPT', 'prompt'],
-    ['Duration', 'duration'],
-    ['duration_seconds', 'duration'],
-    ['resolutoin', 'resolution'],
-    ['random_seed', 'seed'],
-    ['sede', 'seed'],
-    ['sed', 'seed'],
-  ])('%s is named with %s, the probable field', (name, meant) => {
-    expect(problemOf({ prompt: PROMPT, [name]: 'x' })).toBe(
-      `"${name}" is not a field of the request; did you mean ${meant}?`,
-    );
-  });
-
-  it.each(['foo', 'model', 'x', 'ra', '', '_', '质量', 'constructor'])(
+  it.each(['aspectRatio', 'promt', 'foo', 'model', 'x', '', '_', '质量', 'constructor'])(
     '%p is named with the list of fields',
     (name) => {
       expect(problemOf({ prompt: PROMPT, [name]: 'x' })).toBe(
-        `${JSON.stringify(name)} is not a field of the request; the fields are ${FIELDS}`,
+        `${JSON.stringify(name)}: not a field of the request; the fields are ${FIELDS}`,
       );
     },
   );
 
   it('is refused even if it is __proto__', () => {
     expect(problemOf(JSON.parse(`{"prompt":"x","__proto__":{"seed":1}}`))).toMatch(
-      /^"__proto__" is not a field/,
+      /^"__proto__": not a field/,
     );
   });
-});
-
-test.each([
-  ['kitten', 'sitting', 3],
-  ['', 'fox', 3],
-  ['fox', '', 3],
-  ['fox', 'fox', 0],
-  ['fox', 'ox', 1],
-  ['seed', 'sede', 2],
-])('from %j to %j it takes %d letters', (from, to, letters) => {
-  expect(editDistance(from, to, 5)).toBe(letters);
 });
 
 describe('several mistakes', () => {
@@ -214,23 +180,21 @@ describe('several mistakes', () => {
     expect(problemOf({ promt: 'x', resolution: '4k', duration: 11, seed: 'x' })).toBe(
       'prompt is missing; resolution must be one of 480p, 720p, 1080p (was "4k"); ' +
         'duration must be at most 10 (was 11); seed must be a number (was "x"); ' +
-        '"promt" is not a field of the request; did you mean prompt?',
+        `"promt": not a field of the request; the fields are ${FIELDS}`,
     );
   });
 
   const fields = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`field_${index}`, index]));
 
-  it('are all named up to twenty, and then counted', () => {
-    expect(problemOf(fields(19))).toMatch(
-      /; "field_18" is not a field of the request; the fields are [^;]+$/,
-    );
-    expect(problemOf(fields(21))).toMatch(/; and 2 more$/);
+  it('are all named up to twenty unknown fields, and then counted', () => {
+    expect(problemOf(fields(20))).toMatch(/, "field_18", "field_19": not a field of the request; [^;]+$/);
+    expect(problemOf(fields(22))).toMatch(/, "field_19" and 2 more: not a field of the request; [^;]+$/);
   });
 
   it('stay short, however many there are', () => {
     const problem = problemOf(fields(5_000));
-    expect(problem).toMatch(/^prompt is missing; "field_0" is not.+; and 4981 more$/);
-    expect(problem.length).toBeLessThan(4_000);
+    expect(problem).toMatch(/^prompt is missing; "field_0", .+ and 4980 more: not a field of the request/);
+    expect(problem.length).toBeLessThan(1_000);
   });
 });

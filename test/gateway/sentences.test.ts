@@ -14,7 +14,7 @@ test.each([
   ['the default type of curl', FORM_TYPE, '{"prompt":"A fox"}', 415, 'JSON is application/json.'],
   ['no JSON', JSON_TYPE, '{"prompt":', 400, 'The body is not JSON.'],
   ['nothing', JSON_TYPE, '', 400, 'The body is empty: it must be a JSON object.'],
-  ['a field that is mistyped', JSON_TYPE, '{"promt":"A fox"}', 400, 'did you mean prompt?'],
+  ['a field that is mistyped', JSON_TYPE, '{"promt":"A fox"}', 400, 'the fields are prompt, image_url'],
   ['no prompt', JSON_TYPE, '{"seconds":"4"}', 400, 'prompt '],
 ])('to %s the answer says what to do', async (_what, type, payload, status, sentence) => {
   const headers = { host: 'localhost', 'content-type': type };

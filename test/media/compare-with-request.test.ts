@@ -1,6 +1,7 @@
-import { expectedOf, type VideoFacts } from '../../src/contract/job';
+import type { VideoFacts } from '../../src/contract/job';
 import type { VideoRequest } from '../../src/contract/request';
 import { describeMismatches } from '../../src/media/compare-with-request';
+import { expectedOf } from '../../workflows/generate-video';
 
 const REQUESTED: Partial<VideoRequest> = { resolution: '720p', aspect_ratio: '16:9', duration: 5 };
 const MADE: VideoFacts = { width: 1280, height: 720, durationSeconds: 5 };

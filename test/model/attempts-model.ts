@@ -128,7 +128,9 @@ export function checkAttempts(played: PlayedActivity, terms: AttemptTerms, recor
     // On a busy machine a local poll may run out of time.
     if (isLast && type === 'localPoll' && end === 'timeout') return problems;
     if (attempt.end !== expected.end) {
-      problems.push(`${which} with ${describe(attempt)} ended as ${attempt.end}, not ${expected.end}`);
+      const { message } = attempt;
+      const found = message === undefined ? attempt.end : `${attempt.end} (${message})`;
+      problems.push(`${which} with ${describe(attempt)} ended as ${found}, not ${expected.end}`);
     }
     if (!isLast && !expected.isRetried) problems.push(`${which} with ${describe(attempt)} was tried again`);
     const next = attempts[index + 1];

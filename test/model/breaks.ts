@@ -8,6 +8,9 @@ interface Break {
   to: string;
 }
 
+/** The end of what a job carries over. */
+const CARRIED = 'pastHoldsMs: this.hold.heldMs';
+
 /**
  * Deliberate mistakes, as changes of the compiled code. The model must find each: `npm run model -- --scripts 1000 --seed 7
  * --break time-held`.
@@ -49,33 +52,33 @@ export const BREAKS = {
   },
   'time-held': {
     mistake: 'The time that a job was held counts towards its deadline again.',
-    from: 'pastHoldsMs: this.hold.heldMs',
+    from: CARRIED,
     to: 'pastHoldsMs: undefined',
   },
   start: {
     mistake: 'The deadline begins anew with each run.',
-    from: '...this.known, pastHoldsMs',
-    to: '...this.known, startedAtMs: Date.now(), pastHoldsMs',
+    from: CARRIED,
+    to: `startedAtMs: Date.now(), ${CARRIED}`,
   },
   'next-poll': {
     mistake: 'How long the worker wants to wait is forgotten.',
-    from: '...this.known, pastHoldsMs',
-    to: '...this.known, nextPollMs: 0, pastHoldsMs',
+    from: CARRIED,
+    to: `nextPollMs: 0, ${CARRIED}`,
   },
   adopted: {
     mistake: 'An adopted task counts as one that the job submitted.',
-    from: '...this.known, pastHoldsMs',
-    to: '...this.known, isAdopted: false, pastHoldsMs',
+    from: CARRIED,
+    to: `isAdopted: false, ${CARRIED}`,
   },
   misses: {
     mistake: 'Polls that missed the task or its video are forgotten.',
-    from: '...this.known, pastHoldsMs',
-    to: '...this.known, misses: { task: 0, video: 0 }, pastHoldsMs',
+    from: CARRIED,
+    to: `misses: { task: 0, video: 0 }, ${CARRIED}`,
   },
   kind: {
     mistake: 'What the worker has learned about such tasks is forgotten.',
-    from: '...this.known, pastHoldsMs',
-    to: '...this.known, kind: undefined, pastHoldsMs',
+    from: CARRIED,
+    to: `kind: undefined, ${CARRIED}`,
   },
 } as const satisfies Record<string, Break>;
 

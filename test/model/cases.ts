@@ -138,6 +138,20 @@ export const CASES: { name: string; script: Script }[] = [
     },
   },
   {
+    name: 'a batch is terminated and started again, and stops before it comes to an item that it had begun',
+    script: {
+      ...BATCH,
+      window: 1,
+      onFailure: 'stop',
+      holdForMs: 30_000,
+      items: [
+        { ...FATE, submits: [{ kind: 'lost', how: 'reset' }] },
+        { ...FATE, jobTimeMs: 200_000 },
+      ],
+      deeds: [{ atMs: 60_000, deed: { kind: 'restart' } }],
+    },
+  },
+  {
     name: 'a batch is cancelled',
     script: { ...BATCH, deeds: [{ atMs: 20_000, deed: { kind: 'cancel' } }] },
   },

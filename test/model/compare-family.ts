@@ -1,5 +1,5 @@
 import type { ItemResult } from '../../src/contract/batch';
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+import { FAILURES } from '../../src/contract/failure-table';
 import { type ComparedJob, compareJob, describeEnd, type Life } from './compare-job';
 import type { Played } from './family';
 import type { Note, Outcome } from './notes';
@@ -105,7 +105,7 @@ function mayHaveTask({ answers: [answer], end }: Attempt): boolean {
 }
 
 function isCertain({ failed, details }: Extract<Outcome, { failed: unknown }>, submits: Attempt[]): boolean {
-  const { fallsBack }: FailureRow = FAILURES[failed];
+  const { fallsBack } = FAILURES[failed];
   if (submits.some(mayHaveTask) || details?.taskId !== undefined) return false;
   return fallsBack === 'always' || (fallsBack === 'if-answered' && details?.status !== undefined);
 }
@@ -143,23 +143,24 @@ function taskOf(outcome: Outcome | undefined): string | undefined {
 /** Every item has its result, in a file that is complete and in order, and not too many run at once. */
 function checkBatch(played: Played<BatchScript>, compared: ComparedJob[]): string[] {
   const { script, workflowId, results, parent } = played;
-  const problems = compared.flatMap(({ lives }, index) =>
-    checkItem(
-      results.find(({ item }) => item === index + 1),
-      lives,
-      index + 1,
-    ),
-  );
+  const lives = livesOf(parent);
+  const failures = results.flatMap((result) => (result.outcome === 'failed' ? [result.failure] : []));
+  const stops = script.onFailure === 'stop' && failures.length > 0;
+  const isCutShort = stops || isCancelled(parent);
+  // One that ends early does not know of the items after it that an earlier life began. They are found when it starts again.
+  const reached = isCutShort ? (lives.at(-1)?.children ?? []).map(itemOf) : undefined;
+  const problems = compared.flatMap((job, index) => {
+    const result = results.find(({ item }) => item === index + 1);
+    const isUnreached = result === undefined && reached?.includes(index + 1) === false && lives.length > 1;
+    return isUnreached ? [] : checkItem(result, job.lives, index + 1);
+  });
   const numbers = results.map(({ item }) => item);
   if (numbers.some((item, index) => index > 0 && item <= (numbers[index - 1] ?? 0)))
     problems.push(`results of ${numbers}`);
   if (results.some(({ item, name }) => name !== `${workflowId}-${item}`))
     problems.push('a result has another name');
-  const failures = results.flatMap((result) => (result.outcome === 'failed' ? [result.failure] : []));
-  const stops = script.onFailure === 'stop' && failures.length > 0;
-  if (results.length !== script.items.length && !stops && !isCancelled(parent))
+  if (results.length !== script.items.length && !isCutShort)
     problems.push(`${results.length} results for ${script.items.length} items`);
-  const lives = livesOf(parent);
   const expected = [
     ...(stops ? failures : ['succeeded']),
     // What failed for good in an earlier life does not stop the next one.

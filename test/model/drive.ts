@@ -32,14 +32,18 @@ export interface DriveActivities {
   cancelJob(job: string): Promise<void>;
   /** False when it had ended. */
   terminateJob(job: string): Promise<boolean>;
+  /** Whether a workflow or one of its children runs. */
+  isRunning(workflowId: string): Promise<boolean>;
 }
+
+const FIRST_LOOK_MS = 60_000;
 
 /** What is still running after this is stuck. */
 const LONGEST_JOB = '300d';
 
 const cancelled = new Set<string>();
 
-const { taskToAdopt, decideSubmit, cancelJob, terminateJob } = proxyActivities<DriveActivities>({
+const { taskToAdopt, decideSubmit, cancelJob, terminateJob, isRunning } = proxyActivities<DriveActivities>({
   startToCloseTimeout: '1m',
 });
 
@@ -67,7 +71,8 @@ async function carryOut({ deeds, ...started }: Plan): Promise<boolean> {
       () => false,
       () => true,
     );
-  const ended = await Promise.race([condition(() => life.hasEnded).then(() => true), late]);
+  const all = condition(() => life.hasEnded).then(() => life.untilNoneIsLeft());
+  const ended = await Promise.race([all.then(() => true), late]);
   rest.cancel();
   await done;
   return ended;
@@ -97,6 +102,13 @@ class Life {
       if (!(error instanceof ChildWorkflowFailure)) throw error;
       end();
     });
+  }
+
+  /** A batch that stops may leave items running that it began in an earlier life. */
+  async untilNoneIsLeft(): Promise<void> {
+    if (this.starts === 1) return;
+    for (let pauseMs = FIRST_LOOK_MS; await isRunning(this.started.workflowId); pauseMs *= 2)
+      await sleep(pauseMs);
   }
 }
 

@@ -2,8 +2,12 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createVideoActivities, type VideoActivities, type VideoActivityDeps } from '../../activities';
 import { type ItemResult, itemName, parseResults, resultsKey } from '../../src/contract/batch';
-import { childName } from '../../src/contract/fallback';
-import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
+import {
+  BATCH_WORKFLOW_TYPE,
+  childName,
+  FALLBACK_WORKFLOW_TYPE,
+  WORKFLOW_TYPE,
+} from '../../src/contract/names';
 import { createFileStorage } from '../../src/storage';
 import type { Plan } from './drive';
 import type { Note } from './notes';

@@ -1,4 +1,4 @@
-import type { RecalledSubmit, SubmittedTask } from '../../activities';
+import type { SubmittedTask } from '../../activities';
 import type { PolledTask } from '../../activities/poll-video';
 import type { EndedTask } from '../../activities/polls/learned-times';
 import { PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
@@ -155,7 +155,6 @@ export class JobModel {
         if (this.phase.name !== 'to-poll' || !this.script.continues)
           this.wrong(note, 'it is not to continue as new');
         this.expect(note, 'task id in the memo', note.taskIdInMemo, this.taskId);
-        this.progress = undefined;
         return { name: 'continued' };
       case 'child':
         this.wrong(note, 'it is to have no children');
@@ -276,11 +275,15 @@ export class JobModel {
         this.expect(note, 'seed', Object(input.request).seed, this.script.seed);
         return { name: 'submitting', seq };
       case 'to-recall recallSubmit':
-        this.expect(note, 'noted task', input.noted, undefined);
+        this.expect(note, 'noted task', Object(input.note).taskId, undefined);
+        return { name: 'recalling', seq };
+      case 'to-end recallSubmit':
+        // Whether the cancelled submit left something is for the comparison, which knows the attempts.
+        if (!this.isCancelled) this.wrong(note, 'it is to end now');
         return { name: 'recalling', seq };
       case 'to-take-noted recallSubmit': {
         const taskId = this.phase.name === 'to-take-noted' ? this.phase.taskId : '';
-        this.expect(note, 'noted task', Object(input.noted).taskId, taskId);
+        this.expect(note, 'noted task', Object(input.note).taskId, taskId);
         return { name: 'taking-noted', seq, taskId };
       }
       case 'to-adopt-found adoptTask': {
@@ -404,11 +407,10 @@ export class JobModel {
   }
 
   private endRecall(end: ActivityEnd): Phase {
-    const { madeNoTask, lost }: Partial<RecalledSubmit> = 'result' in end ? Object(end.result) : {};
     const task = taskIn(end);
     if (task) return this.submitted(task);
-    const isTooLate = this.resubmits > 0 && this.remainingMs() === 0;
-    return madeNoTask || isTooLate ? this.fail('DeadlineExceeded') : this.lose(lost?.id);
+    if ('failed' in end && end.failed === 'SubmitUnconfirmed') return this.lose(end.details?.lostSubmit);
+    return this.fail(this.isCancelled ? 'Cancelled' : 'DeadlineExceeded');
   }
 
   private lose(lostSubmit: string | undefined): Phase {
@@ -477,8 +479,7 @@ export class JobModel {
   }
 
   private endPoll(end: ActivityEnd): Phase {
-    if (this.polledLocally && 'failed' in end && end.failed === 'timeout')
-      return { name: 'to-poll-regularly' };
+    if (this.polledLocally && 'failed' in end && isUnanswered(end)) return { name: 'to-poll-regularly' };
     this.polls += 1;
     const found = 'result' in end ? this.see(end.result as PolledTask) : this.miss(end);
     if (found === 'ready') {
@@ -498,7 +499,7 @@ export class JobModel {
     const hasRisen = percent !== undefined && percent > (this.progress?.percent ?? 0);
     const shown = hasRisen && { progress: { percent, atMs: waitedMs } };
     this.checkPlan(status.nextPollMs, { ...this.asked, ...shown });
-    if (hasRisen) this.progress = { percent, atMs: this.nowMs - this.submittedAtMs };
+    if (hasRisen) this.progress = { percent, atMs: waitedMs };
     this.retryAfterMs = undefined;
     this.nextPollMs = status.nextPollMs;
     switch (status.state) {
@@ -595,6 +596,11 @@ function failureOf({ failed }: Extract<ActivityEnd, { failed: unknown }>): Failu
     cancelled: 'Cancelled',
   } as const;
   return isOther(failed, others) ? others[failed] : failed;
+}
+
+/** The service has not said anything. */
+function isUnanswered({ failed }: Extract<ActivityEnd, { failed: unknown }>): boolean {
+  return ['timeout', 'killed', 'other', 'ServiceUnreachable'].includes(failed);
 }
 
 function isOther<Others extends object>(failed: PropertyKey, others: Others): failed is keyof Others {

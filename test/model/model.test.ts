@@ -1,12 +1,14 @@
 import { atLength } from '../support/nightly';
 import { fc } from '../support/properties';
 import { REPLAY } from '../support/seed';
+import { BREAKS } from './breaks';
 import { CASES } from './cases';
+import { changeOnce } from './change-once';
 import { compare } from './compare-family';
 import type { Played } from './family';
 import { RenewedServer } from './renewed-server';
 import { runShare } from './run-scripts';
-import { silenceLogs } from './script-player';
+import { bundlePlayed, silenceLogs } from './script-player';
 
 /** `npm run model` plays more, in as many processes as there are cores. */
 const SCRIPTS = atLength(60, 1_000);
@@ -15,10 +17,12 @@ const PATIENCE_MS = 1_000;
 /** Once more on a new server, if need be. */
 const GROUP_TIMEOUT_MS = 300_000;
 
+let code: string;
 let server: RenewedServer;
 beforeAll(async () => {
   silenceLogs();
-  server = await RenewedServer.open();
+  code = await bundlePlayed();
+  server = await RenewedServer.open(code);
 }, GROUP_TIMEOUT_MS);
 afterAll(() => server?.close());
 
@@ -45,3 +49,10 @@ describe('the model allows what happens', () => {
     expect(played.slice(index, index + 1).map(compare)).toEqual([[]]);
   });
 });
+
+test.each(Object.entries(BREAKS).filter(([, change]) => !('file' in change)))(
+  'the break %s has its place in the workflows',
+  (_, { from, to }) => {
+    expect(changeOnce(code, from, to)).not.toBe(code);
+  },
+);

@@ -15,14 +15,13 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { VideoActivities } from '../../activities';
+import { awaitJob } from '../../activities/batch/await-job';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
 import { DECIDE_SUBMIT_UPDATE } from '../../src/contract/names';
 import type { VideoTestEnvironment } from '../../src/testing';
 import { changeOnce } from './change-once';
 import type { DriveActivities, drive, Plan } from './drive';
 import { Family, type Played } from './family';
-import type { JoinActivities } from './join';
-import { joinNow } from './join-now';
 import { type PlayedWorkflow, ServerClock } from './played-workflow';
 import type { Script } from './script';
 import type { NoteSinks } from './take-notes';
@@ -47,8 +46,11 @@ const STALLED_AFTER_MS = 60_000;
 /** A workflow task that ends a workflow has reached the server after this. */
 const UNLOCK_AFTER_MS = 300;
 const UNLOCK_ATTEMPTS = 5;
-/** While the clock skips, something always happens sooner. */
-const IDLE_MS = 5_000;
+/** A clock that may skip does so at once when no attempt and no workflow task runs. This much idle time shows that it is locked. */
+const LOCKED_AFTER_IDLE_MS = 3_000;
+const READ_CLOCK_EVERY_MS = 200;
+/** Two clocks that are read one after the other differ by less. */
+const LEAST_SKIP_MS = 100;
 
 /** Nothing happens any more, although jobs have not ended: they wait for ever, or Temporal's test server does. */
 export class Stalled extends Error {
@@ -193,20 +195,23 @@ export class ScriptPlayer {
         reject(new Stalled(`${open.length} scripts have not ended: ${JSON.stringify(open[0])}`));
       }, 1_000);
     });
-    // After other ends of its workflows, too, the server forgets to unlock its clock; then nothing happens for long.
-    const idle = setInterval(() => {
-      if (this.attemptsUnderWay === 0 && performance.now() - this.lastEventAtMs > IDLE_MS) void this.unlock();
-    }, IDLE_MS);
     const ended = new AbortController();
+    const { signal } = ended;
     try {
-      return await Promise.race([driving.result(), died, late, this.noticeRealTime(ended.signal)]);
+      return await Promise.race([
+        driving.result(),
+        died,
+        late,
+        this.noticeRealTime(signal),
+        this.keepSkipping(signal),
+      ]);
     } catch (error) {
       // With it end the jobs, which would otherwise go on without their scripts.
       await driving.terminate('the group has failed').catch(() => undefined);
       throw error;
     } finally {
       clearInterval(timer);
-      clearInterval(idle);
+      // The others are rejected, which nobody notices any more.
       ended.abort();
     }
   }
@@ -215,14 +220,35 @@ export class ScriptPlayer {
   private async noticeRealTime(signal: AbortSignal): Promise<never> {
     for (;;) {
       const fromMs = await this.env.temporal.currentTimeMs();
-      // Never settles once the group has ended.
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, STALLED_AFTER_MS);
-        signal.addEventListener('abort', () => clearTimeout(timer));
-      });
+      await sleep(STALLED_AFTER_MS, undefined, { signal });
       const skippedMs = (await this.env.temporal.currentTimeMs()) - fromMs;
       if (skippedMs < 2 * STALLED_AFTER_MS) throw new Stalled(`the server went on by ${skippedMs} ms only`);
     }
+  }
+
+  /**
+   * Unlocks a clock that has stopped skipping. The server forgets to unlock it after an activity whose workflow has ended, and
+   * after a workflow task whose workflow was terminated.
+   */
+  private async keepSkipping(signal: AbortSignal): Promise<never> {
+    let before = await this.readClocks();
+    let idleMs = 0;
+    for (;;) {
+      await sleep(READ_CLOCK_EVERY_MS, undefined, { signal });
+      const now = await this.readClocks();
+      const skippedMs = now.serverMs - before.serverMs - (now.machineMs - before.machineMs);
+      before = now;
+      // On a busy machine the pauses are longer, and prove no more.
+      if (skippedMs > LEAST_SKIP_MS) idleMs = 0;
+      else if (this.attemptsUnderWay === 0) idleMs += READ_CLOCK_EVERY_MS;
+      if (idleMs < LOCKED_AFTER_IDLE_MS) continue;
+      idleMs = 0;
+      await this.unlock();
+    }
+  }
+
+  private async readClocks(): Promise<{ serverMs: number; machineMs: number }> {
+    return { serverMs: await this.env.temporal.currentTimeMs(), machineMs: performance.now() };
   }
 
   private async openWorker(code: string): Promise<RunningWorker> {
@@ -232,9 +258,9 @@ export class ScriptPlayer {
       OF_WORKERS.map((name) => [name, (...given: [never]) => here()[name](...given)]),
     );
     const { workflow: client } = this.env.temporal.client;
-    const own: Pick<VideoActivities, 'readRequests'> & DriveActivities & JoinActivities = {
-      readRequests: (input) => here().readRequests({ most: REQUESTS_IN_A_PAGE, ...input }),
-      joinNow,
+    const own: Pick<VideoActivities, 'readRequests' | 'awaitJob'> & DriveActivities = {
+      readRequests: async (input) => (await here().readRequests(input)).slice(0, REQUESTS_IN_A_PAGE),
+      awaitJob,
       taskToAdopt: async (job, generation) => this.families.get(job)?.taskToAdopt(job, generation) ?? '',
       decideSubmit: async (job, decision) => {
         // Nothing is held, it has ended, or has not begun.
@@ -257,6 +283,7 @@ export class ScriptPlayer {
             () => false,
           );
       },
+      isRunning: async (workflowId) => this.families.get(workflowId)?.isRunning ?? false,
     };
     const sinks: InjectedSinks<NoteSinks> = {
       notes: {

@@ -253,7 +253,6 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
  * - A cancellation at the start: all jobs of a group start at that time, and it breaks a workflow that cancels an activity
  *   which has just ended.
  * - A termination while an attempt runs: it waits until none does. What is lost is the notes of attempts and all timers.
- * - Waiting for a job by an activity: it lets no time pass, so `joinNow` in join.ts looks only once in a while.
  */
 function scriptsInUnits(unitMs: number): fc.Arbitrary<Script> {
   // Without bias, which would make most times the shortest or the longest.

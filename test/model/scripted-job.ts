@@ -46,6 +46,8 @@ export interface Attempt {
   answers: (SubmitAnswer | PollAnswer | DownloadAnswer)[];
   /** A failure type, or `ok`, `killed`, `cancelled`, or anything unforeseen. */
   end: string;
+  /** What a failure says. */
+  message?: string;
   retryAfterMs?: number;
   /** The task that it noted in a heartbeat which reached the server. */
   notedTaskId?: string;
@@ -239,6 +241,7 @@ export class ScriptedJob extends PlayedWorkflow {
       attempt.end = attempt.isKilled ? 'killed' : describeEnd(error);
       if (error instanceof ApplicationFailure) {
         const { retryAfter } = Object(error.details?.[0]);
+        attempt.message = error.message;
         if (typeof retryAfter === 'number') attempt.retryAfterMs = retryAfter * 1_000;
       }
       throw error;

@@ -16,8 +16,7 @@ import {
   WORKFLOW_TYPE,
 } from '../../src/contract/names';
 import { readFailure } from '../../src/contract/video-failure';
-import { readTimeout } from '../../workflows/activity-timeout';
-import { joinInTurns } from './join';
+import { readTimeout } from '../../workflows/end';
 import { type ActivityEnd, KILLED, type Note, type NumberedNote, type Outcome } from './notes';
 
 export interface NoteSinks extends Sinks {
@@ -35,6 +34,14 @@ interface ScheduledActivity {
 
 /** What a job asks its own worker, which the model does not play. */
 const UNPLAYED = ['inspectPendingSubmit', 'findService'];
+
+const SHORTEST_TURN_MS = 60_000;
+
+/** Each attempt takes real time, and jobs may be held for a long time of the server. */
+const askingSeldom = (deadlineMs: number) => ({
+  initialInterval: Math.max(SHORTEST_TURN_MS, deadlineMs / 4),
+  backoffCoefficient: 1,
+});
 
 type Timeless<N> = N extends Note ? Omit<N, 'atMs'> : never;
 
@@ -106,7 +113,8 @@ export function interceptors(): WorkflowInterceptors {
       {
         async scheduleActivity(input, next) {
           const { options } = input;
-          if (input.activityType === 'awaitJobs') return joinInTurns(Object(input.args[0]), deadlineMs);
+          if (input.activityType === 'awaitJob')
+            return next({ ...input, options: { ...options, retry: askingSeldom(deadlineMs) } });
           const { activityId: id, scheduleToCloseTimeout: closeMs } = options;
           return takeActivity({ ...input, id, closeMs }, () =>
             next({ ...input, options: { ...options, ...betweenSeconds(closeMs) } }),

@@ -45,7 +45,7 @@ describe('a worker with the plugin', () => {
       'openBatch',
       'readRequests',
       'recordResults',
-      'awaitJobs',
+      'awaitJob',
     ]);
     expect(options).toMatchObject({ shutdownGraceTime: 20_000, maxHeartbeatThrottleInterval: '5s' });
     expect(configure({ shutdownGraceTime: '1m', maxHeartbeatThrottleInterval: undefined })).toMatchObject({

@@ -173,8 +173,8 @@ test('a lost submit that was repeated is added up beside its repetition, and the
       expect(await spend(elsewhere, '--since', since)).toMatchObject(both);
       expect(await countsOf(world)).toMatchObject([
         {
-          used: { videos: 1, money: { USD: 500_000 } },
-          reserved: { videos: 1, money: { USD: 500_000 } },
+          used: { videos: 1, USD: 0.5 },
+          reserved: { videos: 1, USD: 0.5 },
         },
       ]);
     },

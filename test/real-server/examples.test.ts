@@ -179,7 +179,7 @@ describe('the Express service', () => {
   });
 
   it.each([
-    ['an unknown field', { promt: 'a fox' }, 'did you mean prompt?'],
+    ['an unknown field', { promt: 'a fox' }, 'the fields are prompt, image_url'],
     ['an empty request', {}, 'prompt is missing'],
     ['malformed JSON', '{"prompt', 'JSON'],
   ])('refuses %s', async (_, body, words) => {

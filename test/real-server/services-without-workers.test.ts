@@ -3,7 +3,7 @@ import { activityInfo } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { childName } from '../../src/contract/fallback';
+import { childName } from '../../src/contract/names';
 import { type Emulator, type Faults, startEmulator } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';

@@ -1,4 +1,4 @@
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+import { FAILURES } from '../../src/contract/failure-table';
 import {
   type AnsweredCall,
   failureOfStatus,
@@ -44,7 +44,7 @@ it.each<[AnsweredCall, number, string]>([
 });
 
 test('the failures that lead to the next service certainly made no task, and none is about the content, a cap or our storage', () => {
-  const rows: [string, FailureRow][] = Object.entries(FAILURES);
+  const rows = Object.entries(FAILURES);
   const leading = rows.filter(([, { fallsBack }]) => fallsBack !== undefined);
   expect(leading.map(([type, { fallsBack }]) => `${type} ${fallsBack}`)).toEqual([
     'InvalidRequest if-answered',

@@ -1,4 +1,4 @@
-import { FAILURES, type FailureRow } from '../../src/contract/failure-table';
+import { FAILURES } from '../../src/contract/failure-table';
 import {
   type AnsweredCall,
   BY_KIND,
@@ -10,16 +10,13 @@ import { BREAKS } from '../model/breaks';
 
 /** What each failure means, as the README shows it. */
 export function meaningTable(): string {
-  const rows = Object.entries<FailureRow>(FAILURES).map(([type, { meaning }]) => [
-    `\`${type}\``,
-    `${meaning}.`,
-  ]);
+  const rows = Object.entries(FAILURES).map(([type, { meaning }]) => [`\`${type}\``, `${meaning}.`]);
   return table(['Failure', 'Meaning'], rows);
 }
 
 /** The failure table as the page about failures shows it. */
 export function failureTable(): string {
-  const rows = Object.entries<FailureRow>(FAILURES).map(([type, row]) => [
+  const rows = Object.entries(FAILURES).map(([type, row]) => [
     `\`${type}\``,
     `${row.meaning}.`,
     row.advice,

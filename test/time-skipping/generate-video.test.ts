@@ -423,7 +423,11 @@ test('a storage that cannot store the video fails the job as StorageFailed with 
 /** What the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts. */
 test.each([
   ['nothing', undefined, 'either a request or the taskId'],
-  ['a misspelt field', { request: { ...request, aspectRatio: '1:1' } }, 'did you mean aspect_ratio?'],
+  [
+    'a misspelt field',
+    { request: { ...request, aspectRatio: '1:1' } },
+    '"aspectRatio": not a field of the request',
+  ],
   ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
   ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
   ['a service that is an object', { request, service: { name: 'a' } }, 'service must be a name'],

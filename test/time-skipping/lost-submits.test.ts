@@ -281,7 +281,7 @@ test('a request in flight at the deadline may have made a task, and the failure 
     emulator.next('submit', { kind: 'late', ms: 6_000 });
     const failure = await failureOf(videos.execute({ request, deadline: '5s' }));
     expectRow(failure, 'SubmitUnconfirmed', undefined);
-    expect(String(failure)).toContain('it timed out before its result was known');
+    expect(String(failure)).toContain('attempt 1 ended before its answer was known');
     // The policy of the worker applies: nobody is asked.
     expect(String(failure)).not.toContain('nobody decided');
   });

@@ -1,8 +1,7 @@
-import { type Cap, limitsOf } from '../../src/contract/caps';
+import { type Cap, type CapAccount, limitsOf, takenBy } from '../../src/contract/caps';
 import {
   accountsOf,
   type CarriedLedger,
-  type LedgerAccount,
   type LedgerEntry,
   MOST_ACCOUNTS,
   MOST_OPEN_RESERVATIONS,
@@ -17,12 +16,13 @@ const TOMORROW = NOON + 24 * HOUR;
 const RESETS = '2026-11-18T00:00:00.000Z';
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 
-const day = (cap: Cap): LedgerAccount => ({ scope: 'day', limits: limitsOf(cap) });
-const batch = (cap: Cap, name = 'foxes'): LedgerAccount => ({ scope: 'batch', name, limits: limitsOf(cap) });
-const reserve = (id: string, more: object = {}): LedgerEntry => ({
+const day = (cap: Cap): CapAccount => ({ scope: 'day', limits: limitsOf(cap) });
+const batch = (cap: Cap, name = 'foxes'): CapAccount => ({ scope: 'batch', name, limits: limitsOf(cap) });
+type Reserved = Parameters<typeof takenBy>[0] & { accounts?: CapAccount[] };
+const reserve = (id: string, { accounts = [day({ videos: 3 })], ...video }: Reserved = {}): LedgerEntry => ({
   id,
-  accounts: [day({ videos: 3 })],
-  ...more,
+  accounts,
+  takes: takenBy(video),
 });
 const settle = (id: string, cost: SendCost = 'estimate'): LedgerEntry => ({ id, cost });
 
@@ -45,7 +45,7 @@ describe('a ledger', () => {
       { ok: true },
       { ok: true },
       { ok: true },
-      { reached: { scope: 'day', unit: 'videos', limit: 3, left: 0, takes: 1, resetsAt: RESETS } },
+      { refused: expect.objectContaining({ cap: 'day.videos', capLeft: 0, capResetsAt: RESETS }) },
     ]);
   });
 
@@ -64,23 +64,19 @@ describe('a ledger', () => {
   });
 
   it.each<[string, SendCost, object]>([
-    ['less than was estimated', usd(0.2), { videos: 1, ms: 5_000, money: { USD: 200_000 } }],
-    ['more than was estimated', usd(0.9), { videos: 1, ms: 5_000, money: { USD: 900_000 } }],
-    ['nothing, for a video that was made', usd(0), { videos: 1, ms: 5_000, money: { USD: 0 } }],
+    ['less than was estimated', usd(0.2), { videos: 1, seconds: 5, USD: 0.2 }],
+    ['more than was estimated', usd(0.9), { videos: 1, seconds: 5, USD: 0.9 }],
+    ['nothing, for a video that was made', usd(0), { videos: 1, seconds: 5 }],
     [
       'in a currency that says nothing about the estimate',
       { amount: 3, currency: 'credits' },
-      { videos: 1, ms: 5_000, money: { USD: 500_000 } },
+      { videos: 1, seconds: 5, USD: 0.5 },
     ],
-    [
-      'nothing, in any currency',
-      { amount: 0, currency: 'credits' },
-      { videos: 1, ms: 5_000, money: { credits: 0 } },
-    ],
+    ['nothing, in any currency', { amount: 0, currency: 'credits' }, { videos: 1, seconds: 5 }],
   ])('counts what the service charged: %s', (_what, cost, used) => {
     write(ledger, NOON, reserve('a', { seconds: 5, estimated: usd(0.5) }), settle('a', cost));
     expect(countOf(ledger)?.used).toEqual(used);
-    expect(countOf(ledger)?.reserved).toMatchObject({ videos: 0, ms: 0, money: { USD: 0 } });
+    expect(countOf(ledger)?.reserved).toMatchObject({ videos: 0, seconds: 0, USD: 0 });
   });
 
   it('counts what was charged too much beyond a cap, and then allows only what costs nothing', () => {
@@ -89,20 +85,22 @@ describe('a ledger', () => {
     const [free, paid] = [0, 0.1].map((amount) => reserve(`${amount}`, { accounts, estimated: usd(amount) }));
     expect(write(ledger, NOON, ...[free, paid].flatMap((one) => one ?? []))).toMatchObject([
       { ok: true },
-      { reached: { left: 0 } },
+      { refused: { capLeft: 0 } },
     ]);
   });
 
   it('allows nothing that is no number', () => {
     const accounts = [day({ seconds: 10 })];
     expect(write(ledger, NOON, reserve('a', { accounts, seconds: Number.NaN }))).toMatchObject([
-      { reached: { unit: 'seconds' } },
+      { refused: { cap: 'day.seconds' } },
     ]);
   });
 
   it('takes all of its accounts or none', () => {
     const accounts = [batch({ videos: 5 }), day({ videos: 0 })];
-    expect(write(ledger, NOON, reserve('a', { accounts }))).toMatchObject([{ reached: { scope: 'day' } }]);
+    expect(write(ledger, NOON, reserve('a', { accounts }))).toMatchObject([
+      { refused: { cap: 'day.videos' } },
+    ]);
     expect(ledger.report().counts).toEqual([]);
   });
 
@@ -180,6 +178,8 @@ describe('a ledger', () => {
     // Those that are forgotten stay counted.
     expect(videosIn(ledger)).toEqual([10, MOST_OPEN_RESERVATIONS]);
     const one = { ...more, accounts: [batch(cap, 'one more')] };
-    expect(write(ledger, NOON, reserve('x', one))).toEqual([{ full: true }]);
+    expect(write(ledger, NOON, reserve('x', one))).toEqual([
+      { refused: { message: expect.stringContaining('the ledger of the caps is full') } },
+    ]);
   });
 });

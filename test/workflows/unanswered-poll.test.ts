@@ -29,7 +29,6 @@ jest.mock('@temporalio/workflow', () => ({
 /** As the SDK delivers how a local activity ended. */
 const ended = (cause: Error) =>
   new ActivityFailure('Activity task failed', 'pollVideo', '1', 'IN_PROGRESS', 'worker', cause);
-const elsewhere = [{ message: 'this worker has no service b' }, { mayBeElsewhere: true }];
 const GIVEN_UP = ended(new CancelledFailure('Local Activity cancelled'));
 
 async function pollAfter(local: Error, isCancelled = false): Promise<void> {
@@ -50,15 +49,16 @@ test.each([
   ['that a worker gave up, which does not cancel the job', GIVEN_UP],
   ['that took too long', ended(new TimeoutFailure('slow', undefined, 'START_TO_CLOSE'))],
   [
-    'by a worker without the service',
-    ended(ApplicationFailure.create({ type: 'videogen.ServiceUnreachable', details: elsewhere })),
+    'by a worker that does not reach the service, or lacks it',
+    ended(ApplicationFailure.create({ type: 'videogen.ServiceUnreachable' })),
   ],
+  ['that failed in a way of its own', ended(ApplicationFailure.create({ type: 'Error' }))],
 ])('a local poll %s is made again by any worker', async (_what, failure) => {
   await pollAfter(failure);
   expect(mockPolls.regular).toHaveBeenCalledTimes(1);
 });
 
-test('any other failure of a local poll is an answer, and the next poll is local again', async () => {
+test('an answer that fails a local poll counts, and the next poll is local again', async () => {
   await pollAfter(ended(ApplicationFailure.nonRetryable('no', 'videogen.Unauthorized')));
   expect(mockPolls.local).toHaveBeenCalledTimes(2);
   expect(mockPolls.regular).not.toHaveBeenCalled();

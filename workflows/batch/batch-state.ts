@@ -2,11 +2,9 @@ import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import {
   type BatchInput,
   type BatchProgress,
-  type BatchResult,
   type FailedItem,
   type ItemProgress,
   type ItemResult,
-  isPacked,
   itemName,
   type OpenedBatch,
   type StoredFile,
@@ -14,103 +12,79 @@ import {
 } from '../../src/contract/batch';
 import type { VideoInput } from '../../src/contract/fallback';
 import type { BatchCost } from '../../src/contract/job-cost';
-import { addSums, type MoneySum } from '../../src/contract/money';
+import { addSums } from '../../src/contract/money';
 import {
   DEFAULT_WINDOW,
   LARGEST_BATCH_HISTORY_BYTES,
   LONGEST_BATCH_HISTORY_EVENTS,
-  RESULT_BYTES_AT_ONCE,
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
-import { firstThatFit } from '../../src/contract/sizes';
-import { createFailure, type VideoFailure } from '../../src/contract/video-failure';
+import { createFailure } from '../../src/contract/video-failure';
 import type { ChildEnd } from '../child-jobs';
 import type { CarriedBatch } from '../runs';
 import { batchDetails } from '../ui-details';
 
-export type BatchStep = 'fail' | 'record' | 'continue-as-new' | 'start' | 'end';
-
 /** What a batch knows of its items: how many ended how, and which ones run. */
 export class BatchState {
   readonly name = workflowInfo().workflowId;
-  /** The next item to start, counted from 1. */
-  next: number;
-  /** A bug in the workflow itself. */
-  bug: unknown;
-  private results: StoredFile | undefined;
-  private stopping: string | undefined;
-  private counts: { succeeded: number; failed: number };
-  private stoppedBy: FailedItem | undefined;
+  /** What the next run needs too. */
+  readonly known: CarriedBatch;
+  readonly running = new Map<string, ItemProgress>();
   /** Results that are not yet in the results file. */
-  private readonly unrecorded: ItemResult[] = [];
-  /** What the items cost that have ended. */
-  private spent: MoneySum;
-  private readonly running = new Map<string, ItemProgress>();
+  readonly unrecorded: ItemResult[] = [];
+  /** The results file, once it is written. */
+  results: StoredFile | undefined;
+  /** Why no more items are started. */
+  private stopping: string | undefined;
 
   constructor(
     readonly input: BatchInput,
     carried: CarriedBatch | undefined,
-    public opened: OpenedBatch | undefined = carried?.opened,
   ) {
-    this.next = carried?.next ?? 1;
-    this.counts = { succeeded: carried?.succeeded ?? 0, failed: carried?.failed ?? 0 };
-    this.spent = carried?.spent ?? addSums();
-    if (carried?.stoppedBy) this.stopFor(carried.stoppedBy);
+    this.known = carried ?? { next: 1, succeeded: 0, failed: 0, spent: addSums() };
+    if (carried?.stoppedBy) this.stopStarting(`item ${carried.stoppedBy.item} failed`);
   }
 
   /** Undefined when the batch can only wait. */
-  nextStep(): BatchStep | undefined {
-    if (this.bug !== undefined) return 'fail';
-    if (this.unrecorded.length >= RESULTS_AT_ONCE) return 'record';
-    const isOver = this.stopping !== undefined || this.next > (this.items ?? 0);
-    if (isOver && this.isIdle) return 'end';
-    if (this.historyIsLong) {
-      if (this.running.size > this.held.length) return undefined;
-      return this.unrecorded.length > 0 ? 'record' : 'continue-as-new';
+  nextStep(): 'record' | 'continue-as-new' | 'start' | 'end' | undefined {
+    const { running, unrecorded, known, stopping } = this;
+    if (unrecorded.length >= RESULTS_AT_ONCE) return 'record';
+    const isOver = stopping !== undefined || known.next > (this.items ?? 0);
+    if (isOver && running.size === 0) return 'end';
+    const held = this.held().length;
+    if (historyIsLong()) {
+      if (running.size > held) return undefined;
+      return unrecorded.length > 0 ? 'record' : 'continue-as-new';
     }
-    return !isOver && this.hasRoom ? 'start' : undefined;
-  }
-
-  private get historyIsLong(): boolean {
-    const { historyLength, historySize } = workflowInfo();
-    return historyLength > LONGEST_BATCH_HISTORY_EVENTS || historySize > LARGEST_BATCH_HISTORY_BYTES;
-  }
-
-  get isIdle(): boolean {
-    return this.running.size === 0;
-  }
-
-  private get held(): ItemProgress[] {
-    return [...this.running.values()].filter(({ isHeld }) => isHeld);
-  }
-
-  /** Held items do not count, but at most `window` of them: a service may lose every submit. */
-  private get hasRoom(): boolean {
+    // Held items do not count, but at most `window` of them: a service may lose every submit.
     const window = this.input.window ?? DEFAULT_WINDOW;
-    return this.running.size - Math.min(this.held.length, window) < window;
+    return !isOver && running.size - Math.min(held, window) < window ? 'start' : undefined;
   }
 
-  private get items(): number | undefined {
-    return this.opened?.items ?? this.input.requests?.length;
+  private held(): number[] {
+    return [...this.running.values()].filter(({ isHeld }) => isHeld).map(({ item }) => item);
+  }
+
+  get items(): number | undefined {
+    return this.known.opened?.items ?? this.input.requests?.length;
   }
 
   /** Items that an earlier batch of this name finished are counted and not started again. */
   recordOpened(opened: OpenedBatch): void {
     const { succeeded, failed, spent } = opened.earlier;
-    this.spent = spent ?? addSums();
-    this.opened = opened;
-    this.counts = { succeeded, failed };
+    Object.assign(this.known, { opened, succeeded, failed, spent });
     this.skipDone();
     this.show();
   }
 
   private skipDone(): void {
-    while (isPacked(this.opened?.earlier.done ?? '', this.next)) this.next++;
+    const { known } = this;
+    while (known.opened?.earlier.done[known.next - 1] === '1') known.next++;
   }
 
   takeNext(): number {
-    const item = this.next++;
+    const item = this.known.next++;
     this.skipDone();
     return item;
   }
@@ -138,20 +112,17 @@ export class BatchState {
   }
 
   recordEnd(item: number, end: ChildEnd): void {
-    const name = itemName(this.name, item);
-    const result: ItemResult =
-      'result' in end ? { item, name, outcome: 'succeeded', ...end.result } : failed(item, name, end.failure);
-    this.counts[result.outcome]++;
-    if (result.outcome === 'failed' && this.stopsFor(result)) this.stopFor(result);
-    this.running.delete(name);
+    const { known, name: batch } = this;
+    const result = resultOf(item, itemName(batch, item), end);
+    known[result.outcome]++;
+    if (result.outcome === 'failed' && this.stopsFor(result)) {
+      known.stoppedBy ??= result;
+      this.stopStarting(`item ${known.stoppedBy.item} failed`);
+    }
+    this.running.delete(result.name);
     this.unrecorded.push(result);
-    this.spent = addSums(this.spent, spentOn([result]));
+    known.spent = addSums(known.spent, spentOn([result]));
     this.show();
-  }
-
-  private stopFor(failed: FailedItem): void {
-    this.stoppedBy ??= failed;
-    this.stopStarting(`item ${failed.item} failed`);
   }
 
   /** A cap that items share would refuse those after it as well. They are made when the batch starts again. */
@@ -160,45 +131,16 @@ export class BatchState {
     return failure === 'CapReached' && details.capLeft !== undefined && !details.cap?.startsWith('job.');
   }
 
-  /** Starts no more items. */
   stopStarting(why: string): void {
     this.stopping ??= why;
     this.show();
   }
 
-  /** The results to write next, as many as fit into one activity input. */
-  toRecord(): ItemResult[] {
-    return firstThatFit(this.unrecorded, { most: RESULTS_AT_ONCE, bytes: RESULT_BYTES_AT_ONCE });
-  }
-
-  /** Whether the results file has every result so far. It is written even when there are none. */
-  get isRecorded(): boolean {
-    return this.unrecorded.length === 0 && this.results !== undefined;
-  }
-
-  markRecorded(results: StoredFile, count: number): void {
-    this.unrecorded.splice(0, count);
-    this.results = results;
-  }
-
-  result(): BatchResult {
-    const { items = 0, results = { key: '', uri: '' } } = this;
-    return { items, ...this.counts, results, ...this.shownCost };
-  }
-
-  /** Nothing is said about the costs of a service without prices that does not say what it charged. */
-  private get shownCost(): { cost?: BatchCost } {
-    const { spent, opened: { estimated } = {} } = this;
-    const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
-    if (!isKnown && estimated === undefined) return {};
-    return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
-  }
-
   /** The failure of a batch that stopped for one of its items. */
   stoppingFailure(): unknown {
-    if (this.stoppedBy === undefined) return undefined;
-    const { item, failure, details } = this.stoppedBy;
-    const { succeeded, failed } = this.counts;
+    const { succeeded, failed, stoppedBy } = this.known;
+    if (stoppedBy === undefined) return undefined;
+    const { item, failure, details } = stoppedBy;
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;
     return createFailure(failure, {
       ...details,
@@ -206,16 +148,23 @@ export class BatchState {
     });
   }
 
-  /** What the next run needs. `nextStep` records all results first. */
-  carry(opened: OpenedBatch): CarriedBatch {
-    const { next, counts, spent, stoppedBy } = this;
-    const held = this.held.map(({ item }) => item);
-    return { opened, next, ...counts, spent, stoppedBy, held };
+  /** `nextStep` records all results first. */
+  carry(): CarriedBatch {
+    return { ...this.known, held: this.held() };
   }
 
   progress(): BatchProgress {
-    const { items, counts, stopping } = this;
-    return { items, ...counts, running: [...this.running.values()], stopping, ...this.shownCost };
+    const { items, known, stopping } = this;
+    const { succeeded, failed } = known;
+    return { items, succeeded, failed, running: [...this.running.values()], stopping, ...this.cost() };
+  }
+
+  /** Nothing is said about the costs of a service without prices that does not say what it charged. */
+  cost(): { cost?: BatchCost } {
+    const { spent, opened: { estimated } = {} } = this.known;
+    const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
+    if (!isKnown && estimated === undefined) return {};
+    return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
   }
 
   private show(): void {
@@ -223,16 +172,14 @@ export class BatchState {
   }
 }
 
-function failed(item: number, name: string, { type, message, details }: VideoFailure): FailedItem {
+function historyIsLong(): boolean {
+  const { historyLength, historySize } = workflowInfo();
+  return historyLength > LONGEST_BATCH_HISTORY_EVENTS || historySize > LARGEST_BATCH_HISTORY_BYTES;
+}
+
+function resultOf(item: number, name: string, end: ChildEnd): ItemResult {
+  if ('result' in end) return { item, name, outcome: 'succeeded', ...end.result };
+  const { type: failure, message, details } = end.failure;
   const { cost, attempts, ...facts } = details;
-  return {
-    item,
-    name,
-    outcome: 'failed',
-    failure: type,
-    message,
-    details: facts,
-    ...(cost && { cost }),
-    ...(attempts && { attempts }),
-  };
+  return { item, name, outcome: 'failed', failure, message, details: facts, cost, attempts };
 }

@@ -23,15 +23,19 @@ import {
   type OpenedBatch,
 } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
-import { FALLBACK_FIELDS } from '../../src/contract/fallback';
-import { fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
+import { FALLBACK_FIELDS, fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
 import { PROGRESS_QUERY } from '../../src/contract/names';
-import { RECORD_POLICY, REQUESTS_POLICY } from '../../src/contract/policies';
+import {
+  RECORD_POLICY,
+  REQUESTS_POLICY,
+  RESULT_BYTES_AT_ONCE,
+  RESULTS_AT_ONCE,
+} from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import { choiceProblem, servicesOf } from '../../src/contract/service-choice';
-import { requestsSizeProblem } from '../../src/contract/sizes';
+import { firstThatFit, requestsSizeProblem } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
-import { answerPollNow, type ChildEnd, ChildJobs, childNews } from '../child-jobs';
+import { type ChildEnd, ChildJobs } from '../child-jobs';
 import { thrown } from '../end';
 import { nameProblem, refused, refuseIf } from '../input';
 import { logEvent } from '../log-event';
@@ -52,21 +56,24 @@ export const batchProgress = defineQuery<BatchProgress>(PROGRESS_QUERY);
  */
 export async function generateVideos(input: BatchInput, passed?: CarriedBatch): Promise<BatchResult> {
   checkBatchInput(input, workflowInfo().workflowId);
-  const carried = ifContinued(passed);
-  const batch = new BatchState(input, carried);
-  answerMessages(batch);
+  const batch = new BatchState(input, ifContinued(passed));
+  const children = new ChildJobs('batch', ({ name, hold }) => batch.recordHold(name, hold != null));
+  setHandler(batchProgress, () => batch.progress(), {
+    description: 'Returns the counts of the batch and the names of its running items',
+  });
   try {
-    await runItems(batch, batch.opened ?? (await open(batch)), carried?.held ?? []);
+    await runItems(batch, children);
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() => finish(batch, error));
     throw explained(error);
   }
-  const { items, succeeded, failed } = batch.result();
+  const { items = 0, results = { key: '', uri: '' } } = batch;
+  const { succeeded, failed } = batch.known;
   logEvent('batchEnded', { items, succeeded, failed });
   const failure = batch.stoppingFailure();
   if (failure) throw failure;
-  return batch.result();
+  return { items, succeeded, failed, results, ...batch.cost() };
 }
 
 export function checkBatchInput(input: BatchInput | null | undefined, name: string): void {
@@ -84,38 +91,28 @@ export function checkBatchInput(input: BatchInput | null | undefined, name: stri
   );
 }
 
-function answerMessages(batch: BatchState): void {
-  setHandler(batchProgress, () => batch.progress(), {
-    description: 'Returns the counts of the batch and the names of its running items',
-  });
-  setHandler(childNews, ({ name, hold }) => batch.recordHold(name, hold != null), {
-    description: 'Sent by an item that waits for a decision, and when it no longer does',
-  });
-  answerPollNow(() => batch.progress().running.map(({ name }) => name));
-}
-
 /** Starts items one after the other, at most `window` at a time, until all have ended. */
-async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly number[]): Promise<void> {
-  const children = new ChildJobs('batch');
-  const read = requestReader(batch.input, opened);
-  for (const item of held) watch(batch, item, children.join(batch.recordStarted(item, { isHeld: true })));
+async function runItems(batch: BatchState, children: ChildJobs): Promise<void> {
+  const { known } = batch;
+  const read = requestReader(batch.input, known.opened ?? (await open(batch)));
+  // Beside each other. Only a bug rejects, and fails the workflow task.
+  const watch = (item: number, ending: Promise<ChildEnd>) =>
+    void ending.then((end) => batch.recordEnd(item, end));
+  for (const item of known.held ?? [])
+    watch(item, children.join(batch.recordStarted(item, { isHeld: true })));
   for (;;) {
     await condition(() => batch.nextStep() !== undefined);
     switch (batch.nextStep()) {
-      case 'fail':
-        throw batch.bug;
       case 'record':
         await record(batch);
         break;
       case 'continue-as-new':
-        await continueWith<BatchInput, CarriedBatch>(batch.input, batch.carry(opened), {
-          nextItem: batch.next,
-        });
+        await continueWith(batch.input, batch.carry(), { nextItem: known.next });
         break;
       case 'start': {
-        const request = await read(batch.next);
+        const request = await read(known.next);
         const item = batch.takeNext();
-        watch(batch, item, children.run(batch.recordStarted(item), batch.itemInput(request)));
+        watch(item, children.run(batch.recordStarted(item), batch.itemInput(request)));
         break;
       }
       case 'end':
@@ -124,22 +121,12 @@ async function runItems(batch: BatchState, opened: OpenedBatch, held: readonly n
   }
 }
 
-/** Records how an item ends, beside the others. Only a bug reaches the batch itself. */
-function watch(batch: BatchState, item: number, ending: Promise<ChildEnd>): void {
-  ending.then(
-    (end) => batch.recordEnd(item, end),
-    (error: unknown) => {
-      batch.bug ??= error;
-    },
-  );
-}
-
 /** Lets running items end before the batch does: they may be paid for. */
 async function finish(batch: BatchState, error: unknown): Promise<void> {
   batch.stopStarting(isCancellation(error) ? 'the batch was cancelled' : String(error));
-  await condition(() => batch.isIdle || batch.bug !== undefined);
-  if (batch.bug !== undefined) throw batch.bug;
-  await recordAll(batch);
+  await condition(() => batch.running.size === 0);
+  // One that never read its requests has no results either.
+  if (batch.known.opened !== undefined) await recordAll(batch);
 }
 
 function explained(error: unknown): unknown {
@@ -154,32 +141,32 @@ async function open(batch: BatchState): Promise<OpenedBatch> {
     ...REQUESTS_POLICY,
     summary: requestsFrom == null ? `${requests?.length} requests` : shown(requestsFrom),
   });
-  const [service] = servicesOf(batch.input);
-  const given = {
+  const opened = await openBatch({
+    batch: batch.name,
     requests: requests ?? undefined,
     requestsFrom: requestsFrom ?? undefined,
-    ...(service && { service }),
-  };
-  const opened = await openBatch({ batch: batch.name, ...given });
+    service: servicesOf(batch.input)[0],
+  });
   refuseIf(nameProblem('the name of an item', itemName(batch.name, opened.items)));
   batch.recordOpened(opened);
   return opened;
 }
 
-/** Not cancellable: two attempts that write results at once could overwrite each other. */
+/** Writes as many results as fit into one activity input. Not cancellable: two attempts at once could overwrite each other. */
 async function record(batch: BatchState): Promise<void> {
-  const results = batch.toRecord();
+  const { name, unrecorded } = batch;
+  const results = firstThatFit(unrecorded, { most: RESULTS_AT_ONCE, bytes: RESULT_BYTES_AT_ONCE });
   const { recordResults } = proxyActivities<VideoActivities>({
     ...RECORD_POLICY,
     summary: `${results.length} results`,
   });
-  const input = { batch: batch.name, results };
-  batch.markRecorded(await CancellationScope.nonCancellable(() => recordResults(input)), results.length);
+  batch.results = await CancellationScope.nonCancellable(() => recordResults({ batch: name, results }));
+  unrecorded.splice(0, results.length);
 }
 
-/** A batch that never read its requests has no results either. */
+/** The file is written even when there are no results. */
 async function recordAll(batch: BatchState): Promise<void> {
-  while (batch.opened !== undefined && !batch.isRecorded) await record(batch);
+  while (batch.unrecorded.length > 0 || batch.results === undefined) await record(batch);
 }
 
 /** Returns the request of an item. Of a file, only the page with the next items is kept, because it can be large. */
@@ -195,8 +182,8 @@ function requestReader(
         ...REQUESTS_POLICY,
         summary: `${shown(requestsFrom)} from item ${item}`,
       });
-      const asked = { from: requestsFrom, sha256, skip: item - 1, ...(service && { service }) };
-      page = { from: item, requests: await readRequests(asked) };
+      const skip = item - 1;
+      page = { from: item, requests: await readRequests({ from: requestsFrom, sha256, skip, service }) };
     }
     const request = page.requests[item - page.from];
     if (request === undefined) throw refused(`there is no request ${item}`);

@@ -1,6 +1,6 @@
 import { SETTING_NAMES } from '../../config/all-settings';
 import { type Environment, withoutBlanks } from '../../config/read-setting';
-import { editDistance } from '../../contract/describe-value';
+import { editDistance } from '../similar-names';
 
 /** Temporal's settings that people type. There are more, so only a near miss is reported. */
 const TEMPORAL_NAMES = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_API_KEY', 'TEMPORAL_PROFILE'];

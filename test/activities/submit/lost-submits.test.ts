@@ -157,7 +157,7 @@ describe('only the service that got a lost submit knows its key, so it is repeat
   });
 
   test('also if only the notes of the attempt before know it', async () => {
-    const heartbeatDetails = { sending: { id: 'send-1', attempt: 1 }, service: 'a' };
+    const heartbeatDetails = { sends: [{ id: 'send-1', attempt: 1, service: 'a' }] };
     const run = submit({ service: 'b', ...resubmit }, { info: { attempt: 2, heartbeatDetails } });
     expect(await run.result).toMatchObject({ service: 'a' });
   });
@@ -189,7 +189,7 @@ test('a service that the worker does not have refuses a new request', async () =
 });
 
 describe('after a lost submit, every failure says that a task may exist:', () => {
-  const lost = { attempt: 2, heartbeatDetails: { sending: { id: 'send-1', attempt: 1 } } };
+  const lost = { attempt: 2, heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] } };
   const down: Partial<VideoStorage> = { read: () => Promise.reject(new StorageFault('no such bucket')) };
 
   test.each<[string, string, object, object, object?]>([

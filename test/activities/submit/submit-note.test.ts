@@ -5,7 +5,7 @@ import { useSubmitWorld } from './submit-world';
 
 const here = useSubmitWorld();
 const lost = (attempt: number) => `attempt ${attempt} ended before its answer was known`;
-const sending = (attempt: number) => ({ sending: { id: `send-${attempt}`, attempt } });
+const SENDING = { id: 'send-1', attempt: 1 };
 const workflowExecution = () => ({ workflowId: here.job, runId: 'run-1' });
 
 /** What Temporal says of the pending activities of a workflow, in states that a real server shows only for moments. */
@@ -55,29 +55,26 @@ test('a refused attempt keeps what those before it have noted', async () => {
   here.emulator.next('submit', { kind: 'rate-limited' });
   const before = {
     attemptWithoutTask: 1,
-    refused: ['send-0'],
-    lost: [{ id: 'send-1', why: lost(1), service: 'a' }],
-    outcome: 'unclear',
+    sends: [
+      { id: 'send-0', attempt: 0, outcome: 'unclear' },
+      { ...SENDING, service: 'a' },
+    ],
   };
   const info = { attempt: 2, heartbeatDetails: before };
   const attempt = here.submit({ onLostSubmit: 'resubmit' }, { info });
   await failureOf(attempt);
-  const { lost: noted, outcome } = before;
+  const [unclear, lostSend] = before.sends;
+  const own = { id: expect.any(String), attempt: 2, service: 'a' };
   expect(attempt.beats).toEqual([
-    {
-      sending: { id: expect.any(String), attempt: 2 },
-      service: 'a',
-      lost: noted,
-      outcome,
-      refused: ['send-0'],
-    },
-    { attemptWithoutTask: 2, refused: ['send-0', expect.any(String)], lost: noted, outcome },
+    { sends: [unclear, lostSend, own] },
+    { attemptWithoutTask: 2, sends: [unclear, { ...own, outcome: 'refused' }, lostSend] },
   ]);
 });
 
 test('of a note that somebody else wrote, only what has the right form counts', async () => {
   here.emulator.next('submit', { kind: 'refused', status: 422, message: 'no' });
-  const wrong = { attemptWithoutTask: 1, taskId: 2, outcome: 500, refused: 4, lost: 'x' };
+  const sends = [{ id: 'send-1', attempt: 1, outcome: 'not-sent', service: 5 }];
+  const wrong = { attemptWithoutTask: 1, taskId: 2, sends };
   const attempt = here.submit({}, { info: { attempt: 2, heartbeatDetails: wrong } });
   const { failure, details } = await failureOf(attempt);
   expect([failure.type, details.mayHaveTask]).toEqual(['InvalidRequest', undefined]);
@@ -87,7 +84,7 @@ test('the note names the service of the request, and of the task', async () => {
   const attempt = here.submit({}, { deps: { defaultService: 'a' } });
   const { taskId } = await attempt.result;
   expect(attempt.beats).toEqual([
-    { sending: { id: expect.any(String), attempt: 1 }, service: 'a' },
+    { sends: [{ id: expect.any(String), attempt: 1, service: 'a' }] },
     { taskId, service: 'a' },
   ]);
   const info = { attempt: 2, heartbeatDetails: attempt.beats.at(-1) };
@@ -190,33 +187,33 @@ describe('a submit that is pending while its job is cancelled', () => {
   test('has its task, at the service that the note names', async () => {
     const other = { activityId: '0', activityType: { name: 'pollVideo' }, ...noted({ taskId: 'no' }) };
     const task = { taskId: 'task-1', service: 'a' };
-    expect(await inspect([other, submit(noted(task))])).toEqual(task);
+    expect(await inspect([other, submit(noted(task))])).toEqual({ ...task, sends: [] });
   });
 
-  test('is lost while it is sending, with the id and the service of the send', async () => {
-    expect(await inspect([submit(noted({ ...sending(1), service: 'a' }))])).toEqual({
-      lost: { id: 'send-1', why: lost(1), service: 'a' },
+  test('may be lost while it is sending, with the id and the service of the send', async () => {
+    const sends = [{ ...SENDING, service: 'a' }];
+    expect(await inspect([submit(noted({ sends }))])).toEqual({ sends });
+    expect(await inspect([submit(noted({ sends, taskId: 5 }))])).toEqual({ sends });
+  });
+
+  test('may be lost if an earlier attempt is, although the last one was refused', async () => {
+    const note = { attemptWithoutTask: 2, sends: [SENDING] };
+    expect(await inspect([submit({ attempt: 3, ...noted(note) })])).toEqual(note);
+  });
+
+  test('may be lost if an attempt left nothing, unless that could not decrypt its input', async () => {
+    expect(await inspect([submit({ attempt: 2 })])).toEqual({
+      sends: [{ id: 'run-1/test/1', attempt: 1 }],
     });
-    expect(await inspect([submit(noted({ ...sending(1), taskId: 5 }))])).toEqual({
-      lost: { id: 'send-1', why: lost(1) },
-    });
+    expect(await inspect([submit({ attempt: 2, lastFailure: undecryptedAfter(0) })])).toBeUndefined();
   });
 
-  test('is lost if an earlier attempt was, although the last one was refused', async () => {
-    const before = { id: 'send-1', why: lost(1) };
-    const note = { attemptWithoutTask: 2, lost: [before] };
-    expect(await inspect([submit({ attempt: 3, ...noted(note) })])).toEqual({ lost: before });
-  });
-
-  test('is lost if an attempt left nothing, unless that could not decrypt its input', async () => {
-    expect((await inspect([submit({ attempt: 2 })])).lost?.why).toBe(lost(1));
-    expect(await inspect([submit({ attempt: 2, lastFailure: undecryptedAfter(0) })])).toEqual({});
-  });
-
-  test('is none when Temporal has none', async () => {
-    expect(await inspect([])).toEqual({});
-    expect(await inspect(undefined)).toEqual({});
+  test('is none when Temporal has none, or its attempts were refused', async () => {
+    expect(await inspect([])).toBeUndefined();
+    expect(await inspect(undefined)).toBeUndefined();
+    const refused = { attemptWithoutTask: 1, sends: [{ ...SENDING, outcome: 'refused' }] };
+    expect(await inspect([submit({ attempt: 2, ...noted(refused) })])).toBeUndefined();
     const alone = { workflowExecution: undefined, inWorkflow: false };
-    expect(await inspect([submit(noted({ taskId: 'task-1' }))], alone)).toEqual({});
+    expect(await inspect([submit(noted({ taskId: 'task-1' }))], alone)).toBeUndefined();
   });
 });

@@ -44,7 +44,7 @@ describe('a submit', () => {
   it.each([
     ['no prompt', {}, 'prompt is missing'],
     ['a duration beyond the limit', { prompt: 'x', duration: 11 }, 'duration must be at most 10 (was 11)'],
-    ['a misspelt field', { prompt: 'x', aspectRatio: '1:1' }, 'did you mean aspect_ratio?'],
+    ['a misspelt field', { prompt: 'x', aspectRatio: '1:1' }, '"aspectRatio": not a field of the request'],
     ['no request at all', undefined, 'the request must be a JSON object'],
   ])('of %s is refused before a byte is sent', async (_what, request, problem) => {
     const attempt = submit(request);
@@ -53,7 +53,7 @@ describe('a submit', () => {
     expect(details.message).toContain(problem);
     expect(details.status).toBeUndefined();
     expect(world.emulator.calls).toHaveLength(0);
-    expect(attempt.beats).toEqual([{ attemptWithoutTask: 1, outcome: 'not-sent' }]);
+    expect(attempt.beats).toEqual([{ attemptWithoutTask: 1 }]);
     expect(await recordsIn(world.folder)).toEqual([]);
   });
 
@@ -61,7 +61,7 @@ describe('a submit', () => {
     const attempt = submit(REQUEST);
     const { taskId } = await attempt.result;
     // The task comes first: the attempt may end before it can return it.
-    expect(attempt.beats).toEqual([{ sending: { id: SEND, attempt: 1 } }, { taskId }]);
+    expect(attempt.beats).toEqual([{ sends: [{ id: SEND, attempt: 1 }] }, { taskId }]);
   });
 
   it.each<[string, Faults['submit'], string]>([
@@ -72,7 +72,7 @@ describe('a submit', () => {
     world.emulator.next('submit', fault);
     const attempt = submit(REQUEST);
     await failureOf(attempt);
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], outcome });
+    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, sends: [{ id: SEND, attempt: 1, outcome }] });
     expect(world.emulator.generations()).toHaveLength(0);
   });
 
@@ -81,7 +81,10 @@ describe('a submit', () => {
     const attempt = world.run(submitVideo, { request: REQUEST });
     const { failure } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], outcome: 'not-sent' });
+    expect(noteOf(attempt)).toEqual({
+      attemptWithoutTask: 1,
+      sends: [{ id: SEND, attempt: 1, outcome: 'not-sent' }],
+    });
   });
 
   it('whose API key cannot be read is not sent, and is retryable', async () => {
@@ -94,7 +97,10 @@ describe('a submit', () => {
     const { failure, details } = await failureOf(attempt);
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
     expect(details.message).toBe('no such file');
-    expect(noteOf(attempt)).toEqual({ attemptWithoutTask: 1, refused: [SEND], outcome: 'not-sent' });
+    expect(noteOf(attempt)).toEqual({
+      attemptWithoutTask: 1,
+      sends: [{ id: SEND, attempt: 1, outcome: 'not-sent' }],
+    });
     expect(world.emulator.calls).toHaveLength(0);
   });
 });
@@ -117,8 +123,8 @@ describe('a second attempt', () => {
     const second = submit(REQUEST, { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } });
     await failureOf(second);
     expect(second.beats).toEqual([
-      { sending: { id: SEND, attempt: 2 } },
-      { attemptWithoutTask: 2, refused: [SEND], outcome: 'refused' },
+      { sends: [{ id: SEND, attempt: 2 }] },
+      { attemptWithoutTask: 2, sends: [{ id: SEND, attempt: 2, outcome: 'refused' }] },
     ]);
   });
 
@@ -128,19 +134,17 @@ describe('a second attempt', () => {
     const resubmit = { request: REQUEST, onLostSubmit: 'resubmit' } as const;
     const first = world.run(submitVideo, resubmit);
     await failureOf(first);
-    const [{ sending }] = first.beats as [{ sending: { id: string } }];
+    const [{ sends }] = first.beats as [{ sends: [{ id: string }] }];
     const second = world.run(submitVideo, resubmit, { attempt: 2, heartbeatDetails: noteOf(first) });
     await failureOf(second);
     const why = 'attempt 1 ended before its answer was known';
     expect(noteOf(second)).toEqual({
       attemptWithoutTask: 2,
-      refused: [SEND],
-      lost: [{ id: sending.id, why }],
-      outcome: 'refused',
+      sends: [{ id: SEND, attempt: 2, outcome: 'refused' }, ...sends],
     });
     const holding = submit(REQUEST, { attempt: 3, heartbeatDetails: noteOf(second) });
     const { details } = await failureOf(holding);
-    expect(details).toMatchObject({ message: why, lostSubmit: sending.id });
+    expect(details).toMatchObject({ message: why, lostSubmit: sends[0].id });
     expect(world.emulator.calls).toHaveLength(2);
   });
 
@@ -170,7 +174,7 @@ describe('a second attempt', () => {
   it.each([1, 2])(
     'sends nothing when an attempt was sending, as attempt %d after a reset',
     async (attempt) => {
-      const noted = { attemptWithoutTask: 1, sending: { id: 'send-2', attempt: 2 } };
+      const noted = { attemptWithoutTask: 1, sends: [{ id: 'send-2', attempt: 2 }] };
       const run = submit(REQUEST, { attempt, heartbeatDetails: noted });
       const { failure, details } = await failureOf(run);
       expect(failure.type).toBe('SubmitUnconfirmed');
@@ -198,13 +202,14 @@ describe('a second attempt', () => {
   });
 
   it.each([
-    ['is lost when the service may know the key', { outcome: 'refused' }, 'SubmitUnconfirmed'],
-    ['is lost when it may have a task', { outcome: 'unclear' }, 'SubmitUnconfirmed'],
-    ['is refused when nothing was sent', { outcome: 'not-sent' }, 'InvalidRequest'],
-    ['is refused when it cannot know it', {}, 'InvalidRequest'],
-  ])('that is answered 422 %s, even when the storage has no record', async (_what, noted, type) => {
+    ['is lost when the service may know the key', 'refused', 'SubmitUnconfirmed'],
+    ['is lost when it may have a task', 'unclear', 'SubmitUnconfirmed'],
+    ['is refused when nothing was sent', 'not-sent', 'InvalidRequest'],
+    ['is refused when it cannot know it', undefined, 'InvalidRequest'],
+  ])('that is answered 422 %s, even when the storage has no record', async (_what, outcome, type) => {
     world.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
-    const heartbeatDetails = { attemptWithoutTask: 1, ...noted };
+    const sends = outcome && [{ id: 'send-1', attempt: 1, outcome }];
+    const heartbeatDetails = { attemptWithoutTask: 1, sends };
     const { failure } = await failureOf(submit(REQUEST, { attempt: 2, heartbeatDetails }));
     expect([failure.type, failure.nonRetryable]).toEqual([type, true]);
   });

@@ -1,0 +1,118 @@
+import { ApplicationFailure, activityInfo, Context } from '@temporalio/activity';
+import { type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
+import {
+  ApplicationFailureCategory,
+  CancelledFailure,
+  TerminatedFailure,
+  TimeoutFailure,
+} from '@temporalio/common';
+import type { FailureDetails } from '../../src/contract/failure-details';
+import type { FailureType } from '../../src/contract/failure-table';
+import type { JobResult } from '../../src/contract/job';
+import { readCost } from '../../src/contract/job-cost';
+import { describeConflict, identityOf, type JobIdentity } from '../../src/contract/job-identity';
+import {
+  COST_MEMO,
+  FALLBACK_WORKFLOW_TYPE,
+  IDENTITY_MEMO,
+  LOST_SUBMIT_MEMO,
+  SERVICE_MEMO,
+  TASK_ID_MEMO,
+  WORKFLOW_TYPE,
+} from '../../src/contract/names';
+import { readFailure, VideoFailure } from '../../src/contract/video-failure';
+import { readFirstInput } from '../../src/encryption/decode-first';
+import { describeJob } from '../attempt';
+
+/** Input of the activity awaitJob. */
+export interface AwaitJobInput {
+  name: string;
+  /** What it should be for: the result of another job is never taken. */
+  identity?: JobIdentity;
+  /** Whoever waits knows that it is held. */
+  isHeld?: boolean;
+}
+
+/** How a job ended. `hadEnded`: before anybody waited for it. `isGone`: Temporal has none of this name. */
+export type JobEnd = { hadEnded: boolean } & (
+  | { result: JobResult }
+  | { failure: FailureType; details: FailureDetails }
+  | { isGone: true }
+);
+
+/** It runs, and has waited for a decision since then. */
+export interface HeldJob {
+  heldSince: string;
+}
+
+/**
+ * How a job ended that somebody else has started. While it runs, the attempt fails and Temporal makes another: waiting takes
+ * neither a slot of the worker nor events of a history.
+ */
+export async function awaitJob({ name, identity, isHeld }: AwaitJobInput): Promise<JobEnd | HeldJob> {
+  const found = await describeJob(name);
+  if (found === undefined) return { hadEnded: true, isGone: true };
+  const hadEnded =
+    (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= activityInfo().scheduledTimestampMs;
+  const conflict = identity && describeConflict(name, await identityIn(found), identity);
+  if (conflict) return { hadEnded, failure: 'InvalidRequest', details: conflict };
+  if (found.status.name !== 'RUNNING') return { hadEnded, ...(await endOf(found)) };
+  const heldSince = isHeld ? undefined : heldSinceIn(found);
+  if (heldSince !== undefined) return { heldSince };
+  throw ApplicationFailure.create({
+    type: 'JobStillRuns',
+    message: `The job ${name} still runs.`,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+/** Programs in other languages write no memo. */
+async function identityIn({ type, workflowId, runId, memo }: WorkflowExecutionDescription): Promise<unknown> {
+  if (type !== WORKFLOW_TYPE && type !== FALLBACK_WORKFLOW_TYPE) return undefined;
+  const { client } = Context.current();
+  return (
+    memo?.[IDENTITY_MEMO] ?? identityOf(Object(await readFirstInput(client.workflow, { workflowId, runId })))
+  );
+}
+
+/** It told so the run of the parent that started it. */
+function heldSinceIn({ memo, raw }: WorkflowExecutionDescription): string | undefined {
+  const since = memo?.[LOST_SUBMIT_MEMO];
+  if (typeof since !== 'string' || memo?.[TASK_ID_MEMO] !== undefined) return undefined;
+  return raw.pendingActivities?.length ? undefined : since;
+}
+
+/** What Temporal ends itself has no details, but its memo has what was paid for. */
+async function endOf({
+  workflowId,
+  runId,
+  memo = {},
+}: WorkflowExecutionDescription): Promise<
+  { result: JobResult } | { failure: FailureType; details: FailureDetails }
+> {
+  try {
+    return { result: await Context.current().client.workflow.getHandle(workflowId, runId).result() };
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    const { type, details } = endedByTemporal(error.cause) ?? readFailure(error) ?? unexpected(error.cause);
+    const noted = {
+      taskId: memo[TASK_ID_MEMO],
+      service: memo[SERVICE_MEMO],
+      cost: readCost(memo[COST_MEMO]),
+    };
+    const known: FailureDetails = Object.fromEntries(
+      Object.entries(noted).filter(([, value]) => value != null),
+    );
+    return { failure: type, details: { ...known, ...details } };
+  }
+}
+
+function endedByTemporal(cause: unknown): VideoFailure | undefined {
+  if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled');
+  if (cause instanceof TerminatedFailure) return new VideoFailure('Cancelled', { message: 'terminated' });
+  if (cause instanceof TimeoutFailure)
+    return new VideoFailure('DeadlineExceeded', { message: 'a timeout of Temporal ended its workflow' });
+  return undefined;
+}
+
+const unexpected = (cause: unknown) => new VideoFailure('Unexpected', { message: String(cause) });
