@@ -64,20 +64,15 @@ export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOpti
  * ```
  */
 export function createVideoActivities({
-  service,
-  services,
-  defaultService,
-  rateLimiter,
-  rateLimiters,
-  directory = new ServiceDirectory({ service, services, defaultService, rateLimiter, rateLimiters }),
+  directory,
   storage,
   onLostSubmit = 'hold',
   gatewayUrl,
   caps: ofWorker = {},
   webhooks,
-  ...download
+  ...options
 }: VideoActivityDeps) {
-  const find = createFindTools(directory, storage);
+  const find = createFindTools(directory ?? new ServiceDirectory(options), storage);
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
@@ -89,7 +84,7 @@ export function createVideoActivities({
     recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
     adoptTask: createAdoptTask({ find, storage }),
     pollVideo: settleTask(createPollVideo(find)),
-    downloadVideo: createDownloadVideo({ ...download, find, storage, hasReceiver }),
+    downloadVideo: createDownloadVideo({ ...options, find, storage, hasReceiver }),
     cancelVideo: createCancelVideo(find),
     findService: createFindService(find),
     findTurn: createFindTurn(find, storage),

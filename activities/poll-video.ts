@@ -78,22 +78,19 @@ function toStatus(
   { task, serviceMessage, refusedContent: refused, charged: amount }: TaskReading,
   prices: Prices | undefined,
 ): TaskStatus {
-  const { word } = task;
+  const { state, word } = task;
   // Nothing is nothing in any currency.
   const nothing = refused?.charged === false ? { amount: 0, currency: prices?.currency ?? 'USD' } : undefined;
   const charged = amount ?? nothing;
   const cost = charged && { charged };
-  switch (task.state) {
-    case 'queued':
-    case 'running':
-      return { state: task.state, word, percent: task.percent };
-    case 'unknown':
-      return { state: task.state, word };
+  switch (state) {
     case 'succeeded':
-      return { state: task.state, word, hasVideo: (task.videoUrl ?? task.videoBytes) !== undefined, ...cost };
+      return { state, word, hasVideo: (task.videoUrl ?? task.videoBytes) !== undefined, ...cost };
     case 'failed':
-      return { state: task.state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
+      return { state, word, ...serviceMessage, ...(refused && { refused }), ...cost };
     case 'cancelled':
-      return { state: task.state, word, ...serviceMessage, ...cost };
+      return { state, word, ...serviceMessage, ...cost };
+    default:
+      return { percent: undefined, ...task };
   }
 }

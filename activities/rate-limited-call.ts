@@ -1,8 +1,8 @@
-import { Context } from '@temporalio/activity';
+import { Context, metricMeter } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
+import { count } from '../src/contract/metrics';
 import type { CallOutcome, FoundService } from '../src/service';
 import { ServiceFault } from '../src/service/service-fault';
-import { callResultOf, measureCall } from './measure';
 import { createCallFailure } from './to-failure';
 
 /** Makes one call if the rate limiter permits it, and reports to the rate limiter whether the service limited it. */
@@ -11,11 +11,17 @@ export async function callWithinLimits<T>(
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
+  const measure = (result: CallResult) =>
+    count(metricMeter, 'videogen_service_calls_total', {
+      call,
+      result,
+      ...(name !== undefined && { service: name }),
+    });
   // The server skips the pause after a 429; by the machine's clock it would still last.
   if (isTimeSkipped()) rateLimiter.turnOff();
   const permit = rateLimiter.acquire(call);
   if (!permit.granted) {
-    measureCall(call, 'paused', name);
+    measure('paused');
     throw createCallFailure('RateLimited', call, {
       message: 'nothing was sent, because the service asked for fewer requests a moment ago',
       retryAfter: permit.waitMs / 1_000,
@@ -24,13 +30,32 @@ export async function callWithinLimits<T>(
   try {
     const answer = await work();
     permit.release({ kind: 'passed' });
-    measureCall(call, 'passed', name);
+    measure('passed');
     return answer;
   } catch (error) {
     permit.release(outcomeOf(error));
-    measureCall(call, callResultOf(error), name);
+    const result = callResultOf(error);
+    if (result !== undefined) measure(result);
     throw error;
   }
+}
+
+/** `limited`: 429 or its like. `paused`: not sent, because of an earlier 429. `unanswered`: no usable answer came. */
+type CallResult = 'passed' | 'limited' | 'paused' | 'refused' | 'unanswered';
+
+const RESULTS: Record<ServiceFault['kind'], CallResult | undefined> = {
+  answered: 'refused',
+  refused: 'refused',
+  cut: 'unanswered',
+  unreadable: 'unanswered',
+  'not-sent': 'unanswered',
+  'not-allowed': undefined,
+};
+
+/** Undefined for an error that is not about the service: a cancellation, or a fault of the storage. */
+function callResultOf(error: unknown): CallResult | undefined {
+  if (!(error instanceof ServiceFault)) return undefined;
+  return error.facts.limited ? 'limited' : RESULTS[error.kind];
 }
 
 /** Other faults say nothing about the limit. */

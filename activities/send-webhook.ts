@@ -1,11 +1,11 @@
-import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, cancellationSignal, metricMeter } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { JOB_FIELDS } from '../src/contract/input-rules';
+import { count } from '../src/contract/metrics';
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
 import { type ReceiverAnswer, ServiceFault, type WebhookSender } from '../src/service';
 import { logEvent } from './log-event';
-import { measureWebhook } from './measure';
 
 /** Result of the activity sendWebhook. */
 export interface SentWebhook {
@@ -37,7 +37,7 @@ export function createSendWebhook(sender: WebhookSender | undefined) {
         throw error instanceof ServiceFault ? ofFault(error, url) : error;
       });
     if (answer.status < 200 || answer.status > 299) throw ofAnswer(answer, url);
-    measureWebhook('delivered');
+    count(metricMeter, 'videogen_webhooks_total', { result: 'delivered' });
     logEvent('webhookDelivered', {
       webhook: delivery.event,
       job: delivery.job,
@@ -73,7 +73,7 @@ function notDelivered(
   reason: string,
   { isFinal = false, retryAfterMs }: { isFinal?: boolean; retryAfterMs?: number } = {},
 ): ApplicationFailure {
-  measureWebhook(isFinal ? 'given_up' : 'retried');
+  count(metricMeter, 'videogen_webhooks_total', { result: isFinal ? 'given_up' : 'retried' });
   return ApplicationFailure.create({
     type: 'WebhookNotDelivered',
     message: `The webhook was not delivered: ${reason}.`,

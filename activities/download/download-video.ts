@@ -12,7 +12,7 @@ import { DOWNLOAD_PACE, LARGEST_VIDEO_BYTES } from '../../src/contract/policies'
 import { describeMismatches } from '../../src/media/compare-with-request';
 import { PartFile } from '../../src/storage/part-file';
 import type { VideoStorage } from '../../src/storage/storage';
-import { StorageFault } from '../../src/storage/storage-fault';
+import { asStorageFault, StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
 import { recordToDownload, warnNotRecorded } from '../job-record';
@@ -20,7 +20,7 @@ import { logEvent } from '../log-event';
 import type { EndedTask } from '../polls/learned-times';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
-import { findStored, publishVideo, writeSidecar } from './publish-video';
+import { findStored, inspectDownload, writeSidecar } from './finish-video';
 import { type DownloadPace, readPartNote, VideoDownload } from './video-download';
 
 /** Input of the activity downloadVideo. */
@@ -71,15 +71,17 @@ export interface DownloadVideoDeps extends DownloadOptions {
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
 export function createDownloadVideo(deps: DownloadVideoDeps) {
-  const { storage, pace = DOWNLOAD_PACE, largestVideoBytes: largestBytes = LARGEST_VIDEO_BYTES } = deps;
+  const { storage, keyTemplate = DEFAULT_KEY_TEMPLATE, pace = DOWNLOAD_PACE } = deps;
+  const { largestVideoBytes: largestBytes = LARGEST_VIDEO_BYTES } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {
-    const { taskId, expected = {}, cost } = input;
+    const { attempt, namespace, scheduledTimestampMs } = activityInfo();
+    const { taskId, expected = {}, cost, startedAtMs = scheduledTimestampMs } = input;
     const at = toolsFor(deps.find, input.service, 'download');
-    const { attempt, namespace } = activityInfo();
+    const workflowId = jobName();
     const signal = cancellationSignal();
-    const startedAtMs = Date.now();
+    const attemptAtMs = Date.now();
     const earlier = readPartNote();
-    const part = new PartFile(storage, `${jobName()} ${taskId}`);
+    const part = new PartFile(storage, `${workflowId} ${taskId}`);
     const download = new VideoDownload(part, { at, taskId, pace, largestBytes, signal });
     const note = () => download.note ?? earlier ?? { bytes: part.bytes };
     const record = input.record === undefined ? undefined : recordToDownload(storage, input.record);
@@ -91,18 +93,21 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       if (attempt > 1) await download.takeOver(earlier);
       logEvent('downloading', { taskId, ...(part.bytes > 0 && { bytes: part.bytes }) });
       const told = await download.receive();
-      const publishing = { storage, isRetry: attempt > 1, signal, keyFor: keyOf(input, deps) };
-      const { key, video, doubts } = await publishVideo(download, publishing);
+      const { path, extension, file, facts, doubts } = await inspectDownload(download);
+      const key = storageKey(input.storage, keyTemplate, { workflowId, taskId, startedAtMs, extension });
+      const publishing = { ...file, isRetry: attempt > 1, signal };
+      const { uri } = await asStorageFault(() => storage.publishFile(path, key, publishing));
+      await part.remove();
+      const video = { uri, ...file, ...facts };
       const ofService = new Set([...(recorded?.task?.warnings ?? []), ...told]);
       const warnings = [...ofService, ...describeMismatches(expected, video), ...doubts];
-      const about = { namespace, workflowId: jobName(), request: recorded?.lastSend?.request };
-      const stored = { taskId, video: { ...video }, warnings: [...warnings], cost };
+      const { request } = recorded?.lastSend ?? {};
+      const stored = { video: { ...video }, warnings: [...warnings], cost };
+      const sidecar = { namespace, workflowId, taskId, request, seed: expected.seed, ...stored };
       const [problem] = await Promise.all([
-        deps.sidecar === false
-          ? undefined
-          : writeSidecar(storage, key, { ...about, ...stored, seed: expected.seed }),
+        deps.sidecar === false ? undefined : writeSidecar(storage, key, sidecar),
         record
-          ?.add({ event: 'stored', ...stored, key, storage: input.storage })
+          ?.add({ event: 'stored', taskId, key, ...stored, storage: input.storage })
           .catch((error: unknown) => warnNotRecorded(record, error, taskId)),
       ]);
       if (problem !== undefined) warnings.push(problem);
@@ -123,7 +128,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const failure = toFailure(error, 'download', { taskId });
       // A storage that failed may be full, and a partial file would use space.
       const mayLeave = !(error instanceof BadVideo || error instanceof StorageFault);
-      return { failure, isResumed: mayLeave && willRetryDownload(failure, Date.now() - startedAtMs) };
+      return { failure, isResumed: mayLeave && willRetryDownload(failure, Date.now() - attemptAtMs) };
     };
 
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
@@ -139,14 +144,6 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     await learning;
     return { ...downloaded, ...(deps.hasReceiver && { hasReceiver: true }) };
   };
-}
-
-/** The key of the job's video, by the extension that its container has. */
-function keyOf({ taskId, storage: jobKey, startedAtMs }: DownloadVideoInput, deps: DownloadVideoDeps) {
-  const { keyTemplate = DEFAULT_KEY_TEMPLATE } = deps;
-  const { scheduledTimestampMs } = activityInfo();
-  const parts = { workflowId: jobName(), taskId, startedAtMs: startedAtMs ?? scheduledTimestampMs };
-  return (extension: string) => storageKey(jobKey, keyTemplate, { ...parts, extension });
 }
 
 /** How a stopped attempt ends. Another one follows, unless the job itself is cancelled or gone. */

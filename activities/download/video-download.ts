@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
-import { activityInfo } from '@temporalio/activity';
+import { activityInfo, metricMeter } from '@temporalio/activity';
 import { z } from 'zod';
 import { describeDuration } from '../../src/contract/duration';
 import type { FailureType } from '../../src/contract/failure-table';
+import { count, observe } from '../../src/contract/metrics';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
 import { describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media/sniff-container';
@@ -12,7 +13,6 @@ import { openVideoBytes } from '../../src/service/video-bytes';
 import type { PartFile } from '../../src/storage/part-file';
 import { isPartName } from '../../src/storage/part-files';
 import { logEvent } from '../log-event';
-import { measureReceived, measureSpeed } from '../measure';
 import { callWithinLimits } from '../rate-limited-call';
 import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';
 
@@ -86,7 +86,8 @@ export class VideoDownload {
     for (let fruitless = 0; ; ) {
       try {
         const warnings = await this.connect();
-        measureSpeed(this.receivedBytes, performance.now() - startedAtMs);
+        const seconds = Math.max((performance.now() - startedAtMs) / 1_000, 0.001);
+        observe(metricMeter, 'videogen_download_speed_bytes_per_second', this.receivedBytes / seconds);
         return warnings;
       } catch (error) {
         if (!isWorthReconnecting(error)) throw error;
@@ -126,7 +127,8 @@ export class VideoDownload {
       throw signal.aborted ? error : faultOf(error, body);
     } finally {
       clearInterval(watching);
-      measureReceived(this.receivedBytes - before);
+      const received = this.receivedBytes - before;
+      if (received > 0) count(metricMeter, 'videogen_download_bytes_total', {}, received);
       // A stream that is not read to its end would keep its connection open.
       body.stream.destroy();
     }

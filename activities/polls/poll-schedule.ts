@@ -15,7 +15,8 @@ const WORTH_A_POLL_MS = 1_000 / POLLS_PER_SECOND_SAVED;
 /** A task that takes longer than almost all is polled less and less often: after this share of the time it took so far. */
 const ALMOST_ALL = 0.95;
 const PATIENCE = 0.03;
-/** How much later each moment is that is considered for the next poll. */
+/** How much later each moment is that is considered for the next poll: close ones only around the right one, to save time. */
+const WIDE_STEP = 1.15;
 const STEP = 1.02;
 
 /**
@@ -29,15 +30,16 @@ export function pollDelayMs(
 ): number {
   const before = shareEndedBy(waitedMs, ends);
   const patienceMs = before > ALMOST_ALL ? waitedMs * PATIENCE : 0;
-  let [atMs, ended, lagMs] = [0, 0, 0];
-  for (let nextMs = Math.max(min, patienceMs); nextMs < max; nextMs *= STEP) {
+  let [atMs, ended, lagMs, step] = [0, 0, 0, WIDE_STEP];
+  for (let nextMs = Math.max(min, patienceMs); ; nextMs = atMs * step) {
     const endedNext = (shareEndedBy(waitedMs + nextMs, ends) - before) / (1 - before);
-    lagMs += ((ended + endedNext) / 2) * (nextMs - atMs);
+    const lagNextMs = lagMs + ((ended + endedNext) / 2) * (nextMs - atMs);
     // All tasks have ended by now, as far as anybody can tell, when it is not a number.
-    if (!(lagMs < WORTH_A_POLL_MS)) return Math.round(nextMs);
-    [atMs, ended] = [nextMs, endedNext];
+    const isLate = !(lagNextMs < WORTH_A_POLL_MS && nextMs < max);
+    if (!isLate) [atMs, ended, lagMs] = [nextMs, endedNext, lagNextMs];
+    else if (step === STEP || atMs === 0) return Math.round(Math.min(nextMs, max));
+    else step = STEP;
   }
-  return Math.round(max);
 }
 
 /** What is expected of any task counts as this part of one task, and as ever less the more have ended. */

@@ -40,7 +40,7 @@ export function count(
   labels: MetricTags = {},
   by = 1,
 ): void {
-  meter.createCounter(name.replace(/_total$/, ''), '', COUNTERS[name]).add(by, labels);
+  measure(() => meter.createCounter(name.replace(/_total$/, ''), '', COUNTERS[name]).add(by, labels));
 }
 
 /** Records a value in a histogram; the SDK refuses negative ones, and clocks may differ. */
@@ -50,5 +50,16 @@ export function observe(
   value: number,
   labels: MetricTags = {},
 ): void {
-  meter.createHistogram(name, 'float', '', HISTOGRAMS[name]).record(Math.max(value, 0), labels);
+  measure(() =>
+    meter.createHistogram(name, 'float', '', HISTOGRAMS[name]).record(Math.max(value, 0), labels),
+  );
+}
+
+/** What cannot be measured must not turn a paid answer into a lost one. */
+function measure(record: () => void): void {
+  try {
+    record();
+  } catch {
+    // A value is missing in the metrics, and nothing else.
+  }
 }

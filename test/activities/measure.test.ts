@@ -1,44 +1,50 @@
-import type { MetricMeter } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { createVideoActivities } from '../../activities';
+import { callWithinLimits } from '../../activities/rate-limited-call';
+import { createSendWebhook } from '../../activities/send-webhook';
 import {
-  callResultOf,
-  measureCall,
-  measureReceived,
-  measureSpeed,
-  measureSubmitWait,
-  measureWebhook,
-} from '../../activities/measure';
-import { ServiceFault } from '../../src/service';
+  openVideoBytes,
+  RateLimiter,
+  ServiceFault,
+  type VideoService,
+  type WebhookSender,
+} from '../../src/service';
 import { meterInto, type Recorded } from '../support/recording-meter';
-import { eventsIn, loggerInto } from './activity-world';
+import { loggerInto } from './activity-world';
+import { inMemory } from './download/memory-storage';
+import { cutAfter, inspectedVideo, SUCCEEDED, TASK } from './download/memory-world';
 
-/** What is recorded while an activity measures. */
-async function recordedBy(measure: () => void, info = {}): Promise<Recorded[]> {
+/** What is recorded while an activity runs, whether it fails or not. */
+async function recordedBy(activity: () => Promise<unknown>, info = {}): Promise<Recorded[]> {
   const recorded: Recorded[] = [];
-  const environment = new MockActivityEnvironment(info, { metricMeter: meterInto(recorded) });
-  await environment.run(async () => measure());
+  const environment = new MockActivityEnvironment(
+    // The SDK's default is one second, too short for a submit.
+    { scheduleToCloseTimeoutMs: 3_600_000, ...info },
+    { metricMeter: meterInto(recorded), logger: loggerInto([]) },
+  );
+  await environment.run(activity).catch(() => undefined);
   return recorded;
 }
 
 describe('a call of the service', () => {
-  const name = 'videogen_service_calls';
+  const call = (work: () => Promise<unknown>, name?: string) =>
+    recordedBy(() =>
+      callWithinLimits({ rateLimiter: new RateLimiter(), ...(name && { name }) }, 'poll', work),
+    );
+  const counted = (result: string, more = {}) => [
+    { name: 'videogen_service_calls', value: 1, labels: { call: 'poll', result, ...more } },
+  ];
 
   test('is counted by what became of it', async () => {
-    expect(await recordedBy(() => measureCall('poll', 'passed'))).toStrictEqual([
-      { name, value: 1, labels: { call: 'poll', result: 'passed' } },
-    ]);
+    expect(await call(async () => 'answer')).toStrictEqual(counted('passed'));
   });
 
   test('is counted with the name of its service, if it has one', async () => {
-    expect(await recordedBy(() => measureCall('submit', 'refused', 'veo'))).toStrictEqual([
-      { name, value: 1, labels: { call: 'submit', result: 'refused', service: 'veo' } },
-    ]);
+    expect(await call(async () => 'answer', 'veo')).toStrictEqual(counted('passed', { service: 'veo' }));
   });
 
   test('is not counted when its end says nothing about the service', async () => {
-    expect(await recordedBy(() => measureCall('submit', callResultOf(new Error('cancelled'))))).toStrictEqual(
-      [],
-    );
+    expect(await call(() => Promise.reject(new Error('cancelled')))).toStrictEqual([]);
   });
 
   test.each([
@@ -49,49 +55,79 @@ describe('a call of the service', () => {
     ['unreadable', {}, 'unanswered'],
     ['not-sent', {}, 'unanswered'],
     ['not-allowed', {}, undefined],
-  ] as const)('that ends with the fault %s %j counts as %s', (kind, facts, result) => {
-    expect(callResultOf(new ServiceFault(kind, facts))).toBe(result);
+  ] as const)('that ends with the fault %s %j counts as %s', async (kind, facts, result) => {
+    const recorded = await call(() => Promise.reject(new ServiceFault(kind, facts)));
+    expect(recorded).toStrictEqual(result === undefined ? [] : counted(result));
+  });
+
+  test('is counted as paused when nothing is sent, because of an earlier 429', async () => {
+    const rateLimiter = new RateLimiter();
+    const limited = () =>
+      Promise.reject(new ServiceFault('answered', { limited: true, retryAfterMs: 60_000 }));
+    await recordedBy(() => callWithinLimits({ rateLimiter }, 'poll', limited));
+    const recorded = await recordedBy(() => callWithinLimits({ rateLimiter }, 'poll', async () => 'answer'));
+    expect(recorded).toStrictEqual(counted('paused'));
   });
 });
 
-test('a submit waits from when it is scheduled until it starts, in seconds', async () => {
-  const clock = jest.spyOn(Date, 'now').mockReturnValue(1_090_500);
-  const recorded = await recordedBy(measureSubmitWait, { scheduledTimestampMs: 1_000_000 }).finally(() =>
-    clock.mockRestore(),
-  );
-  expect(recorded).toStrictEqual([{ name: 'videogen_submit_wait_seconds', value: 90.5, labels: {} }]);
-});
+describe('of a job', () => {
+  let video: Buffer;
+  beforeAll(async () => {
+    video = await inspectedVideo();
+  });
 
-test('bytes that were received are added up', async () => {
-  expect(await recordedBy(() => measureReceived(1))).toStrictEqual([
-    { name: 'videogen_download_bytes', value: 1, labels: {} },
-  ]);
-  expect(await recordedBy(() => measureReceived(0))).toStrictEqual([]);
+  const activitiesWith = (service: Partial<VideoService> = {}) =>
+    createVideoActivities({
+      service: {
+        submit: async () => ({ taskId: TASK, doubts: [] }),
+        poll: async () => SUCCEEDED,
+        openVideo: async (_link, { from } = {}) => openVideoBytes(video, from && { from }),
+        cancel: async () => 'not-offered',
+        close: async () => undefined,
+        ...service,
+      },
+      storage: inMemory(),
+    });
+  const named = (recorded: Recorded[], name: string) => recorded.filter((one) => one.name === name);
+
+  test('the submit waits from when it is scheduled until its answer, in seconds', async () => {
+    const { submitVideo } = activitiesWith();
+    const scheduledTimestampMs = Date.now() - 90_500;
+    const info = { scheduledTimestampMs, currentAttemptScheduledTimestampMs: scheduledTimestampMs };
+    const recorded = await recordedBy(() => submitVideo({ request: { prompt: 'A red fox' } }), info);
+    const [wait] = named(recorded, 'videogen_submit_wait_seconds');
+    expect(wait?.value).toBeGreaterThanOrEqual(90.5);
+    expect(wait?.value).toBeLessThan(150);
+  });
+
+  test('the bytes that were received are added up, and their speed is observed', async () => {
+    const { downloadVideo } = activitiesWith();
+    const recorded = await recordedBy(() => downloadVideo({ taskId: TASK }));
+    expect(named(recorded, 'videogen_download_bytes')).toMatchObject([{ value: video.length, labels: {} }]);
+    const [speed] = named(recorded, 'videogen_download_speed_bytes_per_second');
+    expect(speed?.value).toBeGreaterThan(0);
+    expect(speed?.value).toBeLessThanOrEqual(video.length * 1_000);
+  });
+
+  test('nothing is added when nothing was received', async () => {
+    const { downloadVideo } = activitiesWith({ openVideo: async () => cutAfter(0, openVideoBytes(video)) });
+    const recorded = await recordedBy(() => downloadVideo({ taskId: TASK }));
+    expect(recorded.filter(({ name }) => name.startsWith('videogen_download'))).toEqual([]);
+  });
 });
 
 test.each([
-  [6_000, 2_000, 3_000],
-  [6_000, 500, 12_000],
-  [6_000, 0, 6_000_000],
-])('the speed of %i bytes in %i ms is %i bytes a second', async (bytes, tookMs, value) => {
-  expect(await recordedBy(() => measureSpeed(bytes, tookMs))).toStrictEqual([
-    { name: 'videogen_download_speed_bytes_per_second', value, labels: {} },
+  [200, 'delivered'],
+  [500, 'retried'],
+  [410, 'given_up'],
+])('a webhook that is answered with %d counts as %s', async (status, result) => {
+  const sender = {
+    defaultUrl: 'https://example.com/',
+    send: async () => ({ status }),
+  } as object as WebhookSender;
+  const sendWebhook = createSendWebhook(sender);
+  const delivery = { id: 'fox-1', event: 'job.failed', job: 'fox', status: 'failed' } as never;
+  expect(await recordedBy(() => sendWebhook(delivery))).toEqual([
+    { name: 'videogen_webhooks', value: 1, labels: { result } },
   ]);
-});
-
-test('a webhook is counted by its result', async () => {
-  expect(await recordedBy(() => measureWebhook('delivered'))).toStrictEqual([
-    { name: 'videogen_webhooks', value: 1, labels: { result: 'delivered' } },
-  ]);
-});
-
-test('what cannot be measured is logged, and the activity goes on', async () => {
-  const createCounter = () => {
-    throw new Error('no exporter');
-  };
-  const metricMeter = { createCounter } as object as MetricMeter;
-  const reported: unknown[] = [];
-  const environment = new MockActivityEnvironment({}, { metricMeter, logger: loggerInto(reported) });
-  await environment.run(async () => measureWebhook('delivered'));
-  expect(eventsIn(reported)).toMatchObject([{ event: 'notMeasured', reason: 'Error: no exporter' }]);
 });

@@ -1,3 +1,4 @@
+import type { MetricMeter } from '@temporalio/common';
 import { count, observe } from '../../src/contract/metrics';
 import { meterInto, type Recorded } from '../support/recording-meter';
 
@@ -21,4 +22,13 @@ test('a time is recorded, and one that clocks made negative as none', () => {
   observe(meter, 'videogen_generation_seconds', 90.5);
   observe(meter, 'videogen_generation_seconds', -2);
   expect(recorded.map(({ value }) => value)).toEqual([90.5, 0]);
+});
+
+test('a meter that fails disturbs nobody', () => {
+  const failing = () => {
+    throw new Error('no exporter');
+  };
+  const meter = { createCounter: failing, createHistogram: failing } as object as MetricMeter;
+  expect(() => count(meter, 'videogen_jobs_total')).not.toThrow();
+  expect(() => observe(meter, 'videogen_job_polls', 3)).not.toThrow();
 });

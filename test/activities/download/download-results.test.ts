@@ -1,4 +1,6 @@
-import type { VideoStorage } from '../../../src/storage';
+import { JobRecord, type VideoStorage } from '../../../src/storage';
+import { sha256 } from './download-world';
+import { inMemory } from './memory-storage';
 import { createMemoryWorld, FILES, inspectedVideo, SUCCEEDED, TASK } from './memory-world';
 
 let video: Buffer;
@@ -93,4 +95,43 @@ it('a video that is on record is not downloaded again', async () => {
   const first = await world.download({ record }).result;
   expect(await world.download({ record }).result).toEqual(first);
   expect(polls).toBe(1);
+});
+
+describe('the record of the job', () => {
+  const recordingWorld = () => {
+    const memory = inMemory();
+    const reads: string[] = [];
+    const read: VideoStorage['read'] = (key, options) => {
+      if (key.startsWith('jobs/test.')) reads.push(key);
+      return memory.read(key, options);
+    };
+    return { reads, memory, ...createMemoryWorld(video, { storage: { ...memory, read } }) };
+  };
+
+  it('is read by the worker that wrote it only from there on, and as a whole the next time', async () => {
+    const { reads, ...world } = recordingWorld();
+    const { record } = await world.submit();
+    reads.splice(0);
+    const first = await world.download({ record }).result;
+    expect(reads).toEqual([expect.stringMatching(/0003\.json$/)]);
+    reads.splice(0);
+    expect(await world.download({ record }).result).toEqual(first);
+    expect(reads.map((key) => key.slice(-9, -5))).toEqual(['0001', '0002', '0003', '0004']);
+  });
+
+  it('tells that another worker has stored the video since', async () => {
+    const { memory, ...world } = recordingWorld();
+    const { record = '' } = await world.submit();
+    const stored = {
+      uri: 'memory:fox.mp4',
+      bytes: video.length,
+      sha256: sha256(video),
+      contentType: 'video/mp4',
+    };
+    await memory.write('fox.mp4', video, 'video/mp4');
+    const elsewhere = new JobRecord(memory, { namespace: 'test', job: 'test' }, record);
+    await elsewhere.add({ event: 'stored', taskId: TASK, key: 'fox.mp4', video: stored, warnings: [] });
+    expect((await world.download({ record }).result).video).toEqual(stored);
+    expect(world.linesOf('downloading')).toEqual([]);
+  });
 });

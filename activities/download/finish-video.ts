@@ -1,6 +1,5 @@
 import { cleanText } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
-import type { JobCost } from '../../src/contract/job-cost';
 import { inspectFile } from '../../src/media/inspector';
 import { CONTAINERS } from '../../src/media/sniff-container';
 import type { StoredEntry } from '../../src/storage/job-record';
@@ -36,50 +35,27 @@ export async function findStored(
 const MAY_BE_CUT =
   'the server sent no length and the container does not say where the video ends, so completeness could not be checked';
 
-export interface PublishingOptions {
-  storage: VideoStorage;
-  isRetry: boolean;
-  signal: AbortSignal;
-  keyFor(extension: string): string;
-}
-
-/** Inspects the file of a download and stores it under its key. The doubts say what could not be checked. */
-export async function publishVideo(
-  { part, of }: VideoDownload,
-  { storage, keyFor, ...options }: PublishingOptions,
-): Promise<{ key: string; video: StoredVideo; doubts: string[] }> {
+/** Inspects the file of a download that has arrived. The doubts say what could not be checked. */
+export async function inspectDownload({ part, of }: VideoDownload) {
   if (of !== undefined && part.bytes !== of) throw new BadVideo(`${part.bytes} of ${of} bytes arrived`);
   const { path, ...whole } = await part.close();
   const inspection = await inspectFile(path);
   if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
   const { container, ...facts } = inspection.facts;
   const { contentType, extension } = CONTAINERS[container];
-  const key = keyFor(extension);
-  const file = { ...whole, contentType, ...options };
-  const { uri } = await asStorageFault(() => storage.publishFile(path, key, file));
-  await part.remove();
   const isComplete = of !== undefined || inspection.end === 'checked';
-  return { key, video: { uri, ...whole, contentType, ...facts }, doubts: isComplete ? [] : [MAY_BE_CUT] };
+  const doubts = isComplete ? [] : [MAY_BE_CUT];
+  return { path, extension, file: { ...whole, contentType }, facts, doubts };
 }
 
-/** The content of `<key>.json` beside a video, which describes the file without its job. */
-export interface Sidecar {
-  namespace: string;
-  workflowId: string;
-  taskId: string;
-  /** Links in it are redacted, because the file may be copied anywhere. */
-  request?: Record<string, unknown> | undefined;
-  seed?: number | undefined;
-  video: StoredVideo;
-  warnings: string[];
-  cost?: JobCost | undefined;
-}
-
-/** Writes the sidecar unless another file has its key. Returns a warning if it cannot: the video is stored already. */
+/**
+ * Writes `<key>.json` beside a video, which describes the file without its job, unless another file has that key. Returns a
+ * warning if it cannot: the video is stored already.
+ */
 export async function writeSidecar(
   storage: VideoStorage,
   key: string,
-  sidecar: Sidecar,
+  sidecar: { taskId: string },
 ): Promise<string | undefined> {
   const sidecarKey = `${key}.json`;
   try {
