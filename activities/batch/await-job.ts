@@ -33,12 +33,10 @@ export interface AwaitJobInput {
   isHeld?: boolean;
 }
 
-/** How a job ended. `hadEnded`: before anybody waited for it. `isGone`: Temporal has none of this name. */
-export type JobEnd = { hadEnded: boolean } & (
-  | { result: JobResult }
-  | { failure: FailureType; details: FailureDetails }
-  | { isGone: true }
-);
+type Ending = { result: JobResult } | { failure: FailureType; details: FailureDetails };
+
+/** How a job ended. `hadEnded`: before anybody waited for it. */
+export type JobEnd = Ending & { hadEnded: boolean };
 
 /** It runs, and has waited for a decision since then. */
 export interface HeldJob {
@@ -51,7 +49,10 @@ export interface HeldJob {
  */
 export async function awaitJob({ name, identity, isHeld }: AwaitJobInput): Promise<JobEnd | HeldJob> {
   const found = await describeJob(name);
-  if (found === undefined) return { hadEnded: true, isGone: true };
+  if (found === undefined) {
+    const details = { message: 'its job was never started, or is deleted' };
+    return { hadEnded: true, failure: 'Cancelled', details };
+  }
   const hadEnded =
     (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= activityInfo().scheduledTimestampMs;
   const conflict = identity && describeConflict(name, await identityIn(found), identity);
@@ -83,18 +84,13 @@ function heldSinceIn({ memo, raw }: WorkflowExecutionDescription): string | unde
 }
 
 /** What Temporal ends itself has no details, but its memo has what was paid for. */
-async function endOf({
-  workflowId,
-  runId,
-  memo = {},
-}: WorkflowExecutionDescription): Promise<
-  { result: JobResult } | { failure: FailureType; details: FailureDetails }
-> {
+async function endOf({ workflowId, runId, memo = {} }: WorkflowExecutionDescription): Promise<Ending> {
   try {
     return { result: await Context.current().client.workflow.getHandle(workflowId, runId).result() };
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
-    const { type, details } = endedByTemporal(error.cause) ?? readFailure(error) ?? unexpected(error.cause);
+    const unexpected = new VideoFailure('Unexpected', { message: String(error.cause) });
+    const { type, details } = endedByTemporal(error.cause) ?? readFailure(error) ?? unexpected;
     const noted = {
       taskId: memo[TASK_ID_MEMO],
       service: memo[SERVICE_MEMO],
@@ -114,5 +110,3 @@ function endedByTemporal(cause: unknown): VideoFailure | undefined {
     return new VideoFailure('DeadlineExceeded', { message: 'a timeout of Temporal ended its workflow' });
   return undefined;
 }
-
-const unexpected = (cause: unknown) => new VideoFailure('Unexpected', { message: String(cause) });
