@@ -33,10 +33,11 @@ export interface AwaitJobInput {
   isHeld?: boolean;
 }
 
-type Ending = { result: JobResult } | { failure: FailureType; details: FailureDetails };
-
 /** How a job ended. `hadEnded`: before anybody waited for it. */
-export type JobEnd = Ending & { hadEnded: boolean };
+export type JobEnd = { hadEnded: boolean } & (
+  | { result: JobResult }
+  | { failure: FailureType; details: FailureDetails }
+);
 
 /** It runs, and has waited for a decision since then. */
 export interface HeldJob {
@@ -57,7 +58,7 @@ export async function awaitJob({ name, identity, isHeld }: AwaitJobInput): Promi
     (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= activityInfo().scheduledTimestampMs;
   const conflict = identity && describeConflict(name, await identityIn(found), identity);
   if (conflict) return { hadEnded, failure: 'InvalidRequest', details: conflict };
-  if (found.status.name !== 'RUNNING') return { hadEnded, ...(await endOf(found)) };
+  if (found.status.name !== 'RUNNING') return endOf(found, hadEnded);
   const heldSince = isHeld ? undefined : heldSinceIn(found);
   if (heldSince !== undefined) return { heldSince };
   throw ApplicationFailure.create({
@@ -84,9 +85,13 @@ function heldSinceIn({ memo, raw }: WorkflowExecutionDescription): string | unde
 }
 
 /** What Temporal ends itself has no details, but its memo has what was paid for. */
-async function endOf({ workflowId, runId, memo = {} }: WorkflowExecutionDescription): Promise<Ending> {
+async function endOf(
+  { workflowId, runId, memo = {} }: WorkflowExecutionDescription,
+  hadEnded: boolean,
+): Promise<JobEnd> {
   try {
-    return { result: await Context.current().client.workflow.getHandle(workflowId, runId).result() };
+    const { workflow } = Context.current().client;
+    return { hadEnded, result: await workflow.getHandle(workflowId, runId).result() };
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const unexpected = new VideoFailure('Unexpected', { message: String(error.cause) });
@@ -99,7 +104,7 @@ async function endOf({ workflowId, runId, memo = {} }: WorkflowExecutionDescript
     const known: FailureDetails = Object.fromEntries(
       Object.entries(noted).filter(([, value]) => value != null),
     );
-    return { failure: type, details: { ...known, ...details } };
+    return { hadEnded, failure: type, details: { ...known, ...details } };
   }
 }
 
