@@ -67,18 +67,12 @@ export class ChildJobs {
     }
   }
 
-  /** Runs a child to its end. */
-  async run(name: string, input: VideoInput): Promise<ChildEnd> {
+  /** Runs a child to its end. Without an input, it is one that was held when the run before this one ended. */
+  async run(name: string, input?: VideoInput): Promise<ChildEnd> {
     this.running.add(name);
-    const end = await this.startOrJoin(name, input);
-    this.running.delete(name);
-    return end;
-  }
-
-  /** Waits for a child of the run before this one, which is held. */
-  async join(name: string): Promise<ChildEnd> {
-    this.running.add(name);
-    const end = endOf(await this.awaitEnd({ name, isHeld: true }));
+    const end = input
+      ? await this.startOrJoin(name, input)
+      : endOf(await this.awaitEnd({ name, isHeld: true }));
     this.running.delete(name);
     return end;
   }
@@ -106,7 +100,6 @@ export class ChildJobs {
 
   /** A batch goes on by itself, and must not repeat what is final. Whoever starts a fallback again means it. */
   private mayStartAgain(found: JobEnd): boolean {
-    if ('isGone' in found) return true;
     if (!found.hadEnded || !('failure' in found)) return false;
     return this.madeFor === 'fallback' || !FAILURES[found.failure].isFinal;
   }
@@ -160,6 +153,5 @@ export class ChildJobs {
 
 function endOf(found: JobEnd): ChildEnd {
   if ('result' in found) return { result: found.result };
-  if ('failure' in found) return { failure: new VideoFailure(found.failure, found.details) };
-  return { failure: new VideoFailure('Cancelled', { message: 'its job was never started, or is deleted' }) };
+  return { failure: new VideoFailure(found.failure, found.details) };
 }

@@ -33,11 +33,10 @@ export interface AwaitJobInput {
   isHeld?: boolean;
 }
 
-/** How a job ended. `hadEnded`: before anybody waited for it. `isGone`: Temporal has none of this name. */
+/** How a job ended. `hadEnded`: before anybody waited for it. */
 export type JobEnd = { hadEnded: boolean } & (
   | { result: JobResult }
   | { failure: FailureType; details: FailureDetails }
-  | { isGone: true }
 );
 
 /** It runs, and has waited for a decision since then. */
@@ -51,12 +50,15 @@ export interface HeldJob {
  */
 export async function awaitJob({ name, identity, isHeld }: AwaitJobInput): Promise<JobEnd | HeldJob> {
   const found = await describeJob(name);
-  if (found === undefined) return { hadEnded: true, isGone: true };
+  if (found === undefined) {
+    const details = { message: 'its job was never started, or is deleted' };
+    return { hadEnded: true, failure: 'Cancelled', details };
+  }
   const hadEnded =
     (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= activityInfo().scheduledTimestampMs;
   const conflict = identity && describeConflict(name, await identityIn(found), identity);
   if (conflict) return { hadEnded, failure: 'InvalidRequest', details: conflict };
-  if (found.status.name !== 'RUNNING') return { hadEnded, ...(await endOf(found)) };
+  if (found.status.name !== 'RUNNING') return endOf(found, hadEnded);
   const heldSince = isHeld ? undefined : heldSinceIn(found);
   if (heldSince !== undefined) return { heldSince };
   throw ApplicationFailure.create({
@@ -83,18 +85,17 @@ function heldSinceIn({ memo, raw }: WorkflowExecutionDescription): string | unde
 }
 
 /** What Temporal ends itself has no details, but its memo has what was paid for. */
-async function endOf({
-  workflowId,
-  runId,
-  memo = {},
-}: WorkflowExecutionDescription): Promise<
-  { result: JobResult } | { failure: FailureType; details: FailureDetails }
-> {
+async function endOf(
+  { workflowId, runId, memo = {} }: WorkflowExecutionDescription,
+  hadEnded: boolean,
+): Promise<JobEnd> {
   try {
-    return { result: await Context.current().client.workflow.getHandle(workflowId, runId).result() };
+    const { workflow } = Context.current().client;
+    return { hadEnded, result: await workflow.getHandle(workflowId, runId).result() };
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
-    const { type, details } = endedByTemporal(error.cause) ?? readFailure(error) ?? unexpected(error.cause);
+    const unexpected = new VideoFailure('Unexpected', { message: String(error.cause) });
+    const { type, details } = endedByTemporal(error.cause) ?? readFailure(error) ?? unexpected;
     const noted = {
       taskId: memo[TASK_ID_MEMO],
       service: memo[SERVICE_MEMO],
@@ -103,7 +104,7 @@ async function endOf({
     const known: FailureDetails = Object.fromEntries(
       Object.entries(noted).filter(([, value]) => value != null),
     );
-    return { failure: type, details: { ...known, ...details } };
+    return { hadEnded, failure: type, details: { ...known, ...details } };
   }
 }
 
@@ -114,5 +115,3 @@ function endedByTemporal(cause: unknown): VideoFailure | undefined {
     return new VideoFailure('DeadlineExceeded', { message: 'a timeout of Temporal ended its workflow' });
   return undefined;
 }
-
-const unexpected = (cause: unknown) => new VideoFailure('Unexpected', { message: String(cause) });

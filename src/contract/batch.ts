@@ -123,13 +123,9 @@ export interface ItemProgress {
 }
 
 /** The result of a batch. The results of its items are in a file in the storage, one line per item. */
-export interface BatchResult {
+export interface BatchResult extends Pick<BatchProgress, 'succeeded' | 'failed' | 'cost'> {
   items: number;
-  succeeded: number;
-  failed: number;
   results: StoredFile;
-  /** What the batch cost, if anything is known about it. */
-  cost?: BatchCost;
 }
 
 /** A file in the storage. */
@@ -172,13 +168,13 @@ export function doneBefore(results: ItemResult[]): EarlierBatch {
 
 /** What items cost. Those that were never submitted cost nothing. */
 export function spentOn(results: readonly ItemResult[]): MoneySum {
-  return sumOf(results.flatMap((result) => chargesOfItem(result, readCost(result.cost))));
-}
-
-function chargesOfItem(result: ItemResult, cost: JobCost | undefined): ReturnType<typeof chargesOf> {
-  const hasTask = result.outcome === 'succeeded' || result.details.taskId !== undefined;
-  const mayBePaid = hasTask || !FAILURES[result.failure].paidNothing || cost?.lostSubmits !== undefined;
-  return mayBePaid ? chargesOf(cost, hasTask) : [];
+  const charges = results.flatMap((result) => {
+    const cost = readCost(result.cost);
+    const hasTask = result.outcome === 'succeeded' || result.details.taskId !== undefined;
+    const mayBePaid = hasTask || !FAILURES[result.failure].paidNothing || cost?.lostSubmits !== undefined;
+    return mayBePaid ? chargesOf(cost, hasTask) : [];
+  });
+  return sumOf(charges);
 }
 
 /** A batch whose requests have been read and checked. */

@@ -28,7 +28,7 @@ export interface WebhookPayload {
 }
 
 /** One webhook to deliver: the input of the workflow and of its activity. */
-export interface WebhookDelivery {
+export interface WebhookDelivery extends Omit<WebhookPayload['data'], 'id'> {
   /** Its `webhook-id`, which is also the id of the workflow that delivers it. */
   id: string;
   /** The job's receiver; the worker's default receiver when there is none. */
@@ -36,12 +36,6 @@ export interface WebhookDelivery {
   event: WebhookEvent;
   /** The name of the job. */
   job: string;
-  taskId?: string;
-  failure?: FailureType;
-  /** What is known about what the job costs. */
-  cost?: JobCost;
-  /** What became of the submits to the job's `services`. */
-  attempts?: ServiceAttempt[];
   /** When it happened. */
   timestamp: string;
 }
@@ -49,15 +43,8 @@ export interface WebhookDelivery {
 /** src/gateway/task-names.ts makes these names; receivers know only the id in them. A part has the name of its service after it. */
 const GATEWAY_JOB = /^gateway-[a-z0-9_]+-(video_[0-9a-f]{32})(?:\..+)?$/;
 
-export function webhookPayload({
-  event,
-  job,
-  taskId,
-  failure,
-  cost,
-  attempts,
-  timestamp,
-}: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
+export function webhookPayload(delivery: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
+  const { event, job, taskId, failure, cost, attempts, timestamp } = delivery;
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
   const data = { id, taskId, failure, cost, ...(attempts && { attempts }) };
   return { type: event, timestamp, data };

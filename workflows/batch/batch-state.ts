@@ -35,15 +35,14 @@ export class BatchState {
   readonly unrecorded: ItemResult[] = [];
   /** The results file, once it is written. */
   results: StoredFile | undefined;
-  /** Why no more items are started. */
-  private stopping: string | undefined;
+  /** Why the batch ends before its items do. */
+  private broken: string | undefined;
 
   constructor(
     readonly input: BatchInput,
     carried: CarriedBatch | undefined,
   ) {
     this.known = carried ?? { next: 1, succeeded: 0, failed: 0, spent: addSums() };
-    if (carried?.stoppedBy) this.stopStarting(`item ${carried.stoppedBy.item} failed`);
   }
 
   /** Undefined when the batch can only wait. */
@@ -60,6 +59,12 @@ export class BatchState {
     // Held items do not count, but at most `window` of them: a service may lose every submit.
     const window = this.input.window ?? DEFAULT_WINDOW;
     return !isOver && running.size - Math.min(held, window) < window ? 'start' : undefined;
+  }
+
+  /** Why no more items are started. */
+  private get stopping(): string | undefined {
+    const { stoppedBy } = this.known;
+    return stoppedBy ? `item ${stoppedBy.item} failed` : this.broken;
   }
 
   private held(): number[] {
@@ -94,9 +99,7 @@ export class BatchState {
     const { requests, requestsFrom, window, onFailure, cap, services, fallbackAfter, ...options } =
       this.input;
     const shared = { request, ...options, sharedCap: { name: this.name, cap: cap ?? {} } };
-    if (services == null) return shared;
-    const { service: _, ...others } = shared;
-    return { ...others, services, ...(fallbackAfter != null && { fallbackAfter }) };
+    return services == null ? shared : { ...shared, services, fallbackAfter };
   }
 
   recordStarted(item: number, { isHeld = false } = {}): string {
@@ -115,10 +118,7 @@ export class BatchState {
     const { known, name: batch } = this;
     const result = resultOf(item, itemName(batch, item), end);
     known[result.outcome]++;
-    if (result.outcome === 'failed' && this.stopsFor(result)) {
-      known.stoppedBy ??= result;
-      this.stopStarting(`item ${known.stoppedBy.item} failed`);
-    }
+    if (result.outcome === 'failed' && this.stopsFor(result)) known.stoppedBy ??= result;
     this.running.delete(result.name);
     this.unrecorded.push(result);
     known.spent = addSums(known.spent, spentOn([result]));
@@ -132,7 +132,7 @@ export class BatchState {
   }
 
   stopStarting(why: string): void {
-    this.stopping ??= why;
+    this.broken = why;
     this.show();
   }
 

@@ -1,6 +1,5 @@
 import {
   CancellationScope,
-  CancelledFailure,
   ContinueAsNew,
   condition,
   defineQuery,
@@ -66,7 +65,8 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
   } catch (error) {
     if (error instanceof ContinueAsNew) throw error;
     await CancellationScope.nonCancellable(() => finish(batch, error));
-    throw explained(error);
+    const failure = isCancellation(error) ? undefined : readFailure(error);
+    throw failure ? thrown(failure) : error;
   }
   const { items = 0, results = { key: '', uri: '' } } = batch;
   const { succeeded, failed } = batch.known;
@@ -98,8 +98,7 @@ async function runItems(batch: BatchState, children: ChildJobs): Promise<void> {
   // Beside each other. Only a bug rejects, and fails the workflow task.
   const watch = (item: number, ending: Promise<ChildEnd>) =>
     void ending.then((end) => batch.recordEnd(item, end));
-  for (const item of known.held ?? [])
-    watch(item, children.join(batch.recordStarted(item, { isHeld: true })));
+  for (const item of known.held ?? []) watch(item, children.run(batch.recordStarted(item, { isHeld: true })));
   for (;;) {
     await condition(() => batch.nextStep() !== undefined);
     switch (batch.nextStep()) {
@@ -127,12 +126,6 @@ async function finish(batch: BatchState, error: unknown): Promise<void> {
   await condition(() => batch.running.size === 0);
   // One that never read its requests has no results either.
   if (batch.known.opened !== undefined) await recordAll(batch);
-}
-
-function explained(error: unknown): unknown {
-  if (isCancellation(error)) return new CancelledFailure('The batch was cancelled');
-  const failure = readFailure(error);
-  return failure ? thrown(failure) : error;
 }
 
 async function open(batch: BatchState): Promise<OpenedBatch> {
