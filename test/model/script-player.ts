@@ -279,7 +279,10 @@ export class ScriptPlayer {
       },
       cancelJob: async (job) => this.families.get(job)?.cancel(job, () => client.getHandle(job).cancel()),
       terminateJob: async (job) => {
-        await this.workflows.get(job)?.untilNoAttempt();
+        const workflow = this.workflows.get(job);
+        await workflow?.untilNoAttempt();
+        // Its last workflow task may still be on its way to the server.
+        if (!workflow?.isRunning) return false;
         return client
           .getHandle(job)
           .terminate('to be started again')
