@@ -85,6 +85,8 @@ export interface PlayedActivity {
 export interface RecordModel {
   /** A request was sent, and nobody knows its answer or has decided to repeat it. */
   isOpen: boolean;
+  /** The same, also if somebody has decided. */
+  hasUnanswered: boolean;
   hasTask: boolean;
   keySent: boolean;
 }
@@ -94,6 +96,8 @@ interface NotesModel {
   /** The lost submit on record is to be repeated, and no attempt has written down that it does. */
   repeats: boolean;
   isLost: boolean;
+  /** An attempt died before it wrote anything down: it counts as lost unless the record has a send that it may stand for. */
+  diedSilently: boolean;
   hasTask: boolean;
   keySent: boolean;
 }
@@ -106,7 +110,13 @@ export function checkAttempts(played: PlayedActivity, terms: AttemptTerms, recor
   const { type, attempts, end, closeMs, endedAtMs, wasCancelled } = played;
   const problems: string[] = [];
   const { repeats } = played;
-  const notes: NotesModel = { repeats, isLost: false, hasTask: false, keySent: repeats };
+  const notes: NotesModel = {
+    repeats,
+    isLost: false,
+    diedSilently: false,
+    hasTask: false,
+    keySent: repeats,
+  };
   let expected: ExpectedEnd = OK;
   for (const [index, attempt] of attempts.entries()) {
     const which = `attempt ${attempt.number} of ${type}`;
@@ -182,7 +192,8 @@ function endOfSubmit(attempt: Attempt, { closeMs }: PlayedActivity, before: Befo
   const mayBeSending = isOpen || (record.isOpen && mayResubmit);
   const leavesTime = mayBeSending && answer === undefined && attempt.number === 1;
   if (leavesTime && attempt.end === 'ServiceUnreachable') return RETRIED('ServiceUnreachable');
-  if ((isOpen || notes.isLost) && !mayResubmit)
+  const isLost = notes.isLost || (notes.diedSilently && !record.hasUnanswered);
+  if ((isOpen || isLost) && !mayResubmit)
     return answer === undefined ? FINAL('SubmitUnconfirmed') : FINAL('Unexpected');
   switch (answer?.kind) {
     case undefined: {
@@ -220,12 +231,14 @@ function remember(
   const isUnanswered = end === 'SubmitUnconfirmed' || (isKilled && answer.at !== 'after-record');
   record.hasTask ||= isKilled && answer.at === 'after-record';
   if (isAnnounced) {
+    record.hasUnanswered ||= isUnanswered;
     record.isOpen = (record.isOpen && !notes.repeats) || isUnanswered;
     notes.repeats = false;
   }
   record.keySent ||= isAnnounced;
   notes.hasTask ||= isKilled && isRemembered(answer);
-  notes.isLost ||= isUnanswered;
+  notes.isLost ||= isUnanswered && isAnnounced;
+  notes.diedSilently ||= !isAnnounced;
   notes.keySent = true;
 }
 

@@ -102,6 +102,17 @@ export const CASES: { name: string; script: Script }[] = [
     },
   },
   {
+    name: 'a lost submit is repeated by a worker that dies before it has written anything down',
+    script: {
+      ...PLAIN,
+      submits: [
+        { kind: 'lost', how: 'reset' },
+        { kind: 'killed', at: 'start', notes: 'lost' },
+      ],
+      deeds: [{ atMs: 30_000, deed: { kind: 'resubmit' } }],
+    },
+  },
+  {
     name: 'a job is to adopt the task of another, and then its own',
     script: {
       ...PLAIN,

@@ -34,7 +34,12 @@ type RunNote = PlayedJob['notes'][number];
 
 /** Compares a job with the model. A job that is terminated lives again under its name, and only the record knows more. */
 export function compareJob(played: PlayedJob, options: SharedOptions, kind: Script['kind']): ComparedJob {
-  const record: RecordModel = { isOpen: false, hasTask: played.start === 'adopt', keySent: false };
+  const record: RecordModel = {
+    isOpen: false,
+    hasUnanswered: false,
+    hasTask: played.start === 'adopt',
+    keySent: false,
+  };
   const problems: string[] = [];
   const models: JobModel[] = [];
   const lives: Life[] = [];

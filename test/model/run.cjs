@@ -12,8 +12,8 @@ const { values } = parseArgs({
   options: {
     scripts: { type: 'string', default: '10000' },
     seed: { type: 'string', default: 'fox' },
-    // A play waits now and then, and another one uses the core meanwhile.
-    processes: { type: 'string', default: String(availableParallelism() + 1) },
+    // A play waits about half of its time for its server, and another one uses the core meanwhile.
+    processes: { type: 'string', default: String(2 * availableParallelism()) },
     // Scripts before this one were played by an earlier run.
     from: { type: 'string', default: '0' },
     // A mistake of breaks.ts, which the run must find.

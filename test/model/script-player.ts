@@ -52,6 +52,11 @@ const READ_CLOCK_EVERY_MS = 200;
 /** Two clocks that are read one after the other differ by less. */
 const LEAST_SKIP_MS = 100;
 
+/** Far longer than an update takes, even on a busy machine. */
+const LONGEST_UPDATE_MS = 10_000;
+/** An activity that hangs would keep a worker from its end. */
+const LONGEST_SHUTDOWN_MS = 10_000;
+
 /** Nothing happens any more, although jobs have not ended: they wait for ever, or Temporal's test server does. */
 export class Stalled extends Error {
   override readonly name = 'Stalled';
@@ -173,7 +178,7 @@ export class ScriptPlayer {
   async close(): Promise<void> {
     const workers = Object.values(this.workers ?? {});
     for (const { worker } of workers) worker.shutdown();
-    await Promise.all(workers.map(({ running }) => running));
+    await Promise.allSettled(workers.map(({ running }) => running));
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
@@ -263,18 +268,20 @@ export class ScriptPlayer {
       awaitJob,
       taskToAdopt: async (job, generation) => this.families.get(job)?.taskToAdopt(job, generation) ?? '',
       decideSubmit: async (job, decision) => {
-        // Nothing is held, it has ended, or has not begun.
-        await client
-          .getHandle(job)
-          .startUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, {
+        const send = () =>
+          client.getHandle(job).startUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, {
             args: [decision],
             waitForStage: 'ACCEPTED',
-          })
-          .catch(() => undefined);
+          });
+        // Nothing is held, it has ended, or has not begun. The server never answers for one that ends at this moment.
+        await client.withDeadline(Date.now() + LONGEST_UPDATE_MS, send).catch(() => undefined);
       },
       cancelJob: async (job) => this.families.get(job)?.cancel(job, () => client.getHandle(job).cancel()),
       terminateJob: async (job) => {
-        await this.workflows.get(job)?.untilNoAttempt();
+        const workflow = this.workflows.get(job);
+        await workflow?.untilNoAttempt();
+        // Its last workflow task may still be on its way to the server.
+        if (!workflow?.isRunning) return false;
         return client
           .getHandle(job)
           .terminate('to be started again')
@@ -307,6 +314,7 @@ export class ScriptPlayer {
       activities: { ...ofWorkers, ...own },
       sinks: { ...sinks, ...this.options.sinks },
       maxCachedWorkflows: 1_000,
+      shutdownForceTime: LONGEST_SHUTDOWN_MS,
       interceptors: {
         activity: [
           (context) => ({
