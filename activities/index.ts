@@ -36,7 +36,6 @@ export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
-export type { SubmitNote } from './submit/submit-note';
 export type { SubmitVideoInput } from './submit/submit-video';
 
 /** What createVideoActivities needs. */

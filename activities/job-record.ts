@@ -4,7 +4,7 @@ import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
 import type { VideoRequest } from '../src/contract/request';
 import { estimateJob } from '../src/service/prices';
-import { digestOfJob, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
+import { digestOfJob, type JobEntry, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask } from '../src/storage/task-claims';
 import { jobName } from './attempt';
@@ -59,12 +59,7 @@ export interface KnownTask {
 }
 
 /** A task as it is written down. */
-export interface TaskToRecord extends KnownTask {
-  /** The send that made it, if that is known. */
-  send?: string;
-  cost?: JobCost | undefined;
-  warnings?: string[] | undefined;
-}
+type TaskToRecord = Omit<Extract<JobEntry, { event: 'task' }>, 'event' | 'id' | 'at' | 'namespace' | 'job'>;
 
 /**
  * Writes down that the job has a task, for a later job of its name and for whoever wants to adopt the task. Temporal has the

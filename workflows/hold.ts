@@ -11,7 +11,7 @@ import type { SubmittedTask, VideoActivities } from '../activities';
 import { describeDuration } from '../src/contract/duration';
 import type { FailureDetails } from '../src/contract/failure-details';
 import { decisionProblem } from '../src/contract/input-rules';
-import type { JobProgress } from '../src/contract/job';
+import type { JobInput, JobPhase, JobProgress } from '../src/contract/job';
 import {
   commandOn,
   DECISION_REFUSED,
@@ -23,7 +23,7 @@ import { count } from '../src/contract/metrics';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import { createFailure, describeEvent, readFailure, type VideoFailure } from '../src/contract/video-failure';
-import type { Job } from './job';
+import type { WebhookEvent } from '../src/contract/webhook';
 import { logJob } from './log-event';
 import { tellParent } from './notify';
 
@@ -107,8 +107,20 @@ function lostFailure(details: FailureDetails, end: string, more: FailureDetails 
   return createFailure('SubmitUnconfirmed', { ...details, message, ...more });
 }
 
+/** What a hold needs of its job. */
+interface HeldJob {
+  readonly name: string;
+  readonly input: JobInput;
+  readonly known: { taskId?: string; service?: string | undefined };
+  readonly hold: SubmitHold;
+  readonly phase: JobPhase;
+  enter(phase: JobPhase): void;
+  notifyReceiver(event: WebhookEvent): Promise<void>;
+  recordAdopted(task: SubmittedTask): void;
+}
+
 /** Holds the job until somebody decides: that it has a task, or to submit once more. Throws when it ends. */
-export async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<'adopted' | 'submit'> {
+export async function waitForDecision(job: HeldJob, lostSubmit: VideoFailure): Promise<'adopted' | 'submit'> {
   const { hold } = job;
   count(metricMeter, 'videogen_holds_started_total');
   hold.start(lostSubmit);
@@ -158,7 +170,7 @@ function decisionRefused(message: string): ApplicationFailure {
 }
 
 /** Refuses a malformed decision, or one that no lost submit waits for. */
-export function checkDecision({ hold, phase }: Job, decision: SubmitDecision): void {
+export function checkDecision({ hold, phase }: HeldJob, decision: SubmitDecision): void {
   const problem = decisionProblem(decision);
   if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
   if (!hold.needsDecision) {
@@ -174,7 +186,7 @@ export function checkDecision({ hold, phase }: Job, decision: SubmitDecision): v
  * Takes a decision about a lost submit, or throws why not. One at a time: otherwise a `resubmit` could arrive while an
  * `adopt` polls its task, and the request would be sent again although the task was just found.
  */
-export async function takeDecision(job: Job, decision: SubmitDecision): Promise<void> {
+export async function takeDecision(job: HeldJob, decision: SubmitDecision): Promise<void> {
   const { hold } = job;
   while (hold.isAdopting) await CancellationScope.nonCancellable(() => condition(() => !hold.isAdopting));
   checkDecision(job, decision);
@@ -184,7 +196,7 @@ export async function takeDecision(job: Job, decision: SubmitDecision): Promise<
 }
 
 /** The task is polled first: a mistyped id would fail the job. */
-async function adopt(job: Job, taskId: string): Promise<SubmittedTask> {
+async function adopt(job: HeldJob, taskId: string): Promise<SubmittedTask> {
   const { adoptTask } = proxyActivities<VideoActivities>({
     ...ADOPT_POLICY,
     summary: `${describeTask(taskId)}, to adopt it`,

@@ -78,13 +78,12 @@ export class Job {
     this.show();
   }
 
-  /** From here on every failure, log line and detail names the task. */
+  /** From here on every failure, log line and detail names the task. The next phase begins at once, and shows it. */
   recordSubmitted({ cost, isStored = false, ...task }: SubmittedTask): void {
     this.isStored = isStored;
     this.addCost(cost);
     Object.assign(this.known, { service: undefined, submittedAtMs: Date.now() }, task);
     tellParent({ taskId: task.taskId });
-    this.show();
   }
 
   /** Takes a task that this job did not submit. Whoever named it may be mistaken. */
@@ -122,6 +121,7 @@ export class Job {
     this.show();
   }
 
+  /** The next poll is planned at once, or the next phase begins, and shows it. */
   recordStatus(status: PolledTask): void {
     const { known } = this;
     const { state, word, nextPollMs, progress, charged, percent } = { percent: undefined, ...status };
@@ -133,7 +133,6 @@ export class Job {
     Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs, progress });
     Object.assign(known, { problem: undefined, retryAfterMs: undefined });
     if (charged) this.addCost({ charged });
-    this.show();
   }
 
   recordPollFailure({ type, message, details: { retryAfter } }: VideoFailure): void {
@@ -142,7 +141,6 @@ export class Job {
     known.problem = { type, message, count: (known.problem?.count ?? 0) + 1 };
     known.misses.task = type === 'TaskUnknown' ? known.misses.task + 1 : 0;
     known.retryAfterMs = retryAfter === undefined ? undefined : retryAfter * 1_000;
-    this.show();
   }
 
   /**

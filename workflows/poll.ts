@@ -7,7 +7,7 @@ import {
   proxyLocalActivities,
   TemporalFailure,
 } from '@temporalio/workflow';
-import type { PolledTask, VideoActivities } from '../activities';
+import type { VideoActivities } from '../activities';
 import { describeDuration, durationMs } from '../src/contract/duration';
 import type { JobInput, TaskStatus } from '../src/contract/job';
 import { observe } from '../src/contract/metrics';
@@ -74,47 +74,44 @@ function backoffMs({ input: { polling } }: Job, failures: number): number {
   return Math.max(leastMs, Math.min(leastMs * 2 ** Math.min(failures, 16), FAILED_POLL_MOST_MS));
 }
 
-/** Polling errors never fail a paid job: it records them and keeps polling until the deadline. */
-async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefined> {
-  try {
-    const status = await ask(job, taskId);
-    job.recordStatus(status);
-    return status;
-  } catch (error) {
-    if (isCancellation(error) || isBug(error)) throw error;
-    const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
-    if (job.known.problem?.type !== failure.type) logPollFailure(job, failure);
-    job.recordPollFailure(failure);
-    if (failure.type === 'TaskUnknown' && job.taskIsGone()) throw error;
-    return undefined;
-  }
-}
-
 /**
+ * Polling errors never fail a paid job: it records them and keeps polling until the deadline.
+ *
  * A local activity costs half the events. Its workflow task is open meanwhile, so it has little time; if the service did not
  * answer, the same poll is made by a regular one. So is the last poll, with more attempts: a fault of a second must not end a
  * paid job.
  */
-async function ask(job: Job, taskId: string): Promise<PolledTask> {
+async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefined> {
   const { service, record, kind, polls, progress } = job.known;
   const { sharedCap, caller, polling } = job.input;
   const waiting = { kind, waitedMs: job.waitedMs(), progress, polling };
   const asked = { taskId, service, record, sharedCap, caller, ...waiting };
   const summary = `poll ${polls + 1}`;
-  if (job.remainingMs() > 0) {
-    const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
-    try {
-      return await local.pollVideo(asked);
-    } catch (error) {
-      if (isFinal(error)) throw error;
-    }
+  const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });
+  const pollRegularly = () => {
+    const scheduleToCloseTimeout = Math.max(job.remainingMs(), POLL_AT_LEAST_MS);
+    const regular = proxyActivities<VideoActivities>({ ...POLL_POLICY, scheduleToCloseTimeout, summary });
+    return regular.pollVideo(asked);
+  };
+  const pollAgain = (error: unknown) => {
+    if (isFinal(error)) throw error;
+    return pollRegularly();
+  };
+  try {
+    const isLast = job.remainingMs() === 0;
+    const status = await (isLast ? pollRegularly() : local.pollVideo(asked).catch(pollAgain));
+    job.recordStatus(status);
+    return status;
+  } catch (error) {
+    if (isCancellation(error) || isBug(error)) throw error;
+    const failure = readFailure(error) ?? new VideoFailure('Unexpected', { message: String(error) });
+    const { type: failureType, details, advice } = failure;
+    if (job.known.problem?.type !== failureType)
+      logJob(job, 'pollsFailing', { failureType, reason: describeEvent(failureType, details), advice });
+    job.recordPollFailure(failure);
+    if (failureType === 'TaskUnknown' && job.taskIsGone()) throw error;
+    return undefined;
   }
-  const regular = proxyActivities<VideoActivities>({
-    ...POLL_POLICY,
-    scheduleToCloseTimeout: Math.max(job.remainingMs(), POLL_AT_LEAST_MS),
-    summary,
-  });
-  return regular.pollVideo(asked);
 }
 
 /**
@@ -126,10 +123,6 @@ function isFinal(error: unknown): boolean {
   if (isCancellation(error)) return CancellationScope.current().consideredCancelled;
   const { type = 'ServiceUnreachable' } = readFailure(error) ?? {};
   return isBug(error) || type !== 'ServiceUnreachable';
-}
-
-function logPollFailure(job: Job, { type: failureType, details, advice }: VideoFailure): void {
-  logJob(job, 'pollsFailing', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
 /**

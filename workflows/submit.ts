@@ -74,9 +74,11 @@ async function submitOnce(
   if (withinMs === undefined || job.remainingMs() === 0 || isCancellation(error)) throw error;
   // Without shared storage this worker may read a record that is older than the last POST.
   if (trace.mayHaveSent) throw unknownEnd(job, 'it timed out before its result was known');
-  // The next of the job's services gets its turn, unless this one may have a task.
-  const message = `nothing was sent, because no worker had room for it within ${describeDuration(withinMs)}`;
-  throw createFailure('ServiceUnreachable', { message, ...(mayHaveTask && { mayHaveTask }) });
+  // A task may exist: only this service is asked, until the deadline.
+  if (mayHaveTask) return submitOnce(job, request, undefined);
+  throw createFailure('ServiceUnreachable', {
+    message: `no worker had room for it within ${describeDuration(withinMs)}`,
+  });
 }
 
 async function send(job: Job, request: VideoRequest, withinMs: number | undefined): Promise<SubmittedTask> {

@@ -90,18 +90,12 @@ export function batchDetails({ items, succeeded, failed, running, stopping, cost
  * unregistered attribute, but a running job that sets one would retry its workflow task for ever. Each update costs an Action.
  */
 export function updateSearchAttributes(job: Searchable): void {
-  if (isAboutToWait(job)) return;
   const { typedSearchAttributes } = workflowInfo();
   const changed = searchAttributesOf(job).filter(({ key, value }) => {
     const present = typedSearchAttributes.get(key);
     return present !== undefined && present !== value;
   });
   if (changed.length > 0) upsertSearchAttributes(changed);
-}
-
-/** A job that has its task enters `waiting` in the same workflow task: one update covers both. */
-function isAboutToWait({ phase, taskId }: Searchable): boolean {
-  return taskId !== undefined && (phase === 'submitting' || phase === 'needs-decision');
 }
 
 /** What lists of jobs show without asking each job. Only what changed is written: each update is an event. */

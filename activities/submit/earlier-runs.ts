@@ -31,52 +31,39 @@ export async function readEarlierRuns(): Promise<EarlierRuns> {
   const runs = new Set([own]);
   let lost: LostSubmit | undefined;
   for (const run of runs) {
+    // Histories do not have the ids of sends.
+    const id = `run/${run}`;
     const handle = Context.current().client.workflow.getHandle(workflowId, run);
     const history = await unlessDeleted(() => handle.fetchHistory());
     if (history === undefined) {
-      lost = lostOf(run, `Temporal no longer has run ${run}, so it is unknown whether a request was sent`);
+      lost = { id, why: `Temporal no longer has run ${run}, so it is unknown whether a request was sent` };
       continue;
     }
     const events = history.events ?? [];
-    for (const before of runsBefore(events)) runs.add(before);
+    for (const other of runsAround(events)) runs.add(other);
     if (run === own) continue;
     const { memo } = (await unlessDeleted(() => handle.describe())) ?? {};
     const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = memo ?? {};
     if (typeof taskId === 'string') return { taskId, ...(typeof service === 'string' && { service }) };
     if (hasOpenSubmit(events))
-      lost = lostOf(run, `run ${run} ended while a request may have been in progress`);
-    for (const after of runsAfter(events)) runs.add(after);
+      lost = { id, why: `run ${run} ended while a request may have been in progress` };
   }
   return { lost };
 }
 
-/** Histories do not have the ids of sends. */
-function lostOf(run: string, why: string): LostSubmit {
-  return { id: `run/${run}`, why };
-}
-
-/** The runs that this run was reset from or retries. */
-function runsBefore(events: Events): string[] {
-  return events.flatMap((event) => {
+/** The runs that this run was reset from or retries, and the one that continued it before an operator reset it. */
+function runsAround(events: Events): string[] {
+  const runIds = events.flatMap((event) => {
     const { continuedExecutionRunId, initiator } = event.workflowExecutionStartedEventAttributes ?? {};
-    const retriedRunId = initiator === CONTINUED_BY_WORKFLOW ? undefined : continuedExecutionRunId;
-    return nonEmpty(event.workflowTaskFailedEventAttributes?.baseRunId, retriedRunId);
-  });
-}
-
-/** The run that continued this one, before an operator reset this one. */
-function runsAfter(events: Events): string[] {
-  return events.flatMap((event) =>
-    nonEmpty(
+    return [
+      event.workflowTaskFailedEventAttributes?.baseRunId,
+      initiator === CONTINUED_BY_WORKFLOW ? undefined : continuedExecutionRunId,
       event.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId,
       event.workflowExecutionFailedEventAttributes?.newExecutionRunId,
       event.workflowExecutionTimedOutEventAttributes?.newExecutionRunId,
-    ),
-  );
-}
-
-/** Temporal uses an empty string for an absent run id. */
-function nonEmpty(...runIds: (string | null | undefined)[]): string[] {
+    ];
+  });
+  // Temporal uses an empty string for an absent run id.
   return runIds.flatMap((runId) => runId || []);
 }
 

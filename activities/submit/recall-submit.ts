@@ -1,13 +1,10 @@
 import { activityInfo } from '@temporalio/activity';
-import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { createFailure } from '../../src/contract/video-failure';
-import type { VideoStorage } from '../../src/storage/storage';
 import { digestOf, openRecord, type SubmittedTask, takeUpTask } from '../job-record';
-import type { FindTools } from '../service-tools';
 import { toFailure } from '../to-failure';
 import { readKnownSubmits } from './known-submits';
 import { type LostSubmit, readNote } from './submit-note';
-import type { SubmitVideoInput } from './submit-video';
+import type { SubmitVideoDeps, SubmitVideoInput } from './submit-video';
 
 /** Input of the activity recallSubmit. */
 export interface RecallSubmitInput
@@ -25,18 +22,12 @@ export interface RecalledSubmit {
   mayHaveTask: boolean;
 }
 
-export interface RecallSubmitDeps {
-  find: FindTools;
-  storage: VideoStorage;
-  onLostSubmit: LostSubmitPolicy;
-}
-
 /**
  * Finds out what became of a submit that timed out or was cancelled, by its last note and the record; fails like it if it is
  * lost. The record is there whether or not this worker has the service: a service that no worker has any more must not keep its
  * jobs from going on.
  */
-export function createRecallSubmit(deps: RecallSubmitDeps) {
+export function createRecallSubmit(deps: Pick<SubmitVideoDeps, 'find' | 'storage' | 'onLostSubmit'>) {
   return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
     const record = openRecord(deps.storage, digestOf(input.request));
     try {

@@ -54,15 +54,14 @@ export function explainFailure(
   const { type, details } = readFailure(failure) ?? {};
   if (!(failure instanceof ApplicationFailure) || type === undefined || type === 'SubmitUnconfirmed')
     return failure;
-  if (!mayHaveTask)
-    return isTurnOver && fallsBack(type) ? createFailure(type, details, { cause: failure }) : failure;
+  const isOver = isTurnOver && !mayHaveTask && fallsBack(type);
   const doubt = lost && `a task may still exist, because ${lost.why}`;
   const message = [details?.message, doubt].filter(Boolean).join('; ') || undefined;
   return createFailure(
     type,
-    { ...details, mayHaveTask, message, ...(cost && { cost }) },
+    { ...details, message, ...(mayHaveTask && { mayHaveTask }), ...(mayHaveTask && cost && { cost }) },
     {
-      retryable: !failure.nonRetryable,
+      retryable: !failure.nonRetryable && !isOver,
       nextRetryDelayMs: durationMs(failure.nextRetryDelay),
       cause: failure.cause,
     },

@@ -180,10 +180,11 @@ function failureTypeOf(pending: Pending | undefined): string | undefined {
 }
 
 /**
- * The note of a pending submit that has a task, or may have sent something; undefined for any other. It must be read before the
- * submit is cancelled, because Temporal then drops its heartbeat details. An attempt that is still sending counts as well.
+ * The note of a pending submit that has a task, or may have sent something; undefined for any other. Only recallSubmit knows
+ * what it says. It must be read before the submit is cancelled, because Temporal then drops its heartbeat details. An attempt
+ * that is still sending counts as well.
  */
-export async function inspectPendingSubmit(): Promise<SubmitNote | undefined> {
+export async function inspectPendingSubmit(): Promise<unknown> {
   const pending = await pendingActivities();
   const submit = pending.find(({ activityType }) => activityType?.name === 'submitVideo');
   if (submit === undefined) return undefined;

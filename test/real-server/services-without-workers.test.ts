@@ -161,12 +161,12 @@ const CASES: Record<string, Case> = {
     service: 'a',
     posts: { a: 3, b: 0 },
   },
-  '429, and the storage failed since: that is not its fault': {
+  '429, and the storage failed since: the next one makes the only task': {
     answers: [BUSY],
     attempts: 2,
     storage: failingSecondWrite,
-    service: 'a',
-    posts: { a: 2, b: 0 },
+    service: 'b',
+    posts: { a: 1, b: 1 },
   },
 };
 
