@@ -4,15 +4,10 @@ import { cleanText, codeMarkdown, plainMarkdown } from '../src/contract/clean-te
 import { durationMs } from '../src/contract/duration';
 import type { JobInput, JobPhase, JobProgress, StoredVideo } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
-import {
-  DEFAULT_DEADLINE_MS,
-  DEFAULT_HOLD_MS,
-  POLLS_WITHOUT_TASK,
-  UNKNOWN_TASK_GRACE_MS,
-} from '../src/contract/policies';
+import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
 import { readServiceName } from '../src/contract/service-choice';
 import { describeVideo } from '../src/contract/summaries';
-import { createFailure, type VideoFailure } from '../src/contract/video-failure';
+import { createFailure, VideoFailure } from '../src/contract/video-failure';
 import type { WebhookEvent } from '../src/contract/webhook';
 import { SubmitHold } from './hold';
 import { logJob } from './log-event';
@@ -60,7 +55,6 @@ export class Job {
       pollRequested: false,
       polls: 0,
       polledMs: 0,
-      misses: { task: 0, video: 0 },
     };
     this.deadlineMs = durationMs(input.deadline) ?? DEFAULT_DEADLINE_MS;
     this.hold = new SubmitHold(durationMs(input.holdFor) ?? DEFAULT_HOLD_MS, carried?.pastHoldsMs);
@@ -125,13 +119,14 @@ export class Job {
   recordStatus(status: PolledTask): void {
     const { known } = this;
     const { state, word, nextPollMs, progress, charged, percent } = { percent: undefined, ...status };
-    if (status.state === 'succeeded' && !status.hasVideo) known.misses.video++;
-    known.misses.task = 0;
+    const isWithoutVideo = status.state === 'succeeded' && !status.hasVideo;
     this.polledBeforeMs = known.polledMs;
     const task = { state, word: cleanText(word), percent };
     const polls = known.polls + 1;
     Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs, progress });
-    Object.assign(known, { problem: undefined, retryAfterMs: undefined });
+    const before = known.problem?.type === 'NoVideo' ? known.problem.count : 0;
+    const problem = { type: 'NoVideo', message: new VideoFailure('NoVideo').message, count: before + 1 };
+    Object.assign(known, { problem: isWithoutVideo ? problem : undefined, retryAfterMs: undefined });
     if (charged) this.addCost({ charged });
   }
 
@@ -139,18 +134,12 @@ export class Job {
     const { known } = this;
     known.polls++;
     known.problem = { type, message, count: (known.problem?.count ?? 0) + 1 };
-    known.misses.task = type === 'TaskUnknown' ? known.misses.task + 1 : 0;
     known.retryAfterMs = retryAfter === undefined ? undefined : retryAfter * 1_000;
   }
 
-  /**
-   * A service may not know its new task everywhere at once, and may miss it in a single poll later. An adopted task that
-   * was never seen does not exist.
-   */
-  taskIsGone(): boolean {
-    const { task, isAdopted, misses } = this.known;
-    if (task === undefined && isAdopted) return true;
-    return misses.task >= POLLS_WITHOUT_TASK && this.waitedMs() > UNKNOWN_TASK_GRACE_MS;
+  /** An adopted task that was never seen does not exist. The job's own task does, whatever the service says of it for a while. */
+  get taskNeverExisted(): boolean {
+    return this.known.task === undefined && this.known.isAdopted;
   }
 
   /** How long a video that was found ready may have been so. */

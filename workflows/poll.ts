@@ -109,7 +109,7 @@ async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefine
     if (job.known.problem?.type !== failureType)
       logJob(job, 'pollsFailing', { failureType, reason: describeEvent(failureType, details), advice });
     job.recordPollFailure(failure);
-    if (failureType === 'TaskUnknown' && job.taskIsGone()) throw error;
+    if (failureType === 'TaskUnknown' && job.taskNeverExisted) throw error;
     return undefined;
   }
 }
@@ -134,10 +134,10 @@ function isBug(error: unknown): boolean {
 }
 
 /** Whether the video can be downloaded. Throws when the task ended without one. */
-function isReady(job: Job, status: TaskStatus): boolean {
+function isReady({ known: { problem } }: Job, status: TaskStatus): boolean {
   switch (status.state) {
     case 'succeeded':
-      if (!status.hasVideo && job.known.misses.video >= POLLS_WITHOUT_VIDEO) throw createFailure('NoVideo');
+      if (problem && problem.count >= POLLS_WITHOUT_VIDEO) throw createFailure('NoVideo');
       return status.hasVideo;
     case 'failed':
       throw createFailure(status.refused ? 'ContentRefused' : 'GenerationFailed', {

@@ -35,8 +35,6 @@ export interface CarriedJob extends Partial<Omit<SubmittedTask, 'isStored' | 'ne
   problem?: JobProgress['problem'];
   /** How long the service asked to wait when the last poll failed. */
   retryAfterMs?: number | undefined;
-  /** Polls in a row that found no task, and polls in total that found a success without a video. */
-  misses: { task: number; video: number };
 }
 
 /**

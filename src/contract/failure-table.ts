@@ -109,8 +109,6 @@ const ROWS = {
     retry: { submit: '-', poll: 'poll-again', download: 'policy' },
     httpStatus: 404,
     exitCode: 9,
-    isFinal: true,
-    taskIsOver: true,
   },
   GenerationFailed: {
     meaning: 'The service could not generate the video',
@@ -185,7 +183,7 @@ const ROWS = {
     exitCode: 15,
     // Without a task, the storage failed before the submit.
     paidNothing: true,
-    mostDownloadAttempts: 5,
+    mostDownloadAttempts: 8,
   },
   DeadlineExceeded: {
     meaning: 'The deadline of the job passed before the video was ready',

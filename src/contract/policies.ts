@@ -184,14 +184,8 @@ export const HEARTBEAT_EVERY_MS = 2 * SECOND;
 export const FAILED_POLL_LEAST_MS = 3 * SECOND;
 export const FAILED_POLL_MOST_MS = 2 * MINUTE;
 
-/** Some services answer 404 shortly after the submit, until the task has reached their database. */
-export const UNKNOWN_TASK_GRACE_MS = 2 * MINUTE;
-
-/** After this many polls in a row without the task, the task is gone. */
-export const POLLS_WITHOUT_TASK = 3;
-
-/** Some services report "succeeded" before the link is there. */
-export const POLLS_WITHOUT_VIDEO = 3;
+/** Some services report "succeeded" a minute before the link is there. The polls wait longer each time, as failed ones do. */
+export const POLLS_WITHOUT_VIDEO = 5;
 
 /** A job continues as new here, so that replay stays quick. The server would suggest it near 6,000 events. */
 export const LONGEST_HISTORY_EVENTS = 2_000;

@@ -96,7 +96,7 @@ describe('the last line about a failed job', () => {
     expect(lastLine(new VideoFailure('SubmitUnconfirmed'))).toContain('videogen generate --adopt TASK_ID');
   });
 
-  test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'TaskUnknown', 'InvalidRequest'])(
+  test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'InvalidRequest'])(
     'that ended as %s is the failure itself: there is nothing to adopt',
     (type) => {
       const failure = new VideoFailure(type, { taskId: type === 'InvalidRequest' ? undefined : 'task_1' });

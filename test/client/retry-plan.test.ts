@@ -98,9 +98,7 @@ test.each([
     'would be refused again and may be charged again. Change the prompt or the image and start a new job.',
   ],
 ])('the retry of refused content with the task %p says what to change', (taskId, sentence) => {
-  expect(() => planRetry(ended('ContentRefused', { taskId }))).toThrow(
-    sentence,
-  );
+  expect(() => planRetry(ended('ContentRefused', { taskId }))).toThrow(sentence);
 });
 
 test('no task that may have been paid is ever paid anew without a decision', () => {

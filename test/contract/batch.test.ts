@@ -23,7 +23,7 @@ const AGAIN: Record<FailureType, 'left' | 'again'> = {
   GenerationFailed: 'left',
   ContentRefused: 'left',
   GenerationCancelled: 'left',
-  TaskUnknown: 'left',
+  TaskUnknown: 'again',
   VideoTooLarge: 'left',
   Unauthorized: 'again',
   RateLimited: 'again',

@@ -34,7 +34,7 @@ it('a name that looks like an option is never read as one', () => {
 });
 
 describe('the command that adopts the task of a failed job', () => {
-  const withoutCommand = ['TaskUnknown', 'GenerationFailed', 'ContentRefused', 'GenerationCancelled'];
+  const withoutCommand = ['GenerationFailed', 'ContentRefused', 'GenerationCancelled'];
 
   it.each(Object.keys(FAILURES).filter(isFailureType))('fits %s', (type) => {
     const command = withoutCommand.includes(type) ? undefined : "videogen generate --adopt 'task 1'";

@@ -70,10 +70,10 @@ export const BREAKS = {
     from: CARRIED,
     to: `isAdopted: false, ${CARRIED}`,
   },
-  misses: {
-    mistake: 'Polls that missed the task or its video are forgotten.',
+  problem: {
+    mistake: 'Polls that failed are forgotten.',
     from: CARRIED,
-    to: `misses: { task: 0, video: 0 }, ${CARRIED}`,
+    to: `problem: undefined, ${CARRIED}`,
   },
   kind: {
     mistake: 'What the worker has learned about such tasks is forgotten.',

@@ -14,10 +14,8 @@ const MINUTE = 60 * SECOND;
 const FAILED_POLL_MS = { least: 3 * SECOND, most: 2 * MINUTE };
 const LONGEST_RETRY_AFTER_MS = 10 * MINUTE;
 const HELD_UP_MS = 10 * SECOND;
-/** A new task may be unknown to its service for so long. */
-const UNKNOWN_GRACE_MS = 2 * MINUTE;
-/** So many polls in a row without the task, or in total without the video, are too many. */
-const MOST_MISSES = 3;
+/** This many polls in a row without the video are too many. */
+const MOST_WITHOUT_VIDEO = 5;
 const LEAST_POLL_CLOSE_MS = MINUTE;
 /** As long as the player makes it. */
 const LOCAL_POLL_CLOSE_MS = 1.5 * SECOND;
@@ -106,7 +104,8 @@ export class JobModel {
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
   private polledLocally = false;
-  private misses = { task: 0, video: 0 };
+  /** Polls in a row that found a success without a video. */
+  private withoutVideo = 0;
   private isRequested = false;
   /** Of the submit that the job is held for, and those that somebody let be sent again. */
   private lostSubmit: string | undefined;
@@ -493,7 +492,8 @@ export class JobModel {
   private see(status: PolledTask): FailureType | 'ready' | undefined {
     this.wasSeen = true;
     this.polledMs = { last: this.nowMs - this.submittedAtMs, before: this.polledMs.last };
-    this.failedPolls = this.misses.task = 0;
+    this.failedPolls = 0;
+    this.withoutVideo = status.state === 'succeeded' ? this.withoutVideo : 0;
     const { waitedMs = 0 } = this.asked;
     const percent = 'percent' in status ? status.percent : undefined;
     const hasRisen = percent !== undefined && percent > (this.progress?.percent ?? 0);
@@ -505,8 +505,9 @@ export class JobModel {
     switch (status.state) {
       case 'succeeded':
         if (status.hasVideo) return 'ready';
-        this.misses.video += 1;
-        return this.misses.video >= MOST_MISSES ? 'NoVideo' : undefined;
+        this.withoutVideo += 1;
+        this.failedPolls = this.withoutVideo;
+        return this.withoutVideo >= MOST_WITHOUT_VIDEO ? 'NoVideo' : undefined;
       case 'failed':
         return this.script.taskEnds === 'refused' ? 'ContentRefused' : 'GenerationFailed';
       case 'cancelled':
@@ -519,11 +520,8 @@ export class JobModel {
   private miss({ failed, details }: Extract<ActivityEnd, { failed: unknown }>): FailureType | undefined {
     this.failedPolls += 1;
     this.retryAfterMs = details?.retryAfter === undefined ? undefined : details.retryAfter * SECOND;
-    this.misses.task = failed === 'TaskUnknown' ? this.misses.task + 1 : 0;
-    if (failed !== 'TaskUnknown') return undefined;
-    const neverExisted = this.isAdopted && !this.wasSeen;
-    const isGone = this.misses.task >= MOST_MISSES && this.nowMs - this.submittedAtMs > UNKNOWN_GRACE_MS;
-    return neverExisted || isGone ? 'TaskUnknown' : undefined;
+    this.withoutVideo = 0;
+    return failed === 'TaskUnknown' && this.isAdopted && !this.wasSeen ? 'TaskUnknown' : undefined;
   }
 
   private endDownload(end: ActivityEnd): Phase {
