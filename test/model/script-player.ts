@@ -227,7 +227,10 @@ export class ScriptPlayer {
       const fromMs = await this.env.temporal.currentTimeMs();
       await sleep(STALLED_AFTER_MS, undefined, { signal });
       const skippedMs = (await this.env.temporal.currentTimeMs()) - fromMs;
-      if (skippedMs < 2 * STALLED_AFTER_MS) throw new Stalled(`the server went on by ${skippedMs} ms only`);
+      if (skippedMs < 2 * STALLED_AFTER_MS)
+        throw new Stalled(
+          `the server went on by ${skippedMs} ms only, and ${this.attemptsUnderWay} attempts are under way`,
+        );
     }
   }
 
