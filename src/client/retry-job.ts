@@ -5,7 +5,7 @@ import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
 import type { VideoInput } from '../contract/fallback';
 import { commandOn } from '../contract/lost-submit';
-import { OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
+import { LOST_SUBMIT_MEMO, OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readServiceName } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
@@ -73,7 +73,8 @@ async function retryOne(
   const description = await describe(client, handle);
   const failure = await failureOfEnded(client, handle);
   const taskId = failure?.taskId ?? overview.taskId;
-  const plan = planRetry({ workflowId, state, failure, taskId }, { resubmit });
+  const wasHeld = description.memo?.[LOST_SUBMIT_MEMO] !== undefined;
+  const plan = planRetry({ workflowId, state, failure, taskId, wasHeld }, { resubmit });
   const isOwnName = 'submit' in plan && plan.submit === 'again';
   const retryOf = isOwnName ? overview.retryOf : workflowId;
   const input = await inputFor(client, overview, plan);

@@ -23,6 +23,8 @@ export interface EndedJob {
   /** How it ended; undefined if Temporal no longer says, or if it ended with an error that is not ours. */
   failure?: VideoFailure | undefined;
   taskId?: string | undefined;
+  /** It was held for a decision. */
+  wasHeld?: boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ export type RetryPlan = { adopt: string } | { submit: 'again' | 'anew' };
 
 /** How to try an ended job again without paying twice, unless the user has decided to (`resubmit`). */
 export function planRetry(
-  { workflowId, state, failure, taskId }: EndedJob,
+  { workflowId, state, failure, taskId, wasHeld = false }: EndedJob,
   { resubmit = false }: { resubmit?: boolean } = {},
 ): RetryPlan {
   const name = shown(workflowId);
@@ -52,7 +54,9 @@ export function planRetry(
     case 'cancelled':
   }
   if (resubmit) return { submit: taskId === undefined ? 'again' : 'anew' };
-  if (mayRetryAsItIs(failure?.type, taskId) && failure?.details.mayHaveTask !== true)
+  // Somebody decided to repeat a lost submit, so that its record does not ask again.
+  const isRepeated = wasHeld && failure?.details.mayHaveTask === true;
+  if (mayRetryAsItIs(failure?.type, taskId) && !isRepeated)
     return taskId === undefined ? { submit: 'again' } : { adopt: taskId };
   throw new RetryRefused(whyNot(name, failure, taskId), [commandOn('retry', workflowId, '--resubmit')]);
 }

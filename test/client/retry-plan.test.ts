@@ -70,7 +70,10 @@ test.each<[string, EndedJob, unknown]>([
   ],
   [
     'asks when a lost submit was repeated and refused',
-    ended('InvalidRequest', { failure: new VideoFailure('RateLimited', { mayHaveTask: true }) }),
+    ended('Unauthorized', {
+      failure: new VideoFailure('Unauthorized', { mayHaveTask: true }),
+      wasHeld: true,
+    }),
     [RESUBMIT],
   ],
   [

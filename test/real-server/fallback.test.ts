@@ -148,7 +148,7 @@ test('a refused submit is not counted under the caps, and that to the next servi
   a.next('submit', REFUSED);
   expect(await (await startCapped('counted')).result()).toMatchObject({ service: 'b' });
   expect((await readLedger(env.temporal.client, QUEUE))?.counts).toMatchObject([
-    { scope: 'key', name: CAPPED, used: { videos: 1, money: { USD: 1_500_000 } }, reserved: { videos: 0 } },
+    { scope: 'key', name: CAPPED, used: { videos: 1, USD: 1.5 }, reserved: { videos: 0 } },
   ]);
   const failure = await failureOf((await startCapped('one too many')).result());
   expect(isVideoFailure(failure, 'CapReached')).toBe(true);

@@ -211,7 +211,7 @@ describe('forget', () => {
   async function eventsIn(storage: VideoStorage): Promise<string[]> {
     const events = new Set<string>();
     for await (const { key } of storage.list?.('') ?? []) {
-      expect(key).toMatch(/^(jobs\/fox-[^/]+|tasks\/[0-9a-f]{64})\/\d{4}\.json$/);
+      expect(key).toMatch(/^(jobs\/fox-[^/]+\/|tasks\/[0-9a-f]{64}\.)\d{4}\.json$/);
       const entry = await storage.read(key);
       if (key.startsWith('jobs/') && entry) events.add(JSON.parse(String(await buffer(entry))).event);
     }

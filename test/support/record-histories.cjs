@@ -219,10 +219,10 @@ const STORIES = {
     run: async (start, sleep) => {
       const handle = await start();
       const write = (...entries) => handle.executeUpdate('writeLedger', { args: [entries] });
-      await write(entry('reserve', 'a'), entry('reserve', 'b'), entry('reserve', 'c'));
-      await write(entry('settle', 'a'), entry('release', 'b'));
+      await write(reserve('a'), reserve('b'), reserve('c'));
+      await write({ id: 'a', cost: { amount: 0.5, currency: 'USD' } }, { id: 'b', cost: 'nothing' });
       await sleep('24h');
-      await write(entry('reserve', 'd'));
+      await write(reserve('d'));
       await handle.terminate();
       return handle;
     },
@@ -230,22 +230,19 @@ const STORIES = {
 };
 
 /** One line for the ledger of the caps. */
-const entry = (kind, id) => ({
-  kind,
+const reserve = (id) => ({
   id,
-  holder: 'attempt',
   accounts: [
     { scope: 'batch', name: 'foxes', limits: [{ unit: 'videos', limit: 9 }] },
     {
       scope: 'day',
       limits: [
         { unit: 'videos', limit: 2 },
-        { unit: 'money', limit: 1, currency: 'USD' },
+        { unit: 'USD', limit: 1 },
       ],
     },
   ],
-  seconds: 5,
-  cost: { amount: 0.5, currency: 'USD' },
+  takes: { videos: 1, seconds: 5, USD: 0.5 },
 });
 
 /** What the service of the stories about costs charges, and what its profile expects. */

@@ -46,7 +46,7 @@ const REFUSED: [what: string, path: string, request: unknown, problem: string][]
   ['with half a second', TEXT, { ...FOX, duration: 1.5 }, 'duration must be a whole number'],
   ['with a seed that is not an integer', TEXT, { ...FOX, seed: 0.5 }, 'seed must be a whole number'],
   ['with a seed that is a string', TEXT, { ...FOX, seed: '7' }, 'seed must be a'],
-  ['with an unknown field', TEXT, { ...FOX, colour: 'red' }, '"colour" is not a field'],
+  ['with an unknown field', TEXT, { ...FOX, colour: 'red' }, '"colour": not a field'],
   ['that is a list', TEXT, [], 'must be a JSON object'],
   ['that is broken JSON', TEXT, '{"prompt":', 'JSON'],
   ['that is empty', TEXT, '', ''],

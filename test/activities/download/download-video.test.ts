@@ -259,8 +259,8 @@ describe('a download fails as the failure table says, with the task id, and leav
   });
 
   it.each([
-    [4, false],
-    [5, true],
+    [7, false],
+    [8, true],
   ])('when storing fails at attempt %d, which is the last one: %s', async (attempt, isLast) => {
     const path = join(world.folder, 'a-file');
     await writeFile(path, '');
