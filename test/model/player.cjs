@@ -4,7 +4,11 @@ const { withBreak } = require('./breaks.ts');
 const { changeOnce } = require('./change-once.ts');
 
 /** Among fifty jobs on a busy machine, a storage that answers would seem to be one that does not. */
-const PATIENT = { file: '/src/contract/policies.ts', from: 'RECORD_IO_MS = 5 *', to: 'RECORD_IO_MS = 60 *' };
+const PATIENT = {
+  file: '/src/storage/small-files.ts',
+  from: 'RECORD_IO_MS = 5_000',
+  to: 'RECORD_IO_MS = 60_000',
+};
 
 const changed = (code, filename) =>
   filename.endsWith(PATIENT.file) ? changeOnce(code, PATIENT.from, PATIENT.to) : code;
