@@ -79,7 +79,7 @@ export class ChildJobs {
 
   /** One that ended before without its video may be started again: its record knows what was paid. */
   private async startOrJoin(name: string, input: VideoInput): Promise<ChildEnd> {
-    const job = { name, identity: identityOf(input) };
+    const job = { name, identity: identityOf(input), sinceMs: Date.now() };
     for (let isAgain = false; ; isAgain = true) {
       try {
         return { result: await this.start(name, input, isAgain) };

@@ -31,6 +31,8 @@ export interface AwaitJobInput {
   identity?: JobIdentity;
   /** Whoever waits knows that it is held. */
   isHeld?: boolean;
+  /** Since when somebody waits for it; since this activity was scheduled by default. */
+  sinceMs?: number;
 }
 
 /** How a job ended. `hadEnded`: before anybody waited for it. */
@@ -48,14 +50,14 @@ export interface HeldJob {
  * How a job ended that somebody else has started. While it runs, the attempt fails and Temporal makes another: waiting takes
  * neither a slot of the worker nor events of a history.
  */
-export async function awaitJob({ name, identity, isHeld }: AwaitJobInput): Promise<JobEnd | HeldJob> {
+export async function awaitJob(input: AwaitJobInput): Promise<JobEnd | HeldJob> {
+  const { name, identity, isHeld, sinceMs = activityInfo().scheduledTimestampMs } = input;
   const found = await describeJob(name);
   if (found === undefined) {
     const details = { message: 'its job was never started, or is deleted' };
     return { hadEnded: true, failure: 'Cancelled', details };
   }
-  const hadEnded =
-    (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= activityInfo().scheduledTimestampMs;
+  const hadEnded = (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= sinceMs;
   const conflict = identity && describeConflict(name, await identityIn(found), identity);
   if (conflict) return { hadEnded, failure: 'InvalidRequest', details: conflict };
   if (found.status.name !== 'RUNNING') return endOf(found, hadEnded);
