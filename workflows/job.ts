@@ -119,15 +119,23 @@ export class Job {
   recordStatus(status: PolledTask): void {
     const { known } = this;
     const { state, word, nextPollMs, progress, charged, percent } = { percent: undefined, ...status };
-    const isWithoutVideo = status.state === 'succeeded' && !status.hasVideo;
     this.polledBeforeMs = known.polledMs;
     const task = { state, word: cleanText(word), percent };
     const polls = known.polls + 1;
     Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs, progress });
-    const before = known.problem?.type === 'NoVideo' ? known.problem.count : 0;
-    const problem = { type: 'NoVideo', message: new VideoFailure('NoVideo').message, count: before + 1 };
-    Object.assign(known, { problem: isWithoutVideo ? problem : undefined, retryAfterMs: undefined });
+    const isWithoutVideo = status.state === 'succeeded' && !status.hasVideo;
+    Object.assign(known, {
+      problem: isWithoutVideo ? this.withoutVideo() : undefined,
+      retryAfterMs: undefined,
+    });
     if (charged) this.addCost({ charged });
+  }
+
+  /** The task succeeded, and there is no video. Only such polls in a row count. */
+  private withoutVideo(): JobProgress['problem'] {
+    const { problem } = this.known;
+    const { type, message } = new VideoFailure('NoVideo');
+    return { type, message, count: problem?.type === type ? problem.count + 1 : 1 };
   }
 
   recordPollFailure({ type, message, details: { retryAfter } }: VideoFailure): void {

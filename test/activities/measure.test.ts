@@ -1,5 +1,4 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createVideoActivities } from '../../activities';
 import { callWithinLimits } from '../../activities/rate-limited-call';
 import { createSendWebhook } from '../../activities/send-webhook';
 import {
@@ -11,8 +10,7 @@ import {
 } from '../../src/service';
 import { meterInto, type Recorded } from '../support/recording-meter';
 import { loggerInto } from './activity-world';
-import { inMemory } from './download/memory-storage';
-import { cutAfter, inspectedVideo, SUCCEEDED, TASK } from './download/memory-world';
+import { createMemoryWorld, cutAfter, inspectedVideo, TASK } from './download/memory-world';
 
 /** What is recorded while an activity runs, whether it fails or not. */
 async function recordedBy(activity: () => Promise<unknown>, info = {}): Promise<Recorded[]> {
@@ -77,17 +75,7 @@ describe('of a job', () => {
   });
 
   const activitiesWith = (service: Partial<VideoService> = {}) =>
-    createVideoActivities({
-      service: {
-        submit: async () => ({ taskId: TASK, doubts: [] }),
-        poll: async () => SUCCEEDED,
-        openVideo: async (_link, { from } = {}) => openVideoBytes(video, from && { from }),
-        cancel: async () => 'not-offered',
-        close: async () => undefined,
-        ...service,
-      },
-      storage: inMemory(),
-    });
+    createMemoryWorld(video, { service }).activities;
   const named = (recorded: Recorded[], name: string) => recorded.filter((one) => one.name === name);
 
   test('the submit waits from when it is scheduled until its answer, in seconds', async () => {

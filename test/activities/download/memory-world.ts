@@ -51,6 +51,7 @@ export function createMemoryWorld(video: Buffer, { service, storage, ...worker }
     ...worker,
   });
   return {
+    activities,
     stored,
     partsFolder,
     /** The unfinished downloads. */
