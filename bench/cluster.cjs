@@ -120,7 +120,7 @@ const otherWork = (share) =>
   `Other work took up to ${(100 * share).toFixed(0)} % of the used processor time meanwhile: compare the processor times, not the jobs a second, of which an idle machine does more.`;
 
 async function measure(sizes) {
-  const { startEmulator } = require('../dist/src/emulator');
+  const { startEmulator } = require('../dist/src/testing/emulator');
   const { startCluster } = require('./support/cluster.cjs');
   const startedAt = performance.now();
   const cluster = await startCluster(say);

@@ -51,7 +51,7 @@ function cpuByThread(pid) {
 /** The processes that serve the measured one. Each sends `ready` and ends with its parent. */
 const ROLES = {
   async emulator() {
-    const { startEmulator } = require('../dist/src/emulator');
+    const { startEmulator } = require('../dist/src/testing/emulator');
     const { url, apiKey } = await startEmulator({ jobTimeMs: JOB_TIME_MS, videoBytes: VIDEO_BYTES });
     return { url, apiKey };
   },

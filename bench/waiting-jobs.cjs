@@ -25,7 +25,7 @@ async function startWorld() {
   const { Client, Connection } = require('@temporalio/client');
   const { createVideoClient } = require('../dist/src/client/video-client');
   const { readServerOptions } = require('../dist/src/config/temporal-config');
-  const { startEmulator } = require('../dist/src/emulator');
+  const { startEmulator } = require('../dist/src/testing/emulator');
   const { findDevServer, startDevServer } = require('../dist/src/temporal-server');
   const folder = mkdtempSync(join(tmpdir(), 'videogen-bench-'));
   const server = await startDevServer({

@@ -57,7 +57,7 @@ const ALLOWED: Record<string, string> = {
   'activities/index.ts':
     "import '../src/contract/request'; import '../src/service'; import '../src/storage'; import '../src/media';" +
     'export type Activities = number;',
-  'src/emulator/index.ts': "import '../contract'; export const a = 1;",
+  'src/testing/emulator/index.ts': "import '../../contract'; export const a = 1;",
   'src/temporal-server/index.ts': "import '../contract/words'; export const a = 1;",
   'src/config/service-config.ts':
     "import '../service'; import '../temporal-server'; import type { Activities } from '../../activities'; export type A = Activities;",
@@ -73,8 +73,8 @@ const ALLOWED: Record<string, string> = {
   'src/gateway/page/page.mjs': "import './form.mjs';",
   'src/gateway/page/form.mjs': 'export const a = 1;',
   'src/cli/index.ts':
-    "import '../worker'; import '../gateway'; import '../emulator'; import '../../workflows';",
-  'src/testing.ts': "import './emulator'; import './worker'; import './plugin'; export const a = 1;",
+    "import '../worker'; import '../gateway'; import '../testing/emulator'; import '../../workflows';",
+  'src/testing/index.ts': "import './emulator'; import '../worker'; import '../plugin'; export const a = 1;",
   'test/world.ts': 'export const a = 1;',
 };
 
@@ -117,8 +117,8 @@ const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ],
   ['house: activities/', 'activities/bad-workflows.ts', "import '../workflows';"],
   ['house: activities/', 'activities/bad-config.ts', "import '../src/config/service-config';"],
-  ['house: activities/', 'activities/bad-emulator.ts', "import '../src/emulator';"],
-  ['house: src/emulator/', 'src/emulator/bad-service.ts', "import '../service';"],
+  ['house: activities/', 'activities/bad-emulator.ts', "import '../src/testing/emulator';"],
+  ['house: src/testing/emulator/', 'src/testing/emulator/bad-service.ts', "import '../../service';"],
   ['house: src/temporal-server/', 'src/temporal-server/bad-service.ts', "import '../service';"],
   ['house: src/temporal-server/', 'src/temporal-server/bad-config.ts', "import '../config/service-config';"],
   ['house: src/[^/]+[.]ts$', 'src/bad-cli.ts', "import './cli';"],
@@ -130,7 +130,7 @@ const FORBIDDEN: [rule: string, file: string, code: string][] = [
   ['house: src/client/', 'src/client/bad-worker.ts', "import '../worker';"],
   ['house: src/worker/', 'src/worker/bad-plugin.ts', "import '../plugin';"],
   ['house: src/nexus/', 'src/nexus/bad-plugin.ts', "import '../plugin';"],
-  ['house: src/plugin/', 'src/plugin/bad-emulator.ts', "import '../emulator';"],
+  ['house: src/plugin/', 'src/plugin/bad-emulator.ts', "import '../testing/emulator';"],
   ['house: src/gateway/', 'src/gateway/bad-worker.ts', "import '../worker';"],
   ['house: src/gateway/page/', 'src/gateway/page/bad-gateway.mjs', "import '../index';"],
   ['house: src/cli/', 'src/cli/bad-test.ts', "import '../../test/world';"],

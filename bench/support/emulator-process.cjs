@@ -72,7 +72,7 @@ async function startFront(target, limit, submits) {
 }
 
 function serve() {
-  const { startEmulator } = require('../../dist/src/emulator');
+  const { startEmulator } = require('../../dist/src/testing/emulator');
   const submits = [];
   let emulator;
   const handlers = {

@@ -1,4 +1,4 @@
-import type { Emulator, RecordedCall } from '../emulator';
+import type { Emulator, RecordedCall } from '../testing/emulator';
 
 /** Describes each call to an emulator with the tasks that it made, so that a lost task can be found. */
 export function callDescriber(emulator: Emulator): (call: RecordedCall) => string {

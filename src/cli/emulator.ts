@@ -2,7 +2,7 @@ import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { inShell } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isAmount } from '../contract/money';
-import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../emulator';
+import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../testing/emulator';
 import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
 import type { EmulatorCommandOptions } from './options';

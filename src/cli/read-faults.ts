@@ -8,7 +8,7 @@ import {
   type LostAnswer,
   NAMED_FAULTS,
   namedFault,
-} from '../emulator';
+} from '../testing/emulator';
 
 /** The calls of the emulated service, which cannot cancel. */
 const CALLS = ['submit', 'status', 'download', 'retrieve'] as const satisfies readonly EmulatedCall[];

@@ -4,9 +4,9 @@ import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../src/contract/lost-submit';
 import { readFailure } from '../../src/contract/video-failure';
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
 import { atLength } from '../support/nightly';
 import {
   type ActivityWorld,

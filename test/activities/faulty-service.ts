@@ -2,13 +2,13 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Call } from '../../src/contract/failure-table';
-import type { AnswerFault, EmulatedCall, Emulator } from '../../src/emulator';
 import {
   createVideoService,
   type ServiceTimeouts,
   type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
+import type { AnswerFault, EmulatedCall, Emulator } from '../../src/testing/emulator';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
 export const ANSWERS = {

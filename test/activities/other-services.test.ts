@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import type { VideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
-import { DIALECT_NAMES, type DialectName, noiseVideo } from '../../src/emulator';
 import { builtInProfile } from '../../src/service';
 import type { HttpAnswer } from '../../src/service/read-answer';
+import { DIALECT_NAMES, type DialectName, noiseVideo } from '../../src/testing/emulator';
 import { PROVIDERS, VIDEO } from '../service/provider-answers';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 

@@ -1,6 +1,6 @@
 import { createVideoActivities, type VideoActivities } from '../../activities';
-import type { EmulatedCall } from '../../src/emulator';
 import { createFileStorage } from '../../src/storage';
+import type { EmulatedCall } from '../../src/testing/emulator';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const request = { prompt: 'A red fox' };

@@ -3,9 +3,9 @@ import { createVideoActivities } from '../../activities';
 import type { FailureDetails } from '../../src/contract/failure-details';
 import { CONTENT_STAGES, type ContentStage, type RefusedContent } from '../../src/contract/failure-details';
 import type { VideoRequest } from '../../src/contract/request';
-import { DIALECT_NAMES, type DialectName } from '../../src/emulator';
 import { builtInProfile, ServiceFault, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
+import { DIALECT_NAMES, type DialectName } from '../../src/testing/emulator';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const IMAGE: VideoRequest = { prompt: 'A red fox', image_url: 'https://example.com/fox.png' };

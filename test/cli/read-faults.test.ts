@@ -1,6 +1,6 @@
 import { describeChoices, describeFaults, readFaults } from '../../src/cli/read-faults';
 import { ConfigError } from '../../src/config/service-config';
-import { DIALECT_NAMES, NAMED_FAULTS } from '../../src/emulator';
+import { DIALECT_NAMES, NAMED_FAULTS } from '../../src/testing/emulator';
 
 test('faults are read in order, with their repetitions', () => {
   expect(readFaults([])).toEqual([]);

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { scripts } from '../../package.json';
 import { SETTING_NAMES } from '../../src/config/all-settings';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
-import { DIALECT_NAMES } from '../../src/emulator';
-import { OWN_INTERFACES } from '../../src/emulator/dialects/own-interfaces';
 import { BUILT_IN_PROFILES } from '../../src/service';
+import { DIALECT_NAMES } from '../../src/testing/emulator';
+import { OWN_INTERFACES } from '../../src/testing/emulator/dialects/own-interfaces';
 import { parser } from '../cli/parser';
 import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
 

@@ -1,4 +1,4 @@
-import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/emulator';
+import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/testing/emulator';
 import { serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;

@@ -6,8 +6,8 @@ import {
   type FaultName,
   NAMED_FAULTS,
   startEmulator,
-} from '../../src/emulator';
-import { Chaos } from '../../src/emulator/chaos';
+} from '../../src/testing/emulator';
+import { Chaos } from '../../src/testing/emulator/chaos';
 
 const CALLS = Object.keys(NAMED_FAULTS) as EmulatedCall[];
 

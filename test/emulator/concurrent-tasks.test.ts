@@ -1,4 +1,4 @@
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
 import { clockAfterCalls, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;

@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Agent, request } from 'undici';
-import { type AnswerFault, type EmulatedCall, type Emulator, startEmulator } from '../../src/emulator';
+import {
+  type AnswerFault,
+  type EmulatedCall,
+  type Emulator,
+  startEmulator,
+} from '../../src/testing/emulator';
 
 const SIZE = 10_000;
 let emulator: Emulator;

@@ -1,4 +1,4 @@
-import type { DialectName } from '../../src/emulator';
+import type { DialectName } from '../../src/testing/emulator';
 
 /** The answers that clients of one kind of service expect. Further fields do not matter to them. */
 export interface DialectAnswers {

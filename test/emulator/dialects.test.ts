@@ -1,10 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DIALECT_NAMES, type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { readingRules } from '../../src/service';
 import { builtInProfile } from '../../src/service/built-in-profiles';
 import { traceAnswer } from '../../src/service/read-answer';
+import {
+  DIALECT_NAMES,
+  type Emulator,
+  type EmulatorOptions,
+  startEmulator,
+} from '../../src/testing/emulator';
 import { ANSWERS, FAILURE } from './dialect-answers';
 
 const FOX = { prompt: 'A red fox' };

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Emulator, type EmulatorOptions, noiseVideo, startEmulator } from '../../src/emulator';
+import { type Emulator, type EmulatorOptions, noiseVideo, startEmulator } from '../../src/testing/emulator';
 
 const KEY = 'sk-secret-0123456789';
 const VIDEO_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-import { type AnswerFault, type Emulator, type Faults, startEmulator } from '../../src/emulator';
+import { type AnswerFault, type Emulator, type Faults, startEmulator } from '../../src/testing/emulator';
 
 const TEXT = '/v1/videos/text-to-video';
 const FOX = JSON.stringify({ prompt: 'A red fox' });

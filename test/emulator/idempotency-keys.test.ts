@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/emulator';
+import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/testing/emulator';
 import { clockAfterCalls, FOX, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
-import { OWN_INTERFACES } from '../../src/emulator/dialects/own-interfaces';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
+import { OWN_INTERFACES } from '../../src/testing/emulator/dialects/own-interfaces';
 import { PROVIDER_REQUESTS, type ProviderRequest } from '../service/provider-requests';
 
 /** What a client of the real service sends beside the body. */

@@ -1,4 +1,4 @@
-import { type Emulator, startEmulator } from '../../src/emulator';
+import { type Emulator, startEmulator } from '../../src/testing/emulator';
 import { describeServiceContract } from '../support/service-contract';
 
 let emulator: Emulator;

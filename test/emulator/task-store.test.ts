@@ -1,7 +1,7 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TaskStore } from '../../src/emulator/task-store';
+import { TaskStore } from '../../src/testing/emulator/task-store';
 
 const request = { prompt: 'A red fox', seed: 7 };
 

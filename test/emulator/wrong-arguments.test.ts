@@ -1,5 +1,5 @@
-import { type Emulator, startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment } from '../../src/testing';
+import { type Emulator, startEmulator } from '../../src/testing/emulator';
 
 /** Calls without type checks, as JavaScript does. */
 const unchecked = (name: string, target: object): ((...given: unknown[]) => unknown) =>

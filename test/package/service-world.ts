@@ -1,6 +1,6 @@
 import { readServerOptions } from '../../src/config/temporal-config';
-import { startEmulator } from '../../src/emulator';
 import { findDevServer, startDevServer } from '../../src/temporal-server';
+import { startEmulator } from '../../src/testing/emulator';
 import { QUICK_PROFILE } from '../support/quick-profile';
 
 export interface ServiceWorld {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { EXIT } from '../../src/cli/exit-codes';
 import { parseResults } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
-import { type Emulator, startEmulator } from '../../src/emulator';
+import { type Emulator, startEmulator } from '../../src/testing/emulator';
 import { endOf, Home, killIfThere, untilCount, untilErr } from '../cli/cli-process';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { testAtNight } from '../support/nightly';

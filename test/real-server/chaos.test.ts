@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
-import { type Emulator, startEmulator } from '../../src/emulator';
 import { type DevServer, startDevServer } from '../../src/temporal-server';
+import { type Emulator, startEmulator } from '../../src/testing/emulator';
 import { auditJobs, decisionsOf, interrupted, isRefused, postsOf, type RunJob } from '../support/chaos-audit';
 import { operate } from '../support/chaos-operator';
 import {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { joinShots } from '../../examples/trailer/join-shots';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { FAILURES } from '../../src/contract/failure-table';
-import { type Emulator, noiseVideo, startEmulator } from '../../src/emulator';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { type Emulator, noiseVideo, startEmulator } from '../../src/testing/emulator';
 import { readFilm } from '../support/example-film';
 import {
   compileExamples,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoRequest } from '../../src/contract/request';
-import type { EmulatedTask } from '../../src/emulator';
 import { createVideoService, ServiceFault, type VideoService } from '../../src/service';
+import type { EmulatedTask } from '../../src/testing/emulator';
 
 /** A server of the service's interface, whatever makes its videos. */
 export interface ContractServer {

@@ -6,10 +6,10 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { Caps } from '../../src/contract/caps';
 import type { JobProgress } from '../../src/contract/job';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator';
 import { createVideoService, RateLimiter, type ServiceProfile, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
+import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
 import { profileFor } from './quick-profile';
 import { filesIn } from './stored-files';
 import { onWorker, type WorldTools } from './world-workers';

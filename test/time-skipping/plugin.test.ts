@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
 import { createVideoClient } from '../../src/client/video-client';
-import type { EmulatedCall } from '../../src/emulator';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { EmulatedCall } from '../../src/testing/emulator';
 import { captureLogs } from '../support/logs';
 import { quickWorkflows } from '../support/world';
 

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createVideoActivities } from '../../../activities';
-import { noiseVideo } from '../../../src/emulator';
 import type { VideoService } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
+import { noiseVideo } from '../../../src/testing/emulator';
 import { box } from '../../media/boxes';
 import { type ActivityWorld, createActivityWorld } from '../activity-world';
 

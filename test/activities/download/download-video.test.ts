@@ -4,9 +4,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../../activities';
 import type { FailureType } from '../../../src/contract/failure-table';
-import type { Faults } from '../../../src/emulator';
 import type { VideoService } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
+import type { Faults } from '../../../src/testing/emulator';
 import { type ActivityWorld, failureOf } from '../activity-world';
 import { sha256, useDownloadWorld, VIDEO_BYTES } from './download-world';
 

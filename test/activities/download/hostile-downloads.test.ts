@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { noiseVideo } from '../../../src/emulator';
-import { seededRandom } from '../../../src/emulator/seeded-random';
+import { noiseVideo } from '../../../src/testing/emulator';
+import { seededRandom } from '../../../src/testing/emulator/seeded-random';
 import {
   bomb,
   type ChangeHead,

@@ -1,8 +1,8 @@
 import { createVideoActivities } from '../../../activities';
 import type { VideoRequest } from '../../../src/contract/request';
-import type { Faults } from '../../../src/emulator';
 import { createFileStorage, StorageFault } from '../../../src/storage';
 import { freePort } from '../../../src/temporal-server/loopback-port';
+import type { Faults } from '../../../src/testing/emulator';
 import { closed, type RawServer, reply, replyJson, startRawServer } from '../../service/raw-server';
 import { recordsIn } from '../../support/stored-files';
 import { eventually } from '../../temporal-server/eventually';

@@ -1,4 +1,4 @@
-import { BitWriter } from '../../../src/emulator/video/bit-writer';
+import { BitWriter } from '../../../src/testing/emulator/video/bit-writer';
 
 /** The written bits, without the stop bit and the zeros that fill the last byte. */
 const written = (writer: BitWriter) =>

@@ -1,8 +1,8 @@
 import type { VideoRequest } from '../../../src/contract/request';
-import { paintLayers } from '../../../src/emulator/video/layer';
-import { pictureVideo } from '../../../src/emulator/video/make-video';
-import { Picture } from '../../../src/emulator/video/picture';
-import { scene } from '../../../src/emulator/video/scene';
+import { paintLayers } from '../../../src/testing/emulator/video/layer';
+import { pictureVideo } from '../../../src/testing/emulator/video/make-video';
+import { Picture } from '../../../src/testing/emulator/video/picture';
+import { scene } from '../../../src/testing/emulator/video/scene';
 import { inspect } from '../../media/inspect';
 import { atLength } from '../../support/nightly';
 

@@ -21,8 +21,8 @@ jest.mock('../../../src/worker/video-worker', () => ({
   WORKER_ROLES: ['jobs', 'submits', 'downloads'],
   createVideoWorker: nothingIsConnected,
 }));
-jest.mock('../../../src/emulator', () => ({
-  ...jest.requireActual<object>('../../../src/emulator'),
+jest.mock('../../../src/testing/emulator', () => ({
+  ...jest.requireActual<object>('../../../src/testing/emulator'),
   startEmulator: nothingIsConnected,
 }));
 

@@ -1,6 +1,6 @@
-import type { AnswerFault, FailedTask, RefusedByPolicy } from '../../../../src/emulator';
-import type { Refusal as ScriptedRefusal } from '../../../../src/emulator/faults';
-import type { EmulatedTask } from '../../../../src/emulator/task-store';
+import type { AnswerFault, FailedTask, RefusedByPolicy } from '../../../../src/testing/emulator';
+import type { Refusal as ScriptedRefusal } from '../../../../src/testing/emulator/faults';
+import type { EmulatedTask } from '../../../../src/testing/emulator/task-store';
 import type { Imitation, Refusal } from './imitation';
 
 /** The faults that calls can meet: those of the emulator, in the words of the service. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { noiseVideo } from '../../../../src/emulator';
+import { noiseVideo } from '../../../../src/testing/emulator';
 import {
   type EmulatedAnswer,
   fileAnswer,
@@ -11,10 +11,10 @@ import {
   lostAnswer,
   send,
   textAnswer,
-} from '../../../../src/emulator/answers';
-import { isRefusal } from '../../../../src/emulator/faults';
-import { type EmulatedTask, TaskStore } from '../../../../src/emulator/task-store';
-import { VideoCache } from '../../../../src/emulator/video/video-cache';
+} from '../../../../src/testing/emulator/answers';
+import { isRefusal } from '../../../../src/testing/emulator/faults';
+import { type EmulatedTask, TaskStore } from '../../../../src/testing/emulator/task-store';
+import { VideoCache } from '../../../../src/testing/emulator/video/video-cache';
 import { FaultsByPrompt, failureOf, type ImitatedFaults, refusalOf } from './faults';
 import type { DescribedTask, Imitation, Refusal, Reply, ServiceCall } from './imitation';
 

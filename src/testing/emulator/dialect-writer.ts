@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { ContentStage } from '../contract/failure-details';
+import type { ContentStage } from '../../contract/failure-details';
 import { type HttpAnswer, jsonAnswer, textAnswer } from './answers';
 import { DIALECTS, type DialectName } from './dialects';
 import { withCharge } from './dialects/charges';

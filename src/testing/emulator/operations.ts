@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseRequest, type VideoRequest } from '../contract/request';
+import { parseRequest, type VideoRequest } from '../../contract/request';
 import { type EmulatedAnswer, fileAnswer, type HttpAnswer, lostAnswer, textAnswer } from './answers';
 import { type DescribedTask, DialectWriter } from './dialect-writer';
 import type { DialectName } from './dialects';

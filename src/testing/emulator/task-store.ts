@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { CONTENT_STAGES, type ContentStage } from '../contract/failure-details';
-import { requestSchema, type VideoRequest } from '../contract/request';
+import { CONTENT_STAGES, type ContentStage } from '../../contract/failure-details';
+import { requestSchema, type VideoRequest } from '../../contract/request';
 
 /** A task of the emulated service. All times are by the emulator's clock. */
 export interface EmulatedTask {

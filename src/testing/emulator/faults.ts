@@ -1,4 +1,4 @@
-import type { ContentStage } from '../contract/failure-details';
+import type { ContentStage } from '../../contract/failure-details';
 import { checkName, showValue } from './check-arguments';
 
 /** The service refuses the call and does nothing for it. */

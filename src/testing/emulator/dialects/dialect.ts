@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ContentStage, fieldOfStage } from '../../contract/failure-details';
+import { type ContentStage, fieldOfStage } from '../../../contract/failure-details';
 import type { TaskFailure, TaskView } from '../task-store';
 
 export type StateWord = string | number | boolean;

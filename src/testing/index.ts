@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientOptions } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { createVideoClient, type VideoClient } from './client/video-client';
-import { ENCRYPTION_SETTINGS, readEncryptionKeys } from './config/encryption-config';
-import type { Environment } from './config/service-config';
-import { readServerOptions } from './config/temporal-config';
-import { DEFAULT_TASK_QUEUE } from './contract/names';
+import { createVideoClient, type VideoClient } from '../client/video-client';
+import { ENCRYPTION_SETTINGS, readEncryptionKeys } from '../config/encryption-config';
+import type { Environment } from '../config/service-config';
+import { readServerOptions } from '../config/temporal-config';
+import { DEFAULT_TASK_QUEUE } from '../contract/names';
+import { withEncryption } from '../encryption/data-converter';
+import { VideoPlugin, type VideoPluginOptions } from '../plugin/video-plugin';
+import { createVideoService, type VideoService } from '../service';
+import { createFileStorage } from '../storage';
+import { findDevServer, findTestServer, type ServerOptions, startDevServer } from '../temporal-server';
+import { startTestServer } from '../temporal-server/start-test-server';
+import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../worker/video-worker';
 import { checkName, type Emulator, type EmulatorOptions, emulatedTimes, startEmulator } from './emulator';
-import { withEncryption } from './encryption/data-converter';
-import { VideoPlugin, type VideoPluginOptions } from './plugin/video-plugin';
-import { createVideoService, type VideoService } from './service';
-import { createFileStorage } from './storage';
-import { findDevServer, findTestServer, type ServerOptions, startDevServer } from './temporal-server';
-import { startTestServer } from './temporal-server/start-test-server';
-import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from './worker/video-worker';
 
 export {
   type AnswerFault,

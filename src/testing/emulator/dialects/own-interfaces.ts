@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { VideoRequest } from '../../contract/request';
-import { ASPECT_RATIOS, RESOLUTIONS } from '../../contract/request';
+import type { VideoRequest } from '../../../contract/request';
+import { ASPECT_RATIOS, RESOLUTIONS } from '../../../contract/request';
 import type { DialectName } from './index';
 import { link, type OwnInterface, readOwn, text, whole } from './own-interface';
 

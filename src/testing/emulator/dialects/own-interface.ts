@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import type { VideoRequest } from '../../contract/request';
+import type { VideoRequest } from '../../../contract/request';
 import type { EmulatedCall } from '../faults';
 
 /** What a submit asks for, where the path of a service says it. */
