@@ -18,8 +18,7 @@ const DAY = '24h';
 const DAY_MS = 86_400_000;
 /** How many jobs are polled for the cost of a poll, how often, and for how long. */
 const POLLED = { jobs: 60, every: '2s', ms: 20_000 };
-/** Far fewer than are polled: each job has left the worker's memory before its next poll, as with very many jobs. */
-const SMALL_CACHE = 10;
+const SMALL_CACHE = join(__dirname, 'support/small-cache.cjs');
 
 async function startWorld() {
   const { Client, Connection } = require('@temporalio/client');
@@ -109,7 +108,7 @@ async function measureWaitingJobs({ jobs = [1_000], seconds = 150, env = {} } = 
   return {
     memory: await measureMemory(jobs, seconds, env),
     cached: await measurePolls(env),
-    evicted: await measurePolls({ ...env, VIDEOGEN_CACHED_WORKFLOWS: String(SMALL_CACHE) }),
+    evicted: await measurePolls({ ...env, NODE_OPTIONS: `--require ${SMALL_CACHE}` }),
   };
 }
 

@@ -56,8 +56,6 @@ export interface DownloadOptions {
   keyTemplate?: string;
   /** 2 GiB by default. */
   largestVideoBytes?: number;
-  /** Whether `<key>.json` is written beside each video; true by default. */
-  sidecar?: boolean;
   /** When a download is too slow. */
   pace?: DownloadPace;
 }
@@ -105,7 +103,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const stored = { video: { ...video }, warnings: [...warnings], cost };
       const sidecar = { namespace, workflowId, taskId, request, seed: expected.seed, ...stored };
       const [problem] = await Promise.all([
-        deps.sidecar === false ? undefined : writeSidecar(storage, key, sidecar),
+        writeSidecar(storage, key, sidecar),
         record
           ?.add({ event: 'stored', taskId, key, ...stored, storage: input.storage })
           .catch((error: unknown) => warnNotRecorded(record, error, taskId)),

@@ -1,4 +1,4 @@
-import { type MonitorAddress, monitorAddress, readMonitorHost } from '../config/monitor-config';
+import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import type { Environment } from '../config/read-setting';
 import { readPort } from './read-port';
 
@@ -8,7 +8,7 @@ export function readMonitor(
   env: Environment,
 ): Required<MonitorAddress> | undefined {
   const port = readPort('--monitor-port', options.monitorPort);
-  return monitorAddress(port === undefined ? undefined : { port, host: readMonitorHost(env) }, env);
+  return monitorAddress(port === undefined ? undefined : { port }, env);
 }
 
 export function describeMonitor({ host, port }: Required<MonitorAddress>): string {

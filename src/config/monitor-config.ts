@@ -10,21 +10,14 @@ export const DEFAULT_MONITOR_HOST = '127.0.0.1';
 export const MONITOR_SETTINGS = {
   VIDEOGEN_MONITOR_PORT: {
     type: text
-      .refine((given) => /^\d{1,5}$/.test(given) && Number(given) > 0 && Number(given) < 65_536, quoted)
-      .transform(Number)
+      .refine((given) => parseMonitorAddress(given) !== undefined, quoted)
+      .transform(parseMonitorAddress)
       .optional(),
-    meaning: 'The port on which a worker or a gateway serves `/metrics`, `/livez` and `/readyz`.',
+    meaning:
+      'The port on which a worker or a gateway serves `/metrics`, `/livez` and `/readyz`. It needs no key and listens on 127.0.0.1; with an address, as in `0.0.0.0:9464`, also for the network of your probes.',
     page: 'observability.md',
     unset: 'none: nothing is measured or served',
-    fix: 'give a port from 1 to 65535, such as 9464, or unset it',
-  },
-  VIDEOGEN_MONITOR_HOST: {
-    type: text
-      .refine((given) => given === 'localhost' || isIP(given) > 0, quoted)
-      .default(DEFAULT_MONITOR_HOST),
-    meaning: 'The address for that port. It needs no key, so open it only to the network of your probes.',
-    page: 'observability.md',
-    fix: 'give an IP address such as 0.0.0.0, or unset it',
+    fix: 'give a port from 1 to 65535, such as 9464, or an address and a port, such as 0.0.0.0:9464, or unset it',
   },
   VIDEOGEN_SHUTDOWN_GRACE: {
     type: text
@@ -38,6 +31,15 @@ export const MONITOR_SETTINGS = {
 } satisfies SettingGroup;
 
 const read = readerOf(MONITOR_SETTINGS);
+
+/** `9464`, `0.0.0.0:9464` or `[::]:9464`. */
+function parseMonitorAddress(given: string): Required<MonitorAddress> | undefined {
+  const [, host = DEFAULT_MONITOR_HOST, digits] = /^(?:(.+):)?(\d{1,5})$/.exec(given) ?? [];
+  const port = Number(digits);
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  const isValid = port > 0 && port < 65_536 && (address === 'localhost' || isIP(address) > 0);
+  return isValid ? { port, host: address } : undefined;
+}
 
 /** Where a monitor listens. */
 export interface MonitorAddress {
@@ -54,13 +56,7 @@ export function monitorAddress(
 ): Required<MonitorAddress> | undefined {
   if (given === false) return undefined;
   if (given !== undefined) return { host: DEFAULT_MONITOR_HOST, ...given };
-  const port = read('VIDEOGEN_MONITOR_PORT', env);
-  const host = readMonitorHost(env);
-  return port === undefined ? undefined : { port, host };
-}
-
-export function readMonitorHost(env?: Environment): string {
-  return read('VIDEOGEN_MONITOR_HOST', env);
+  return read('VIDEOGEN_MONITOR_PORT', env);
 }
 
 /** How long running activities may finish after a shutdown signal. */

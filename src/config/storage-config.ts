@@ -97,12 +97,6 @@ export const STORAGE_SETTINGS = {
     unset: '`{workflowId}.{ext}`',
     fix: `give a key inside the storage with any of ${PLACEHOLDERS} in it, such as {date}/{workflowId}.{ext}`,
   },
-  VIDEOGEN_SIDECAR: {
-    type: flag.optional(),
-    meaning: '`false` for no sidecar `<key>.json` beside the videos.',
-    unset: '`true`',
-    fix: FLAG_FIX,
-  },
   VIDEOGEN_LARGEST_VIDEO: {
     type: byteCount.optional(),
     meaning: 'The largest video that is stored: `500MB`, `4GiB`.',
@@ -115,13 +109,6 @@ export const STORAGE_SETTINGS = {
     unset: '`false`',
     fix: FLAG_FIX,
   },
-  VIDEOGEN_S3_CONDITIONAL_PUTS: {
-    type: flag.optional(),
-    meaning:
-      '`false` for S3 servers that ignore `If-None-Match`, which are refused otherwise. A worker then checks before each put whether the key is free.',
-    unset: '`true`',
-    fix: FLAG_FIX,
-  },
   AWS_ENDPOINT_URL_S3: { ...S3_ENDPOINT, meaning: 'Address of the S3 server.' },
   AWS_ENDPOINT_URL: { ...S3_ENDPOINT, meaning: 'The same for all AWS services.' },
 } satisfies SettingGroup;
@@ -132,8 +119,7 @@ const read = readerOf(STORAGE_SETTINGS);
 export function readStorageConfig(env?: Environment): StorageConfig {
   const found = read('VIDEOGEN_STORAGE', env);
   if (found.kind === 'file') return found;
-  const conditionalPuts = read('VIDEOGEN_S3_CONDITIONAL_PUTS', env);
-  return { ...found, conditionalPuts, ...readS3Connection(env) };
+  return { ...found, ...readS3Connection(env) };
 }
 
 /** How to reach S3. The AWS SDK finds profiles, roles and web identities by itself. */
@@ -156,6 +142,5 @@ export function readDownloadOptions(env?: Environment): DownloadOptions {
   return Object.freeze({
     keyTemplate: read('VIDEOGEN_KEY_TEMPLATE', env),
     largestVideoBytes: read('VIDEOGEN_LARGEST_VIDEO', env),
-    sidecar: read('VIDEOGEN_SIDECAR', env),
   });
 }

@@ -10,7 +10,6 @@ import {
   FLAG_FIX,
   flag,
   problemWith,
-  quoted,
   readerOf,
   type SettingGroup,
   text,
@@ -19,9 +18,6 @@ import {
 
 /** The SDK silently takes any other word for false. */
 const sdkFlag = z.enum(['true', 'false', '1', '0'], 'is neither true nor false');
-
-/** The SDK takes no less, except none at all. */
-const LEAST_CACHED_WORKFLOWS = 2;
 
 export const TEMPORAL_SETTINGS = {
   TEMPORAL_ADDRESS: {
@@ -74,18 +70,7 @@ export const TEMPORAL_SETTINGS = {
     unset: '`false`; `true` on the server of `generate` and `dev`',
     fix: FLAG_FIX,
   },
-  VIDEOGEN_CACHED_WORKFLOWS: {
-    type: text
-      .refine((given) => /^\d{1,9}$/.test(given) && Number(given) >= LEAST_CACHED_WORKFLOWS, quoted)
-      .transform(Number)
-      .optional(),
-    meaning:
-      'How many waiting jobs and batches a worker keeps in memory; it replays the others when they go on.',
-    page: 'deployment.md#memory',
-    unset: '1,000, or fewer if the container has less than 600 MB',
-    fix: `give a whole number from ${LEAST_CACHED_WORKFLOWS} on, such as 1000, or unset it`,
-  },
-  VIDEOGEN_DEPLOYMENT_NAME: {
+  TEMPORAL_DEPLOYMENT_NAME: {
     type: text
       .refine((name) => !/[.:]/.test(name), {
         error: ({ input }) => `is ${JSON.stringify(input)}, and Temporal takes no dot or colon in it`,
@@ -96,7 +81,7 @@ export const TEMPORAL_SETTINGS = {
     unset: 'no versions',
     fix: 'choose another name, such as videos',
   },
-  VIDEOGEN_BUILD_ID: {
+  TEMPORAL_WORKER_BUILD_ID: {
     type: text.optional(),
     meaning: 'The version of that deployment. Jobs end on the version that they began on.',
     page: 'versions-and-rollout.md',
@@ -111,20 +96,15 @@ const read = readerOf(TEMPORAL_SETTINGS);
 export function readDeploymentVersion(
   env?: Environment,
 ): { deploymentName: string; buildId: string } | undefined {
-  const deploymentName = read('VIDEOGEN_DEPLOYMENT_NAME', env);
-  const buildId = read('VIDEOGEN_BUILD_ID', env);
+  const deploymentName = read('TEMPORAL_DEPLOYMENT_NAME', env);
+  const buildId = read('TEMPORAL_WORKER_BUILD_ID', env);
   if (deploymentName !== undefined && buildId !== undefined) return { deploymentName, buildId };
   if (deploymentName === undefined && buildId === undefined) return undefined;
   const [missing, present] =
     buildId === undefined
-      ? ['VIDEOGEN_BUILD_ID', 'VIDEOGEN_DEPLOYMENT_NAME']
-      : ['VIDEOGEN_DEPLOYMENT_NAME', 'VIDEOGEN_BUILD_ID'];
+      ? ['TEMPORAL_WORKER_BUILD_ID', 'TEMPORAL_DEPLOYMENT_NAME']
+      : ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
   throw problemWith(missing, { fix: 'set both, or neither' }, `is not set, and ${present} is`);
-}
-
-/** How many workflows a worker keeps in memory, if that is set. */
-export function readCachedWorkflows(env?: Environment): number | undefined {
-  return read('VIDEOGEN_CACHED_WORKFLOWS', env);
 }
 
 /** Whether a client's jobs get search attributes, which the namespace must have registered. */

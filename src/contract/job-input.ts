@@ -27,7 +27,7 @@ export const JOB_OPTION_FIELDS = Object.keys(OPTION_FIELDS);
 
 /** Requests are checked by themselves, against what their service accepts. */
 const REQUEST = { accepts: (value: unknown): value is unknown => value !== undefined, sentence: '' };
-const VIDEO_FIELDS: FieldRules = { request: REQUEST, taskId: TASK_ID, ...OPTION_FIELDS };
+const ONE_JOB_FIELDS: FieldRules = { request: REQUEST, taskId: TASK_ID, ...OPTION_FIELDS };
 
 const OPTIONS_OF_BATCHES = Object.entries(OPTION_FIELDS).filter(([name]) => !(name in NOT_IN_BATCHES));
 const FIELDS_OF_BATCHES: FieldRules = { ...BATCH_FIELDS, ...Object.fromEntries(OPTIONS_OF_BATCHES) };
@@ -50,7 +50,7 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   const { request, ...options } = fieldsOf(given);
   // Pasted ids often come with a space or a line break.
   if (typeof options.taskId === 'string') options.taskId = options.taskId.trim();
-  const wrong = fieldProblems({ request, ...options }, VIDEO_FIELDS, 'a job');
+  const wrong = fieldProblems({ request, ...options }, ONE_JOB_FIELDS, 'a job');
   if (wrong.length > 0) return refused(wrong.join('; '));
   if ((request === undefined) === (options.taskId === undefined)) return refused(JOB_SOURCE_RULE);
   const problem = choiceProblem(options);

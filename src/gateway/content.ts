@@ -34,7 +34,7 @@ export const contentQuery = z.object({
 /** Long enough for a client to follow it; a download that has begun may take longer. */
 const LINK_SECONDS = 5 * 60;
 
-const VIDEO_HEADERS = {
+const CONTENT_HEADERS = {
   ETag: 'The SHA-256 of the video, in quotes.',
   'Accept-Ranges': 'Always bytes.',
   'Content-Disposition': 'The name for a saved file.',
@@ -46,13 +46,13 @@ const BYTES = { 'video/*': BINARY };
 export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
   200: {
     description: 'The video.',
-    headers: { ...VIDEO_HEADERS, 'Content-Length': 'Bytes.' },
+    headers: { ...CONTENT_HEADERS, 'Content-Length': 'Bytes.' },
     content: BYTES,
   },
   206: {
     description: 'The part of the video that was asked for.',
     headers: {
-      ...VIDEO_HEADERS,
+      ...CONTENT_HEADERS,
       'Content-Length': 'Bytes of the part.',
       'Content-Range': 'Which part it is.',
     },
@@ -62,7 +62,7 @@ export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
     description: 'The video is at a link of the storage, which needs no key and works for 5 minutes.',
     headers: { Location: 'The link.', 'Cache-Control': 'No store: the link is a secret.' },
   },
-  304: { description: 'The client has this video already.', headers: VIDEO_HEADERS },
+  304: { description: 'The client has this video already.', headers: CONTENT_HEADERS },
 };
 
 export interface ContentTools {

@@ -42,7 +42,7 @@ export interface VideoGatewayOptions {
   temporalUiUrl?: string;
   /**
    * Where /metrics, /livez and /readyz are served beside the interface; `false` for nowhere. Default:
-   * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`.
+   * `VIDEOGEN_MONITOR_PORT`.
    */
   monitor?: MonitorAddress | false;
   /**

@@ -33,7 +33,7 @@ const ANY = {
 };
 
 /** The refusals of a route that names a video. */
-export const VIDEO_ERRORS = { ...ANY, 404: errorBody };
+export const ONE_JOB_ERRORS = { ...ANY, 404: errorBody };
 
 /** The refusals of a route that lists videos. */
 export const LIST_ERRORS = { ...ANY, 404: errorBody };

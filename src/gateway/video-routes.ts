@@ -10,7 +10,7 @@ import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { badField, errorBody, Refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
 import { takeJobOptions } from './job-options';
-import { BODY_ERRORS, LIST_ERRORS, VIDEO_ERRORS } from './openapi';
+import { BODY_ERRORS, LIST_ERRORS, ONE_JOB_ERRORS } from './openapi';
 import { videoObject } from './video-object';
 import {
   documentedRequests,
@@ -168,7 +168,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         summary: 'The state of a video',
         params: idParams,
         headers: preferHeader,
-        response: { 200: videoObject, ...VIDEO_ERRORS },
+        response: { 200: videoObject, ...ONE_JOB_ERRORS },
       },
     },
     async (request, reply) => {
@@ -210,7 +210,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         operationId: 'deleteVideo',
         summary: 'Cancel a video that runs, or delete one that has ended',
         params: idParams,
-        response: { 200: deletedVideo, ...VIDEO_ERRORS, 409: errorBody },
+        response: { 200: deletedVideo, ...ONE_JOB_ERRORS, 409: errorBody },
       },
     },
     async (request) => {
@@ -230,7 +230,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         params: idParams,
         querystring: contentQuery,
         headers: contentHeaders,
-        response: { ...VIDEO_ERRORS, 416: errorBody, 451: errorBody },
+        response: { ...ONE_JOB_ERRORS, 416: errorBody, 451: errorBody },
         answers: CONTENT_ANSWERS,
         answersHead: true,
       },
@@ -250,7 +250,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         summary: 'Events until the end',
         params: idParams,
         headers: eventHeaders,
-        response: VIDEO_ERRORS,
+        response: ONE_JOB_ERRORS,
         answers: EVENT_ANSWERS,
       },
     },

@@ -98,7 +98,7 @@ class SharedMonitor {
       await once(server, 'listening');
     } catch (error) {
       throw new ConfigError(
-        `The monitor cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): set VIDEOGEN_MONITOR_PORT to another port, or VIDEOGEN_MONITOR_HOST to an address of this machine.`,
+        `The monitor cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): set VIDEOGEN_MONITOR_PORT to another port, with an address of this machine.`,
         { cause: error },
       );
     }

@@ -48,7 +48,7 @@ export interface VideoPluginOptions extends VideoWorkOptions {
   submitsPerSecond?: number;
   /**
    * Where /metrics, /livez and /readyz are served while your worker runs; `false` for nowhere. Default:
-   * `VIDEOGEN_MONITOR_PORT` and `VIDEOGEN_MONITOR_HOST`. All workers of a process share one. What the SDK measures is in
+   * `VIDEOGEN_MONITOR_PORT`. All workers of a process share one. What the SDK measures is in
    * it if you install a runtime with `prometheusMetrics`.
    */
   monitor?: MonitorAddress | false;

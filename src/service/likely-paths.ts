@@ -91,7 +91,7 @@ export const ERROR_WORDS = words(
 const CODE = words('code type kind errno errcode');
 const MESSAGE = words('message msg reason detail details description text title explanation cause why');
 
-const VIDEO_FILE = /\.(mp4|webm|mov|m4v|mkv)$/i;
+const FILE_NAME = /\.(mp4|webm|mov|m4v|mkv)$/i;
 const OTHER_FILE = /\.(png|jpe?g|webp|gif|svg|avif|json|txt|html?|srt|vtt|mp3|wav|m4a|pdf|zip)$/i;
 
 export const hasWord = (keys: readonly string[][], set: ReadonlySet<string>) =>
@@ -132,7 +132,7 @@ export const SCORES: Record<Field, (leaf: Leaf, answer: HttpAnswer) => number> =
     if (link === undefined || hasWord(keys, NO_VIDEO)) return 0;
     const path = link.split(/[?#]/)[0] ?? '';
     if (OTHER_FILE.test(path)) return 0;
-    const signs = (VIDEO_FILE.test(path) ? 4 : 0) + 3 * count(keys, VIDEO);
+    const signs = (FILE_NAME.test(path) ? 4 : 0) + 3 * count(keys, VIDEO);
     // A link without a host may lead to any page of the service.
     if (link.startsWith('/') && signs === 0) return 0;
     const score = signs + count(keys, LINK);

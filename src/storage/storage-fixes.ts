@@ -29,7 +29,7 @@ const SDK = 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to 
 const RIGHTS =
   'Allow these credentials to put and get objects and to list the bucket (s3:ListBucket): without that right S3 does not say that an object is missing.';
 const CONDITIONS =
-  'Use a server that honours it, or set VIDEOGEN_S3_CONDITIONAL_PUTS=false: each put is then preceded by a check that its key is free.';
+  'Use a server that honours it, such as Amazon S3, Cloudflare R2 or MinIO, or set VIDEOGEN_STORAGE to a folder.';
 const ANYTHING_ELSE =
   'Check the bucket, AWS_REGION, AWS_ENDPOINT_URL_S3, VIDEOGEN_S3_PATH_STYLE and the credentials, which must allow to put and get objects.';
 

@@ -46,7 +46,7 @@ export interface VideoWorkOptions extends DownloadOptions {
   storage?: VideoStorage;
   /** What may be made. Give all workers of a task queue the same. Default: those of the file in `VIDEOGEN_CAPS`, or none. */
   caps?: Caps;
-  /** How webhooks are sent. Default: as the `VIDEOGEN_WEBHOOK_…` settings say. */
+  /** How webhooks are sent. Default: as the settings of webhooks say. */
   webhooks?: WebhookOptions;
   /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
   gatewayUrl?: string;
@@ -185,12 +185,11 @@ function watchNamed(services: NamedServices, watched: WatchedService[]): NamedSe
 }
 
 /** The given options, and those of the environment for the rest. */
-function downloadOptions({ env, keyTemplate, largestVideoBytes, sidecar, pace }: VideoWorkOptions) {
+function downloadOptions({ env, keyTemplate, largestVideoBytes, pace }: VideoWorkOptions) {
   const read = readDownloadOptions(env);
   return {
     keyTemplate: keyTemplate ?? read.keyTemplate,
     largestVideoBytes: largestVideoBytes ?? read.largestVideoBytes,
-    sidecar: sidecar ?? read.sidecar,
     pace,
   };
 }

@@ -46,8 +46,8 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
   /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
   /**
-   * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT` and
-   * `VIDEOGEN_MONITOR_HOST`. The SDK measures only if this starts before anything else of it.
+   * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT`. The
+   * SDK measures only if this starts before anything else of it.
    */
   monitor?: MonitorAddress | false;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
@@ -84,7 +84,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
-  const maxCachedWorkflows = cachedWorkflows(options.worker, env);
+  const maxCachedWorkflows = cachedWorkflows(options.worker);
   const monitored = monitorAddress(options.monitor, env);
   refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);

@@ -1,7 +1,5 @@
 import { totalmem } from 'node:os';
 import type { WorkerOptions } from '@temporalio/worker';
-import type { Environment } from '../config/read-setting';
-import { readCachedWorkflows } from '../config/temporal-config';
 
 const MB = 1_000_000;
 /** What a busy worker takes, and what each workflow in its memory adds: `npm run bench -- --only g` prints both. */
@@ -14,20 +12,14 @@ const MOST_WORKFLOWS = 1_000;
 const FEWEST_WORKFLOWS = 40;
 
 /**
- * How many workflows a worker keeps in memory: as the caller says, or else the environment, or else as many as fit, up to
- * MOST_WORKFLOWS.
+ * How many workflows a worker keeps in memory: as the caller says, or else as many as fit, up to MOST_WORKFLOWS.
  */
 export function cachedWorkflows(
   { maxCachedWorkflows }: Partial<WorkerOptions> = {},
-  env?: Environment,
   memoryBytes = availableBytes(),
 ): number {
   const fitting = Math.floor((memoryBytes - WORKER_BYTES) / WORKFLOW_BYTES);
-  return (
-    maxCachedWorkflows ??
-    readCachedWorkflows(env) ??
-    Math.max(FEWEST_WORKFLOWS, Math.min(fitting, MOST_WORKFLOWS))
-  );
+  return maxCachedWorkflows ?? Math.max(FEWEST_WORKFLOWS, Math.min(fitting, MOST_WORKFLOWS));
 }
 
 /** The memory of the container, or else of the machine. Without a limit, Node returns 0 or more than there is. */

@@ -175,14 +175,12 @@ describe('settings', () => {
       VIDEOGEN_SUBMITS_PER_SECOND: '-1',
       VIDEOGEN_STORAGE: 'gs://bucket',
       VIDEOGEN_S3_PATH_STYLE: 'maybe',
-      VIDEOGEN_S3_CONDITIONAL_PUTS: 'maybe',
       VIDEOGEN_KEY_TEMPLATE: '../{ext}',
       VIDEOGEN_LARGEST_VIDEO: 'large',
-      VIDEOGEN_SIDECAR: 'maybe',
       VIDEOGEN_DOWNLOAD_ALLOW: 'http://host/path',
       TEMPORAL_TLS: 'yes',
     });
-    expect(finding).toMatchObject({ state: 'failed', found: '13 are invalid' });
+    expect(finding).toMatchObject({ state: 'failed', found: '11 are invalid' });
     const lines = 'fix' in finding ? finding.fix.split('\n') : [];
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual([
       'TEMPORAL_TLS',
@@ -190,9 +188,7 @@ describe('settings', () => {
       'VIDEOGEN_KEY_TEMPLATE',
       'VIDEOGEN_LARGEST_VIDEO',
       'VIDEOGEN_ON_LOST_SUBMIT',
-      'VIDEOGEN_S3_CONDITIONAL_PUTS',
       'VIDEOGEN_S3_PATH_STYLE',
-      'VIDEOGEN_SIDECAR',
       'VIDEOGEN_STORAGE',
       'VIDEOGEN_SUBMITS_PER_SECOND',
       'VIDEOGEN_TASK_QUEUE',

@@ -57,10 +57,8 @@ describe('the problems of an environment', () => {
     ['VIDEOGEN_SUBMITS_PER_SECOND', '-1'],
     ['VIDEOGEN_STORAGE', 'gs://bucket'],
     ['VIDEOGEN_KEY_TEMPLATE', '../{ext}'],
-    ['VIDEOGEN_SIDECAR', 'maybe'],
     ['VIDEOGEN_LARGEST_VIDEO', 'large'],
     ['VIDEOGEN_S3_PATH_STYLE', 'maybe'],
-    ['VIDEOGEN_S3_CONDITIONAL_PUTS', 'maybe'],
     ['AWS_ENDPOINT_URL_S3', 'minio:9000'],
     ['AWS_ENDPOINT_URL', 'minio:9000'],
     ['VIDEOGEN_GATEWAY_HOOK_SECRET', 'short'],
@@ -77,9 +75,9 @@ describe('the problems of an environment', () => {
     ['TEMPORAL_CONFIG_FILE', '/nowhere/temporal.toml'],
     ['TEMPORAL_PROFILE', 'unknown'],
     ['VIDEOGEN_SEARCH_ATTRIBUTES', 'maybe'],
-    ['VIDEOGEN_CACHED_WORKFLOWS', '1'],
-    ['VIDEOGEN_DEPLOYMENT_NAME', 'a.b'],
-    ['VIDEOGEN_BUILD_ID', '1'],
+    ['VIDEOGEN_MONITOR_PORT', '70000'],
+    ['TEMPORAL_DEPLOYMENT_NAME', 'a.b'],
+    ['TEMPORAL_WORKER_BUILD_ID', '1'],
   ])('name %s when it is %j, in one line', (name, value) => {
     const needed = name === 'VIDEO_API_BASE_URL' ? { VIDEO_API_KEY: 'sk' } : {};
     const problems = settingProblems({ ...needed, [name]: value });
@@ -88,11 +86,15 @@ describe('the problems of an environment', () => {
   });
 
   it('are all found, however many there are', () => {
-    const env = { VIDEO_API_BASE_URL: 'nonsense', VIDEOGEN_STORAGE: 'gs://b', VIDEOGEN_SIDECAR: 'maybe' };
+    const env = {
+      VIDEO_API_BASE_URL: 'nonsense',
+      VIDEOGEN_STORAGE: 'gs://b',
+      VIDEOGEN_S3_PATH_STYLE: 'maybe',
+    };
     expect(settingProblems(env).map((line) => line.split(' ')[0])).toEqual([
       'VIDEO_API_BASE_URL',
       'VIDEOGEN_STORAGE',
-      'VIDEOGEN_SIDECAR',
+      'VIDEOGEN_S3_PATH_STYLE',
       'VIDEO_API_KEY',
     ]);
   });

@@ -179,9 +179,9 @@ describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
   });
 });
 
-describe('VIDEOGEN_DEPLOYMENT_NAME and VIDEOGEN_BUILD_ID', () => {
-  const read = (VIDEOGEN_DEPLOYMENT_NAME?: string, VIDEOGEN_BUILD_ID?: string) =>
-    readDeploymentVersion({ VIDEOGEN_DEPLOYMENT_NAME, VIDEOGEN_BUILD_ID });
+describe('TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID', () => {
+  const read = (TEMPORAL_DEPLOYMENT_NAME?: string, TEMPORAL_WORKER_BUILD_ID?: string) =>
+    readDeploymentVersion({ TEMPORAL_DEPLOYMENT_NAME, TEMPORAL_WORKER_BUILD_ID });
 
   it.each([
     [undefined, undefined, undefined],
@@ -193,14 +193,22 @@ describe('VIDEOGEN_DEPLOYMENT_NAME and VIDEOGEN_BUILD_ID', () => {
   });
 
   it.each([
-    ['videos', '', /^VIDEOGEN_BUILD_ID is not set, and VIDEOGEN_DEPLOYMENT_NAME is: set both, or neither\.$/],
-    [' ', '1.4.2', /^VIDEOGEN_DEPLOYMENT_NAME is not set, and VIDEOGEN_BUILD_ID is: set both, or neither\.$/],
+    [
+      'videos',
+      '',
+      /^TEMPORAL_WORKER_BUILD_ID is not set, and TEMPORAL_DEPLOYMENT_NAME is: set both, or neither\.$/,
+    ],
+    [
+      ' ',
+      '1.4.2',
+      /^TEMPORAL_DEPLOYMENT_NAME is not set, and TEMPORAL_WORKER_BUILD_ID is: set both, or neither\.$/,
+    ],
     [
       'videos.eu',
       '1',
-      /^VIDEOGEN_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes no dot or colon in it: /,
+      /^TEMPORAL_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes no dot or colon in it: /,
     ],
-    ['videos:eu', '1', /^VIDEOGEN_DEPLOYMENT_NAME is "videos:eu", /],
+    ['videos:eu', '1', /^TEMPORAL_DEPLOYMENT_NAME is "videos:eu", /],
   ])('%j and %j are refused', (deploymentName, buildId, message) => {
     expect(refusal(() => read(deploymentName, buildId))).toMatch(message);
   });

@@ -139,7 +139,7 @@ async function inAMinute<T>(waits: Promise<T>, describe: () => Promise<unknown>)
 }
 
 const ofBuild = (buildId: string): VideoWorkerOptions => ({
-  env: { VIDEOGEN_DEPLOYMENT_NAME: 'videos', VIDEOGEN_BUILD_ID: buildId },
+  env: { TEMPORAL_DEPLOYMENT_NAME: 'videos', TEMPORAL_WORKER_BUILD_ID: buildId },
 });
 
 /** A job that polls only on request. */

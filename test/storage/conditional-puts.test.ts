@@ -4,7 +4,7 @@ import { createS3Storage, StorageUnusable, type VideoStorage } from '../../src/s
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
 import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
-import { store, storedAt, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
+import { store, VIDEO } from './storage-contract';
 
 let server: S3Server;
 beforeAll(async () => {
@@ -22,11 +22,11 @@ beforeEach(() => {
   prefix = `jobs-${randomUUID()}`;
 });
 
-async function behind(faults: S3Faults, options: { conditionalPuts?: boolean } = {}): Promise<VideoStorage> {
+async function behind(faults: S3Faults): Promise<VideoStorage> {
   const proxy = await startS3Proxy(server.connection.endpoint, faults);
   proxies.push(proxy);
   const connection = { ...server.connection, endpoint: proxy.endpoint };
-  return createS3Storage({ bucket: server.bucket, prefix, ...connection, ...options });
+  return createS3Storage({ bucket: server.bucket, prefix, ...connection });
 }
 
 /** A server that ignores If-None-Match in some calls. */
@@ -63,7 +63,7 @@ test.each([
     expect(failure).toBeInstanceOf(StorageUnusable);
     expect(failure).toMatchObject({
       message: expect.stringMatching(
-        /^The storage s3:\/\/videos\/jobs-\S+ at http:\S+ cannot be used: the server ignores If-None-Match, so one video could replace another\. Use a server that honours it, or set VIDEOGEN_S3_CONDITIONAL_PUTS=false: /,
+        /^The storage s3:\/\/videos\/jobs-\S+ at http:\S+ cannot be used: the server ignores If-None-Match, so one video could replace another\. Use a server that honours it, such as/,
       ),
     });
     await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('ignores If-None-Match');
@@ -77,34 +77,4 @@ test('a bucket is accepted although the credentials may not delete', async () =>
     refuse: (call) => call.startsWith('DELETE ') && !call.includes('uploadId='),
   });
   await storage.probe?.();
-});
-
-describe('where conditional puts are turned off', () => {
-  test.each([
-    ['short', VIDEO],
-    ['long', VIDEO_IN_PARTS],
-  ])('a %s video does not replace another one, and can be stored again', async (_, video) => {
-    const storage = await behind(EVERYWHERE, { conditionalPuts: false });
-    await storage.probe?.();
-    await store(storage, 'fox.mp4', video);
-    await store(storage, 'fox.mp4', video);
-    const other = Buffer.from(video).fill(7, 0, 9);
-    await expect(store(storage, 'fox.mp4', other)).rejects.toThrow('is taken by another file');
-    expect((await storedAt(storage, 'fox.mp4'))?.equals(video)).toBe(true);
-    expect(await everything()).toEqual([`${prefix}/fox.mp4`]);
-  });
-
-  test('a small file is created only where none is', async () => {
-    const storage = await behind(EVERYWHERE, { conditionalPuts: false });
-    expect(await storage.create('jobs/0001.json', '{"first":1}')).toBe(true);
-    expect(await storage.create('jobs/0001.json', '{"second":2}')).toBe(false);
-    expect(String(await storedAt(storage, 'jobs/0001.json'))).toBe('{"first":1}');
-  });
-
-  test('a video is refused when it is unknown whether its key is free', async () => {
-    const storage = await behind({ refuse: (call) => call.startsWith('GET ') }, { conditionalPuts: false });
-    await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('AccessDenied: not today');
-    await expect(storage.create('jobs/0001.json', '{}')).rejects.toThrow('AccessDenied: not today');
-    expect(await everything()).toEqual([]);
-  });
 });

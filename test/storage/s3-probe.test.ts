@@ -57,12 +57,6 @@ describe('a probe', () => {
     expect(puts()).toBe(5);
   });
 
-  it('asks no question about conditions that are turned off', async () => {
-    server = await startScriptedS3(bucket({ isHonest: false }));
-    await server.storage({ conditionalPuts: false }).probe?.();
-    expect(puts()).toBe(1);
-  });
-
   it('refuses a server that replaces objects, each time anew, and names the bucket without a prefix', async () => {
     server = await startScriptedS3(bucket({ isHonest: false }));
     for (const expected of [3, 6]) {

@@ -84,7 +84,7 @@ test.each([
   ['connect ECONNREFUSED', 'Correct AWS_ENDPOINT_URL_S3'],
   ['getaddrinfo ENOTFOUND', 'VIDEOGEN_S3_PATH_STYLE=true'],
   ['the AWS SDK is not installed', 'Install it'],
-  ['NotImplemented: no', 'VIDEOGEN_S3_CONDITIONAL_PUTS=false'],
+  ['NotImplemented: no', 'Use a server that honours it'],
   ['something else', 'Check the bucket'],
 ])('a bucket that says %j has a fix', (message, fix) => {
   expect(fixForBucket(message)).toContain(fix);

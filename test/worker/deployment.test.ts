@@ -1,7 +1,7 @@
 import { ConfigError } from '../../src/config/service-config';
 import { deploymentOptions } from '../../src/worker/deployment';
 
-const SET = { VIDEOGEN_DEPLOYMENT_NAME: 'videos', VIDEOGEN_BUILD_ID: '1.4.2' };
+const SET = { TEMPORAL_DEPLOYMENT_NAME: 'videos', TEMPORAL_WORKER_BUILD_ID: '1.4.2' };
 const pinned = {
   useWorkerVersioning: true,
   version: { deploymentName: 'videos', buildId: '1.4.2' },
@@ -25,6 +25,6 @@ describe('the version of a worker', () => {
   });
 
   it('is refused when only half of it is set', () => {
-    expect(() => deploymentOptions({}, { VIDEOGEN_BUILD_ID: '1.4.2' })).toThrow(ConfigError);
+    expect(() => deploymentOptions({}, { TEMPORAL_WORKER_BUILD_ID: '1.4.2' })).toThrow(ConfigError);
   });
 });

@@ -10,15 +10,12 @@ describe('the workflows that a worker keeps in memory', () => {
     [400, 200],
     [256, 40],
   ])('in %d MB are %d', (memoryMb, workflows) => {
-    expect(cachedWorkflows({}, {}, memoryMb * MB)).toBe(workflows);
+    expect(cachedWorkflows({}, memoryMb * MB)).toBe(workflows);
   });
 
-  it('are as many as the setting says, and rather as many as the program says, whatever the memory is', () => {
-    const env = { VIDEOGEN_CACHED_WORKFLOWS: '5000' };
-    expect(cachedWorkflows({}, env, 256 * MB)).toBe(5_000);
-    expect(cachedWorkflows({ maxCachedWorkflows: 7 }, env, 256 * MB)).toBe(7);
-    expect(cachedWorkflows({ maxCachedWorkflows: 0 }, env, 256 * MB)).toBe(0);
-    expect(cachedWorkflows({}, { VIDEOGEN_CACHED_WORKFLOWS: ' ' }, 256 * MB)).toBe(40);
+  it('are as many as the program says, whatever the memory is', () => {
+    expect(cachedWorkflows({ maxCachedWorkflows: 7 }, 256 * MB)).toBe(7);
+    expect(cachedWorkflows({ maxCachedWorkflows: 0 }, 256 * MB)).toBe(0);
   });
 
   it('are a number for this machine', () => {

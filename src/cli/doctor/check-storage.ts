@@ -25,14 +25,10 @@ type Bucket = Extract<StorageConfig, { kind: 's3' }>;
 type Folder = Extract<StorageConfig, { kind: 'file' }>;
 
 async function checkBucket(config: Bucket): Promise<Finding> {
-  const { bucket, prefix, endpoint, conditionalPuts = true } = config;
+  const { bucket, prefix, endpoint } = config;
   await probe(config);
   const address = `s3://${bucket}${prefix ? `/${prefix}` : ''}${endpoint ? ` at ${endpoint}` : ''}`;
-  return ok(
-    conditionalPuts
-      ? `${address} can be written, and its server honours If-None-Match`
-      : `${address} can be written; whether a key is free is checked before each put`,
-  );
+  return ok(`${address} can be written, and its server honours If-None-Match`);
 }
 
 /** Removes every folder that it creates. */

@@ -26,14 +26,14 @@ function isNamed(name: string, names: readonly string[]): boolean {
   return names.includes(name);
 }
 
-/** `VIDEOGEN_STORGE` means `VIDEOGEN_STORAGE`. */
+/** A misspelt name, such as one without a letter. */
 function nearest(name: string, names: readonly string[] = SETTING_NAMES): string | undefined {
   const distances = names.map((known) => ({ known, distance: editDistance(known, name, MOST_TYPOS) }));
   const [best] = distances.sort((one, other) => one.distance - other.distance);
   return best !== undefined && best.distance <= MOST_TYPOS ? best.known : undefined;
 }
 
-/** `VIDEO_API_URL` and `VIDEOGEN_BASE_URL` mean `VIDEO_API_BASE_URL`. */
+/** A name with some of the words of a setting. */
 function sameWords(name: string): string | undefined {
   const words = wordsOf(name);
   if (words.length === 0) return undefined;

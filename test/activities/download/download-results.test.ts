@@ -65,12 +65,6 @@ describe('beside a video', () => {
     expect(world.json('test.mp4.json')).toEqual(sidecar);
   });
 
-  it('there is nothing if the worker writes no sidecars', async () => {
-    const world = createMemoryWorld(video, { sidecar: false });
-    await world.download().result;
-    expect([...world.stored.keys()]).toEqual(['test.mp4']);
-  });
-
   it('the record of its job says where it is and what it cost', async () => {
     const world = createMemoryWorld(video);
     const { record } = await world.submit();
