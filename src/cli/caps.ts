@@ -6,7 +6,7 @@ import type { LedgerCount, LedgerReport } from '../contract/ledger';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
-import type { CapsCommandOptions } from './options';
+import type { SpendOptions } from './options';
 import { type Column, tableLines, withoutColours } from './table';
 import { printLine, type Terminal, usesColours } from './terminal';
 
@@ -15,8 +15,8 @@ const QUERY_WITHIN_MS = 5_000;
 const NONE =
   'Nothing is counted: no worker with caps has submitted anything today. VIDEOGEN_CAPS sets the caps of a worker.';
 
-/** `videogen caps`: each cap, what was used and reserved of it, and what is left. */
-export async function caps(options: CapsCommandOptions, terminal: Terminal): Promise<number> {
+/** `videogen spend --caps`: each cap, what was used and reserved of it, and what is left. */
+export async function caps(options: SpendOptions, terminal: Terminal): Promise<number> {
   try {
     return await withJobs(terminal, {
       // The one that answers.
@@ -38,7 +38,7 @@ interface QueueReport extends LedgerReport {
 
 async function printCaps(
   { client }: JobsSession,
-  { json }: CapsCommandOptions,
+  { json }: SpendOptions,
   terminal: Terminal,
 ): Promise<number> {
   const reports: QueueReport[] = [];

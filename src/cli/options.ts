@@ -111,14 +111,11 @@ export interface ListCommandOptions {
   json?: boolean;
 }
 
-export interface CapsCommandOptions {
-  json?: boolean;
-}
-
 export interface SpendOptions {
   since: string;
   until?: string;
   by?: string;
+  caps?: boolean;
   json?: boolean;
 }
 
@@ -131,10 +128,6 @@ export interface WatchOptions {
 }
 
 export interface CancelOptions {
-  json?: boolean;
-}
-
-export interface PollOptions {
   json?: boolean;
 }
 
@@ -153,10 +146,5 @@ export interface ForgetCommandOptions {
 
 export interface DownloadOptions {
   out?: string;
-  json?: boolean;
-}
-
-export interface OpenOptions {
-  browser: boolean;
   json?: boolean;
 }

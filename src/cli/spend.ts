@@ -4,6 +4,7 @@ import { readStorageConfig } from '../config/storage-config';
 import { printableJson } from '../contract/clean-text';
 import { callerOf } from '../gateway/task-names';
 import { createStorage, storageAddress } from '../storage';
+import { caps } from './caps';
 import { messageOf } from './doctor/described-error';
 import { EXIT, reportError } from './exit-codes';
 import { readTime } from './list';
@@ -20,6 +21,7 @@ const MOST_DAMAGED_NAMED = 20;
 
 /** `videogen spend`: what jobs cost, from Temporal and from the records in the storage, each job once. */
 export async function spend(options: SpendOptions, terminal: Terminal): Promise<number> {
+  if (options.caps) return caps(options, terminal);
   try {
     const period = readPeriod(options, Date.now());
     return await withJobs(terminal, {

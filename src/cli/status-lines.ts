@@ -19,6 +19,8 @@ export interface StatusReport extends JobOverview {
   error?: ReturnType<typeof errorObject>['error'];
   /** Why something is not known. */
   note?: string;
+  /** Its page in the Temporal UI, if the address of the UI is known. */
+  uiUrl?: string;
   /** What can be done now. */
   commands: string[];
 }
@@ -53,6 +55,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ],
     ['queue', shown(report.taskQueue)],
     [report.madeFor === 'batch' ? 'batch' : 'parent', report.parentId && shown(report.parentId)],
+    ['ui', report.uiUrl],
     ['retry of', report.retryOf && shown(report.retryOf)],
     ['note', report.note],
     ['advice', report.error?.advice],

@@ -34,8 +34,20 @@ async function readReport(session: JobsSession, workflowId: string): Promise<Sta
     summaryOf(session, overview),
     overview.endedAt === undefined ? askWorker(session, overview) : readEnd(session, overview),
   ]);
-  const report = { ...overview, ...(summary && { summary }), ...known };
+  const { uiUrl, client } = session;
+  const report = {
+    ...overview,
+    ...(summary && { summary }),
+    ...(uiUrl && { uiUrl: workflowUrl(uiUrl, client.options.namespace, workflowId) }),
+    ...known,
+  };
   return { ...report, commands: commandsFor(report) };
+}
+
+/** Without a run, so that it leads to the last one. */
+function workflowUrl(uiUrl: string, namespace: string, workflowId: string): string {
+  const base = uiUrl.replace(/\/+$/, '');
+  return `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
 /** The SDK decodes it; a codec that is not set here may have encoded it. */

@@ -51,8 +51,9 @@ export const GATEWAY_SETTINGS = {
   },
   VIDEOGEN_TEMPORAL_UI_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
-    meaning: 'Address of the Temporal UI, for `videogen open` and for the links from the page to workflows.',
-    page: 'cli.md#open',
+    meaning:
+      'Address of the Temporal UI, for `videogen status` and for the links from the page to workflows.',
+    page: 'cli.md#status',
     unset: 'no links',
     fix: 'give an address such as http://localhost:8233, or unset it',
   },

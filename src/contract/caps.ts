@@ -141,7 +141,7 @@ export function fieldOf(unit: string): keyof Cap {
 }
 
 const ofDay = () =>
-  'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.';
+  'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.';
 
 const ADVICE: Record<CapScope | 'own', (limit: CapLimit) => string> = {
   own: ({ unit, limit }) =>

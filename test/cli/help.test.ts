@@ -27,3 +27,12 @@ test.each(parser().commands.map((command) => command.name()))(
     }
   },
 );
+
+test('every command loads its function', async () => {
+  for (const command of parser().commands) {
+    const args = command.registeredArguments.map(() => 'fox');
+    const loaded: unknown[] = [];
+    await parser(({ load }) => loaded.push(load())).parseAsync([command.name(), ...args], { from: 'user' });
+    expect(loaded).toEqual([expect.any(Function)]);
+  }
+});

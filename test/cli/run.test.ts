@@ -69,7 +69,7 @@ describe('without any jobs on this machine', () => {
     expect(await videogen(['list', '--state', 'failed'])).toEqual({ code: 0, out: '', err });
   });
 
-  it.each(['status', 'cancel', 'poll', 'retry', 'download', 'open'])(
+  it.each(['status', 'cancel', 'retry', 'download'])(
     '%s knows no job, and starts nothing',
     async (command) => {
       const { code, out, err } = await videogen([command, 'fox', '--json']);

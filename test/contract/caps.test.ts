@@ -144,7 +144,7 @@ describe('a cap that is reached', () => {
   it.each<[CapAccount, string]>([
     [
       day,
-      'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.',
+      'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.',
     ],
     [
       { scope: 'batch', limits: limitsOf({ videos: 0 }) },

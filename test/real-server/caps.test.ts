@@ -99,7 +99,7 @@ test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two 
   const failure = await failureOf(videos.execute({ request: { prompt: 'one more fox' } }));
   const resetsAt = `${dayOf(Date.now() + 24 * 3_600_000)}T00:00:00.000Z`;
   const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: server.address });
-  expect(await run(['caps'], terminal)).toBe(0);
+  expect(await run(['spend', '--caps'], terminal)).toBe(0);
   expect(terminal.stdout).toMatch(
     new RegExp(
       `^CAP +LIMIT +USED +RESERVED +LEFT +RESETS\nday +3 videos +3 videos +0 videos +0 videos +${resetsAt}\n$`,
@@ -112,7 +112,7 @@ test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two 
     `**What the caps have left on ${dayOf(Date.now())} (UTC)**\n\n- the daily cap of 3 videos: 0 videos left, 3 videos used, 0 videos reserved`,
   );
   expect(failure).toMatchObject({
-    message: `A cap does not allow this video: the daily cap of 3 videos is reached; it resets at ${resetsAt}. Nothing was paid. Start it again when the cap resets, or raise the cap: videogen caps shows what is left.`,
+    message: `A cap does not allow this video: the daily cap of 3 videos is reached; it resets at ${resetsAt}. Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.`,
     details: { cap: 'day.videos', capLeft: 0, capResetsAt: resetsAt },
   });
 });

@@ -51,9 +51,9 @@ async function ended(job: VideoJob): Promise<VideoJob> {
   return job;
 }
 
-/** What `videogen caps` shows of the queue. */
+/** What `videogen spend --caps` shows of the queue. */
 async function countsOf(world: World): Promise<unknown[]> {
-  const { out } = await videogen(world, ['caps', '--json']);
+  const { out } = await videogen(world, ['spend', '--caps', '--json']);
   const ofQueue = (one: { taskQueue: string }) => one.taskQueue === world.taskQueue;
   return JSON.parse(out).queues.find(ofQueue).counts;
 }

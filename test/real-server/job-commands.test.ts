@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -162,7 +162,7 @@ test('a name that is not there, or that is something else, is explained', async 
     client.workflow.start('generateVideo', { workflowId: job, taskQueue: 'nobody', args: [{ request }] }),
     client.workflow.start('makeFilm', { workflowId: other, taskQueue: 'nobody' }),
   ]);
-  const commands = [['status'], ['watch'], ['cancel'], ['poll'], ['retry'], ['download'], ['open']];
+  const commands = [['status'], ['watch'], ['cancel'], ['retry'], ['download']];
   for (const command of commands) {
     for (;;) {
       const { code, out, err } = await videogen([...command, `${job}x`]);
@@ -197,18 +197,12 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
       code: 2,
       err: `${workflowId} is still running.\n  videogen watch '${workflowId}'\n`,
     });
-    expect(await json(['poll', workflowId, '--json'])).toMatchObject({
-      code: 0,
-      err: expect.stringMatching(/^Poll \d+: waiting/),
-      rows: [{ progress: { taskId: task?.taskId } }],
-    });
     expect(await json(['cancel', workflowId, '--json'])).toMatchObject({
       code: 0,
       err: expect.stringContaining(`videogen retry '${workflowId}'`),
       rows: [{ workflowId, state: 'cancelled', taskId: task?.taskId }],
     });
     expect((await videogen(['cancel', workflowId])).code).toBe(0);
-    expect((await videogen(['poll', workflowId])).err).toContain('has ended (cancelled)');
 
     const name = `${workflowId}-retry-1`;
     const first = await json(['retry', workflowId, '--json']);
@@ -375,33 +369,16 @@ test('items of a batch are jobs of their own, which name the batch', async () =>
   });
 });
 
-test('open prints the address in the Temporal UI, and starts a browser on a terminal', async () => {
+test('status has the page of a job in the Temporal UI', async () => {
   const workflowId = newName('fox/1 & "2"');
   const handle = await env.temporal.client.workflow.start('generateVideo', {
     workflowId,
     taskQueue: 'nobody',
     args: [{ request }],
   });
-  const without = await videogen(['open', workflowId]);
-  expect(without).toMatchObject({ code: 2, err: expect.stringContaining('VIDEOGEN_TEMPORAL_UI_URL') });
-  const [browser, opened] = [join(folder, 'browser'), join(folder, 'opened')];
-  writeFileSync(browser, `#!/bin/sh\nprintf %s "$1" > '${opened}.part' && mv '${opened}.part' '${opened}'\n`);
-  chmodSync(browser, 0o755);
-  const ui = { VIDEOGEN_TEMPORAL_UI_URL: 'http://localhost:8233/', BROWSER: browser };
+  const ui = { VIDEOGEN_TEMPORAL_UI_URL: 'http://localhost:8233/' };
   const url = `http://localhost:8233/namespaces/default/workflows/${encodeURIComponent(workflowId)}`;
-  expect(await videogen(['open', workflowId], { env: ui })).toEqual({ code: 0, out: `${url}\n`, err: '' });
-  expect(existsSync(opened)).toBe(false);
-  expect(await videogen(['open', workflowId], { env: ui, screen: SCREEN })).toMatchObject({
-    out: `${url}\n`,
-  });
-  while (!existsSync(opened)) await pause();
-  expect(await readFile(opened, 'utf8')).toBe(url);
-  const gone = await videogen(['open', workflowId], {
-    env: { ...ui, BROWSER: join(folder, 'none') },
-    screen: SCREEN,
-  });
-  expect(gone).toMatchObject({ code: 0, err: expect.stringContaining('open the address yourself') });
-  for (const file of [browser, opened]) rmSync(file);
+  expect(JSON.parse((await videogen(['status', workflowId], { env: ui })).out)).toMatchObject({ uiUrl: url });
   await handle.terminate();
 });
 
@@ -466,14 +443,10 @@ test('on this machine, looking at jobs starts their server but no worker, so not
   };
   expect((await videogenHere('list')).out).toMatch(/^\{"workflowId":"fox".+"phase":"submitting".+\}\n$/);
   const dev = `VIDEOGEN_DATA=${data} videogen dev`;
-  const [status, open] = [await videogenHere('status', 'fox'), await videogenHere('open', 'fox')];
+  const status = await videogenHere('status', 'fox');
   expect(JSON.parse(status.out).note).toBe(
     `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine; it continues with: videogen watch fox, or with: ${dev}`,
   );
-  expect(open).toMatchObject({
-    code: 2,
-    err: `No Temporal UI runs on this machine: start it with: ${dev}\n`,
-  });
   rmSync(data, { recursive: true });
 });
 

@@ -1,0 +1,391 @@
+import { Command, Option } from 'commander';
+import { OVERVIEW_STATES } from '../client/overview';
+import { FAILURES } from '../contract/failure-table';
+import { packageVersion } from '../temporal-server/package-root';
+import type { Terminal } from './terminal';
+
+/** The third part is the default, or the list of values that are allowed. */
+type OptionRow = [flags: string, about: string, values?: string | readonly string[]];
+
+/** A command is called with its arguments, its options and the terminal. */
+type Action = (...given: unknown[]) => Promise<number>;
+
+interface CommandRow {
+  about: string;
+  args?: readonly [name: string, about: string][];
+  options: readonly OptionRow[];
+  examples: readonly [command: string, what: string][];
+  /** More help, which takes a moment to load. */
+  more?(): string;
+  /** Whether it starts or runs jobs, whose spans may be exported. */
+  isTraced?: true;
+  /** Loads the command when it runs: `--help` must not wait for Temporal's SDK. */
+  load(): Action;
+}
+
+const JSON_OBJECT: OptionRow = ['--json', 'print one JSON object to standard output'];
+const JSON_LINES: OptionRow = ['--json', 'print JSON lines, as in a pipe'];
+const HOLD_FOR: OptionRow = [
+  '--hold-for <time>',
+  'how long to hold a lost submit for a decision (default: 24h)',
+];
+const ON_LOST_SUBMIT: OptionRow = [
+  '--on-lost-submit <policy>',
+  'hold, resubmit or fail when the answer to a submit is lost',
+];
+const SERVICE: OptionRow = [
+  '--service <name>',
+  'the service of VIDEOGEN_SERVICES_FILE to use; a,b: b if a refuses the request',
+];
+const MONITOR_PORT: OptionRow = [
+  '--monitor-port <port>',
+  'serve /metrics, /livez and /readyz (default: VIDEOGEN_MONITOR_PORT)',
+];
+const JOB_OR_BATCH: [string, string] = ['<id>', 'name of the job, or of the batch'];
+const JOB_OR_ITEM: [string, string] = ['<id>', 'name of the job, or of an item of a batch such as foxes-3'];
+
+/** Every command, in the order of the help. */
+const COMMANDS: Record<string, CommandRow> = {
+  generate: {
+    about: 'generate one video and wait for it',
+    args: [['[prompt]', 'description of the video']],
+    options: [
+      ['--image-url <url>', 'start from this image'],
+      ['--image <file>', 'start from this PNG, JPEG, WebP or GIF file, which goes into the storage'],
+      ['--resolution <name>', '480p, 720p or 1080p'],
+      ['--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1'],
+      ['--duration <seconds>', 'whole seconds, at most 10'],
+      ['--seed <number>', 'the same seed reproduces a result'],
+      ['--field <name=value...>', 'further fields of the request, which the profile must allow'],
+      ['--out <file>', 'copy the video to this file as well'],
+      ['--id <name>', 'name of the job; the same name again is the same job'],
+      ['--deadline <time>', 'how long the job may take, such as 90s, 30m or 2h', '1h'],
+      ['--adopt <task>', 'take over a task that already exists at the service'],
+      ON_LOST_SUBMIT,
+      HOLD_FOR,
+      [
+        '--storage <key>',
+        'key of the video in the storage, such as foxes/{date}/{workflowId}.{ext} or foxes/',
+      ],
+      ['--cap <amount...>', 'maximum that the video may take, such as "2.50 USD" or "8 seconds"'],
+      SERVICE,
+      ['--no-wait', 'start the job and exit'],
+      JSON_OBJECT,
+    ],
+    examples: [
+      ['videogen generate "A red fox in the snow" --duration 5 --out fox.mp4', 'one video, and a copy of it'],
+      ['videogen generate "A red fox" --id fox-1 --no-wait', 'start it and go'],
+      ['videogen generate --id fox-1', 'follow it'],
+      ['videogen generate --adopt task_0a285c4d', 'continue with a task that is paid already'],
+    ],
+    isTraced: true,
+    load: () => require('./generate').generate,
+  },
+  batch: {
+    about: 'generate a video for each line of a file and wait for all; run again to continue',
+    args: [['<file>', 'requests, one JSON object per line, such as {"prompt":"A red fox","duration":5}']],
+    options: [
+      ['--window <number>', 'how many run at a time', '20'],
+      ['--on-failure <what>', 'continue or stop after a failed item', 'continue'],
+      ['--id <name>', 'name of the batch (default: derived from the file and the service)'],
+      ['--deadline <time>', 'how long each video may take, such as 90s, 30m or 2h', '1h'],
+      ON_LOST_SUBMIT,
+      HOLD_FOR,
+      ['--storage <prefix>', 'prefix of the videos in the storage, such as foxes/'],
+      ['--cap <amount...>', 'maximum that all videos together may take, such as "50 videos" or "20 USD"'],
+      SERVICE,
+      ['--no-wait', 'start the batch and exit'],
+      JSON_OBJECT,
+    ],
+    examples: [
+      ['videogen batch foxes.jsonl --window 10', 'a video for each line, 10 at a time'],
+      ['videogen batch foxes.jsonl', 'again: continues where it stopped'],
+    ],
+    isTraced: true,
+    load: () => require('./batch').batch,
+  },
+  decide: {
+    about: 'settle a submit whose answer was lost, after you looked for its task at the service',
+    args: [JOB_OR_ITEM],
+    options: [
+      ['--adopt <task>', 'the task exists: continue with it'],
+      ['--resubmit', 'the task does not exist: submit again; if it does exist, you pay twice'],
+      ['--abandon', 'end the job'],
+      JSON_OBJECT,
+    ],
+    examples: [
+      ['videogen decide fox-1 --adopt task_0a285c4d', 'the service has the task'],
+      ['videogen decide foxes-17 --resubmit', 'it does not have the task of item 17 of the batch foxes'],
+    ],
+    load: () => require('./decide').decide,
+  },
+  list: {
+    about: 'list jobs and batches, newest first',
+    options: [
+      ['--state <state...>', 'only those in this state', OVERVIEW_STATES],
+      ['--failure <type...>', 'only those that failed for this reason', Object.keys(FAILURES)],
+      ['--since <time>', 'only those started since, such as 2h, 7d or 2026-11-16'],
+      ['--batch <id>', 'only the items of this batch'],
+      ['--limit <number>', 'maximum number of rows', '50'],
+      ['--watch', 'show the list again and again, until Ctrl-C'],
+      JSON_LINES,
+    ],
+    examples: [
+      ['videogen list --state running needs-decision', 'what is under way'],
+      ['videogen list --state failed --since 1d', 'what failed since yesterday'],
+      ['videogen list --failure GenerationFailed --json', 'for a script'],
+      ['videogen list --watch', 'until Ctrl-C'],
+    ],
+    load: () => require('./list').list,
+  },
+  status: {
+    about: 'show everything that is known about one job, and what can be done',
+    args: [JOB_OR_BATCH],
+    options: [JSON_OBJECT],
+    examples: [
+      ['videogen status fox-1', 'one job, with its page in the Temporal UI'],
+      ['videogen status foxes-3', 'item 3 of the batch foxes'],
+    ],
+    load: () => require('./status').status,
+  },
+  watch: {
+    about: 'show the progress of jobs and batches until all of them have ended',
+    args: [['<id...>', 'names of jobs and batches']],
+    options: [JSON_LINES],
+    examples: [
+      ['videogen watch fox-1', 'until it has ended; the exit code says how'],
+      ['videogen watch fox-1 fox-2 foxes', 'several at once'],
+    ],
+    load: () => require('./watch').watch,
+  },
+  cancel: {
+    about: 'end a job or a batch; the service may still finish what it has begun',
+    args: [JOB_OR_BATCH],
+    options: [JSON_OBJECT],
+    examples: [['videogen cancel fox-1', 'end it']],
+    load: () => require('./cancel').cancel,
+  },
+  retry: {
+    about: 'try a failed job again; its task, if there is one, is not paid twice',
+    args: [JOB_OR_BATCH],
+    options: [
+      ['--resubmit', 'submit the request again, even if it is paid again'],
+      ['--deadline <time>', 'how long the new job may take, such as 2h (default: as before)'],
+      ['--service <name>', 'submit the request to this service instead (default: the same)'],
+      JSON_OBJECT,
+    ],
+    examples: [
+      ['videogen retry fox-1', 'continue with its task, or submit again if nothing was paid'],
+      ['videogen retry fox-1 --deadline 3h', 'with more time'],
+      ['videogen retry fox-1 --resubmit', 'you have decided that it may be paid again'],
+    ],
+    load: () => require('./retry').retry,
+  },
+  download: {
+    about: 'copy the stored video of an ended job to a file, and verify it',
+    args: [JOB_OR_ITEM],
+    options: [['--out <file>', 'the file (default: named after the job, in this folder)'], JSON_OBJECT],
+    examples: [
+      ['videogen download fox-1', 'into this folder'],
+      ['videogen download foxes-3 --out fox.mp4', 'item 3 of a batch'],
+    ],
+    load: () => require('./download').download,
+  },
+  forget: {
+    about: 'remove what can be removed of an ended job: files, record, execution; say what stays',
+    args: [JOB_OR_BATCH],
+    options: [['--dry-run', 'only say what would be removed'], ['--yes', 'do not ask'], JSON_OBJECT],
+    examples: [
+      ['videogen forget fox-1 --dry-run', 'what would go, and what stays'],
+      ['videogen forget foxes --yes', 'a batch with all its items, without asking'],
+    ],
+    load: () => require('./forget').forget,
+  },
+  spend: {
+    about: 'add up what jobs and batches cost, by service, caller and day',
+    options: [
+      ['--since <time>', 'those submitted since, such as 2h, 7d or 2026-11-16', '7d'],
+      ['--until <time>', 'and before, in the same form (default: now)'],
+      ['--by <what>', 'one table (default: all three)', ['service', 'caller', 'day']],
+      ['--caps', 'show the caps of the workers instead, and what is left of each'],
+      JSON_OBJECT,
+    ],
+    examples: [
+      ['videogen spend --since 7d', 'what the last seven days cost'],
+      ['videogen spend --since 2026-11-01 --until 2026-12-01 --by caller', 'November, by key of the gateway'],
+      ['videogen spend --caps', 'what was used and reserved, and what is left'],
+    ],
+    load: () => require('./spend').spend,
+  },
+  dev: {
+    about:
+      'run Temporal, its UI, a worker, the gateway with its page and, unless a service is configured, the emulator',
+    options: [
+      ['--port <port>', 'port of the Temporal server'],
+      ['--ui-port <port>', 'port of the Temporal UI'],
+      ['--gateway-port <port>', 'port of the gateway and its page'],
+      ['--fault <call:kind...>', 'faults for the next calls of the emulator, such as submit:reset'],
+    ],
+    examples: [
+      ['videogen dev', 'everything, on free ports'],
+      ['videogen dev --port 7233 --ui-port 8233', 'on ports that you choose'],
+      ['videogen dev --fault submit:reset', 'to see a lost submit'],
+    ],
+    more: () => require('./read-faults').describeFaults(),
+    isTraced: true,
+    load: () => require('./dev').dev,
+  },
+  worker: {
+    about: 'run a worker',
+    options: [
+      ['--record <dir>', 'record the answers of the service there, without keys and signatures'],
+      ['--only <role...>', 'run only jobs, submits or downloads'],
+      MONITOR_PORT,
+    ],
+    examples: [
+      ['videogen worker', 'all of the work'],
+      ['videogen worker --only downloads', 'one part of it'],
+      ['videogen worker --record answers', 'record the answers of the service, for explain'],
+    ],
+    isTraced: true,
+    load: () => require('./worker').worker,
+  },
+  emulator: {
+    about: 'run the emulated video service alone',
+    options: [
+      ['--host <address>', 'address to listen on', '127.0.0.1'],
+      ['--port <port>', 'port to listen on', '8080'],
+      ['--job-time <time>', 'how long a generation takes', '5s'],
+      ['--concurrent-tasks <number>', 'how many generations run at once; more are refused'],
+      ['--tasks-file <file>', 'remember the generations in this file, over restarts'],
+      ['--honour-keys', 'return the same generation for the same idempotency key'],
+      ['--dialect <name>', 'the service whose answers and requests it imitates', 'default'],
+      ['--charge <dollars>', 'what each video costs, as the answers about ended tasks then say'],
+      ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
+      ['--chaos <rate>', 'probability of a fault in each call, from 0 to 1'],
+      ['--chaos-seed <text>', 'repeat the chaos of this seed'],
+    ],
+    examples: [
+      ['videogen emulator --port 8080 --job-time 2s', 'a service without a bill'],
+      ['videogen emulator --fault submit:rate-limited', 'whose next submit is refused'],
+    ],
+    more: () => require('./read-faults').describeChoices(),
+    load: () => require('./emulator').emulator,
+  },
+  gateway: {
+    about: "serve the video service's own HTTP interface, with a durable job behind every request",
+    options: [
+      ['--host <address>', 'address to listen on', '127.0.0.1'],
+      ['--port <port>', 'port to listen on', '8787'],
+      MONITOR_PORT,
+    ],
+    examples: [['videogen gateway --port 8787', 'for this machine']],
+    isTraced: true,
+    load: () => require('./gateway').gateway,
+  },
+  'gateway-key': {
+    about: 'make a key for the gateway, print it once, and add its digest to the file of keys',
+    args: [['<name>', 'whose key it is, such as web_shop']],
+    options: [
+      ['--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)'],
+      ['--if-missing', 'do nothing if the name has a key already'],
+    ],
+    examples: [['videogen gateway-key web_shop --file keys.txt', 'a key for one caller']],
+    load: () => require('./gateway-key').gatewayKey,
+  },
+  'encryption-key': {
+    about: 'make a key that encrypts what jobs leave in Temporal',
+    args: [['<name>', 'its id, such as 2026-11']],
+    options: [
+      ['--file <file>', 'the file of keys to put it first in (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
+    ],
+    examples: [
+      ['videogen encryption-key 2026-11', 'a key to encrypt with'],
+      ['videogen encryption-key 2027-05 --file encryption-keys', 'rotate the keys of a file'],
+    ],
+    load: () => require('./encryption-key').encryptionKey,
+  },
+  doctor: {
+    about: 'check everything that a job needs, and say how to fix each problem',
+    options: [JSON_OBJECT],
+    examples: [
+      ['videogen doctor', 'what is wrong, and the fix'],
+      ['videogen doctor --json', 'for a script'],
+    ],
+    load: () => require('./doctor').doctor,
+  },
+  explain: {
+    about: 'show how saved answers of a service are read, and propose a profile for the rest',
+    args: [['[file]', 'a file with an answer, a folder that a worker recorded, or - for standard input']],
+    options: [
+      ['--request <file>', 'a file with a request of the service, to propose how requests are worded'],
+      ['--status <code>', 'HTTP status of an answer that was saved without it', '200'],
+      ['--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE'],
+      JSON_OBJECT,
+    ],
+    examples: [
+      ['videogen explain answer.json', 'a saved answer'],
+      ['videogen explain answers --json', 'a folder that a worker recorded'],
+    ],
+    load: () => require('./explain').explain,
+  },
+  'search-attributes': {
+    about: 'check whether the namespace has the search attributes of jobs',
+    options: [['--register', 'register those that are missing'], JSON_OBJECT],
+    examples: [
+      ['videogen search-attributes', 'which the namespace has'],
+      ['videogen search-attributes --register', 'register those that are missing'],
+    ],
+    load: () => require('./search-attributes').searchAttributes,
+  },
+};
+
+/** What a command line asks for. */
+export interface Call {
+  name: string;
+  /** Arguments and options. */
+  given: unknown[];
+  load(): Action;
+  isTraced?: true | undefined;
+}
+
+/** The parser of the command line. */
+export function describeProgram(terminal: Terminal, call: (call: Call) => Promise<void>): Command {
+  const program = new Command('videogen')
+    .description('Video generation as a durable Temporal workflow.')
+    .version(packageVersion(), '-V, --version', 'print the version of temporal-videogen')
+    .exitOverride()
+    .showHelpAfterError('See videogen --help, or videogen COMMAND --help.')
+    .configureOutput({
+      writeOut: (text) => terminal.out(text.trimEnd()),
+      writeErr: (text) => terminal.err(text),
+      outputError: (text, write) => write(cutUsage(text)),
+    });
+  for (const [name, row] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(row.about);
+    for (const [arg, about] of row.args ?? []) command.argument(arg, about);
+    for (const option of row.options) command.addOption(optionOf(option));
+    if (row.more) command.addHelpText('after', row.more);
+    command.addHelpText('after', exampleText(row.examples));
+    // Commander adds the command itself.
+    command.action((...given: unknown[]) => call({ ...row, name, given: given.slice(0, -1) }));
+  }
+  return program;
+}
+
+function optionOf([flags, about, values]: OptionRow): Option {
+  const option = new Option(flags, about);
+  return typeof values === 'string' ? option.default(values) : values ? option.choices(values) : option;
+}
+
+function exampleText(examples: CommandRow['examples']): string {
+  const width = Math.max(...examples.map(([line]) => line.length));
+  return `\nExamples:\n${examples.map(([line, what]) => `  ${line.padEnd(width)}   # ${what}`).join('\n')}`;
+}
+
+/** A mistyped argument is quoted, however long it is. */
+export const LONGEST_USAGE_CHARS = 2_000;
+
+function cutUsage(text: string): string {
+  return text.length <= LONGEST_USAGE_CHARS ? text : `${text.slice(0, LONGEST_USAGE_CHARS)}…\n`;
+}
