@@ -6,7 +6,6 @@ export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './h
 export { type Candidate, findCandidates } from './likely-candidates';
 export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, VideoBody } from './open-video';
-export type { CallOutcome, Permit } from './permit';
 export { type Estimate, estimateCost, estimateJob, type Prices } from './prices';
 export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
 export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
@@ -42,6 +41,7 @@ export {
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
+export type { CallOutcome, Permit } from './submit-limit';
 export { idsInJobs } from './task-paths';
 export { openVideoBytes } from './video-bytes';
 export type { ResumePoint } from './video-range';

@@ -1,13 +1,34 @@
-import { RETRY_AFTER_MAX_MS } from '../contract/policies';
-import {
-  boundedRetryAfterMs,
-  type CallOutcome,
-  createPermit,
-  MAX_BACKOFF_MS,
-  MIN_BACKOFF_MS,
-  type Permit,
-} from './permit';
-import { SubmitPace } from './submit-pace';
+import { RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from '../contract/policies';
+import { LONG_REFUSALS, MAX_BACKOFF_MS, SubmitPace } from './submit-pace';
+
+/** What a call showed about the limit: it `passed`, it was `limited`, or it never reached the service (`unknown`). */
+export type CallOutcome =
+  | { kind: 'passed' }
+  | { kind: 'limited'; retryAfterMs?: number }
+  | { kind: 'unknown' };
+
+/** A permit for one call, or how long to wait for one. A granted permit must be released, however the call ends. */
+export type Permit =
+  | { granted: true; release(outcome: CallOutcome): void }
+  | { granted: false; waitMs: number };
+
+/** A second release does nothing. */
+export function createPermit(onRelease: (outcome: CallOutcome) => void): Permit {
+  let isReleased = false;
+  return {
+    granted: true,
+    release(outcome) {
+      if (isReleased) return;
+      isReleased = true;
+      onRelease(outcome);
+    },
+  };
+}
+
+export function boundedRetryAfterMs({ retryAfterMs }: { retryAfterMs?: number }): number | undefined {
+  if (retryAfterMs === undefined) return undefined;
+  return Math.min(Math.max(retryAfterMs, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
+}
 
 /** The wait for a permit while another submit holds it: about as long as a POST takes. */
 const BUSY_WAIT_MS = 1_000;
@@ -15,36 +36,48 @@ const BUSY_WAIT_MS = 1_000;
 const UNLIMITED_FROM = 16;
 /** More free slots than submits use up before the next refusal or probe. */
 const MAX_FREE_SLOTS = 100;
+/** Without Retry-After: a service that limits requests per second has room again after one second. */
+export const MIN_BACKOFF_MS = 1_000;
 /**
- * The pauses before the probes. They are few, because at a service that limits how many tasks run at once every probe before
- * the end of a task is refused. The first three end within half a minute; the fourth ends a minute after the first refusal,
- * when a service that limits submits by the minute has room again.
+ * The pauses before probes while nothing is known: a limit by the second has room again after one second, a limit by the
+ * minute a minute after the first refusal. More probes would all be refused at a service that limits running tasks.
  */
-const BACKOFFS_MS = [MIN_BACKOFF_MS, 4_000, 16_000, 40_000, MAX_BACKOFF_MS] as const;
+const BACKOFFS_MS = [MIN_BACKOFF_MS, 59_000, MAX_BACKOFF_MS] as const;
 /** A new process takes one submit at a time at first, and one more for each of this many that passed. */
 const PASSES_PER_SUBMIT_AT_ONCE = 4;
 /** And one more for each of these: about as long as a POST takes. */
 const START_STEP_MS = 1_000;
-/** How far the outcomes of submits for free slots count, so that a changed service is noticed. */
-const MOST_SLOT_TRUST = 4;
+/** After this many submits for free slots a pace is tried, and after each try that failed this many times as many. */
+const SLOTS_BEFORE_TRIAL = 8;
+const FEWER_TRIALS = 4;
+/** How much faster than the free slots came. */
+const TRIAL_SPEED = 1.15;
+/** A pace has proved itself when this many submits passed, of which this many came before a slot was free. */
+const TRIAL_PASSES = 12;
+const TRIAL_EARLY_PASSES = 2;
+/** A pace is wrong when fewer submits than this pass between refusals, this often in a row. */
+const SHORT_RUN_PASSES = 4;
+const MOST_SHORT_RUNS = 4;
 /** Without a submit for this long, although one was allowed, there was nothing to submit. */
 const IDLE_MS = 2_000;
 
 /**
- * `open` has no limit. `full` permits one submit at a time: for a slot that an ended task has freed, or as a probe after
- * the backoff. `ramping` follows a probe that passed, and doubles with each submit that passes. `paced` follows a refusal
- * when it is known how many submits the service accepts in a time.
+ * `open` has no limit. `full` permits one submit at a time: for a slot that an ended task has freed, or as a probe after the
+ * backoff. `ramping` follows a probe that passed, and doubles with each submit that passes. `paced` submits in even steps.
  */
 type Mode =
   | { name: 'open'; since: number }
   | { name: 'ramping'; allowance: number }
-  | { name: 'full'; since: number; notBefore: number; probeAt: number; freeSlots: number }
-  | { name: 'paced'; since: number; notBefore: number; probeAt: number };
+  | { name: 'full' | 'paced'; since: number; notBefore: number; probeAt: number; freeSlots: number };
 
 /** Why a submit was permitted. */
 type PermitReason = 'open' | 'ramping' | 'free-slot' | 'probe' | 'paced';
 
-/** What one process knows about the service's limit for submits: on tasks at once, or on submits in a time. */
+/**
+ * What one process knows about the service's limit for submits: on tasks at once, or on submits in a time. No answer says
+ * which: tasks that end steadily make room steadily, so submits for free slots also pass at a service that limits their rate,
+ * only fewer than it would take. So the limiter tries: a pace faster than the free slots. What passes more is kept.
+ */
 export class SubmitLimit {
   private mode: Mode = { name: 'open', since: Number.NEGATIVE_INFINITY };
   private refusedProbes = 0;
@@ -56,8 +89,12 @@ export class SubmitLimit {
   private readonly pace = new SubmitPace();
   /** When a submit last began or ended. */
   private lastSubmitAt = Number.NEGATIVE_INFINITY;
-  /** Above 0 when ended tasks make room for submits, below 0 when they do not: then the limit is a rate. */
-  private slotTrust = 0;
+  /** Submits for free slots that passed, and when the first did; 0 while free slots have proved nothing. */
+  private slots = { passes: 0, since: 0 };
+  private slotsBeforeTrial = SLOTS_BEFORE_TRIAL;
+  /** What passed since the mode is `paced`. In a trial, free slots are used too: only what comes early is the pace's own. */
+  private paced = { isTrial: false, passes: 0, earlyPasses: 0 };
+  private shortRuns = 0;
 
   constructor(
     private readonly clock: () => number,
@@ -109,6 +146,12 @@ export class SubmitLimit {
     return START_STEP_MS - ((this.clock() - this.startedAt) % START_STEP_MS);
   }
 
+  recordTaskEnd(): void {
+    if (this.mode.name !== 'full' && this.mode.name !== 'paced') return;
+    this.mode.freeSlots = Math.min(this.mode.freeSlots + 1, MAX_FREE_SLOTS);
+    this.onChange();
+  }
+
   /** How many submits a new process runs at once. It grows with time too: a slow answer must not hold up the others. */
   private startAllowance(): number | undefined {
     if (this.refusals > 0) return undefined;
@@ -118,41 +161,46 @@ export class SubmitLimit {
     return atOnce < UNLIMITED_FROM ? atOnce : undefined;
   }
 
-  untilNextChangeMs(): number | undefined {
+  private untilNextChangeMs(): number | undefined {
     if (this.mode.name !== 'full' && this.mode.name !== 'paced') return undefined;
-    const { notBefore, probeAt } = this.mode;
-    const waitMs = Math.ceil((this.hasFreeSlot() ? notBefore : probeAt) - this.clock());
+    const { name, notBefore, probeAt, freeSlots } = this.mode;
+    const hasSlot = freeSlots > 0 && (name === 'full' || this.isOnTrial());
+    const waitMs = Math.ceil((hasSlot ? notBefore : probeAt) - this.clock());
     return waitMs > 0 ? waitMs : undefined;
-  }
-
-  recordTaskEnd(): void {
-    if (this.mode.name !== 'full') return;
-    this.mode.freeSlots = Math.min(this.mode.freeSlots + 1, MAX_FREE_SLOTS);
-    this.onChange();
-  }
-
-  private hasFreeSlot(): boolean {
-    return this.mode.name === 'full' && this.mode.freeSlots > 0;
   }
 
   private takePermit(): PermitReason {
     const now = this.clock();
-    if (this.mode.name === 'open' || this.mode.name === 'ramping') {
+    const { mode } = this;
+    if (mode.name === 'open' || mode.name === 'ramping') {
       if (now - this.lastSubmitAt > IDLE_MS) this.pace.forgetPasses();
-      return this.mode.name;
+      return mode.name;
     }
-    if (this.mode.name === 'full' && this.mode.freeSlots > 0) {
-      this.mode.freeSlots -= 1;
+    if (mode.freeSlots > 0 && (mode.name === 'full' || this.isOnTrial())) {
+      mode.freeSlots -= 1;
+      if (mode.name === 'paced') this.delayNext(mode, now);
       return 'free-slot';
     }
-    if (now - Math.max(this.mode.probeAt, this.lastSubmitAt) > IDLE_MS) this.pace.forgetPasses();
-    if (this.mode.name === 'full') return 'probe';
+    if (now - Math.max(mode.probeAt, this.lastSubmitAt) > IDLE_MS) this.pace.forgetPasses();
+    if (mode.name === 'full') return 'probe';
     // A limit that has not refused anything for long may be gone.
-    if (now - this.mode.since > RETRY_AFTER_MAX_MS) return 'probe';
-    const intervalMs = this.pace.intervalMs() ?? this.backoffMs();
-    // A permit taken late does not slow the pace, but those missed are not made up for all at once.
-    this.mode.probeAt = Math.max(this.mode.probeAt, now - intervalMs) + intervalMs;
+    if (now - mode.since > RETRY_AFTER_MAX_MS) return 'probe';
+    this.delayNext(mode, now);
+    mode.freeSlots -= 1;
     return 'paced';
+  }
+
+  private delayNext(mode: { probeAt: number }, now: number): void {
+    const intervalMs = this.pace.intervalMs() ?? MAX_BACKOFF_MS;
+    // A permit taken late does not slow the pace, but those missed are not made up for all at once.
+    mode.probeAt = Math.max(mode.probeAt, now - intervalMs) + intervalMs;
+  }
+
+  private isOnTrial(): boolean {
+    const { isTrial, passes, earlyPasses } = this.paced;
+    return (
+      this.mode.name === 'paced' && isTrial && (passes < TRIAL_PASSES || earlyPasses < TRIAL_EARLY_PASSES)
+    );
   }
 
   private recordOutcome(outcome: CallOutcome, reason: PermitReason): void {
@@ -163,17 +211,22 @@ export class SubmitLimit {
 
   private recordPass(reason: PermitReason): void {
     this.countPass();
-    if (reason === 'free-slot') this.trustSlots(1);
+    const { mode } = this;
     if (reason === 'probe') {
       this.refusedProbes = Math.max(0, this.refusedProbes - 1);
       this.mode = { name: 'ramping', allowance: 1 };
-    } else if (this.mode.name === 'ramping') {
-      this.mode.allowance *= 2;
-      if (this.mode.allowance < UNLIMITED_FROM) return;
-      this.mode = { name: 'open', since: this.clock() };
-    } else if (this.mode.name === 'full') {
+    } else if (mode.name === 'ramping') {
+      mode.allowance *= 2;
+      if (mode.allowance >= UNLIMITED_FROM) this.mode = { name: 'open', since: this.clock() };
+    } else if (mode.name === 'paced') {
+      this.paced.passes += 1;
+      if (reason === 'paced') this.paced.earlyPasses += 1;
+      else this.countSlot();
+    } else if (mode.name === 'full') {
+      this.countSlot();
       // While free slots are refilled a probe would be refused, but in the end it must find out that a limit is gone.
-      this.mode.probeAt = Math.min(this.clock() + this.backoffMs(), this.mode.since + RETRY_AFTER_MAX_MS);
+      mode.probeAt = Math.min(this.clock() + this.backoffMs(), mode.since + RETRY_AFTER_MAX_MS);
+      if (this.slots.passes > this.slotsBeforeTrial) this.tryPace(mode.freeSlots);
     }
   }
 
@@ -182,45 +235,71 @@ export class SubmitLimit {
     this.pace.recordPass();
   }
 
+  private countSlot(): void {
+    if (this.slots.passes === 0) this.slots.since = this.clock();
+    this.slots.passes += 1;
+  }
+
+  /** Submits faster than slots become free, to see whether they are the limit. */
+  private tryPace(freeSlots: number): void {
+    const now = this.clock();
+    const intervalMs = (now - this.slots.since) / (this.slots.passes - 1) / TRIAL_SPEED;
+    this.slotsBeforeTrial *= FEWER_TRIALS;
+    this.paced = { isTrial: true, passes: 0, earlyPasses: 0 };
+    this.pace.guess(intervalMs);
+    this.mode = { name: 'paced', since: now, notBefore: now, probeAt: now + intervalMs, freeSlots };
+  }
+
   private recordRefusal(retryAfterMs: number, reason: PermitReason): void {
     const now = this.clock();
+    const { mode } = this;
     this.refusals += 1;
-    // Another client may have taken the free slot, or the limit is a rate.
-    if (reason === 'free-slot') this.trustSlots(-2);
     // Five submits reopen the limiter at a service that was empty for a moment; its limit is still there.
-    const wasOpenLong = this.mode.name === 'open' && now - this.mode.since >= MAX_BACKOFF_MS;
-    if (wasOpenLong) {
-      this.refusedProbes = 0;
-      this.pace.forgetPasses();
-    } else if (reason !== 'free-slot') {
-      this.refusedProbes += 1;
-    }
+    const wasOpenLong = mode.name === 'open' && now - mode.since >= MAX_BACKOFF_MS;
+    if (wasOpenLong) this.refusedProbes = 0;
+    else if (reason !== 'free-slot' && reason !== 'paced') this.refusedProbes += 1;
+    if (wasOpenLong) this.pace.forgetPasses();
+    if (this.pace.recent > 0) this.shortRuns = this.pace.recent < SHORT_RUN_PASSES ? this.shortRuns + 1 : 0;
     this.pace.recordRefusal(now);
-    const intervalMs = this.pace.intervalMs();
-    const isPaced = intervalMs !== undefined && intervalMs <= MAX_BACKOFF_MS && this.slotTrust <= 0;
-    if (isPaced) this.refusedProbes = 0;
-    else this.slotTrust = Math.max(0, this.slotTrust);
-    const wait = (waitMs: number) => ({
+    const keepsSlots = this.isPaceWrong() || (reason === 'probe' && this.slots.passes > 0);
+    const paceMs = keepsSlots ? undefined : this.pace.retryMs();
+    const pause = (waitMs: number) => ({
       since: now,
       notBefore: now + retryAfterMs,
       probeAt: now + Math.max(retryAfterMs, waitMs),
     });
-    this.mode = isPaced
-      ? { name: 'paced', ...wait(intervalMs) }
-      : { name: 'full', ...wait(this.backoffMs()), freeSlots: 0 };
+    if (paceMs === undefined) {
+      const freeSlots = mode.name === 'paced' ? Math.max(0, mode.freeSlots) : 0;
+      this.mode = { name: 'full', ...pause(this.backoffMs()), freeSlots };
+    } else {
+      // A refused submit for a free slot speaks against slots: the pace needs no trial.
+      if (mode.name !== 'paced') this.paced = { isTrial: reason !== 'free-slot', passes: 0, earlyPasses: 0 };
+      this.mode = { name: 'paced', ...pause(paceMs), freeSlots: 0 };
+    }
+    if (!keepsSlots) this.slots.passes = 0;
+  }
+
+  /** Whether a refusal shows that the pace is not the service's limit. */
+  private isPaceWrong(): boolean {
+    if (this.mode.name !== 'paced') return false;
+    if (this.isOnTrial() && this.slots.passes > 0) return true;
+    const isUnproven = this.paced.passes + this.pace.counted < TRIAL_PASSES;
+    const isWrong =
+      (this.shortRuns >= MOST_SHORT_RUNS && !this.isOnTrial()) ||
+      (this.pace.refusedInARow >= LONG_REFUSALS && isUnproven);
+    if (isWrong) this.shortRuns = 0;
+    return isWrong;
   }
 
   private backoffMs(): number {
+    // While ended tasks make room, a probe only has to find out that the limit is gone.
+    if (this.slots.passes > 0) return Math.min(MAX_BACKOFF_MS * 2 ** this.refusedProbes, RETRY_AFTER_MAX_MS);
     return BACKOFFS_MS[Math.min(this.refusedProbes, BACKOFFS_MS.length - 1)] ?? MAX_BACKOFF_MS;
-  }
-
-  private trustSlots(change: number): void {
-    this.slotTrust = Math.max(-MOST_SLOT_TRUST, Math.min(this.slotTrust + change, MOST_SLOT_TRUST));
   }
 
   /** For a call that began before the last refusal: its refusal is the same one, but its Retry-After counts. */
   private recordLateOutcome(outcome: CallOutcome): void {
-    if (outcome.kind === 'passed') this.countPass();
+    if (outcome.kind === 'passed') this.passes += 1;
     if (outcome.kind !== 'limited' || this.mode.name === 'open' || this.mode.name === 'ramping') return;
     this.mode.notBefore = Math.max(this.mode.notBefore, this.clock() + (boundedRetryAfterMs(outcome) ?? 0));
     this.mode.probeAt = Math.max(this.mode.probeAt, this.mode.notBefore);
