@@ -275,7 +275,7 @@ function stateLines(
       ? [`${'state'.padEnd(8)}  ${state}, in its words ${JSON.stringify(shown(word))}  at ${found.state}`]
       : [`state ${JSON.stringify(shown(word))} at ${found.state} is an unknown word${why}`];
   }
-  const reasons = { succeeded: 'there is a video', failed: 'there is an error', running: 'of HTTP 202' };
+  const reasons = { succeeded: 'there is a video', failed: 'content was refused', running: 'of HTTP 202' };
   const reason = Object.entries(reasons).find(([name]) => name === state)?.[1];
   return reason === undefined ? [] : [`${'state'.padEnd(8)}  ${state}, because ${reason}`];
 }

@@ -1,4 +1,5 @@
 import { Agent } from 'undici';
+import { cleanText } from '../contract/clean-text';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
@@ -8,7 +9,7 @@ import { mapRequest, operationOf } from './map-request';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import type { ServiceProfile } from './profile';
 import type { AnswerReading, TracedReading, VideoState } from './read-answer';
-import { first, linkFrom, taskIdFrom } from './read-values';
+import { first, linkFrom, MAX_LENGTH, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
 import { type Answered, type Question, refusedContentOf, ServiceConnection } from './service-connection';
 import { ServiceFault } from './service-fault';
@@ -82,7 +83,7 @@ async function submit(
     },
     body: JSON.stringify(mapped.body),
   };
-  const answer = await service.ask('submit', question, request);
+  const answer = await service.ask('submit', question, { request });
   const { reading, status, secrets } = answer;
   const { taskId, refusal, doubts } = reading;
   if (taskId === undefined) throw missingTaskFault(answer);
@@ -133,7 +134,11 @@ const isOfCall = (path: string) => OF_CALL.test(path);
 
 async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
   const path = taskPathOf(service.profile, taskId);
-  const { status, rawBody, reading, secrets } = await service.ask('poll', { method: 'GET', path, signal });
+  const { status, rawBody, reading, secrets } = await service.ask(
+    'poll',
+    { method: 'GET', path, signal },
+    { taskId: unmarkedId(service.profile, taskId) },
+  );
   if (!reading.json && status !== 202) {
     throw new ServiceFault('unreadable', { status, message: `not JSON: ${redact(rawBody, secrets)}` });
   }
@@ -162,8 +167,11 @@ async function poll(service: ServiceConnection, taskId: string, signal?: AbortSi
   return { ...read, doubts, task: { ...task, videoUrl } };
 }
 
-function taskOf(status: number, reading: TracedReading): VideoState {
-  return status > 299 ? { state: 'failed', word: `HTTP ${status}` } : reading.task;
+/** An error that may be about the call says at least why the state is unknown. */
+function taskOf(status: number, { task, serviceMessage: { code, message } }: TracedReading): VideoState {
+  if (status > 299) return { state: 'failed', word: `HTTP ${status}` };
+  if (task.state !== 'unknown' || task.word !== '') return task;
+  return { ...task, word: cleanText([code, message].filter(Boolean).join(': '), MAX_LENGTH.word) };
 }
 
 /** Refused content is told of failed tasks alone. */

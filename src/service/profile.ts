@@ -340,6 +340,7 @@ export function readingRules({ read = {}, states = {}, refusals, prices }: Servi
   return {
     paths,
     stateOf: (word) => ownStates.get(normalizeWord(word)) ?? stateOf(word),
+    isOwnWord: (word) => ownStates.has(normalizeWord(word)),
     content: (refusals?.content ?? []).map(contentRule),
   };
 }

@@ -25,6 +25,7 @@ import {
   DEFAULT_RULES,
   isEnvelopeWord,
   isTaskWord,
+  mayBeOfCall,
   type ReadingRules,
 } from './reading-rules';
 
@@ -38,6 +39,8 @@ export interface HttpAnswer {
   baseUrl?: string;
   /** What was sent, in the answer to a submit. */
   request?: AnswerWords['request'];
+  /** The task that was polled, by the service's own id. */
+  taskId?: string;
 }
 
 /**
@@ -130,12 +133,15 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     videoUrl,
     percent,
     hasError: error !== undefined,
+    namesTask: namesTask(bodies, paths, answer.taskId),
   };
-  const task = videoStateOf(signs, rules);
+  const state = decideState(signs, rules);
   const { request } = answer;
-  const refusedContent = IS_IN_PROGRESS[task.state]
+  const refusedContent = IS_IN_PROGRESS[state]
     ? undefined
     : findRefusedContent(bodies, { word, code, message, request }, rules);
+  const isRefusedTask = isGood && state === 'unknown' && word === '' && error && refusedContent?.isCertain;
+  const task = videoStateOf(isRefusedTask ? 'failed' : state, signs);
   const { charged, doubts: chargeDoubts } = readCharged(bodies, task.state, paths.charged);
   return {
     json: root !== undefined,
@@ -192,10 +198,17 @@ interface Signs {
   videoUrl: string | undefined;
   percent?: number | undefined;
   hasError: boolean;
+  namesTask: boolean;
 }
 
-function videoStateOf(signs: Signs, rules: ReadingRules): VideoState {
-  const state = decideState(signs, rules);
+/** Whether an answer is about the polled task, or about any if that is not known. */
+function namesTask(bodies: readonly Found[], { taskId: idPaths }: AnswerPaths, polled?: string): boolean {
+  const isTask = (value: unknown) =>
+    (polled === undefined ? idFrom(value) !== undefined : idFrom(value) === polled) || undefined;
+  return first(valuesIn(bodies, idPaths), isTask) !== undefined;
+}
+
+function videoStateOf(state: TaskState, signs: Signs): VideoState {
   const { done, percent, videoUrl } = signs;
   const word = signs.word === '' && done !== undefined ? `done: ${done}` : signs.word;
   switch (state) {
@@ -211,19 +224,19 @@ function videoStateOf(signs: Signs, rules: ReadingRules): VideoState {
   }
 }
 
+/** Taken for the task's end, an error about the call would give up a paid video: what may be either is `unknown`. */
 function decideState(
-  { status, word, done, videoUrl, hasError }: Signs,
-  { stateOf }: ReadingRules,
+  { status, word, done, videoUrl, hasError, namesTask }: Signs,
+  { stateOf, isOwnWord }: ReadingRules,
 ): TaskState {
-  // {"status":"error"} in an HTTP 500 is about the call; taken for the task's end it would give up a paid video.
   if (status < 200 || status > 299) return 'unknown';
   const named = stateOf(word);
+  if (named === 'failed' && mayBeOfCall(word) && !namesTask && !isOwnWord?.(word)) return 'unknown';
   if (named !== undefined) return named;
   if (done !== undefined) return done ? (hasError ? 'failed' : 'succeeded') : 'running';
   // Before the link: in a 202 it is the address to poll.
   if (status === 202) return 'running';
-  if (status === 200 && word === '' && hasError) return 'failed';
-  return videoUrl === undefined ? 'unknown' : 'succeeded';
+  return videoUrl === undefined || (word === '' && hasError && status === 200) ? 'unknown' : 'succeeded';
 }
 
 // A known word comes first and a number last: numbers mean nothing without a profile, and `status: 200` often wraps the

@@ -5,6 +5,8 @@ import type { TaskState } from '../contract/job';
 export interface ReadingRules {
   paths: AnswerPaths;
   stateOf: (word: string) => NamedState | undefined;
+  /** Whether the profile itself says what the word means. */
+  isOwnWord?: (word: string) => boolean;
   /** What the profile says about refused content. */
   content: readonly ContentRule[];
 }
@@ -146,6 +148,11 @@ export function isEnvelopeWord(word: string): boolean {
 /** Gateways put these around any answer too: the call failed, not the task. */
 export function isFailedCallWord(word: string): boolean {
   return ['error', 'fail', 'failure'].includes(normalizeWord(word));
+}
+
+/** Failures of the call or of the task: they are the task's where the answer names it. */
+export function mayBeOfCall(word: string): boolean {
+  return isFailedCallWord(word) || ['timeout', 'timedout'].includes(normalizeWord(word));
 }
 
 /** Whether a word describes the task and not only the call. */

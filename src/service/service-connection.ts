@@ -76,7 +76,7 @@ export class ServiceConnection {
   async ask(
     kind: ServiceAnswer['call'],
     question: Question,
-    request?: HttpAnswer['request'],
+    { request, taskId }: Pick<HttpAnswer, 'request' | 'taskId'> = {},
   ): Promise<Answered> {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
@@ -105,7 +105,15 @@ export class ServiceConnection {
     const sent = { method, path, ...(typeof asked === 'string' && { body: asked }) };
     this.showAnswer({ call: kind, sent, status: statusCode, headers, body }, secrets);
     const reading = traceAnswer(
-      { status: statusCode, headers, receivedAtMs: Date.now(), body, baseUrl: this.base.href, request },
+      {
+        status: statusCode,
+        headers,
+        receivedAtMs: Date.now(),
+        body,
+        baseUrl: this.base.href,
+        request,
+        taskId,
+      },
       this.rules,
     );
     const status = this.statusOf(kind, statusCode, reading);

@@ -293,7 +293,8 @@ export class SubmitLimit {
 
   private backoffMs(): number {
     // While ended tasks make room and time alone did not, a probe only has to find out that the limit is gone.
-    if (this.slots.passes > 0 && this.refusedProbes > 0) return Math.min(MAX_BACKOFF_MS * 2 ** this.refusedProbes, RETRY_AFTER_MAX_MS);
+    if (this.slots.passes > 0 && this.refusedProbes > 0)
+      return Math.min(MAX_BACKOFF_MS * 2 ** this.refusedProbes, RETRY_AFTER_MAX_MS);
     return BACKOFFS_MS[Math.min(this.refusedProbes, BACKOFFS_MS.length - 1)] ?? MAX_BACKOFF_MS;
   }
 

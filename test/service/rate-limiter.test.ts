@@ -427,7 +427,7 @@ describe('a simulated worker with more jobs than the service takes', () => {
     'uses at least 97 %% of its limit in every run, with at most 5 %% refused: %s',
     (_limit, create, setting) => {
       const { used, refused } = worst(
-        SEEDS.map((seed) => simulate(create(), { ...setting, pollDelayMs: undefined, ...setting, seed })),
+        SEEDS.map((seed) => simulate(create(), { pollDelayMs: undefined, ...setting, seed })),
       );
       expect(used).toBeGreaterThanOrEqual(0.97);
       expect(refused).toBeLessThanOrEqual(0.05);

@@ -71,7 +71,7 @@ describe('the state of a task', () => {
   it.each(TASK_STATES.flatMap((state) => words[state].split(' ').map((word) => ({ state, word }))))(
     'is $state when the service says "$word"',
     ({ state, word }) => {
-      expect(read({ status: word }).task).toEqual({ state, word });
+      expect(read({ task_id: 'a', status: word }).task).toEqual({ state, word });
     },
   );
 
@@ -126,10 +126,18 @@ describe('the state of a task', () => {
     });
   });
 
-  it('is failed when HTTP 200 has an error object and no word', () => {
-    expect(read({ error: { code: 'gone', message: 'No such task' } }).task).toEqual(failed(''));
-    expect(read({ error: { details: [{ why: 'x' }] } }).task).toEqual(failed(''));
-    expect(read({ error: { message: 'x' }, url: VIDEO }).task).toEqual(failed(''));
+  it('is unknown when HTTP 200 has an error that may be about the call', () => {
+    expect(read({ error: { code: 'gone', message: 'No such task' } }).task).toEqual(unknown());
+    expect(read({ error: { details: [{ why: 'x' }] } }).task).toEqual(unknown());
+    expect(read({ error: { message: 'x' }, url: VIDEO }).task).toEqual(unknown());
+    for (const word of ['error', 'fail', 'failure', 'timeout', 'timed_out'])
+      expect(read({ status: word, message: 'Try later' }).task).toEqual(unknown(word));
+  });
+
+  it('is failed when the task is named, when it is done, or when its content was refused', () => {
+    expect(read({ id: 'a', status: 'error', error: { message: 'x' } }).task).toEqual(failed('error'));
+    expect(read({ done: true, error: { message: 'x' } }).task).toEqual(failed('done: true'));
+    expect(read({ error: { code: 'content_policy_violation' } }).task).toEqual(failed(''));
   });
 
   it('is that of the word when there is an error object too', () => {

@@ -67,17 +67,18 @@ export const concurrentTasks = (places: number): LimitedService => {
   };
 };
 
+type Range = readonly [least: number, most: number];
+
 export interface Simulation {
   seed: number;
   taskMs: number;
   /** How long after its end a poll finds a task ended. */
-  pollDelayMs?: [least: number, most: number];
+  pollDelayMs?: Range | undefined;
   /** What happens before this time, while the limit is learned, does not count. */
   fromMs?: number;
   toMs?: number;
 }
 
-type Range = [least: number, most: number];
 const PICK_UP_MS: Range = [5, 60];
 const ONE_WAY_MS: Range = [5, 40];
 const MOST_AT_ONCE = 8;

@@ -74,14 +74,6 @@ describe('the HTTP status decides whether an answer is about a task', () => {
     expect(taskOf({ status: 'failed' }, status).state).toBe(state);
   });
 
-  it.each([
-    [200, 'failed'],
-    [201, 'unknown'],
-    [404, 'unknown'],
-  ])('%d: an error without a word means %s', (status, state) => {
-    expect(taskOf({ error: { code: 'gone' } }, status).state).toBe(state);
-  });
-
   it.each([199, 300, 400])(
     '%d: an error is no refusal in the body, and the id beside it is read',
     (status) => {

@@ -129,6 +129,15 @@ describe('the address of the service', () => {
 });
 
 describe('a poll', () => {
+  it.each([
+    [{ error: { code: 'internal', message: 'Try later' } }, 'unknown', 'internal: Try later'],
+    [{ status: 'error', id: 'req-7', message: 'Try later' }, 'unknown', 'error'],
+    [{ status: 'error', id: 'task-1', message: 'No frames' }, 'failed', 'error'],
+  ])('ends no paid task by an error that may be about the call: %j', async (body, state, word) => {
+    const server = await serve((request) => replyJson(request, body));
+    expect(await connect(server.url).poll('task-1')).toMatchObject({ task: { state, word } });
+  });
+
   it('is one GET with the key, without a body and without an idempotency key', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running', progress: 40 }));
     const reading = await connect(server.url).poll('task-1');
