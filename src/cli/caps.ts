@@ -7,8 +7,8 @@ import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, reportError } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
 import type { SpendOptions } from './options';
-import { type Column, tableLines, withoutColours } from './table';
-import { printLine, type Terminal, usesColours } from './terminal';
+import { printLine, type Terminal } from './terminal';
+import { type Column, tableLines } from './text-columns';
 
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 5_000;
@@ -61,7 +61,7 @@ async function printCaps(
   for (const { taskQueue, day, counts } of reports) {
     printLine(terminal, `Task queue ${shown(taskQueue)} on ${day} (UTC):`);
     const lines = tableLines(COLUMNS, counts.flatMap(rowsOf), terminal.outScreen()?.columns ?? WIDE);
-    for (const line of usesColours(terminal) ? lines : withoutColours(lines)) terminal.outLine(line);
+    for (const line of lines) terminal.outLine(line);
   }
   return EXIT.ok;
 }
@@ -86,16 +86,14 @@ function rowsOf({ scope, name, limits, used, reserved, resetsAt = '' }: LedgerCo
 }
 
 const COLUMNS: Column<CapRow>[] = [
-  { title: 'CAP', text: ({ whose }) => whose, leastWidth: 8, canShrink: true, rank: 0 },
-  { title: 'LIMIT', text: ({ limit }) => limit, leastWidth: 0, rank: 1 },
-  { title: 'USED', text: ({ used }) => used, leastWidth: 0, rank: 3 },
-  { title: 'RESERVED', text: ({ reserved }) => reserved, leastWidth: 0, rank: 4 },
+  { title: 'CAP', text: ({ whose }) => whose, leastWidth: 8 },
+  { title: 'LIMIT', text: ({ limit }) => limit },
+  { title: 'USED', text: ({ used }) => used },
+  { title: 'RESERVED', text: ({ reserved }) => reserved },
   {
     title: 'LEFT',
     text: ({ left }) => left,
     colour: ({ isReached }) => (isReached ? 'red' : undefined),
-    leastWidth: 0,
-    rank: 2,
   },
-  { title: 'RESETS', text: ({ resetsAt }) => resetsAt, leastWidth: 0, rank: 5 },
+  { title: 'RESETS', text: ({ resetsAt }) => resetsAt },
 ];

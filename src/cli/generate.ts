@@ -13,12 +13,12 @@ import { checkOut, copyOut } from './copy-out';
 import { EXIT, reportError } from './exit-codes';
 import { readImageFile, storeImageFile } from './image-file';
 import { reportJoined, requestedStorage, STORAGE_MEMO } from './joined-job';
+import { showProgress } from './live-view';
 import { printUiCommand, queueAndLink, type TemporalSession } from './open-temporal';
 import type { GenerateOptions } from './options';
+import { storedLines } from './progress-lines';
 import { readJobInput } from './read-job-input';
-import { showProgress } from './show-progress';
 import { didYouMean, namesLike } from './similar-names';
-import { storedLines } from './stored-lines';
 import { printLine, type Terminal } from './terminal';
 import { orEnded, whileShown, withTemporal } from './with-temporal';
 

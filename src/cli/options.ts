@@ -101,29 +101,11 @@ export interface SearchAttributesOptions {
   json?: boolean;
 }
 
-export interface ListCommandOptions {
-  state?: string[];
-  failure?: string[];
-  since?: string;
-  batch?: string;
-  limit: string;
-  watch?: boolean;
-  json?: boolean;
-}
-
 export interface SpendOptions {
   since: string;
   until?: string;
   by?: string;
   caps?: boolean;
-  json?: boolean;
-}
-
-export interface StatusOptions {
-  json?: boolean;
-}
-
-export interface WatchOptions {
   json?: boolean;
 }
 

@@ -13,8 +13,7 @@ import type { SpendOptions } from './options';
 import { recordedJobs } from './spend/record-costs';
 import { DIVISIONS, SpendBook } from './spend/spend-book';
 import { spendSentence, spendTable } from './spend/spend-tables';
-import { withoutColours } from './table';
-import { printLine, type Terminal, usesColours } from './terminal';
+import { printLine, type Terminal } from './terminal';
 
 /** The rest is counted. */
 const MOST_DAMAGED_NAMED = 20;
@@ -113,6 +112,6 @@ function print(book: SpendBook, { json, by, period, isComplete }: Answer, termin
   for (const division of divisions) {
     terminal.out('');
     const lines = spendTable(division, book.by(division), total, screen.columns);
-    for (const line of usesColours(terminal) ? lines : withoutColours(lines)) terminal.outLine(line);
+    for (const line of lines) terminal.outLine(line);
   }
 }

@@ -1,24 +1,42 @@
 import { inTime } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
 import { mayRetryAsItIs } from '../client/retry-plan';
-import type { BatchProgress, BatchResult } from '../contract/batch';
-import { printableJson } from '../contract/clean-text';
-import type { JobProgress, JobResult } from '../contract/job';
+import type { BatchResult } from '../contract/batch';
+import { printableJson, shown } from '../contract/clean-text';
+import type { JobResult } from '../contract/job';
+import { describeBatchCost, describeCost } from '../contract/job-cost';
 import { commandOn, decisionCommands } from '../contract/lost-submit';
+import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './job-action';
 import type { JobsSession } from './open-jobs';
-import type { StatusOptions } from './options';
-import { reportLines, type StatusReport } from './status-lines';
+import { ageText, batchLine, isBatch, type Progress, plainLine } from './progress-lines';
 import type { Terminal } from './terminal';
+import { wrapText } from './text-columns';
 
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 3_000;
+const LABEL_COLUMNS = 10;
+
+/** What `status` prints. */
+export interface StatusReport extends JobOverview {
+  /** The request in one line. */
+  summary?: string;
+  progress?: Progress;
+  result?: JobResult | BatchResult;
+  error?: ReturnType<typeof errorObject>['error'];
+  /** Why something is not known. */
+  note?: string;
+  /** Its page in the Temporal UI, if the address of the UI is known. */
+  uiUrl?: string;
+  /** What can be done now. */
+  commands: string[];
+}
 
 /** `videogen status`: everything that is known about one job or batch. */
-export function status(workflowId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
+export function status(workflowId: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   return onJob(workflowId, options, terminal, async (session) => {
     const report = await readReport(session, workflowId);
     const screen = options.json ? undefined : terminal.outScreen();
@@ -29,12 +47,14 @@ export function status(workflowId: string, options: StatusOptions, terminal: Ter
 }
 
 async function readReport(session: JobsSession, workflowId: string): Promise<StatusReport> {
+  const { client, uiUrl } = session;
   const overview = await findJob(session, workflowId);
+  const readSummary = async () => (await client.workflow.getHandle(workflowId).describe()).staticSummary();
   const [summary, known] = await Promise.all([
-    summaryOf(session, overview),
+    // The SDK decodes it; a codec that is not set here may have encoded it.
+    inTime(client, readSummary).catch(() => undefined),
     overview.endedAt === undefined ? askWorker(session, overview) : readEnd(session, overview),
   ]);
-  const { uiUrl, client } = session;
   const report = {
     ...overview,
     ...(summary && { summary }),
@@ -50,17 +70,11 @@ function workflowUrl(uiUrl: string, namespace: string, workflowId: string): stri
   return `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
-/** The SDK decodes it; a codec that is not set here may have encoded it. */
-async function summaryOf({ client }: JobsSession, { workflowId }: JobOverview): Promise<string | undefined> {
-  const read = async () => (await client.workflow.getHandle(workflowId).describe()).staticSummary();
-  return inTime(client, read).catch(() => undefined);
-}
-
 type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
 
 async function askWorker(session: JobsSession, { workflowId, kind }: JobOverview): Promise<Known> {
   const { client, videos, describeMissingWorker } = session;
-  const query = (): Promise<JobProgress | BatchProgress> =>
+  const query = (): Promise<Progress> =>
     (kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId)).progress();
   try {
     return { progress: await inTime(client, query, QUERY_WITHIN_MS) };
@@ -73,12 +87,11 @@ async function askWorker(session: JobsSession, { workflowId, kind }: JobOverview
   }
 }
 
-async function readEnd({ client, videos }: JobsSession, overview: JobOverview): Promise<Known> {
-  const { workflowId, kind } = overview;
-  const read = () =>
-    kind === 'batch' ? videos.batch(workflowId).result() : videos.handle(workflowId).result();
+async function readEnd({ client, videos }: JobsSession, { workflowId, kind }: JobOverview): Promise<Known> {
+  const read = (): Promise<JobResult | BatchResult> =>
+    (kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId)).result();
   try {
-    return { result: await inTime<JobResult | BatchResult>(client, read) };
+    return { result: await inTime(client, read) };
   } catch (error) {
     return errorObject(error);
   }
@@ -86,11 +99,16 @@ async function readEnd({ client, videos }: JobsSession, overview: JobOverview): 
 
 function commandsFor(report: JobOverview & Known): string[] {
   const { workflowId, kind, state, failure, taskId, progress } = report;
+  const decide = (name: string) => decisionCommands(name).map(({ command }) => command);
   switch (state) {
-    case 'running':
-      return [commandOn('watch', workflowId), commandOn('cancel', workflowId), ...heldItems(progress)];
+    case 'running': {
+      const held = progress && isBatch(progress) ? progress.running.find(({ isHeld }) => isHeld) : undefined;
+      // The commands for one item show how the others are named.
+      const forItem = held ? decide(held.name) : [];
+      return [commandOn('watch', workflowId), commandOn('cancel', workflowId), ...forItem];
+    }
     case 'needs-decision':
-      return decisionCommands(workflowId).map(({ command }) => command);
+      return decide(workflowId);
     case 'succeeded':
       return kind === 'batch' ? [] : [commandOn('download', workflowId)];
     case 'failed':
@@ -99,8 +117,67 @@ function commandsFor(report: JobOverview & Known): string[] {
   }
 }
 
-/** Those of one, which shows how the others are named. */
-function heldItems(progress: StatusReport['progress']): string[] {
-  const held = (progress && 'running' in progress ? progress.running : []).filter(({ isHeld }) => isHeld);
-  return held.slice(0, 1).flatMap(({ name }) => decisionCommands(name).map(({ command }) => command));
+/** The report for people, in lines that fit the screen. */
+export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
+  const { kind, progress, result, error, startedAt, endedAt, retrying } = report;
+  const running = progress && !isBatch(progress) ? progress : undefined;
+  const stored = result && 'video' in result ? result : undefined;
+  const batch = result && 'results' in result ? result : undefined;
+  const hold = running?.hold;
+  const refused = (stored ?? running)?.attempts?.filter((attempt) => attempt.outcome === 'refused') ?? [];
+  const ageAt = (time: string, from: string) => ageText(Math.max(0, Date.parse(time) - Date.parse(from)));
+  const now = new Date(nowMs).toISOString();
+  const fields: [label: string, value: string | undefined | false][] = [
+    [kind, shown(report.workflowId)],
+    ['request', report.summary],
+    ['state', stateText(report)],
+    ['phase', phaseOf(report)],
+    ['task', report.taskId && shown(report.taskId)],
+    ['service', shown(running?.service ?? stored?.service ?? report.service ?? '')],
+    ...refused.map(({ service, message }): [string, string] => [
+      'refused',
+      `${shown(service)}: ${shown(message)}`,
+    ]),
+    ['video', stored && `${stored.video.uri} (${describeVideo(stored.video)})`],
+    ['cost', costOf(report)],
+    ['results', batch?.results.uri],
+    ['retry', retrying && `attempt ${retrying.attempt} of ${retrying.activity}: ${retrying.message}`],
+    ['problem', hold?.message ?? error?.message],
+    ['decide by', hold && `${hold.until}, in ${ageAt(hold.until, now)}`],
+    ['started', `${startedAt}, ${ageAt(now, startedAt)} ago`],
+    ['ended', endedAt && `${endedAt}, after ${ageAt(endedAt, startedAt)}`],
+    ['queue', shown(report.taskQueue)],
+    [report.madeFor === 'batch' ? 'batch' : 'parent', report.parentId && shown(report.parentId)],
+    ['ui', report.uiUrl],
+    ['retry of', report.retryOf && shown(report.retryOf)],
+    ['note', report.note],
+    ['advice', error?.advice],
+  ];
+  const width = Math.max(10, columns - LABEL_COLUMNS);
+  const lines = fields.flatMap(([label, value]) =>
+    value
+      ? wrapText(value, width).map((line, index) => (index === 0 ? label : '').padEnd(LABEL_COLUMNS) + line)
+      : [],
+  );
+  // A command must stay whole, so that it can be copied.
+  return [...lines, ...report.commands.map((command) => `  ${command}`)];
+}
+
+function stateText({ state, failure, isCancelling }: StatusReport): string {
+  if (state === 'failed' && failure) return `${state}: ${failure}`;
+  return isCancelling ? `${state}: cancellation requested` : state;
+}
+
+function phaseOf({ progress, counts, phase, endedAt, kind }: StatusReport): string | undefined {
+  if (progress) return plainLine(progress);
+  if (counts) return batchLine({ ...counts, running: [] });
+  return endedAt === undefined && kind === 'job' ? phase : undefined;
+}
+
+/** A batch that runs has its cost in the phase. */
+function costOf({ progress, result, cost }: StatusReport): string | undefined {
+  if (progress && isBatch(progress)) return undefined;
+  if (result && 'results' in result) return result.cost && describeBatchCost(result.cost);
+  const known = progress?.cost ?? result?.cost ?? cost;
+  return known && describeCost(known);
 }

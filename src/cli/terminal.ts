@@ -1,6 +1,6 @@
 import { printable } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { cutToWidth } from './display-width';
+import { type Colour, cutToWidth, type Piece } from './text-columns';
 
 /** The exit code of shells for a program that was stopped by Ctrl-C. */
 export const INTERRUPTED = 130;
@@ -23,10 +23,8 @@ export interface Terminal {
   rows(): number | undefined;
   /** The screen of `out`; undefined for a pipe or a file. */
   outScreen(): Screen | undefined;
-  /** Prints a line to `out` in pieces, each in a colour of its own if it has one. */
+  /** Prints a line to `out` in pieces, with their colours if `usesColours`. */
   outLine(pieces: readonly Piece[]): void;
-  /** Writes a control sequence to the screen of `out`. */
-  outControl(sequence: string): void;
   /** Whether a person can answer a question. */
   canAsk(): boolean;
   /** Asks the person at the terminal; no answer is an empty one. */
@@ -42,28 +40,18 @@ export interface Screen {
   rows: number;
 }
 
-const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 } as const;
-
-export type Colour = keyof typeof COLOURS;
-
-/** A part of a line. */
-export interface Piece {
-  text: string;
-  colour?: Colour | undefined;
-}
+const COLOURS: Record<Colour, number> = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 };
 
 /** Prints a line for the person at the terminal. */
 export function printLine(terminal: Terminal, line: string): void {
   terminal.err(`${line}\n`);
 }
 
-export const CLEAR_LINE = '\r\u001b[K';
-
 /** Replaces the last line; an empty line removes it. Undefined if the output is not a terminal. */
 export function redrawOn(terminal: Terminal): ((line: string) => void) | undefined {
   if (terminal.columns() === undefined) return undefined;
   return (line) => {
-    terminal.control(CLEAR_LINE);
+    terminal.control('\r\u001b[K');
     terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1, ''));
   };
 }
@@ -74,28 +62,30 @@ export interface Streams {
   writeErr(text: string): void;
 }
 
+type Painted = Pick<Terminal, 'env' | 'outScreen'>;
+
 /** All output of commands passes here, so that no control character reaches the screen. */
-export function writeTo({
-  writeOut,
-  writeErr,
-}: Streams): Pick<Terminal, 'out' | 'err' | 'control' | 'outLine' | 'outControl'> {
+export function writeTo(
+  { writeOut, writeErr }: Streams,
+  terminal: () => Painted,
+): Pick<Terminal, 'out' | 'err' | 'control' | 'outLine'> {
   return {
     out: (text) => writeOut(`${printable(text)}\n`),
-    outLine: (pieces) => writeOut(`${pieces.map(painted).join('')}\n`),
-    outControl: writeOut,
+    outLine: (pieces) => writeOut(`${paint(pieces, terminal())}\n`),
     err: (text) => writeErr(printable(text)),
     control: writeErr,
   };
 }
 
-function painted({ text, colour }: Piece): string {
-  const plain = printable(text).replaceAll('\n', ' ');
-  return colour === undefined || plain === '' ? plain : `\u001b[${COLOURS[colour]}m${plain}\u001b[0m`;
-}
-
-/** Whether lines on the screen of `out` have colours: https://no-color.org. */
-export function usesColours({ env, outScreen }: Pick<Terminal, 'env' | 'outScreen'>): boolean {
-  return outScreen() !== undefined && !env.NO_COLOR && env.TERM !== 'dumb';
+/** A line for the screen, with colours unless the person wants none: https://no-color.org. */
+export function paint(pieces: readonly Piece[], { env, outScreen }: Painted): string {
+  const hasColours = outScreen() !== undefined && !env.NO_COLOR && env.TERM !== 'dumb';
+  const painted = pieces.map(({ text, colour }) => {
+    const plain = printable(text).replaceAll('\n', ' ');
+    const isPlain = !hasColours || colour === undefined || plain === '';
+    return isPlain ? plain : `\u001b[${COLOURS[colour]}m${plain}\u001b[0m`;
+  });
+  return painted.join('');
 }
 
 /** The terminal of a process, which knows whether all results were printed. */
@@ -147,9 +137,9 @@ export function processTerminal(): ProcessTerminal {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
-  return {
+  const terminal: ProcessTerminal = {
     env: process.env,
-    ...writeTo({ writeOut, writeErr: (text) => void process.stderr.write(text) }),
+    ...writeTo({ writeOut, writeErr: (text) => void process.stderr.write(text) }, () => terminal),
     end: async (code) => {
       await lastWrite;
       if (problem === undefined) return code;
@@ -174,4 +164,5 @@ export function processTerminal(): ProcessTerminal {
       return () => callbacks.delete(callback);
     },
   };
+  return terminal;
 }

@@ -1,29 +1,26 @@
 import { inTime } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
 import { FAILURES } from '../contract/failure-table';
-import { decisionCommands } from '../contract/lost-submit';
 import { EXIT, reportError } from './exit-codes';
 import { checkName, findJob } from './find-job';
-import type { JobRow } from './job-rows';
 import { reportJoined } from './joined-job';
+import { fittingLines } from './list';
+import { watchRows } from './live-view';
 import { NoSuchJob } from './no-such-job';
 import { type JobsSession, withJobs } from './open-jobs';
-import type { WatchOptions } from './options';
-import { storedLines } from './stored-lines';
+import { holdNotes, type JobRow, storedLines } from './progress-lines';
 import { printLine, type Terminal } from './terminal';
-import { watchRows } from './watch-rows';
 
 const READ_EVERY_MS = 1_000;
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 2_000;
 const QUERY_AGAIN_AFTER_MS = 10_000;
-/** So many are read at the same time. */
-const AT_ONCE = 10;
+const READ_AT_ONCE = 10;
 
 /** `videogen watch`: shows jobs and batches until all of them have ended. */
 export async function watch(
   workflowIds: string[],
-  options: WatchOptions,
+  options: { json?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   try {
@@ -44,29 +41,31 @@ export async function watch(
 async function watchJobs(
   session: JobsSession,
   names: readonly string[],
-  options: WatchOptions,
+  { json }: { json?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   for (const name of names) await joinHere(session, name, terminal);
   const reader = new RowReader(session);
   const rows = await watchRows(session, terminal, {
     everyMs: READ_EVERY_MS,
-    json: options.json,
+    json,
     read: () => reader.readAll(names),
-    notesOn: (row) => [...holdLines(row), ...reader.notesOn(row)],
+    lines: fittingLines,
+    notesOn: (row) => [
+      ...holdNotes(row.workflowId, row.progress ?? row.batch),
+      ...reader.missingWorkers(row.workflowId),
+    ],
     isOver: (all) => all.every(({ endedAt }) => endedAt !== undefined),
   });
-  if (rows === undefined && terminal.isOutClosed()) return EXIT.ok;
   if (rows === undefined) {
+    if (terminal.isOutClosed()) return EXIT.ok;
     if (!session.isInterrupted()) return EXIT.noTemporal;
-    printLine(
-      terminal,
-      `Stopped watching. ${names.length === 1 ? 'The job is' : 'The jobs are'} not cancelled.`,
-    );
+    const jobs = names.length === 1 ? 'The job is' : 'The jobs are';
+    printLine(terminal, `Stopped watching. ${jobs} not cancelled.`);
     return EXIT.interrupted;
   }
   const [only, ...others] = rows;
-  if (only && others.length === 0) return reportEnd(session, only, terminal);
+  if (only?.kind === 'job' && others.length === 0) return reportEnd(session, only, terminal);
   return rows.every(({ state }) => state === 'succeeded') ? EXIT.ok : EXIT.someFailed;
 }
 
@@ -81,8 +80,7 @@ async function joinHere(session: JobsSession, name: string, terminal: Terminal):
 
 /** Says how the only job ended, as `generate` does. */
 async function reportEnd({ client, videos }: JobsSession, row: JobRow, terminal: Terminal): Promise<number> {
-  const { workflowId, kind, state, failure } = row;
-  if (kind === 'batch') return state === 'succeeded' ? EXIT.ok : EXIT.someFailed;
+  const { workflowId, failure } = row;
   try {
     const result = await inTime(client, () => videos.handle(workflowId).result());
     for (const line of storedLines(result)) printLine(terminal, line);
@@ -97,38 +95,37 @@ async function reportEnd({ client, videos }: JobsSession, row: JobRow, terminal:
 /** Reads what Temporal knows of jobs, and asks their workers for the rest. */
 class RowReader {
   private readonly ended = new Map<string, JobRow>();
-  private readonly queryAfterMs = new Map<string, number>();
-  private readonly missingWorkers = new Map<string, string>();
+  /** Jobs whose worker did not answer: when to ask again, and what is known about that worker. */
+  private readonly silent = new Map<string, { untilMs: number; text?: string | undefined }>();
 
   constructor(private readonly session: JobsSession) {}
 
   async readAll(names: readonly string[]): Promise<JobRow[]> {
     const rows: JobRow[] = [];
-    for (let first = 0; first < names.length; first += AT_ONCE) {
-      rows.push(...(await Promise.all(names.slice(first, first + AT_ONCE).map((name) => this.read(name)))));
+    for (let first = 0; first < names.length; first += READ_AT_ONCE) {
+      const some = names.slice(first, first + READ_AT_ONCE);
+      rows.push(...(await Promise.all(some.map((name) => this.read(name)))));
     }
     return rows;
   }
 
-  notesOn({ workflowId }: JobOverview): string[] {
-    const note = this.missingWorkers.get(workflowId);
-    return note === undefined ? [] : [note];
+  missingWorkers(workflowId: string) {
+    const text = this.silent.get(workflowId)?.text;
+    return text === undefined ? [] : [{ key: text, text }];
   }
 
   private async read(name: string): Promise<JobRow> {
     const known = this.ended.get(name);
     if (known) return known;
     const overview = await findJob(this.session, name);
-    if (overview.endedAt !== undefined) {
-      this.ended.set(name, overview);
-      return overview;
-    }
-    return { ...overview, ...(await this.askWorker(overview)) };
+    if (overview.endedAt === undefined) return { ...overview, ...(await this.askWorker(overview)) };
+    this.ended.set(name, overview);
+    return overview;
   }
 
   private async askWorker({ workflowId, kind }: JobOverview): Promise<Partial<JobRow>> {
-    if (Date.now() < (this.queryAfterMs.get(workflowId) ?? 0)) return {};
-    const { client, videos } = this.session;
+    if (Date.now() < (this.silent.get(workflowId)?.untilMs ?? 0)) return {};
+    const { client, videos, describeMissingWorker } = this.session;
     const ask = async (): Promise<Partial<JobRow>> =>
       kind === 'batch'
         ? { batch: await videos.batch(workflowId).progress({ items: true }) }
@@ -136,29 +133,9 @@ class RowReader {
     try {
       return await inTime(client, ask, QUERY_WITHIN_MS);
     } catch {
-      this.queryAfterMs.set(workflowId, Date.now() + QUERY_AGAIN_AFTER_MS);
-      const note = await this.session.describeMissingWorker(workflowId).catch(() => undefined);
-      if (note !== undefined) this.missingWorkers.set(workflowId, note);
+      const text = await describeMissingWorker(workflowId).catch(() => undefined);
+      this.silent.set(workflowId, { untilMs: Date.now() + QUERY_AGAIN_AFTER_MS, text });
       return {};
     }
   }
-}
-
-/** What to do about the lost submit of a job, or of the items of a batch. */
-function holdLines({ workflowId, progress, batch }: JobRow): string[] {
-  const items = (batch?.running ?? []).map(({ name, item, progress: own }) => ({
-    name,
-    subject: `Item ${item}: `,
-    hold: own?.hold,
-  }));
-  return [{ name: workflowId, subject: '', hold: progress?.hold }, ...items].flatMap((one) => {
-    const { name, subject, hold } = one;
-    if (hold === undefined) return [];
-    const commands = decisionCommands(name).map(({ when, command }) => `  ${command}   # ${when}`);
-    return [
-      `${subject}${hold.message}`,
-      `Look for the task at the service and decide before ${hold.until}:`,
-      ...commands,
-    ].join('\n');
-  });
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { summaryLines } from '../../src/cli/batch-summary';
+import { summaryLines } from '../../src/cli/batch';
 import type { BatchResult, ItemResult } from '../../src/contract/batch';
 import type { FailureType } from '../../src/contract/failure-table';
 import { stored } from '../support/item-results';

@@ -4,19 +4,21 @@ import { type Screen, type Terminal, writeTo } from '../../src/cli/terminal';
 export class FakeTerminal implements Terminal {
   stdout = '';
   stderr = '';
-  private readonly streams = writeTo({
-    writeOut: (text) => {
-      this.stdout += text;
+  private readonly streams = writeTo(
+    {
+      writeOut: (text) => {
+        this.stdout += text;
+      },
+      writeErr: (text) => {
+        this.stderr += text;
+      },
     },
-    writeErr: (text) => {
-      this.stderr += text;
-    },
-  });
+    () => this,
+  );
   readonly out = this.streams.out;
   readonly err = this.streams.err;
   readonly control = this.streams.control;
   readonly outLine = this.streams.outLine;
-  readonly outControl = this.streams.outControl;
   private readonly callbacks = new Set<() => void>();
 
   constructor(

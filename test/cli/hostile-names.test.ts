@@ -3,8 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportError } from '../../src/cli/exit-codes';
-import { showBatch } from '../../src/cli/show-batch';
-import { showProgress } from '../../src/cli/show-progress';
+import { showProgress } from '../../src/cli/live-view';
 import type { JobProgress } from '../../src/contract/job';
 import { commandOn } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
@@ -117,7 +116,7 @@ describe('a job that waits for a decision', () => {
     const job = followed(workflowId, async () => held);
     const running = [{ item: item ?? 0, name: workflowId, isHeld: true, progress: held }];
     const batch = followed(workflowId, async () => ({ items: 5, succeeded: 0, failed: 0, running }));
-    const shown = item === undefined ? showProgress(job, terminal) : showBatch(batch, terminal);
+    const shown = showProgress(item === undefined ? job : batch, terminal);
     await jest.advanceTimersByTimeAsync(1_000);
     shown.stop();
     return terminal.stderr;
@@ -154,7 +153,7 @@ test.each([undefined, 80])(
       const shown = showProgress(job, terminal);
       await jest.advanceTimersByTimeAsync(1_000);
       shown.stop();
-      expect(terminal.stderr.replaceAll('\r\u001b[K', '')).not.toMatch(STEERING);
+      expect(terminal.stderr.replace(/\p{Cc}\[[KJ]|\r/gu, '')).not.toMatch(STEERING);
     }
     jest.useRealTimers();
   },

@@ -1,5 +1,5 @@
+import type { ListCommandOptions } from '../../src/cli/list';
 import { readFilters } from '../../src/cli/list';
-import type { ListCommandOptions } from '../../src/cli/options';
 import { similarNames } from '../../src/cli/similar-names';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');

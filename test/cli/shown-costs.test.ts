@@ -1,9 +1,7 @@
-import { batchLine } from '../../src/cli/batch-lines';
-import { summaryLines } from '../../src/cli/batch-summary';
-import { type JobRow, jobColumns } from '../../src/cli/job-rows';
-import { plainLine, progressLine } from '../../src/cli/progress-line';
-import { reportLines, type StatusReport } from '../../src/cli/status-lines';
-import { storedLines } from '../../src/cli/stored-lines';
+import { summaryLines } from '../../src/cli/batch';
+import { jobLines } from '../../src/cli/list';
+import { plainLine, screenLines, storedLines } from '../../src/cli/progress-lines';
+import { reportLines, type StatusReport } from '../../src/cli/status';
 import type { JobProgress, JobResult } from '../../src/contract/job';
 import type { BatchCost, JobCost } from '../../src/contract/job-cost';
 
@@ -51,7 +49,7 @@ const costLineOf = (more: Partial<StatusReport>) =>
 test('the progress shows the estimate while the job submits, and says what is unknown', () => {
   const submitting = progress({ cost: { estimated: usd(0.5) } });
   expect(plainLine(submitting)).toBe('submitting, cost 0.50 USD estimated');
-  expect(progressLine(submitting, NOW, 80)).toBe('submitting   0 s  0.50 USD estimated');
+  expect(screenLines(submitting, NOW, 80, 24)).toEqual(['submitting   0 s  0.50 USD estimated']);
   expect(plainLine(progress({ cost: UNKNOWN }))).toContain('cost unknown: the request has no duration');
   expect(plainLine(progress({}))).toBe('submitting');
 });
@@ -64,7 +62,7 @@ test('a stored video and an ended batch have a line about their cost, if somethi
     'Stored 2 of 2 videos.',
     `Cost: ${SPENT}.`,
   ]);
-  expect(batchLine({ ...ended, running: [], cost: batchCost })).toBe(`2 of 2 stored, cost ${SPENT}`);
+  expect(plainLine({ ...ended, running: [], cost: batchCost })).toBe(`2 of 2 stored, cost ${SPENT}`);
 });
 
 test.each<[what: string, report: Partial<StatusReport>, line: string | undefined]>([
@@ -85,9 +83,8 @@ test.each<[what: string, report: Partial<StatusReport>, line: string | undefined
 });
 
 test('a list shows one number: what was charged, or else the estimate', () => {
-  const column = jobColumns(NOW).find(({ title }) => title === 'COST');
-  const text = (more: Partial<JobRow>) => column?.text({ ...overview({}), ...more } as JobRow);
-  expect(text({ cost })).toBe('0.45 USD');
-  expect(text({ cost: { estimated: usd(0.5) } })).toBe('0.50 USD');
-  expect([text({ cost: UNKNOWN }), text({})]).toEqual(['', '']);
+  const costs = [cost, { estimated: usd(0.5) }, UNKNOWN, undefined];
+  const rows = costs.map((known) => ({ ...overview({ cost: known }), progress: undefined }));
+  const lines = jobLines(rows, 80, NOW).map((pieces) => pieces.map(({ text }) => text).join(''));
+  expect(lines.map((line) => line.slice(23).trim())).toEqual(['COST', '0.45 USD', '0.50 USD', '', '']);
 });

@@ -1,5 +1,5 @@
-import { widthOf } from '../../src/cli/display-width';
-import { reportLines, type StatusReport } from '../../src/cli/status-lines';
+import { reportLines, type StatusReport } from '../../src/cli/status';
+import { widthOf } from '../../src/cli/text-columns';
 import { STEERING } from '../support/hostile-text';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');

@@ -1,8 +1,8 @@
-import { widthOf } from '../../src/cli/display-width';
-import { ageText, type JobRow, jobColumns, phaseText } from '../../src/cli/job-rows';
-import { LiveTable } from '../../src/cli/live-table';
-import { tableLines, withoutColours } from '../../src/cli/table';
-import { type Terminal, usesColours } from '../../src/cli/terminal';
+import { fittingLines, jobLines } from '../../src/cli/list';
+import { LiveLines } from '../../src/cli/live-view';
+import { ageText, type JobRow, phaseText } from '../../src/cli/progress-lines';
+import type { Terminal } from '../../src/cli/terminal';
+import { cutToWidth, widthOf, wrapText } from '../../src/cli/text-columns';
 import { STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 import { FakeTerminal } from './fake-terminal';
@@ -28,7 +28,7 @@ const ROWS = [
 ];
 
 const textOf = (rows: readonly JobRow[], columns: number) =>
-  withoutColours(tableLines(jobColumns(NOW), rows, columns)).map(([piece]) => piece?.text);
+  jobLines(rows, columns, NOW).map((pieces) => pieces.map(({ text }) => text).join(''));
 
 test('a table on a wide terminal shows everything', () => {
   expect(textOf(ROWS, 100)).toEqual([
@@ -102,32 +102,44 @@ test.each<[Partial<JobRow>, string]>([
 
 describe('on a screen', () => {
   const screen = { columns: 40, rows: 6 };
-  const draw = (terminal: FakeTerminal, rows: JobRow[]) =>
-    tableLines(jobColumns(NOW), rows, (terminal.outScreen()?.columns ?? 0) - 1);
-  const plain = (text: string) => text.replace(/\p{Cc}\[\d+m/gu, '').replaceAll('\u001b[2K', '\u001b[K');
+  const terminalWith = (env: Terminal['env'] = { NO_COLOR: '1' }) =>
+    new FakeTerminal(env, screen.columns, screen.rows, screen);
+  const table = (rows: JobRow[]) => jobLines(rows, screen.columns - 1, NOW);
 
   test('a table is drawn over the one before, and other lines come above it', () => {
-    const terminal = new FakeTerminal({}, undefined, undefined, screen);
-    const live = new LiveTable(terminal);
-    live.draw(draw(terminal, ROWS));
-    live.draw(draw(terminal, ROWS.slice(0, 2)));
-    live.clear();
-    terminal.out('a note');
-    live.draw(draw(terminal, ROWS.slice(0, 1)));
-    expect(screenOf(plain(terminal.stdout), screen.columns)).toEqual([
+    const terminal = terminalWith();
+    const live = new LiveLines(terminal);
+    live.draw(table(ROWS));
+    live.draw(table(ROWS.slice(0, 2)));
+    live.print('a note');
+    live.draw(table(ROWS.slice(0, 1)));
+    live.keep();
+    terminal.err('the end\n');
+    expect(screenOf(terminal.stderr, screen.columns)).toEqual([
       'a note',
       'NAME   STATE    AGE   PHASE    TASK',
       'fox-1  running  90 s  waiting  task_0a…',
+      'the end',
     ]);
   });
 
-  test('a table that is longer than the screen is cut', () => {
-    const terminal = new FakeTerminal({}, undefined, undefined, screen);
-    const live = new LiveTable(terminal);
-    const many = Array.from({ length: 20 }, (_, index) => row({ workflowId: `fox-${index}` }));
-    live.draw(draw(terminal, many));
-    live.draw(draw(terminal, many));
-    expect(screenOf(plain(terminal.stdout), screen.columns)).toHaveLength(screen.rows - 1);
+  test('a table that is longer than the screen is cut, and those that run come first', () => {
+    const many = Array.from({ length: 20 }, (_, index) =>
+      row({ workflowId: `fox-${index}`, ...(index < 18 && { endedAt: '2026-11-16T11:59:00Z' }) }),
+    );
+    const terminal = terminalWith();
+    const live = new LiveLines(terminal);
+    live.draw(table(many));
+    live.draw(table(many));
+    expect(screenOf(terminal.stderr, screen.columns)).toHaveLength(screen.rows - 1);
+    live.draw(fittingLines(many, { columns: 39, rows: screen.rows - 1 }));
+    expect(screenOf(terminal.stderr, screen.columns).map((line) => line.slice(0, 6))).toEqual([
+      'NAME  ',
+      'fox-18',
+      'fox-19',
+      'fox-0 ',
+      'and 17',
+    ]);
   });
 
   test.each<[Terminal['env'], boolean]>([
@@ -136,13 +148,55 @@ describe('on a screen', () => {
     [{ NO_COLOR: '1' }, false],
     [{ TERM: 'dumb' }, false],
   ])('with %j, colours are used: %p', (env, isUsed) => {
-    const terminal = new FakeTerminal(env, undefined, undefined, screen);
-    new LiveTable(terminal).draw(draw(terminal, ROWS));
-    expect(usesColours(terminal)).toBe(isUsed);
-    expect(terminal.stdout.includes('\u001b[31mfailed\u001b[0m')).toBe(isUsed);
+    const terminal = terminalWith(env);
+    new LiveLines(terminal).draw(table(ROWS));
+    for (const line of table(ROWS)) terminal.outLine(line);
+    for (const text of [terminal.stdout, terminal.stderr])
+      expect(text.includes('\u001b[31mfailed\u001b[0m')).toBe(isUsed);
   });
 
   test('a pipe gets none', () => {
-    expect(usesColours(new FakeTerminal())).toBe(false);
+    const terminal = new FakeTerminal();
+    for (const line of table(ROWS)) terminal.outLine(line);
+    expect(terminal.stdout).not.toContain('\u001b');
   });
+});
+
+test.each<[string, number]>([
+  ['', 0],
+  ['fox', 3],
+  ['狐狸', 4],
+  ['여우', 4],
+  ['ﾌｫｯｸｽ', 5],
+  ['Ｆｏｘ', 6],
+  ['e\u0301', 1],
+  ['🦊', 2],
+  ['❤\ufe0f', 2],
+  ['…░█', 3],
+])('%j takes %d columns', (text, columns) => {
+  expect(widthOf(text)).toBe(columns);
+});
+
+test('a text that fits stays as it is, and a longer one ends with an ellipsis', () => {
+  expect(cutToWidth('fox', 3)).toBe('fox');
+  expect(cutToWidth('foxes', 3)).toBe('fo…');
+  expect(cutToWidth('fox', 0)).toBe('');
+  // Half of a wide character is not shown.
+  expect(cutToWidth('狐狸狐', 4)).toBe('狐…');
+});
+
+const anyText = fc.string({ unit: 'binary', maxLength: 40 });
+
+test('no text is wider than it may be, whatever is in it', () => {
+  fc.assert(
+    fc.property(anyText, fc.nat({ max: 30 }), (text, columns) => {
+      expect(widthOf(cutToWidth(text, columns))).toBeLessThanOrEqual(columns);
+    }),
+  );
+});
+
+test('lines are broken between words', () => {
+  expect(wrapText('the quick red fox', 9)).toEqual(['the quick', 'red fox']);
+  expect(wrapText('a 狐狸狐狸狐狸 b', 5)).toEqual(['a', '狐狸狐狸狐狸', 'b']);
+  expect(wrapText('', 5)).toEqual(['']);
 });

@@ -455,12 +455,12 @@ testAtNight('a server that is killed during list --watch is waited for', async (
   const server = await startDevServer({ executable, headless: true });
   const terminal = new FakeTerminal(
     { TEMPORAL_ADDRESS: server.address, NO_COLOR: '1' },
-    undefined,
-    undefined,
+    SCREEN.columns,
+    SCREEN.rows,
     SCREEN,
   );
   const watching = run(['list', '--watch'], terminal);
-  while (!terminal.stdout.includes('NAME')) await pause();
+  while (!terminal.stderr.includes('NAME')) await pause();
   await server.kill();
   while (!terminal.stderr.includes('Temporal does not answer since')) await pause();
   const port = Number(server.address.split(':')[1]);
@@ -469,6 +469,6 @@ testAtNight('a server that is killed during list --watch is waited for', async (
   terminal.interrupt();
   expect(await watching).toBe(130);
   expect(terminal.listeners).toBe(0);
-  expect(screenOf(terminal.stdout.replaceAll('\u001b[2K', '\u001b[K'), SCREEN.columns)[0]).toMatch(/^NAME/);
+  expect(screenOf(terminal.stderr, SCREEN.columns).at(-1)).toMatch(/^NAME/);
   await next.kill();
 });

@@ -1,7 +1,6 @@
 import { shown } from '../../contract/clean-text';
 import { describeMoney, type Money } from '../../contract/money';
-import { type Column, tableLines } from '../table';
-import type { Piece } from '../terminal';
+import { type Column, type Piece, tableLines } from '../text-columns';
 import type { Division, SpendGroup, Spending } from './spend-book';
 
 const TOTAL = 'total';
@@ -23,17 +22,13 @@ function columnsFor(division: Division): Column<SpendGroup>[] {
       title: division.toUpperCase(),
       text: ({ name }) => shown(name),
       leastWidth: 10,
-      canShrink: true,
-      rank: 0,
     },
-    { title: 'VIDEOS', text: ({ videos }) => String(videos), leastWidth: 0, rank: 1 },
-    { title: 'CHARGED', text: ({ charged }) => amounts(charged), leastWidth: 0, rank: 2 },
-    { title: 'ESTIMATED', text: ({ estimated }) => amounts(estimated), leastWidth: 0, rank: 3 },
+    { title: 'VIDEOS', text: ({ videos }) => String(videos) },
+    { title: 'CHARGED', text: ({ charged }) => amounts(charged) },
+    { title: 'ESTIMATED', text: ({ estimated }) => amounts(estimated) },
     {
       title: 'UNKNOWN',
       text: ({ unknown }) => (unknown === 0 ? '' : String(unknown)),
-      leastWidth: 0,
-      rank: 4,
     },
   ];
 }

@@ -1,7 +1,5 @@
-import { batchLine, batchScreen } from '../../../src/cli/batch-lines';
 import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
-import { plainLine, progressLine } from '../../../src/cli/progress-line';
-import { storedLines } from '../../../src/cli/stored-lines';
+import { plainLine, screenLines, storedLines } from '../../../src/cli/progress-lines';
 import { printLine } from '../../../src/cli/terminal';
 import { describeBatch, staticBatchDetails } from '../../../src/client/describe-batch';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
@@ -80,12 +78,7 @@ export const names: Target<Names> = {
     const terminal = new FakeTerminal();
     const printed = [
       ...[jobCommand(workflowId), batchCommand(workflowId, workflowId), devCommand(word)],
-      ...[
-        progressLine(progress, 0, 80),
-        plainLine(progress),
-        batchLine(batch),
-        ...batchScreen(batch, 0, 80, 10),
-      ],
+      ...[progress, batch].flatMap((one) => [plainLine(one), ...screenLines(one, 0, 80, 10)]),
       ...storedLines({ video, taskId, polls: 1, waitedMs: 0, warnings: [word] }, word),
     ];
     for (const line of printed) printLine(terminal, line);
