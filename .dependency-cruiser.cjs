@@ -15,7 +15,8 @@ const HOUSE = [
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
   { folder: 'activities/', mayImport: rooms('contract encryption service storage media') },
-  { folder: 'src/testing/emulator/', mayImport: ['src/contract/'] },
+  // The emulator: all but the environment of tests.
+  { folder: 'src/testing/(?!index|test-environment)', mayImport: ['src/contract/'] },
   { folder: 'src/testing/', mayImport: ['src/(?!cli/|gateway/)[^/]+/'] },
   { folder: 'src/temporal-server/', mayImport: ['src/contract/'] },
   {

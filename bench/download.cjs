@@ -88,7 +88,7 @@ const print = (line) => process.stdout.write(`${line}\n`);
 
 /** The service and its storage in one. The video is a small one with a large box of noise. */
 async function serve() {
-  const { noiseVideo } = require('../dist/src/testing/emulator');
+  const { noiseVideo } = require('../dist/src/testing/video/make-video');
   const noise = await noiseVideo({ prompt: 'bench' }, MIB);
   const [small] = splitBoxes(noise);
   const free = Buffer.alloc(16);

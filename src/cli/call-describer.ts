@@ -1,4 +1,5 @@
-import type { Emulator, RecordedCall } from '../testing/emulator';
+import type { Emulator } from '../testing/emulator';
+import type { RecordedCall } from '../testing/emulator-options';
 
 /** Describes each call to an emulator with the tasks that it made, so that a lost task can be found. */
 export function callDescriber(emulator: Emulator): (call: RecordedCall) => string {

@@ -2,7 +2,8 @@ import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { inShell } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isAmount } from '../contract/money';
-import { type ChaosOptions, DIALECT_NAMES, type DialectName, startEmulator } from '../testing/emulator';
+import type { ChaosOptions } from '../testing/chaos';
+import { startEmulator } from '../testing/emulator';
 import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
 import type { EmulatorCommandOptions } from './options';
@@ -20,7 +21,6 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     );
   }
   const faults = readFaults(options.fault ?? []);
-  const dialect = readDialect(options.dialect);
   const chaos = readChaos(options);
   const charge = readCharge(options.charge);
   const port = readPort('--port', options.port);
@@ -33,7 +33,6 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     jobTimeMs,
     concurrentTasks,
     tasksFile: options.tasksFile,
-    dialect,
     charge,
     chaos,
     idempotencyKeys: options.honourKeys ? 'honoured' : 'ignored',
@@ -54,13 +53,6 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;
-}
-
-function readDialect(text: string | undefined): DialectName | undefined {
-  if (text === undefined) return undefined;
-  const name = DIALECT_NAMES.find((candidate) => candidate === text);
-  if (name !== undefined) return name;
-  throw new ConfigError(`--dialect is ${JSON.stringify(text)}: give one of ${DIALECT_NAMES.join(', ')}.`);
 }
 
 function readChaos({ chaos, chaosSeed: seed }: EmulatorCommandOptions): ChaosOptions | undefined {

@@ -71,7 +71,6 @@ export interface EmulatorCommandOptions {
   tasksFile?: string;
   honourKeys?: boolean;
   fault?: string[];
-  dialect?: string;
   charge?: string;
   chaos?: string;
   chaosSeed?: string;

@@ -259,7 +259,6 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--concurrent-tasks <number>', 'how many generations run at once; more are refused'],
       ['--tasks-file <file>', 'remember the generations in this file, over restarts'],
       ['--honour-keys', 'return the same generation for the same idempotency key'],
-      ['--dialect <name>', 'the service whose answers and requests it imitates', 'default'],
       ['--charge <dollars>', 'what each video costs, as the answers about ended tasks then say'],
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
       ['--chaos <rate>', 'probability of a fault in each call, from 0 to 1'],
@@ -269,7 +268,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['videogen emulator --port 8080 --job-time 2s', 'a service without a bill'],
       ['videogen emulator --fault submit:rate-limited', 'whose next submit is refused'],
     ],
-    more: () => require('./read-faults').describeChoices(),
+    more: () => require('./read-faults').describeFaults(),
     load: () => require('./emulator').emulator,
   },
   gateway: {

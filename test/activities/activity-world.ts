@@ -10,7 +10,8 @@ import type { FailureDetails } from '../../src/contract/failure-details';
 import { type FailureType, fromTemporalType } from '../../src/contract/failure-table';
 import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { filesIn } from '../support/stored-files';
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import type { FailureType } from '../../src/contract/failure-table';
 import { freePort } from '../../src/temporal-server/loopback-port';
-import type { Faults } from '../../src/testing/emulator';
+import type { Faults } from '../../src/testing';
 import { replyJson, startRawServer } from '../service/raw-server';
 import { type ActivityWorld, type Attempt, asJob, createActivityWorld, failureOf } from './activity-world';
 

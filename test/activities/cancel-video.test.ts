@@ -1,7 +1,7 @@
 import { createCancelVideo } from '../../activities/cancel-video';
 import type { FindTools } from '../../activities/service-tools';
 import { type CancelAnswer, ServiceFault } from '../../src/service';
-import type { Refusal } from '../../src/testing/emulator/faults';
+import type { Refusal } from '../../src/testing/faults';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;

@@ -6,7 +6,8 @@ import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../src/contract/
 import { readFailure } from '../../src/contract/video-failure';
 import { createVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { atLength } from '../support/nightly';
 import {
   type ActivityWorld,

@@ -8,7 +8,8 @@ import type { FailureType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
 import { builtInProfile } from '../../src/service';
 import type { HttpAnswer } from '../../src/service/read-answer';
-import { DIALECT_NAMES, type DialectName, noiseVideo } from '../../src/testing/emulator';
+import { noiseVideo } from '../../src/testing/video/make-video';
+import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
 import { PROVIDERS, VIDEO } from '../service/provider-answers';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
@@ -30,7 +31,11 @@ describe('at a service that answers like', () => {
 
   async function startDialect(dialect: DialectName): Promise<VideoActivities> {
     nowMs = 0;
-    world = await createActivityWorld({ dialect, jobTimeMs: JOB_TIME_MS, clock: () => nowMs });
+    world = await createActivityWorld({
+      dialect: dialectOf(dialect),
+      jobTimeMs: JOB_TIME_MS,
+      clock: () => nowMs,
+    });
     return world.activitiesAt(world.emulator.url, { profile: builtInProfile(dialect) });
   }
 

@@ -8,8 +8,8 @@ import { readProfile } from '../../src/config/service-config';
 import type { VideoRequest } from '../../src/contract/request';
 import { builtInProfile, type ServiceProfile, type VideoService } from '../../src/service';
 import { checkImage, createFileStorage, storeImage } from '../../src/storage';
-import type { DialectName } from '../../src/testing/emulator';
-import { OWN_INTERFACES } from '../../src/testing/emulator/dialects/own-interfaces';
+import { type DialectName, dialectOf } from '../dialects';
+import { OWN_INTERFACES } from '../dialects/own-interfaces';
 import { PROVIDER_REQUESTS } from '../service/provider-requests';
 import { PNG, sha256Of } from '../support/images';
 import { recordsIn } from '../support/stored-files';
@@ -26,7 +26,7 @@ let service: VideoService;
 let nowMs: number;
 async function startAt(dialect: DialectName, profile: ServiceProfile): Promise<void> {
   nowMs = 0;
-  world = await createActivityWorld({ dialect, jobTimeMs: 60_000, clock: () => nowMs });
+  world = await createActivityWorld({ dialect: dialectOf(dialect), jobTimeMs: 60_000, clock: () => nowMs });
   service = world.serviceAt(world.emulator.url, { profile });
   activities = createVideoActivities({ service, storage: createFileStorage(world.folder) });
 }
@@ -175,7 +175,7 @@ describe('at a service with requests of its own,', () => {
 
     it('has the link to an uploaded image where the service looks for it, and nothing else has it', async () => {
       nowMs = 0;
-      world = await createActivityWorld({ dialect: 'ark', fetchImages: true, clock: () => nowMs });
+      world = await createActivityWorld({ dialect: dialectOf('ark'), fetchImages: true, clock: () => nowMs });
       const storage = createFileStorage(world.folder);
       const image = checkImage(PNG, 'shop');
       await storeImage(storage, image);

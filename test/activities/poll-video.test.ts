@@ -70,7 +70,7 @@ describe('a poll of a task', () => {
   });
 
   it('finds it running in an empty 202', async () => {
-    world.emulator.next('status', { kind: 'empty-accepted' });
+    world.emulator.next('status', { kind: 'empty', status: 202 });
     expect(await found(poll())).toEqual({ state: 'running', word: '' });
   });
 

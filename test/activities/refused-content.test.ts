@@ -5,7 +5,7 @@ import { CONTENT_STAGES, type ContentStage, type RefusedContent } from '../../sr
 import type { VideoRequest } from '../../src/contract/request';
 import { builtInProfile, ServiceFault, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
-import { DIALECT_NAMES, type DialectName } from '../../src/testing/emulator';
+import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const IMAGE: VideoRequest = { prompt: 'A red fox', image_url: 'https://example.com/fox.png' };
@@ -78,7 +78,11 @@ describe.each([...DIALECT_NAMES])('at a service that answers like %s,', (dialect
   let activities: VideoActivities;
   beforeAll(async () => {
     nowMs = 0;
-    world = await createActivityWorld({ dialect, jobTimeMs: JOB_TIME_MS, clock: () => nowMs });
+    world = await createActivityWorld({
+      dialect: dialectOf(dialect),
+      jobTimeMs: JOB_TIME_MS,
+      clock: () => nowMs,
+    });
     // Veo itself takes no images by their links, which its profile knows.
     const profile = dialect === 'veo' ? undefined : builtInProfile(dialect);
     activities = world.activitiesAt(world.emulator.url, { profile });

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CheckReport, DoctorReport } from '../../src/cli/doctor/report';
 import { run } from '../../src/cli/run';
-import { type Emulator, startEmulator } from '../../src/testing/emulator';
+import type { Emulator } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { eventually } from '../temporal-server/eventually';
 import { FakeTerminal } from './fake-terminal';
 

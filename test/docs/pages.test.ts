@@ -4,9 +4,9 @@ import { scripts } from '../../package.json';
 import { SETTING_NAMES } from '../../src/config/all-settings';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
 import { BUILT_IN_PROFILES } from '../../src/service';
-import { DIALECT_NAMES } from '../../src/testing/emulator';
-import { OWN_INTERFACES } from '../../src/testing/emulator/dialects/own-interfaces';
 import { parser } from '../cli/parser';
+import { DIALECT_NAMES } from '../dialects';
+import { OWN_INTERFACES } from '../dialects/own-interfaces';
 import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
 
 const root = join(__dirname, '../..');

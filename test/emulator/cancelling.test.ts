@@ -1,4 +1,5 @@
-import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions, Faults } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;

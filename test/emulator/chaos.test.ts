@@ -1,15 +1,7 @@
-import {
-  CHAOS_FAULTS,
-  type ChaosOptions,
-  type EmulatedCall,
-  type Emulator,
-  type FaultName,
-  NAMED_FAULTS,
-  startEmulator,
-} from '../../src/testing/emulator';
-import { Chaos } from '../../src/testing/emulator/chaos';
-
-const CALLS = Object.keys(NAMED_FAULTS) as EmulatedCall[];
+import type { ChaosOptions, EmulatedCall, Emulator, FaultName } from '../../src/testing';
+import { Chaos } from '../../src/testing/chaos';
+import { startEmulator } from '../../src/testing/emulator';
+import { CALLS, faultsOn, isByChance, namedFault } from '../../src/testing/faults';
 
 /** Each draw is for another task unless `subject` is given. */
 function drawFaults(chaos: Chaos, call: EmulatedCall, count: number, subject?: string) {
@@ -48,8 +40,8 @@ describe('random faults', () => {
 
   it.each(CALLS)('for a %s are exactly those in the list', (call) => {
     const drawn = new Set(drawFaults(new Chaos({ rate: 1, seed: 'fox' }), call, 2_000));
-    const listed = CHAOS_FAULTS.filter((name) => name.startsWith(`${call}:`));
-    const expected = listed.map((name) => Reflect.get(NAMED_FAULTS[call], name.slice(call.length + 1)));
+    const listed = faultsOn(call).filter((name) => isByChance(call, name));
+    const expected = listed.map((name) => namedFault(call, name));
     expect(expected).not.toContain(undefined);
     expect(drawn).toEqual(new Set(expected));
   });
@@ -68,8 +60,9 @@ describe('random faults', () => {
   });
 
   it('never end a task, and never take longer than a client waits for a submit or a poll', () => {
-    const slow: FaultName[] = ['submit:hang', 'status:hang', 'download:hang', 'status:no-video'];
-    for (const name of slow) expect(CHAOS_FAULTS).not.toContain(name);
+    for (const call of CALLS) {
+      for (const slow of ['hang', 'no-video', 'failed-task']) expect(isByChance(call, slow)).toBe(false);
+    }
   });
 
   it.each([-0.1, 1.1, Number.NaN])('are refused for the rate %d', async (rate) => {
@@ -102,7 +95,11 @@ describe('an emulator with chaos', () => {
     }
     return outcomes;
   };
-  const QUICK = CHAOS_FAULTS.filter((name) => !/late|stall/.test(name));
+  const QUICK = CALLS.flatMap((call) =>
+    faultsOn(call)
+      .filter((name) => isByChance(call, name) && !/late|stall/.test(name))
+      .map((name) => `${call}:${name}` as FaultName),
+  );
 
   it('counts every generation, even if its answer is lost', async () => {
     await start({ rate: 1, faults: ['submit:reset', 'submit:cut-body', 'submit:empty', 'submit:bad-json'] });

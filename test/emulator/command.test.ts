@@ -60,11 +60,6 @@ test('--fault cuts the answers of the service', () =>
     expect((await submit()).status).toBe(200);
   }));
 
-test('--dialect makes the service answer like another one', () =>
-  whileRunning(['--dialect', 'pixverse'], async ({ submit }) => {
-    expect((await submit()).body).toMatchObject({ ErrCode: 0, Resp: { video_id: expect.any(Number) } });
-  }));
-
 test('--chaos makes calls fail, after scripted faults, and prints how to repeat it', () =>
   whileRunning(
     ['--chaos', '1', '--chaos-seed', 'fox', '--fault', 'submit:empty-acceptedx2'],
@@ -82,11 +77,6 @@ test('--chaos without a seed prints the seed it chose', () =>
   }));
 
 test.each([
-  [
-    ['--dialect', 'klingon'],
-    /^--dialect is "klingon": give one of default, ark, runway, fal, .*, higgsfield, inworld\.\n$/,
-  ],
-  [['--dialect', 'toString'], /^--dialect is "toString": give one of default, /],
   [['--chaos', 'much'], /^--chaos is "much": give a number from 0 to 1, such as 0\.1\.\n$/],
   [['--chaos', '10'], /^--chaos is "10": give a number from 0 to 1, such as 0\.1\.\n$/],
   [['--chaos=-1'], /^--chaos is "-1": give a number/],
@@ -110,7 +100,7 @@ test.each(['x', '0', '-1', '2.5', '', 'Infinity'])(
   },
 );
 
-test('the help lists the options, dialects and faults', async () => {
+test('the help lists the options and faults', async () => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', '--help'], terminal)).toBe(0);
   for (const option of [
@@ -118,14 +108,12 @@ test('the help lists the options, dialects and faults', async () => {
     'job-time',
     'concurrent-tasks',
     'honour-keys',
-    'dialect',
     'fault',
     'chaos',
     'chaos-seed',
   ]) {
     expect(terminal.stdout).toContain(`\n  --${option} `);
   }
-  expect(terminal.stdout).toContain('\n  default ark runway ');
   expect(terminal.stdout).toContain('\n  submit    rate-limited* ');
 });
 

@@ -1,4 +1,5 @@
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { clockAfterCalls, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;

@@ -1,12 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Agent, request } from 'undici';
-import {
-  type AnswerFault,
-  type EmulatedCall,
-  type Emulator,
-  startEmulator,
-} from '../../src/testing/emulator';
+import type { EmulatedCall, Emulator } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
+import type { AnswerFault } from '../../src/testing/faults';
 
 const SIZE = 10_000;
 let emulator: Emulator;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 
 const SIZE = 10_000;
 let emulator: Emulator;

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Emulator, type EmulatorOptions, noiseVideo, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
+import { noiseVideo } from '../../src/testing/video/make-video';
 
 const KEY = 'sk-secret-0123456789';
 const VIDEO_BYTES = 64 * 1024;

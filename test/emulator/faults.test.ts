@@ -1,4 +1,6 @@
-import { type AnswerFault, type Emulator, type Faults, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, Faults } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
+import type { AnswerFault } from '../../src/testing/faults';
 
 const TEXT = '/v1/videos/text-to-video';
 const FOX = JSON.stringify({ prompt: 'A red fox' });
@@ -69,7 +71,7 @@ const ANSWERS: [what: string, fault: AnswerFault, status: number, body: string, 
     ['broken JSON', { kind: 'bad-json' }, 200, '{"task_id": "tas', null],
     ['an empty 200', { kind: 'empty' }, 200, '', null],
     ['an empty 404', { kind: 'empty', status: 404 }, 404, '', null],
-    ['an empty 202', { kind: 'empty-accepted' }, 202, '', null],
+    ['an empty 202', { kind: 'empty', status: 202 }, 202, '', null],
   ];
 
 describe.each(CALLS)('the next %s', (call, prepare) => {
@@ -167,7 +169,7 @@ describe('a submit', () => {
     ['whose answer is cut in its headers', { kind: 'cut-headers' }],
     ['whose answer is cut in its body', { kind: 'cut-body' }],
     ['whose answer is empty', { kind: 'empty' }],
-    ['whose answer is an empty 202', { kind: 'empty-accepted' }],
+    ['whose answer is an empty 202', { kind: 'empty', status: 202 }],
     ['whose task will fail', { kind: 'failed-task', code: 'c', message: 'm' }],
   ])('%s is a paid generation', async (_what, fault) => {
     emulator.next('submit', fault);

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Emulator, type EmulatorOptions, type Faults, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, EmulatorOptions, Faults } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { clockAfterCalls, FOX, serviceClient, taskIdOf } from './service-client';
 
 let nowMs: number;

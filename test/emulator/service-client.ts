@@ -1,5 +1,5 @@
 import { type Dispatcher, request } from 'undici';
-import type { Emulator } from '../../src/testing/emulator';
+import type { Emulator } from '../../src/testing';
 import { eventually } from '../temporal-server/eventually';
 
 export const FOX = { prompt: 'A red fox' };

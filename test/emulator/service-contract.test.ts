@@ -1,4 +1,5 @@
-import { type Emulator, startEmulator } from '../../src/testing/emulator';
+import type { Emulator } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { describeServiceContract } from '../support/service-contract';
 
 let emulator: Emulator;

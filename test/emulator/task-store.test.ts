@@ -1,7 +1,7 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TaskStore } from '../../src/testing/emulator/task-store';
+import { TaskStore } from '../../src/testing/task-store';
 
 const request = { prompt: 'A red fox', seed: 7 };
 
@@ -19,8 +19,8 @@ test('tasks survive a restart of the emulator, and keep running meanwhile', () =
   const second = before.create({ prompt: 'A blue fox' }, 600);
   const after = new TaskStore(1_000, file);
   expect([...after.tasks.values()]).toEqual([first, second]);
-  expect(after.view(first, 1_100)).toEqual({ status: 'succeeded' });
-  expect(after.view(second, 1_100)).toEqual({ status: 'running', progress: 50 });
+  expect(after.view(first, 1_100)).toEqual({ state: 'succeeded' });
+  expect(after.view(second, 1_100)).toEqual({ state: 'running', percent: 50 });
 });
 
 test('the key and the failure of a task survive a restart, and no task appears twice', () => {
@@ -31,7 +31,7 @@ test('the key and the failure of a task survive a restart, and no task appears t
   const after = new TaskStore(1_000, file);
   expect([...after.tasks.values()]).toEqual([keyed, failing]);
   expect(after.withKey('k-1')).toEqual(keyed);
-  expect(after.view(keyed, 300)).toEqual({ status: 'failed', error: { code: 'lost', message: 'Gone.' } });
+  expect(after.view(keyed, 300)).toEqual({ state: 'failed', error: { code: 'lost', message: 'Gone.' } });
   expect([keyed, failing].map((task) => after.endOf(task))).toEqual([300, 1_100]);
 });
 
@@ -41,7 +41,7 @@ test('a cancelled task is still cancelled after a restart', () => {
   before.cancel(task, 300);
   const after = new TaskStore(1_000, file);
   expect([...after.tasks.values()]).toEqual([{ ...task, cancelledAtMs: 300 }]);
-  expect(after.view(task, 5_000)).toEqual({ status: 'cancelled' });
+  expect(after.view(task, 5_000)).toEqual({ state: 'cancelled' });
 });
 
 test('a file with only the required fields is read', () => {

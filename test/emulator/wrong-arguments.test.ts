@@ -1,5 +1,6 @@
+import type { Emulator } from '../../src/testing';
 import { createVideoTestEnvironment } from '../../src/testing';
-import { type Emulator, startEmulator } from '../../src/testing/emulator';
+import { startEmulator } from '../../src/testing/emulator';
 
 /** Calls without type checks, as JavaScript does. */
 const unchecked = (name: string, target: object): ((...given: unknown[]) => unknown) =>
@@ -7,7 +8,7 @@ const unchecked = (name: string, target: object): ((...given: unknown[]) => unkn
 
 const CALLS = 'submit, status, download, cancel, retrieve';
 const ANSWERS =
-  'rate-limited, server-error, refused, reset, hang, cut-headers, cut-body, bad-json, empty, empty-accepted';
+  'rate-limited, server-error, reset, hang, cut-headers, cut-body, bad-json, empty';
 
 describe('emulator.next', () => {
   let emulator: Emulator;
@@ -22,11 +23,11 @@ describe('emulator.next', () => {
     [[], `emulator.next: the call is undefined: give one of ${CALLS}.`],
     [
       ['submit', { kind: 'rest' }],
-      `emulator.next('submit', …): the kind of the fault is 'rest': give one of ${ANSWERS}, failed-task, refused-content, late, reset-late.`,
+      `emulator.next('submit', …): the kind of the fault is 'rest': give one of ${ANSWERS}, late, reset-late, refused, failed-task, refused-content.`,
     ],
     [
       ['cancel', { kind: 'cut', afterBytes: 1 }],
-      `emulator.next('cancel', …): the kind of the fault is 'cut': give one of ${ANSWERS}.`,
+      `emulator.next('cancel', …): the kind of the fault is 'cut': give one of ${ANSWERS}, refused.`,
     ],
     [
       ['submit', 'reset'],
@@ -50,7 +51,6 @@ describe('emulator.next', () => {
 
 describe('startEmulator', () => {
   it.each<[options: object, start: string]>([
-    [{ dialect: 'openia' }, "startEmulator: dialect is 'openia': give one of default, ark, runway,"],
     [
       { idempotencyKeys: 'honored' },
       "startEmulator: idempotencyKeys is 'honored': give one of ignored, honoured.",

@@ -10,9 +10,9 @@ import {
   type OutputFormat,
   WebMOutputFormat,
 } from 'mediabunny';
-import { h264Parameters } from '../../src/testing/emulator/video/h264-parameters';
-import { H264Stream } from '../../src/testing/emulator/video/h264-stream';
-import { Picture } from '../../src/testing/emulator/video/picture';
+import { h264Parameters } from '../../src/testing/video/h264-parameters';
+import { H264Stream } from '../../src/testing/video/h264-stream';
+import { Picture } from '../../src/testing/video/picture';
 
 /** The formats that services send. */
 export const FORMS = {

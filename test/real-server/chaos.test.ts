@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { type DevServer, startDevServer } from '../../src/temporal-server';
-import { type Emulator, startEmulator } from '../../src/testing/emulator';
+import type { Emulator } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { auditJobs, decisionsOf, interrupted, isRefused, postsOf, type RunJob } from '../support/chaos-audit';
 import { operate } from '../support/chaos-operator';
 import {

@@ -12,7 +12,7 @@ import type { JobProgress } from '../../src/contract/job';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { newPartName } from '../../src/storage/part-files';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { noiseVideo } from '../../src/testing/emulator';
+import { noiseVideo } from '../../src/testing/video/make-video';
 import type { VideoWorker, WorkerRole } from '../../src/worker/video-worker';
 import { historyOf } from '../support/history';
 import { serve } from '../support/hostile-answers';

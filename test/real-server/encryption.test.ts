@@ -9,7 +9,8 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { JobInput } from '../../src/contract/job';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
 import { type DevServer, startDevServer } from '../../src/temporal-server';
-import { type Emulator, startEmulator } from '../../src/testing/emulator';
+import type { Emulator } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
 import { startHere } from '../cli/cli-here';
 import { captureLogs } from '../support/logs';

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { joinShots } from '../../examples/trailer/join-shots';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { FAILURES } from '../../src/contract/failure-table';
+import type { Emulator } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { type Emulator, noiseVideo, startEmulator } from '../../src/testing/emulator';
+import { startEmulator } from '../../src/testing/emulator';
+import { noiseVideo } from '../../src/testing/video/make-video';
 import { readFilm } from '../support/example-film';
 import {
   compileExamples,

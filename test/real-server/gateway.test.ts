@@ -15,7 +15,7 @@ import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { seededRandom } from '../../src/testing/emulator/seeded-random';
+import { seededRandom } from '../../src/testing/seeded-random';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { GatewayProcess } from '../support/gateway-process';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { JobResult } from '../../src/contract/job';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
-import type { Emulator, RecordedCall } from '../../src/testing/emulator';
+import type { Emulator, RecordedCall } from '../../src/testing';
 import type { PlannedJob } from './chaos-plan';
 import type { HistoryEvent } from './history';
 

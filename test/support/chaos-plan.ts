@@ -1,6 +1,6 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import type { Emulator, Faults } from '../../src/testing/emulator';
-import { seededRandom } from '../../src/testing/emulator/seeded-random';
+import type { Emulator, Faults } from '../../src/testing';
+import { seededRandom } from '../../src/testing/seeded-random';
 import { atLength } from './nightly';
 
 export interface PlannedJob {

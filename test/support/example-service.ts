@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { createVideoService } from '../../src/service';
-import type { VideoTestEnvironment } from '../../src/testing';
-import { type Emulator, startEmulator } from '../../src/testing/emulator';
+import type { Emulator, VideoTestEnvironment } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import type { ExampleRuns } from './example-process';
 import { quickWorkflows } from './world';
 

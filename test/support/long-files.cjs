@@ -64,7 +64,6 @@ const LONGEST_SECONDS = {
   'test/ci.test.ts': 15,
   'test/activities/other-services.test.ts': 15,
   'test/temporal-server/wheel-install.test.ts': 15,
-  'test/emulator/dialects.test.ts': 15,
 };
 
 module.exports = { LONGEST_SECONDS };

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { noiseVideo } from '../../src/testing/emulator';
+import { noiseVideo } from '../../src/testing/video/make-video';
+import { dialectOf } from '../dialects';
 import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf, timers } from '../support/history';
@@ -217,7 +218,7 @@ test.each([
 ] as const)(
   'a job at a service with %s like %s stores the video of its one task, whose id is too long for a number',
   async (_, dialect) => {
-    const options = { jobTimeMs: 0, dialect, profile: builtInProfile(dialect) };
+    const options = { jobTimeMs: 0, dialect: dialectOf(dialect), profile: builtInProfile(dialect) };
     await inWorld(env, options, async ({ emulator, videos }) => {
       const request = { prompt: 'A red fox', duration: 5 };
       emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
@@ -287,23 +288,27 @@ test.each([
 ] as const)(
   'a refused %s fails the job as ContentRefused at a service like %s, once',
   async (stage, dialect, details) => {
-    await inWorld(env, { jobTimeMs: 0, dialect }, async ({ emulator, videos, storedFiles }) => {
-      emulator.next('submit', { kind: 'refused-content', stage });
-      const input = { request: { ...request, image_url: 'https://example.com/fox.png' } };
-      const job = await videos.start(input, { workflowId: `refused-${stage}` });
-      const failure = await failureOf(job.result());
-      const [task] = emulator.generations();
-      const taskId = task && emulator.idOf(task);
-      expect(failure).toMatchObject({ type: 'ContentRefused', taskId, details: { stage, ...details } });
-      expect(await statusOf(job.workflowId)).toBe('FAILED');
-      expect(await job.progress()).toMatchObject({ phase: 'failed' });
+    await inWorld(
+      env,
+      { jobTimeMs: 0, dialect: dialectOf(dialect) },
+      async ({ emulator, videos, storedFiles }) => {
+        emulator.next('submit', { kind: 'refused-content', stage });
+        const input = { request: { ...request, image_url: 'https://example.com/fox.png' } };
+        const job = await videos.start(input, { workflowId: `refused-${stage}` });
+        const failure = await failureOf(job.result());
+        const [task] = emulator.generations();
+        const taskId = task && emulator.idOf(task);
+        expect(failure).toMatchObject({ type: 'ContentRefused', taskId, details: { stage, ...details } });
+        expect(await statusOf(job.workflowId)).toBe('FAILED');
+        expect(await job.progress()).toMatchObject({ phase: 'failed' });
 
-      const again = await failureOf(videos.execute(input, { workflowId: job.workflowId }));
-      expect(again).toMatchObject({ type: 'ContentRefused', taskId });
-      expect(String(again)).toContain('nothing was tried again under its name');
-      expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-      expect(await storedFiles()).toEqual([]);
-    });
+        const again = await failureOf(videos.execute(input, { workflowId: job.workflowId }));
+        expect(again).toMatchObject({ type: 'ContentRefused', taskId });
+        expect(String(again)).toContain('nothing was tried again under its name');
+        expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
+        expect(await storedFiles()).toEqual([]);
+      },
+    );
   },
 );
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createVideoActivities } from '../../../activities';
 import type { VideoService } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
-import { noiseVideo } from '../../../src/testing/emulator';
+import { noiseVideo } from '../../../src/testing/video/make-video';
 import { box } from '../../media/boxes';
 import { type ActivityWorld, createActivityWorld } from '../activity-world';
 

@@ -4,7 +4,7 @@ import { ActivityCancellationDetails } from '@temporalio/common';
 import { willRetryDownload } from '../../../activities/attempt';
 import type { FailureType } from '../../../src/contract/failure-table';
 import { createFailure } from '../../../src/contract/video-failure';
-import type { Faults } from '../../../src/testing/emulator';
+import type { Faults } from '../../../src/testing';
 import { type ActivityWorld, failureOf } from '../activity-world';
 import { sha256, useDownloadWorld } from './download-world';
 

@@ -6,7 +6,7 @@ import { createVideoActivities } from '../../../activities';
 import type { FailureType } from '../../../src/contract/failure-table';
 import type { VideoService } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
-import type { Faults } from '../../../src/testing/emulator';
+import type { Faults } from '../../../src/testing';
 import { type ActivityWorld, failureOf } from '../activity-world';
 import { sha256, useDownloadWorld, VIDEO_BYTES } from './download-world';
 

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { noiseVideo } from '../../../src/testing/emulator';
-import { seededRandom } from '../../../src/testing/emulator/seeded-random';
+import { seededRandom } from '../../../src/testing/seeded-random';
+import { noiseVideo } from '../../../src/testing/video/make-video';
 import {
   bomb,
   type ChangeHead,

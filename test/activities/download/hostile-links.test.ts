@@ -1,4 +1,4 @@
-import { noiseVideo } from '../../../src/testing/emulator';
+import { noiseVideo } from '../../../src/testing/video/make-video';
 import { cutAt, hops, redirect, say, serve, sinceLink, trickle } from '../../support/hostile-answers';
 import type { Answer } from '../../support/hostile-server';
 import { SINKS } from '../../support/hostile-sinks';

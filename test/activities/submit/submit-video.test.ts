@@ -2,7 +2,7 @@ import { createVideoActivities } from '../../../activities';
 import type { VideoRequest } from '../../../src/contract/request';
 import { createFileStorage, StorageFault } from '../../../src/storage';
 import { freePort } from '../../../src/temporal-server/loopback-port';
-import type { Faults } from '../../../src/testing/emulator';
+import type { Faults } from '../../../src/testing';
 import { closed, type RawServer, reply, replyJson, startRawServer } from '../../service/raw-server';
 import { recordsIn } from '../../support/stored-files';
 import { eventually } from '../../temporal-server/eventually';
@@ -228,7 +228,7 @@ describe('a second attempt', () => {
   it.each<[string, Faults['submit']]>([
     ['cut after it arrived', { kind: 'reset' }],
     ['answered with half a JSON', { kind: 'bad-json' }],
-    ['answered without a task id', { kind: 'empty-accepted' }],
+    ['answered without a task id', { kind: 'empty', status: 202 }],
   ])('sends nothing when the first was %s and the report of that was lost', async (_what, fault) => {
     world.emulator.next('submit', fault);
     const first = submit(REQUEST);
@@ -244,7 +244,7 @@ describe('a submit without a usable answer is unconfirmed and never repeated,', 
   it.each<[string, Faults['submit']]>([
     ['when the connection is reset after the request arrived', { kind: 'reset' }],
     ['when the answer is half a JSON', { kind: 'bad-json' }],
-    ['when the answer is an empty 202', { kind: 'empty-accepted' }],
+    ['when the answer is an empty 202', { kind: 'empty', status: 202 }],
   ])('%s', async (_what, fault) => {
     world.emulator.next('submit', fault);
     const { failure } = await failureOf(submit(REQUEST));

@@ -1,4 +1,4 @@
-import { BitWriter } from '../../../src/testing/emulator/video/bit-writer';
+import { BitWriter } from '../../../src/testing/video/bit-writer';
 
 /** The written bits, without the stop bit and the zeros that fill the last byte. */
 const written = (writer: BitWriter) =>

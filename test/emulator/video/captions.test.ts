@@ -1,4 +1,4 @@
-import { wrapText } from '../../../src/testing/emulator/video/captions';
+import { wrapText } from '../../../src/testing/video/captions';
 
 test.each<[what: string, text: string, lines: string[]]>([
   ['in capitals, wrapped between words', 'A red fox in the snow', ['A RED FOX', 'IN THE', 'SNOW']],

@@ -1,5 +1,5 @@
-import { H264Stream } from '../../../src/testing/emulator/video/h264-stream';
-import { Picture } from '../../../src/testing/emulator/video/picture';
+import { H264Stream } from '../../../src/testing/video/h264-stream';
+import { Picture } from '../../../src/testing/video/picture';
 import { SliceReader } from './slice-reader';
 
 const GREY = 0x808080;

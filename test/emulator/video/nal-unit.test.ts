@@ -1,4 +1,4 @@
-import { nalUnit } from '../../../src/testing/emulator/video/bit-writer';
+import { nalUnit } from '../../../src/testing/video/bit-writer';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

@@ -1,6 +1,6 @@
 import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../../../src/contract/request';
 import { describeMismatches } from '../../../src/media/compare-with-request';
-import { noiseVideo } from '../../../src/testing/emulator';
+import { noiseVideo } from '../../../src/testing/video/make-video';
 import { inspect } from '../../media/inspect';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };

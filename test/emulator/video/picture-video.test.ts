@@ -1,8 +1,8 @@
 import type { VideoRequest } from '../../../src/contract/request';
-import { paintLayers } from '../../../src/testing/emulator/video/layer';
-import { pictureVideo } from '../../../src/testing/emulator/video/make-video';
-import { Picture } from '../../../src/testing/emulator/video/picture';
-import { scene } from '../../../src/testing/emulator/video/scene';
+import { paintLayers } from '../../../src/testing/video/layer';
+import { pictureVideo } from '../../../src/testing/video/make-video';
+import { Picture } from '../../../src/testing/video/picture';
+import { scene } from '../../../src/testing/video/scene';
 import { inspect } from '../../media/inspect';
 import { atLength } from '../../support/nightly';
 

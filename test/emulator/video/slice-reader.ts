@@ -1,4 +1,4 @@
-import { MACROBLOCK_BYTES, Picture } from '../../../src/testing/emulator/video/picture';
+import { MACROBLOCK_BYTES, Picture } from '../../../src/testing/video/picture';
 
 /** As much of an H.264 decoder as our streams need, written from the standard and without code of the writer. */
 export class SliceReader {

@@ -1,4 +1,4 @@
-import { VideoCache } from '../../../src/testing/emulator/video/video-cache';
+import { VideoCache } from '../../../src/testing/video/video-cache';
 
 const MEBIBYTE = 1024 * 1024;
 

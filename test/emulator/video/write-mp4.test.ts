@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Picture } from '../../../src/testing/emulator/video/picture';
-import { type Film, writeMp4 } from '../../../src/testing/emulator/video/write-mp4';
+import type { Picture } from '../../../src/testing/video/picture';
+import { type Film, writeMp4 } from '../../../src/testing/video/write-mp4';
 import { inspect } from '../../media/inspect';
 
 function blink(picture: Picture, frame: number): void {

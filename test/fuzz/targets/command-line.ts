@@ -73,7 +73,6 @@ const COMMANDS: Record<string, { options: Record<string, readonly string[]>; arg
       '--job-time': TIMES,
       '--concurrent-tasks': ['3'],
       '--honour-keys': [],
-      '--dialect': ['default', 'kling'],
       '--fault': FAULTS,
       '--chaos': ['0.1', '1'],
       '--chaos-seed': ['fox'],

@@ -1,11 +1,10 @@
-import type { AnswerFault, FailedTask, RefusedByPolicy } from '../../../../src/testing/emulator';
-import type { Refusal as ScriptedRefusal } from '../../../../src/testing/emulator/faults';
-import type { EmulatedTask } from '../../../../src/testing/emulator/task-store';
+import type { EmulatedTask, Faults } from '../../../../src/testing';
+import type { AnswerFault, Refusal as ScriptedRefusal } from '../../../../src/testing/faults';
 import type { Imitation, Refusal } from './imitation';
 
 /** The faults that calls can meet: those of the emulator, in the words of the service. */
 export interface ImitatedFaults {
-  submit: AnswerFault | FailedTask | RefusedByPolicy;
+  submit: AnswerFault | Extract<Faults['submit'], { kind: 'failed-task' | 'refused-content' }>;
   status: AnswerFault;
   /** `expired`: the link is dead from now on, and a new poll answers with another one. */
   download: AnswerFault | { kind: 'expired' };

@@ -2,19 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { noiseVideo } from '../../../../src/testing/emulator';
+import type { EmulatedTask } from '../../../../src/testing';
 import {
   type EmulatedAnswer,
   fileAnswer,
   type HttpAnswer,
   jsonAnswer,
-  lostAnswer,
   send,
+  spoil,
   textAnswer,
-} from '../../../../src/testing/emulator/answers';
-import { isRefusal } from '../../../../src/testing/emulator/faults';
-import { type EmulatedTask, TaskStore } from '../../../../src/testing/emulator/task-store';
-import { VideoCache } from '../../../../src/testing/emulator/video/video-cache';
+} from '../../../../src/testing/answers';
+import { isRefusal } from '../../../../src/testing/faults';
+import { TaskStore } from '../../../../src/testing/task-store';
+import { noiseVideo } from '../../../../src/testing/video/make-video';
+import { VideoCache } from '../../../../src/testing/video/video-cache';
 import { FaultsByPrompt, failureOf, type ImitatedFaults, refusalOf } from './faults';
 import type { DescribedTask, Imitation, Refusal, Reply, ServiceCall } from './imitation';
 
@@ -92,15 +93,16 @@ export async function startImitatedService(
     const { request, submittedAtMs } = task;
     const common = { id: imitation.idOf(task.taskId), origin, submittedAtMs, request };
     const view = store.view(task, await clock());
-    switch (view.status) {
+    switch (view.state) {
       case 'queued':
       case 'running':
-        return { ...common, state: view.status, percent: view.progress };
+        return { ...common, state: view.state, percent: view.percent ?? 0 };
       case 'succeeded': {
         const { bytes } = await videos.get(request);
         return { ...common, state: 'succeeded', videoUrl: freshLink(task), video: bytes };
       }
       case 'failed':
+        if (!view.error) throw new Error('A failed task has a reason.');
         return { ...common, state: 'failed', error: view.error };
       case 'cancelled':
         throw new Error('No task is cancelled here.');
@@ -137,7 +139,7 @@ export async function startImitatedService(
     if (fault === undefined || fault.kind === 'failed-task' || fault.kind === 'refused-content') {
       return accepted();
     }
-    return lostAnswer(fault, accepted);
+    return spoil(fault, accepted);
   };
 
   const status = async (id: string, record: ReceivedCall): Promise<EmulatedAnswer> => {
@@ -148,7 +150,7 @@ export async function startImitatedService(
     const fault = faults.take(prompt, 'status');
     if (fault && isRefusal(fault)) return refused(refusalOf(fault));
     const correct = async () => answered(imitation.status(await describe(task)));
-    return fault ? lostAnswer(fault, correct) : correct();
+    return fault ? spoil(fault, correct) : correct();
   };
 
   const download = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
@@ -163,7 +165,7 @@ export async function startImitatedService(
     if (link.isExpired) return textAnswer(gone, contentType, body);
     if (fault && isRefusal(fault)) return refused(refusalOf(fault));
     const file = async () => fileAnswer(await videos.get(link.task.request), call.headers);
-    return fault === undefined || fault.kind === 'expired' ? file() : lostAnswer(fault, file);
+    return fault === undefined || fault.kind === 'expired' ? file() : spoil(fault, file);
   };
 
   const answerCall = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
@@ -226,7 +228,7 @@ function answered({ status, body, headers: own }: Reply, retryAfterSeconds?: num
   };
   return body === undefined
     ? textAnswer(status, 'application/json', '', headers)
-    : jsonAnswer(status, body, headers);
+    : jsonAnswer(status, Object(body), headers);
 }
 
 /** A defect of the imitation, which the test should see rather than take for a fault of the service. */

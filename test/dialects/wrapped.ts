@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import type { TaskFailure } from '../task-store';
+import type { TaskFailure } from '../../src/testing';
 import {
-  type Dialect,
   hexOf,
   integerOf,
   isModerated,
   locationOf,
+  type ServiceWords,
   shownError,
   toSeconds,
   uuidOf,
   withStatus,
-} from './dialect';
+} from './service-words';
 
 /** Services that wrap the task in an envelope, or report it in unusual ways. */
 
-const fal: Dialect = {
+const fal: ServiceWords = {
   words: { queued: 'IN_QUEUE', running: 'IN_PROGRESS', succeeded: 'COMPLETED', failed: 'COMPLETED' },
   idOf: uuidOf,
   accepted: (task) => fal.status(task),
@@ -37,7 +37,7 @@ const fal: Dialect = {
 };
 
 /** A Google long-running operation: done or not, with a response or an error. */
-const veo: Dialect = {
+const veo: ServiceWords = {
   words: { queued: false, running: false, succeeded: true, failed: true },
   idOf: (taskId) => `models/veo-3.1-generate-preview/operations/${hexOf(taskId).slice(0, 12)}`,
   idHasSlashes: true,
@@ -72,7 +72,7 @@ const GOOGLE_STATUS: Record<number, string> = {
   503: 'UNAVAILABLE',
 };
 
-const kling: Dialect = {
+const kling: ServiceWords = {
   words: { queued: 'submitted', running: 'processing', succeeded: 'succeed', failed: 'failed' },
   idOf: (taskId) => String(integerOf(taskId)),
   accepted: ({ id, word, submittedAtMs }) => ({
@@ -103,34 +103,39 @@ const KLING_CODES: Record<number, number> = { 400: 1201, 401: 1000, 404: 1203, 4
 const klingEnvelope = (code: number, message: string) => ({ code, message, request_id: randomUUID() });
 
 /** MiniMax's first interface: the video is a file with its own id, and errors come with HTTP 200. */
-const minimax: Dialect = {
+const minimax: ServiceWords = {
   words: { queued: 'Queueing', running: 'Processing', succeeded: 'Success', failed: 'Fail' },
   idOf: (taskId) => String(integerOf(taskId)),
   accepted: ({ id }) => ({ task_id: id, ...MINIMAX_OK }),
-  status: ({ id, word, error, fileId }) => ({
+  status: ({ id, word, error, videoUrl }) => ({
     task_id: id,
     status: word,
-    file_id: String(fileId ?? ''),
+    file_id: videoUrl === undefined ? '' : String(minimaxFile(id)),
     ...(error ? minimaxError(minimaxCode(error), error.message) : MINIMAX_OK),
   }),
   refused: ({ status, code, message, refuses }) =>
     withStatus(200, minimaxError(refuses ? Number(code) : (MINIMAX_CODES[status] ?? 1000), message)),
   video: {
-    at: 'file',
-    idOf: (taskId) => integerOf(`file of ${taskId}`),
-    retrieved: ({ id, url, bytes, createdAtMs }) => ({
-      file: {
-        file_id: id,
-        bytes,
-        created_at: toSeconds(createdAtMs),
-        filename: 'output.mp4',
-        purpose: 'video_generation',
-        download_url: url,
-      },
-      ...MINIMAX_OK,
-    }),
+    fileOf: minimaxFile,
+    retrieved: ({ id, videoUrl, submittedAtMs }) =>
+      videoUrl === undefined
+        ? minimaxError(2013, 'no such file')
+        : {
+            file: {
+              file_id: minimaxFile(id),
+              created_at: toSeconds(submittedAtMs),
+              filename: 'output.mp4',
+              purpose: 'video_generation',
+              download_url: videoUrl,
+            },
+            ...MINIMAX_OK,
+          },
   },
 };
+
+function minimaxFile(id: string): bigint {
+  return integerOf(`file of ${id}`);
+}
 
 function minimaxCode(error: TaskFailure): number {
   if (error.refuses) return Number(error.code);
@@ -143,7 +148,7 @@ const minimaxError = (code: number, message: string) => ({
 const MINIMAX_OK = minimaxError(0, 'success');
 const MINIMAX_CODES: Record<number, number> = { 400: 2013, 401: 1004, 404: 2013, 429: 1002 };
 
-const minimaxV2: Dialect = {
+const minimaxV2: ServiceWords = {
   words: {
     queued: 'queued',
     running: 'running',
@@ -164,7 +169,7 @@ const minimaxV2: Dialect = {
   refused: ({ code, message }) => ({ error: { code, message } }),
 };
 
-const dashscope: Dialect = {
+const dashscope: ServiceWords = {
   words: {
     queued: 'PENDING',
     running: 'RUNNING',
@@ -182,7 +187,7 @@ const dashscope: Dialect = {
   notFound: (id) => ({ request_id: randomUUID(), output: { task_id: id, task_status: 'UNKNOWN' } }),
 };
 
-const xai: Dialect = {
+const xai: ServiceWords = {
   words: { queued: 'pending', running: 'pending', succeeded: 'done', failed: 'failed' },
   idOf: uuidOf,
   accepted: ({ id }) => ({ request_id: id }),
@@ -199,7 +204,7 @@ const xai: Dialect = {
   refused: ({ code, message }) => ({ code, error: message }),
 };
 
-const wavespeed: Dialect = {
+const wavespeed: ServiceWords = {
   words: { queued: 'created', running: 'processing', succeeded: 'completed', failed: 'failed' },
   idOf: hexOf,
   accepted: (task) => wavespeed.status(task),
@@ -220,7 +225,7 @@ const wavespeed: Dialect = {
 };
 
 /** Results are JSON in a string, and errors come with HTTP 200. */
-const kie: Dialect = {
+const kie: ServiceWords = {
   words: { queued: 'queuing', running: 'generating', succeeded: 'success', failed: 'fail' },
   idOf: hexOf,
   accepted: ({ id }) => ({ code: 200, msg: 'success', data: { taskId: id } }),
@@ -245,14 +250,14 @@ const kie: Dialect = {
 };
 
 /** States are numbers, ids exceed JavaScript's safe integers, and errors come with HTTP 200. */
-const pixverse: Dialect = {
+const pixverse: ServiceWords = {
   words: { queued: 5, running: 5, succeeded: 1, failed: 8 },
-  idOf: integerOf,
-  accepted: ({ id }) => ({ ErrCode: 0, ErrMsg: 'success', Resp: { video_id: id } }),
+  idOf: (taskId) => String(integerOf(taskId)),
+  accepted: ({ id }) => ({ ErrCode: 0, ErrMsg: 'success', Resp: { video_id: BigInt(id) } }),
   status: ({ id, word, error, videoUrl }) => ({
     ErrCode: 0,
     ErrMsg: 'success',
-    Resp: { id, status: isModerated(error) ? 7 : word, url: videoUrl ?? '' },
+    Resp: { id: BigInt(id), status: isModerated(error) ? 7 : word, url: videoUrl ?? '' },
   }),
   refused: ({ status, message }) =>
     withStatus(200, { ErrCode: PIXVERSE_CODES[status] ?? 99999, ErrMsg: message, Resp: null }),
@@ -260,7 +265,7 @@ const pixverse: Dialect = {
 
 const PIXVERSE_CODES: Record<number, number> = { 400: 400017, 401: 10005, 404: 400018, 429: 500044 };
 
-export const WRAPPED_DIALECTS = {
+export const WRAPPED_SERVICES = {
   fal,
   veo,
   kling,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { VideoRequest } from '../../../contract/request';
-import { ASPECT_RATIOS, RESOLUTIONS } from '../../../contract/request';
+import type { VideoRequest } from '../../src/contract/request';
+import { ASPECT_RATIOS, RESOLUTIONS } from '../../src/contract/request';
 import type { DialectName } from './index';
-import { link, type OwnInterface, readOwn, text, whole } from './own-interface';
+import { link, type OwnInterface, readOwn, text, whole } from './own-call';
 
 /**
  * How real services are called, as their own client libraries or those of the Vercel AI SDK call them: docs/other-services.md

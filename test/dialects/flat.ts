@@ -1,8 +1,16 @@
-import { type Dialect, hexOf, isModerated, shownError, toSeconds, uuidOf, withStatus } from './dialect';
+import {
+  hexOf,
+  isModerated,
+  type ServiceWords,
+  shownError,
+  toSeconds,
+  uuidOf,
+  withStatus,
+} from './service-words';
 
 /** Services whose answers are the task itself. */
 
-const defaultDialect: Dialect = {
+const defaultDialect: ServiceWords = {
   words: {
     queued: 'queued',
     running: 'running',
@@ -22,7 +30,7 @@ const defaultDialect: Dialect = {
 };
 
 /** BytePlus Ark, Seedance. */
-const ark: Dialect = {
+const ark: ServiceWords = {
   words: {
     queued: 'queued',
     running: 'running',
@@ -43,7 +51,7 @@ const ark: Dialect = {
   refused: ({ code, message }) => ({ error: { code, message, param: '', type: 'BadRequest' } }),
 };
 
-const runway: Dialect = {
+const runway: ServiceWords = {
   words: {
     queued: 'PENDING',
     running: 'RUNNING',
@@ -65,7 +73,7 @@ const runway: Dialect = {
   refused: ({ message }) => ({ error: message, docUrl: 'https://docs.example.com/errors' }),
 };
 
-const replicate: Dialect = {
+const replicate: ServiceWords = {
   words: {
     queued: 'starting',
     running: 'processing',
@@ -85,10 +93,10 @@ const replicate: Dialect = {
   refused: ({ status, code, message }) => ({ title: code, detail: message, status }),
 };
 
-const openai: Dialect = {
+const openai: ServiceWords = {
   words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
   idOf: (taskId) => `video_${hexOf(taskId)}`,
-  video: { at: 'content' },
+  video: 'content',
   accepted: (task) => openai.status(task),
   status: ({ id, state, word, percent, error, submittedAtMs }) => ({
     id,
@@ -102,7 +110,7 @@ const openai: Dialect = {
   refused: ({ code, message }) => ({ error: { message, type: 'invalid_request_error', param: null, code } }),
 };
 
-const luma: Dialect = {
+const luma: ServiceWords = {
   words: { queued: 'queued', running: 'dreaming', succeeded: 'completed', failed: 'failed' },
   idOf: uuidOf,
   accepted: (task) => withStatus(201, luma.status(task)),
@@ -117,7 +125,7 @@ const luma: Dialect = {
   refused: ({ message }) => ({ detail: message }),
 };
 
-const vidu: Dialect = {
+const vidu: ServiceWords = {
   words: { queued: 'queueing', running: 'processing', succeeded: 'success', failed: 'failed' },
   idOf: hexOf,
   accepted: ({ id }) => ({ task_id: id, state: 'created' }),
@@ -139,22 +147,22 @@ const vidu: Dialect = {
   refused: ({ status, code, message }) => ({ code: status, reason: code, message, metadata: {} }),
 };
 
-const newApi: Dialect = {
+const newApi: ServiceWords = {
   words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
-  video: { at: 'relative-link' },
   accepted: ({ id, word }) => ({ task_id: id, status: word }),
-  status: ({ id, word, percent, error, videoUrl }) => ({
+  status: ({ id, word, percent, error, videoUrl, origin }) => ({
     task_id: id,
     status: word,
     progress: percent === undefined ? undefined : `${percent}%`,
     format: 'mp4',
-    url: videoUrl ?? '',
+    // A relative link.
+    url: videoUrl?.slice(origin.length) ?? '',
     error: shownError(error) ?? { code: 0, message: '' },
   }),
   refused: ({ code, message }) => ({ error: { message, type: 'new_api_error', param: '', code } }),
 };
 
-const evolink: Dialect = {
+const evolink: ServiceWords = {
   words: { queued: 'pending', running: 'processing', succeeded: 'completed', failed: 'failed' },
   idOf: (taskId) => `task-unified-${hexOf(taskId)}`,
   accepted: (task) => evolink.status(task),
@@ -170,7 +178,7 @@ const evolink: Dialect = {
   refused: ({ code, message }) => ({ error: { code, message, type: 'invalid_request_error' } }),
 };
 
-const higgsfield: Dialect = {
+const higgsfield: ServiceWords = {
   words: {
     queued: 'queued',
     running: 'in_progress',
@@ -192,7 +200,7 @@ const higgsfield: Dialect = {
     withStatus(code === 'concurrency_limit' ? 400 : status, { detail: message }),
 };
 
-const inworld: Dialect = {
+const inworld: ServiceWords = {
   words: { queued: 'queued', running: 'in_progress', succeeded: 'completed', failed: 'failed' },
   idOf: uuidOf,
   accepted: ({ id, word }) => ({ id, status: word }),
@@ -208,7 +216,7 @@ const inworld: Dialect = {
 /** gRPC codes by HTTP status. */
 const RPC_CODES: Record<number, number> = { 400: 3, 401: 16, 404: 5, 429: 8, 500: 13, 503: 14 };
 
-export const FLAT_DIALECTS = {
+export const FLAT_SERVICES = {
   default: defaultDialect,
   ark,
   runway,

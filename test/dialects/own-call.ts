@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import type { VideoRequest } from '../../../contract/request';
-import type { EmulatedCall } from '../faults';
+import type { VideoRequest } from '../../src/contract/request';
+import type { EmulatedCall } from '../../src/testing';
 
 /** What a submit asks for, where the path of a service says it. */
 export type AskedFor = 'text' | 'image';
@@ -21,7 +21,7 @@ export interface OwnRoute {
   needs?: readonly [name: string, value: string];
 }
 
-/** How the real service is called: its paths, its key and its own requests, beside the interface's. */
+/** How the real service is called: its paths, its key and its own requests, next to the interface's. */
 export interface OwnInterface {
   routes: readonly OwnRoute[];
   /** The key in the headers of a call; that of `Authorization: Bearer` unless set. */
@@ -31,9 +31,6 @@ export interface OwnInterface {
 }
 
 export type ReadOwnRequest = { ok: true; request: VideoRequest } | { ok: false; problem: string };
-
-export const bearerIn = ({ authorization }: IncomingHttpHeaders): string | undefined =>
-  /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
 
 /** Reads a body by the schema of a service, and turns it into the interface's request. */
 export function readOwn<Body extends z.ZodType>(

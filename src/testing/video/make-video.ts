@@ -1,5 +1,5 @@
 import { createCipheriv, createHash } from 'node:crypto';
-import type { VideoRequest } from '../../../contract/request';
+import type { VideoRequest } from '../../contract/request';
 import { paintLayers } from './layer';
 import { scene } from './scene';
 import { writeMp4 } from './write-mp4';

@@ -1,27 +1,20 @@
-import { randomUUID } from 'node:crypto';
 import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
-import type { LostAnswer } from './faults';
-import type { EmulatedVideo } from './video/video-cache';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fault } from './faults';
 
-export type EmulatedAnswer = HttpAnswer | { kind: 'reset' } | { kind: 'hang' };
+export type EmulatedAnswer = HttpAnswer | 'reset' | 'hang';
 
 export interface HttpAnswer {
-  kind: 'http';
   status: number;
   headers: OutgoingHttpHeaders;
   body: Buffer;
-  end?: EarlyEnd;
-}
-
-/** Where a correct answer breaks off: `cut` closes the connection there, `stall` leaves it open. */
-export interface EarlyEnd {
-  after: number | 'half-a-header' | 'half-the-body';
-  how: 'cut' | 'stall';
+  /** Where a correct answer breaks off: `cut` closes the connection there, `stall` leaves it open. */
+  end?: { after: number | 'half-a-header' | 'half-the-body'; how: 'cut' | 'stall' };
 }
 
 export function textAnswer(
@@ -32,42 +25,34 @@ export function textAnswer(
 ): HttpAnswer {
   const body = Buffer.from(text);
   return {
-    kind: 'http',
     status,
     headers: { 'content-type': contentType, 'content-length': body.length, ...headers },
     body,
   };
 }
 
-export function jsonAnswer(status: number, body: unknown, headers?: OutgoingHttpHeaders): HttpAnswer {
-  return textAnswer(status, 'application/json', stringify(body), headers);
+/** Text is sent as it is. */
+export function jsonAnswer(status: number, body: object | string, headers?: OutgoingHttpHeaders): HttpAnswer {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return textAnswer(status, 'application/json', text, headers);
 }
 
-/** Marks a bigint until its quotes are removed. Random, so that no text of an answer starts with it. */
-const BIGINT_MARK = randomUUID();
-const MARKED_BIGINT = new RegExp(`"${BIGINT_MARK}(\\d+)"`, 'g');
-
-/** JSON with bigints as numbers, which JSON.stringify cannot write. */
-function stringify(body: unknown): string {
-  const marked = JSON.stringify(body, (_key, value) =>
-    typeof value === 'bigint' ? `${BIGINT_MARK}${value}` : value,
-  );
-  return marked.replace(MARKED_BIGINT, '$1');
-}
-
-/** A video, or the part that the request headers ask for (RFC 9110, section 14). */
-export function fileAnswer({ bytes, etag }: EmulatedVideo, requestHeaders: IncomingHttpHeaders): HttpAnswer {
+/** A file, or the part that the request headers ask for (RFC 9110, section 14). */
+export function fileAnswer(
+  { bytes, etag }: { bytes: Buffer; etag: string },
+  requestHeaders: IncomingHttpHeaders,
+): HttpAnswer {
   const common = { 'accept-ranges': 'bytes', etag };
   const range = requestedRange(requestHeaders, etag, bytes.length);
   if (range === 'unsatisfiable') {
     const headers = { ...common, 'content-range': `bytes */${bytes.length}`, 'content-length': 0 };
-    return { kind: 'http', status: 416, headers, body: Buffer.alloc(0) };
+    return { status: 416, headers, body: Buffer.alloc(0) };
   }
   const body = range ? bytes.subarray(range.first, range.last + 1) : bytes;
   const headers = { ...common, 'content-type': 'video/mp4', 'content-length': body.length };
-  if (!range) return { kind: 'http', status: 200, headers, body };
+  if (!range) return { status: 200, headers, body };
   const contentRange = `bytes ${range.first}-${range.last}/${bytes.length}`;
-  return { kind: 'http', status: 206, headers: { ...headers, 'content-range': contentRange }, body };
+  return { status: 206, headers: { ...headers, 'content-range': contentRange }, body };
 }
 
 /** Undefined means the whole file: no range, an invalid one, several, or a file that changed since. */
@@ -90,56 +75,61 @@ function requestedRange(
   return first >= length ? 'unsatisfiable' : { first, last };
 }
 
-/** Calls `correctAnswer` only if a part of it is sent, since making a video takes time. */
-export async function lostAnswer(
-  fault: LostAnswer,
+/** What is left of an answer after a fault. Makes the correct answer only if a part of it is sent: a video takes time. */
+export async function spoil(
+  fault: Fault | undefined,
   correctAnswer: () => HttpAnswer | Promise<HttpAnswer>,
 ): Promise<EmulatedAnswer> {
-  switch (fault.kind) {
+  switch (fault?.kind) {
+    case 'reset':
+    case 'hang':
+      return fault.kind;
+    case 'reset-late':
+      await sleep(fault.ms, undefined, { ref: false });
+      return 'reset';
+    case 'late':
+      await sleep(fault.ms, undefined, { ref: false });
+      return correctAnswer();
     case 'bad-json':
-      return textAnswer(200, 'application/json', '{"task_id": "tas');
+      return jsonAnswer(200, '{"task_id": "tas');
     case 'empty':
-      return textAnswer(fault.status ?? 200, 'application/json', '');
-    case 'empty-accepted':
-      return textAnswer(202, 'application/json', '');
+      return jsonAnswer(fault.status ?? 200, '');
+    case 'web-page':
+      return textAnswer(200, 'text/html', '<p>This link has expired.</p>');
     case 'cut-headers':
       return { ...(await correctAnswer()), end: { after: 'half-a-header', how: 'cut' } };
     case 'cut-body':
       return { ...(await correctAnswer()), end: { after: 'half-the-body', how: 'cut' } };
-    case 'reset':
-    case 'hang':
-      return { kind: fault.kind };
+    case 'cut':
+    case 'stall':
+      return { ...(await correctAnswer()), end: { after: fault.afterBytes, how: fault.kind } };
+    default:
+      return correctAnswer();
   }
 }
 
 /** Returns the status, if one was sent. */
 export function send(response: ServerResponse, answer: EmulatedAnswer): number | undefined {
-  switch (answer.kind) {
-    case 'http':
-      write(response, answer);
-      return answer.status;
-    case 'reset':
-      response.socket?.resetAndDestroy();
-      return undefined;
-    case 'hang':
-      return undefined;
+  if (answer === 'hang') return undefined;
+  if (answer === 'reset') {
+    response.socket?.resetAndDestroy();
+    return undefined;
   }
-}
-
-function write(response: ServerResponse, { status, headers, body, end }: HttpAnswer): void {
+  const { status, headers, body, end } = answer;
   if (end?.after === 'half-a-header') {
     // Written to the socket, since Node sends complete headers only.
     const half = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-ty`;
     response.socket?.write(half, () => response.destroy());
-    return;
+    return status;
   }
   response.writeHead(status, headers);
   if (end === undefined) {
     response.end(body);
-    return;
+    return status;
   }
   const bytes = end.after === 'half-the-body' ? Math.floor(body.length / 2) : end.after;
   response.write(body.subarray(0, bytes), () => {
     if (end.how === 'cut') response.destroy();
   });
+  return status;
 }

@@ -1,4 +1,4 @@
-import type { ContentStage } from '../../../contract/failure-details';
+import type { ContentStage } from '../../src/contract/failure-details';
 import type { DialectName } from './index';
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { VideoRequest } from '../../../contract/request';
+import type { VideoRequest } from '../../contract/request';
 
 export interface EmulatedVideo {
   bytes: Buffer;

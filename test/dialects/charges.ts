@@ -11,7 +11,7 @@ export interface Charge {
 const CENTRAL: Charge = { at: 'usage.cost_usd', perDollar: 1 };
 const inside = (envelope: string): Charge => ({ at: `${envelope}.cost_usd`, perDollar: 1 });
 
-/** xAI documents its field. The others have one whose name says its unit, beside the other facts of the task. */
+/** xAI documents its field. The others have one whose name says its unit, next to the other facts of the task. */
 const CHARGES: Partial<Record<DialectName, Charge>> = {
   default: { at: 'cost_usd', perDollar: 1 },
   xai: { at: 'usage.cost_in_usd_ticks', perDollar: 1e10 },

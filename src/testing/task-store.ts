@@ -1,43 +1,46 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { CONTENT_STAGES, type ContentStage } from '../../contract/failure-details';
-import { requestSchema, type VideoRequest } from '../../contract/request';
+import { CONTENT_STAGES } from '../contract/failure-details';
+import { requestSchema, type VideoRequest } from '../contract/request';
 
-/** A task of the emulated service. All times are by the emulator's clock. */
-export interface EmulatedTask {
-  taskId: string;
-  request: VideoRequest;
-  submittedAtMs: number;
-  /** The `Idempotency-Key` of its submit. */
-  idempotencyKey?: string;
-  /** Set if the task fails: at `atMs`, or else when its job time is over. */
-  failure?: TaskFailure & { atMs?: number };
-  cancelledAtMs?: number;
-  /** The image that was fetched for it, if the emulator fetches images. */
-  image?: FetchedImage;
-}
-
-/** An image as the emulated service got it. */
-export interface FetchedImage {
-  bytes: number;
-  sha256: string;
-  contentType: string;
-}
+const failureSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  /** What the content policy refused, if that is the reason. */
+  refuses: z.enum(CONTENT_STAGES).optional(),
+});
 
 /** The reason that the emulated service gives for a failed task. */
-export interface TaskFailure {
-  code: string;
-  message: string;
-  /** What the content policy refused, if that is the reason. */
-  refuses?: ContentStage;
-}
+export type TaskFailure = z.infer<typeof failureSchema>;
 
-export type TaskView =
-  | { status: 'queued' | 'running'; progress: number }
-  | { status: 'succeeded' }
-  | { status: 'failed'; error: TaskFailure }
-  | { status: 'cancelled' };
+const taskSchema = z.object({
+  taskId: z.string(),
+  request: requestSchema,
+  submittedAtMs: z.number(),
+  /** The `Idempotency-Key` of its submit. */
+  idempotencyKey: z.string().optional(),
+  /** Set if the task fails: at `atMs`, or else when its job time is over. */
+  failure: failureSchema.extend({ atMs: z.number().optional() }).optional(),
+  cancelledAtMs: z.number().optional(),
+  /** The image that was fetched for it, if the emulator fetches images. */
+  image: z.object({ bytes: z.number(), sha256: z.string(), contentType: z.string() }).optional(),
+});
+
+/** A task of the emulated service. All times are by the emulator's clock. */
+export type EmulatedTask = z.infer<typeof taskSchema>;
+
+/** What is known of a task when it is made. */
+export type NewTask = Pick<EmulatedTask, 'idempotencyKey' | 'failure' | 'image'>;
+
+/** How a task is at one time. */
+export interface TaskView {
+  state: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Set while it is queued or running. */
+  percent?: number;
+  /** Set if it has failed. */
+  error?: TaskFailure;
+}
 
 /** A task is queued for this share of its job time, then running. */
 const QUEUED_SHARE = 0.1;
@@ -54,17 +57,8 @@ export class TaskStore {
     for (const task of file === undefined ? [] : readTasks(file)) this.tasks.set(task.taskId, task);
   }
 
-  create(
-    request: VideoRequest,
-    nowMs: number,
-    more: Pick<EmulatedTask, 'idempotencyKey' | 'failure' | 'image'> = {},
-  ): EmulatedTask {
-    const task: EmulatedTask = {
-      taskId: `task_${randomUUID()}`,
-      request,
-      submittedAtMs: nowMs,
-      ...more,
-    };
+  create(request: VideoRequest, nowMs: number, more: NewTask = {}): EmulatedTask {
+    const task: EmulatedTask = { taskId: `task_${randomUUID()}`, request, submittedAtMs: nowMs, ...more };
     this.save(task);
     return task;
   }
@@ -100,13 +94,13 @@ export class TaskStore {
   view(task: EmulatedTask, nowMs: number): TaskView {
     if (nowMs < this.endOf(task)) {
       const share = (nowMs - task.submittedAtMs) / this.jobTimeMs;
-      const progress = Math.max(0, Math.floor(share * 100));
-      return { status: share < QUEUED_SHARE ? 'queued' : 'running', progress };
+      const percent = Math.max(0, Math.floor(share * 100));
+      return { state: share < QUEUED_SHARE ? 'queued' : 'running', percent };
     }
-    if (task.cancelledAtMs !== undefined) return { status: 'cancelled' };
-    if (!task.failure) return { status: 'succeeded' };
+    if (task.cancelledAtMs !== undefined) return { state: 'cancelled' };
+    if (!task.failure) return { state: 'succeeded' };
     const { atMs: _, ...error } = task.failure;
-    return { status: 'failed', error };
+    return { state: 'failed', error };
   }
 
   /** Appends a changed task again: the last line of a task counts. */
@@ -115,23 +109,6 @@ export class TaskStore {
     if (this.file !== undefined) appendFileSync(this.file, `${JSON.stringify(task)}\n`);
   }
 }
-
-const taskSchema = z.object({
-  taskId: z.string(),
-  request: requestSchema,
-  submittedAtMs: z.number(),
-  idempotencyKey: z.string().optional(),
-  failure: z
-    .object({
-      code: z.string(),
-      message: z.string(),
-      refuses: z.enum(CONTENT_STAGES).optional(),
-      atMs: z.number().optional(),
-    })
-    .optional(),
-  cancelledAtMs: z.number().optional(),
-  image: z.object({ bytes: z.number(), sha256: z.string(), contentType: z.string() }).optional(),
-});
 
 /** Skips a line that a crash cut off, and ends it, so that the next task starts a line. Its caller got no answer. */
 function readTasks(file: string): EmulatedTask[] {

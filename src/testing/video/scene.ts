@@ -1,4 +1,4 @@
-import type { VideoRequest } from '../../../contract/request';
+import type { VideoRequest } from '../../contract/request';
 import { seededRandom } from '../seeded-random';
 import { ADVANCE, LINE_HEIGHT } from './bitmap-font';
 import { bar, type CaptionStyle, caption, changingCaption, wrapText } from './captions';

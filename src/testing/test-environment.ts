@@ -1,0 +1,155 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClientOptions } from '@temporalio/client';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { createVideoClient, type VideoClient } from '../client/video-client';
+import { ENCRYPTION_SETTINGS, readEncryptionKeys } from '../config/encryption-config';
+import type { Environment } from '../config/service-config';
+import { readServerOptions } from '../config/temporal-config';
+import { DEFAULT_TASK_QUEUE } from '../contract/names';
+import { withEncryption } from '../encryption/data-converter';
+import { VideoPlugin, type VideoPluginOptions } from '../plugin/video-plugin';
+import { createVideoService, type VideoService } from '../service';
+import { createFileStorage } from '../storage';
+import { findDevServer, findTestServer, type ServerOptions, startDevServer } from '../temporal-server';
+import { startTestServer } from '../temporal-server/start-test-server';
+import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../worker/video-worker';
+import { type Emulator, emulatedTimes, startEmulator } from './emulator';
+import type { EmulatorOptions } from './emulator-options';
+import { checkName } from './faults';
+
+/** Options of createVideoTestEnvironment. */
+export interface VideoTestEnvironmentOptions {
+  /** `time-skipping` for waits, retries and deadlines; `dev` for kills, heartbeats and visibility. Default: `time-skipping`. */
+  server?: 'time-skipping' | 'dev';
+  /** Dynamic config of a `dev` server, by name, such as `matching.enableFairness`. */
+  dynamicConfig?: Record<string, string>;
+  /** How the emulated video service behaves. */
+  emulator?: EmulatorOptions;
+  /** The settings with which Temporal's servers are found, and the keys that encrypt. Default: `process.env`. */
+  env?: Environment;
+  /** Called with a line of text while a server is fetched or built. */
+  onProgress?: (line: string) => void;
+}
+
+/** A real Temporal server, the emulated video service, and what connects them. */
+export interface VideoTestEnvironment {
+  /** The SDK's own test environment, with its client and connection. */
+  temporal: TestWorkflowEnvironment;
+  /** The emulated video service. */
+  emulator: Emulator;
+  /** A client for jobs and batches on this server. */
+  videos: VideoClient;
+  /** The folder with the videos of its workers; `teardown()` removes it. */
+  storageFolder: string;
+  /** Creates a worker that calls the emulator. */
+  createWorker(options?: VideoWorkerOptions): Promise<VideoWorker>;
+  /** Creates a plugin that calls the emulator and reads no settings, for your own worker on `temporal.nativeConnection`. */
+  createPlugin(options?: VideoPluginOptions): VideoPlugin;
+  /** Stops the server and the emulator and removes the videos. */
+  teardown(): Promise<void>;
+}
+
+/**
+ * Starts a Temporal server and an emulated video service for tests.
+ *
+ * @example
+ * ```ts
+ * const env = await createVideoTestEnvironment();
+ * const worker = await env.createWorker();
+ * const { video } = await worker.runUntil(env.videos.execute({ request: { prompt: 'A red fox in the snow' } }));
+ * await env.teardown();
+ * ```
+ */
+export async function createVideoTestEnvironment(
+  options: VideoTestEnvironmentOptions = {},
+): Promise<VideoTestEnvironment> {
+  const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
+  checkName('createVideoTestEnvironment: server', server, Object.keys(STARTERS));
+  const ring = readEncryptionKeys(env);
+  const { environment: temporal, stop } = await STARTERS[server](
+    { ...readServerOptions(env), onProgress },
+    { dataConverter: withEncryption(undefined, { ring }) },
+    dynamicConfig,
+  );
+  // The emulator uses Temporal's clock, so that a skipped hour is an hour for its tasks too.
+  const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
+  const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
+  const service = createEmulatedService(emulator, options.emulator?.jobTimeMs);
+  const storage = createFileStorage(storageFolder);
+
+  return {
+    temporal,
+    emulator,
+    storageFolder,
+    videos: await createVideoClient({
+      client: temporal.client,
+      taskQueue: DEFAULT_TASK_QUEUE,
+      // A new server has none registered, whatever the environment says.
+      searchAttributes: false,
+    }),
+    createWorker: (workerOptions) =>
+      createVideoWorker({
+        connection: temporal.nativeConnection,
+        taskQueue: DEFAULT_TASK_QUEUE,
+        service,
+        storage,
+        ...(env && { env }),
+        ...workerOptions,
+      }),
+    createPlugin: (pluginOptions) =>
+      new VideoPlugin({
+        env: keysIn(env ?? process.env),
+        encryption: ring !== undefined,
+        service,
+        storage,
+        ...pluginOptions,
+      }),
+    async teardown() {
+      await service.close();
+      await emulator.close();
+      await stop();
+      await rm(storageFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Jobs are polled when the emulator has made their videos, and no test depends on what an earlier one taught the worker. */
+function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs?: number): VideoService {
+  const profile = { polling: { usually: emulatedTimes(jobTimeMs) } };
+  return { ...createVideoService({ baseUrl: url, apiKey: () => apiKey, profile }), address: undefined };
+}
+
+interface Temporal {
+  environment: TestWorkflowEnvironment;
+  stop(): Promise<void>;
+}
+
+/** The settings of encryption alone: the plugin of a test reads no others. */
+function keysIn(env: Environment): Environment {
+  return Object.fromEntries(Object.keys(ENCRYPTION_SETTINGS).map((name) => [name, env[name]]));
+}
+
+type Starter = (
+  options: ServerOptions,
+  client: Pick<ClientOptions, 'dataConverter'>,
+  dynamicConfig?: Record<string, string>,
+) => Promise<Temporal>;
+
+const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
+  async 'time-skipping'(options, client) {
+    return startTestServer(await findTestServer(options), { client, searchPath: options.searchPath });
+  },
+  async dev(options, client, dynamicConfig) {
+    const executable = await findDevServer(options);
+    const server = await startDevServer({ executable, headless: true, dynamicConfig });
+    const { address, namespace } = server;
+    const environment = await TestWorkflowEnvironment.createFromExistingServer({
+      address,
+      namespace,
+      client,
+    });
+    return { environment, stop: () => environment.teardown().finally(() => server.stop()) };
+  },
+};
