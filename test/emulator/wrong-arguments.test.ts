@@ -7,8 +7,7 @@ const unchecked = (name: string, target: object): ((...given: unknown[]) => unkn
   Reflect.get(target, name).bind(target);
 
 const CALLS = 'submit, status, download, cancel, retrieve';
-const ANSWERS =
-  'rate-limited, server-error, reset, hang, cut-headers, cut-body, bad-json, empty';
+const ANSWERS = 'rate-limited, server-error, reset, hang, cut-headers, cut-body, bad-json, empty';
 
 describe('emulator.next', () => {
   let emulator: Emulator;
