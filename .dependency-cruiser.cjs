@@ -6,12 +6,10 @@ const rooms = (names) => names.split(' ').map((name) => `src/${name}/`);
  */
 const HOUSE = [
   { folder: 'src/contract/', mayImport: [] },
-  { folder: 'src/tracing/', mayImport: ['src/contract/'] },
   { folder: 'src/encryption/', mayImport: ['src/contract/'] },
-  { folder: 'src/service/', mayImport: ['src/contract/', 'src/tracing/'] },
+  { folder: 'src/service/', mayImport: ['src/contract/'] },
   { folder: 'src/ai-sdk/', mayImport: rooms('contract service storage config client') },
   { folder: 'src/storage/', mayImport: ['src/contract/'] },
-  { folder: 'src/logging/', mayImport: ['src/contract/'] },
   { folder: 'src/media/', mayImport: ['src/contract/'] },
   { folder: 'workflows/', mayImport: ['src/contract/'], types: ['activities/'] },
   { folder: 'activities/', mayImport: rooms('contract encryption service storage media') },
@@ -24,14 +22,11 @@ const HOUSE = [
     mayImport: rooms('contract encryption service storage temporal-server'),
     types: ['activities/'],
   },
-  { folder: 'src/monitor/', mayImport: rooms('contract config') },
-  { folder: 'src/client/', mayImport: rooms('contract encryption service storage config tracing') },
+  { folder: 'src/client/', mayImport: rooms('contract encryption service storage config') },
   {
     folder: 'src/worker/',
     mayImport: [
-      ...rooms(
-        'contract encryption service ai-sdk storage media temporal-server config client monitor logging tracing',
-      ),
+      ...rooms('contract encryption service ai-sdk storage media temporal-server config client'),
       'activities/',
       'workflows/',
     ],
@@ -45,7 +40,11 @@ const HOUSE = [
   { folder: 'src/gateway/page/', mayImport: [] },
   {
     folder: 'src/gateway/',
-    mayImport: rooms('contract encryption service storage config client monitor logging tracing'),
+    mayImport: [
+      ...rooms('contract encryption service storage config client'),
+      // Of the worker's room, what loads nothing of the worker SDK.
+      'src/worker/(logger|monitor)[.]ts',
+    ],
   },
   { folder: 'src/cli/', mayImport: ['src/', 'workflows/', 'activities/'] },
   {

@@ -1,9 +1,9 @@
 import { Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
+import { tracedClient } from '../client/export-traces';
 import { readEncryptionKeys } from '../config/encryption-config';
 import type { Environment } from '../config/read-setting';
 import { withEncryption } from '../encryption/data-converter';
-import { tracedClient } from '../tracing/export-traces';
 import type { StackNote } from './stack-note';
 
 /** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */

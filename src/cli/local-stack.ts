@@ -252,7 +252,7 @@ async function startGateway(
     env: {
       VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable),
       // A line for every request of the page would bury those for people.
-      VIDEOGEN_GATEWAY_LOG: 'errors',
+      VIDEOGEN_LOG_LEVEL: 'error',
       ...env,
       VIDEOGEN_LOG_FORMAT: format,
     },

@@ -1,7 +1,7 @@
 import { readLogConfig } from '../config/log-config';
 import type { LogLevel } from '../contract/log-events';
-import { createLogger, type VideoLogger } from '../logging/create-logger';
 import { installRuntime, type RuntimeSettings } from '../worker/install-runtime';
+import { createLogger, type VideoLogger } from '../worker/logger';
 import type { Terminal } from './terminal';
 
 /** What the log needs of a terminal. */

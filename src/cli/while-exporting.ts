@@ -1,5 +1,5 @@
+import { exportTraces } from '../client/export-traces';
 import type { Environment } from '../config/read-setting';
-import { exportTraces } from '../tracing/export-traces';
 import { printLine, type Terminal } from './terminal';
 
 /** Runs a command whose spans go where the OTEL_… variables say, if they say anything. */

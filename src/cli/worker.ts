@@ -2,7 +2,7 @@ import { resolveQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { readServices } from '../config/services-config';
 import { createVideoService, recordAnswers } from '../service';
-import { loadMonitor } from '../worker/load-monitor';
+import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import { describeMonitor, readMonitor } from './monitor-port';
@@ -19,7 +19,7 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   const monitor = readMonitor(options, env);
   const roles = only && [...new Set(only.map(readRole))];
   keepHeapSmall();
-  openLog(terminal, 'info', monitor && { metrics: await loadMonitor().exporterForMonitor() });
+  openLog(terminal, 'info', monitor && { metrics: await exporterForMonitor() });
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
     const defaultService = readServices(env)?.default;

@@ -5,7 +5,7 @@ import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../contract/redact';
 import { withEncryption } from '../encryption/data-converter';
-import { tracedClient } from '../tracing/export-traces';
+import { tracedClient } from './export-traces';
 import { TemporalUnreachable } from './temporal-unreachable';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';

@@ -1,11 +1,6 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { secretIfSet } from './read-files';
-import { type Environment, httpUrl, quoted, readerOf, type SettingGroup, text } from './read-setting';
-
-const positive = text
-  .refine((given) => Number(given) > 0 && Number.isFinite(Number(given)), quoted)
-  .transform(Number);
-const wholePositive = positive.pipe(z.number().int({ error: ({ input }) => `is ${input}` }));
+import { type Environment, httpUrl, readerOf, type SettingGroup, text } from './read-setting';
 
 /** An origin is a URL without a path; `*` and patterns would let every site in. */
 function readOrigins(given: string | undefined, context: z.RefinementCtx): string[] {
@@ -36,7 +31,8 @@ const HOOK_SECRET_FIX =
 export const GATEWAY_SETTINGS = {
   VIDEOGEN_GATEWAY_KEYS_FILE: {
     type: text.optional(),
-    meaning: 'The file with the keys of the gateway, a name and a SHA-256 a line.',
+    meaning:
+      'The file with the keys of the gateway: a name, a SHA-256 and the limits of the key on each line.',
     page: 'gateway.md#keys',
     unset: 'no keys: only this machine can connect',
     fix: 'name a file that videogen gateway-key has written, or unset it',
@@ -70,33 +66,6 @@ export const GATEWAY_SETTINGS = {
     meaning: 'A file with that secret.',
     fix: `name a file that can be read and has the secret in it; ${HOOK_SECRET_FIX}`,
   },
-  VIDEOGEN_GATEWAY_CONTENT: {
-    type: z
-      .enum(['stream', 'redirect'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
-      .default('stream'),
-    meaning:
-      'How callers get a video from S3: `stream` through the gateway, or `redirect` to a link that works for 5 minutes. A folder always streams.',
-    page: 'gateway.md#content',
-    fix: 'set it to stream or redirect, or unset it',
-  },
-  VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND: {
-    type: positive.optional(),
-    meaning: 'How many requests a second each key may make.',
-    unset: 'no limit',
-    fix: 'give a number above 0, such as 20, or unset it',
-  },
-  VIDEOGEN_GATEWAY_JOBS_AT_A_TIME: {
-    type: wholePositive.optional(),
-    meaning: 'How many jobs of each key may run at a time.',
-    unset: 'no limit',
-    fix: 'give a whole number above 0, such as 10, or unset it',
-  },
-  VIDEOGEN_GATEWAY_JOBS_A_DAY: {
-    type: wholePositive.optional(),
-    meaning: 'How many jobs each key may start in 24 hours.',
-    unset: 'no limit',
-    fix: 'give a whole number above 0, such as 500, or unset it',
-  },
   VIDEOGEN_GATEWAY_CORS_ORIGINS: {
     type: text.optional().transform(readOrigins),
     meaning: 'The origins whose pages may call the gateway from a browser, with commas between them.',
@@ -111,13 +80,6 @@ export const GATEWAY_SETTINGS = {
     page: 'encryption.md#the-temporal-ui',
     unset: 'the gateway decrypts for nobody',
     fix: 'give names of keys such as ops,alice, or unset it',
-  },
-  VIDEOGEN_GATEWAY_LOG: {
-    type: z
-      .enum(['requests', 'errors'], { error: ({ input }) => `is ${JSON.stringify(input)}` })
-      .default('requests'),
-    meaning: 'What the gateway logs: `requests` for every answer, `errors` for those from 500 on.',
-    fix: 'set it to requests or errors, or unset it',
   },
 } satisfies SettingGroup;
 
@@ -139,12 +101,9 @@ export interface GatewayConfig {
   publicUrl: string | undefined;
   temporalUiUrl: string | undefined;
   corsOrigins: readonly string[];
-  content: 'stream' | 'redirect';
   /** The names of the keys that may decrypt. */
   codecKeys: readonly string[];
-  log: 'requests' | 'errors';
   hookSecret: (() => string) | undefined;
-  limits: { requestsPerSecond?: number; jobsAtATime?: number; jobsADay?: number };
 }
 
 export function readGatewayConfig(env?: Environment): GatewayConfig {
@@ -153,15 +112,8 @@ export function readGatewayConfig(env?: Environment): GatewayConfig {
     publicUrl: readGatewayUrl(env),
     temporalUiUrl: readTemporalUiUrl(env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
-    content: read('VIDEOGEN_GATEWAY_CONTENT', env),
     codecKeys: read('VIDEOGEN_GATEWAY_CODEC_KEYS', env),
-    log: read('VIDEOGEN_GATEWAY_LOG', env),
     hookSecret: readHookSecret(env),
-    limits: {
-      requestsPerSecond: read('VIDEOGEN_GATEWAY_REQUESTS_PER_SECOND', env),
-      jobsAtATime: read('VIDEOGEN_GATEWAY_JOBS_AT_A_TIME', env),
-      jobsADay: read('VIDEOGEN_GATEWAY_JOBS_A_DAY', env),
-    },
   };
 }
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import type { EncryptionCodec } from '../encryption/encryption-codec';
 import { NotDecrypted } from '../encryption/not-decrypted';
-import type { VideoLogger } from '../logging/create-logger';
+import type { VideoLogger } from '../worker/logger';
 import { ANYBODY, keyIn } from './caller';
 import type { KeyRing } from './gateway-keys';
 import { badKey, Refusal } from './http-errors';
@@ -81,9 +81,9 @@ const LONGEST_NAMESPACE_CHARS = 255;
 
 /** The name of the key, which must be one of those that may decrypt. The refusal is the same for every other. */
 function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): string {
-  if (keys === undefined) return ANYBODY;
-  const { key = keyIn(request.headers.authorization) }: { key?: string } = Object(request.params);
-  const name = key === undefined ? undefined : keys.nameOf(key);
+  if (keys === undefined) return ANYBODY.name;
+  const { key = keyIn(request) }: { key?: string } = Object(request.params);
+  const name = key === undefined ? undefined : keys.find(key)?.name;
   if (name === undefined || !readers.includes(name)) throw badKey();
   return name;
 }
@@ -100,7 +100,7 @@ function payloadsIn(body: unknown): Payload[] {
   }
 }
 
-/** The UI shows the sentence beside the payload. */
+/** The UI shows the sentence next to the payload. */
 async function orRefuse<T>(converting: Promise<T>): Promise<T> {
   try {
     return await converting;

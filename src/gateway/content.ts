@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import type { ByteRange, VideoStorage } from '../storage';
-import { hasVersion } from './cached-answer';
 import { Refusal } from './http-errors';
-import type { Answer } from './interface-document';
+import type { Answer } from './openapi';
+import { hasVersion } from './page-files';
 import { errorOf } from './video-object';
 import type { Found } from './videos-of-caller';
 
@@ -23,16 +23,7 @@ export const contentQuery = z.object({
     .literal('video', { error: 'must be video, or left out' })
     .optional()
     .describe("OpenAI's clients name what they want; there is only the video."),
-  stream: z
-    .literal('true', { error: 'must be true, or left out' })
-    .optional()
-    .describe(
-      '`true` gets the video from the gateway itself, even where the gateway redirects to the storage.',
-    ),
 });
-
-/** Long enough for a client to follow it; a download that has begun may take longer. */
-const LINK_SECONDS = 5 * 60;
 
 const CONTENT_HEADERS = {
   ETag: 'The SHA-256 of the video, in quotes.',
@@ -58,41 +49,28 @@ export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
     },
     content: BYTES,
   },
-  302: {
-    description: 'The video is at a link of the storage, which needs no key and works for 5 minutes.',
-    headers: { Location: 'The link.', 'Cache-Control': 'No store: the link is a secret.' },
-  },
   304: { description: 'The client has this video already.', headers: CONTENT_HEADERS },
 };
 
-export interface ContentTools {
-  storage: VideoStorage;
-  content: 'stream' | 'redirect';
-}
-
-/** Sends the stored video, the part of it that was asked for, or a link to it. Never 200 while there is none. */
+/** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
 export async function sendContent(
   { taskId, ending }: Pick<Found, 'taskId' | 'ending'>,
-  { storage, content }: ContentTools,
+  storage: VideoStorage,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { stream: mustStream } = contentQuery.parse(request.query);
+  contentQuery.parse(request.query);
   if (ending === undefined)
     throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
   if ('failure' in ending) {
     const { message, advice, param } = errorOf(ending.failure);
-    if (ending.failure.type === 'ContentRefused') throw contentRefused(message, advice, param);
-    throw notThere('no_video', message, advice);
+    if (ending.failure.type !== 'ContentRefused') throw notThere('no_video', message, advice);
+    // For callers that look at the status alone: a video that was refused never comes.
+    const { httpStatus: status } = FAILURES.ContentRefused;
+    throw new Refusal({ status, code: 'content_refused', message, advice, ...(param && { param }) });
   }
   const { uri, bytes, sha256, contentType } = ending.result.video;
   const etag = `"${sha256}"`;
-  const isKnown = hasVersion(request, etag);
-  // A link is signed for GET. What HEAD asks for, the gateway knows itself.
-  if (content === 'redirect' && !mustStream && !isKnown && request.method === 'GET') {
-    const link = await storage.linkTo?.(uri, { from: new Date(), seconds: LINK_SECONDS });
-    if (link !== undefined) return reply.header('cache-control', 'no-store').redirect(link, 302);
-  }
   reply.headers({
     etag,
     'accept-ranges': 'bytes',
@@ -100,7 +78,7 @@ export async function sendContent(
     // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
     'cache-control': 'private, no-cache',
   });
-  if (isKnown) return reply.code(304).send();
+  if (hasVersion(request, etag)) return reply.code(304).send();
   const range = rangeOf(request, etag, bytes);
   if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${bytes}`);
@@ -149,18 +127,6 @@ function rangeOf(
 /** The storage chose it by the kind of the video. */
 function extensionOf(uri: string): string {
   return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
-}
-
-/** For callers that look at the status alone: a video that was refused never comes. */
-function contentRefused(message: string, advice: string, param?: string): Refusal {
-  const { httpStatus: status } = FAILURES.ContentRefused;
-  return new Refusal({
-    status,
-    code: 'content_refused',
-    message,
-    advice,
-    ...(param !== undefined && { param }),
-  });
 }
 
 function notThere(code: string, message: string, advice?: string): Refusal {

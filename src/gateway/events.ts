@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Answer } from './interface-document';
+import type { Answer } from './openapi';
 import type { VideoObject } from './video-object';
 import type { VideosOfCaller } from './videos-of-caller';
 

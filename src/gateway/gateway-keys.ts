@@ -3,16 +3,31 @@ import { readFileSync, statSync } from 'node:fs';
 import { ConfigError } from '../config/read-setting';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 
+/** What one key may do. A limit that is not set does not apply. */
+export interface KeyLimits {
+  requestsPerSecond?: number;
+  jobsAtATime?: number;
+  jobsADay?: number;
+}
+
 /** A key that opens the gateway. The file has its digest, so that who reads the file cannot use the key. */
 export interface GatewayKey {
   /** Whose key it is: part of the names of its jobs, and their fairness key. */
   name: string;
   /** The SHA-256 of the key, as 64 hex digits. */
   sha256: string;
+  limits: KeyLimits;
 }
 
 const DIGEST = /^[0-9a-f]{64}$/i;
 const LARGEST_FILE_BYTES = 1024 * 1024;
+
+/** How the limits are written in the file, after the digest. */
+const LIMITS: Readonly<Record<string, { name: keyof KeyLimits; isWhole: boolean }>> = {
+  'requests-per-second': { name: 'requestsPerSecond', isWhole: false },
+  'jobs-at-a-time': { name: 'jobsAtATime', isWhole: true },
+  'jobs-a-day': { name: 'jobsADay', isWhole: true },
+};
 
 /** A new key, and the line for the file of keys. The key is shown once and stored nowhere. */
 export function makeKey(name: string): { key: string; line: string } {
@@ -21,28 +36,45 @@ export function makeKey(name: string): { key: string; line: string } {
   return { key, line: `${name} ${digestOf(key).toString('hex')}` };
 }
 
-/** Reads lines of `NAME SHA256`. Blank lines and lines that begin with # are skipped. */
+/** Reads lines of `NAME SHA256 [LIMIT=NUMBER…]`. Blank lines and lines that begin with # are skipped. */
 export function parseKeys(text: string, file: string): GatewayKey[] {
   const keys: GatewayKey[] = [];
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (/^\s*(#|$)/.test(line)) continue;
-    const [name = '', sha256 = '', ...rest] = line.trim().split(/\s+/);
+    const [name = '', sha256 = '', ...limits] = line.trim().split(/\s+/);
     const where = `line ${index + 1} of ${file}`;
     if (!isCaller(name)) throw new ConfigError(`The name in ${where} ${CALLER_RULE}.`);
-    if (!DIGEST.test(sha256) || rest.length > 0) {
+    if (!DIGEST.test(sha256)) {
       throw new ConfigError(
         `After the name, ${where} must have 64 hex digits: videogen gateway-key ${name} prints one.`,
       );
     }
-    keys.push({ name, sha256: sha256.toLowerCase() });
+    keys.push({ name, sha256: sha256.toLowerCase(), limits: readLimits(limits, where) });
   }
   return keys;
 }
 
+function readLimits(words: readonly string[], where: string): KeyLimits {
+  const limits: KeyLimits = {};
+  for (const word of words) {
+    const [given = '', value = ''] = word.split('=', 2);
+    const limit = Object.hasOwn(LIMITS, given) ? LIMITS[given] : undefined;
+    const most = /^\d{1,9}(\.\d{1,9})?$/.test(value) ? Number(value) : 0;
+    if (limit === undefined || most <= 0 || (limit.isWhole && !Number.isInteger(most))) {
+      // Without the word: it may be a key.
+      throw new ConfigError(
+        `After the digest, ${where} may have limits only, such as requests-per-second=20 jobs-at-a-time=10 jobs-a-day=500.`,
+      );
+    }
+    limits[limit.name] = most;
+  }
+  return limits;
+}
+
 /** Finds whose key a caller sent. One name may have several keys, while the old one is being replaced. */
 export interface KeyRing {
-  /** The name of the key; undefined for a key that is not in the file. */
-  nameOf(key: string): string | undefined;
+  /** Undefined for a key that is not in the file. */
+  find(key: string): GatewayKey | undefined;
 }
 
 /** Keys of a file that is read again when it has changed: a key that was removed is refused at the next call. */
@@ -61,21 +93,13 @@ export function openKeyFile(file: string, onProblem: (problem: ConfigError) => v
     }
   };
   return {
-    nameOf: (key) => {
+    find: (key) => {
       refresh();
-      return findName(keys, key);
+      const digest = digestOf(key);
+      // Compares with every key, so that the time says nothing about which one was nearly right.
+      return keys.filter(({ sha256 }) => timingSafeEqual(Buffer.from(sha256, 'hex'), digest)).at(-1);
     },
   };
-}
-
-/** Compares with every key, so that the time says nothing about which one was nearly right. */
-function findName(keys: readonly GatewayKey[], key: string): string | undefined {
-  const digest = digestOf(key);
-  let found: string | undefined;
-  for (const { name, sha256 } of keys) {
-    if (timingSafeEqual(Buffer.from(sha256, 'hex'), digest)) found = name;
-  }
-  return found;
 }
 
 function readKeys(file: string): GatewayKey[] {
@@ -102,6 +126,4 @@ function versionOf(file: string): string {
   }
 }
 
-function digestOf(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
-}
+const digestOf = (key: string) => createHash('sha256').update(key).digest();

@@ -4,73 +4,60 @@ import type { Client } from '@temporalio/client';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
-import type { JobCost } from '../contract/job-cost';
-import type { VideoRequest } from '../contract/request';
-import type { VideoLogger } from '../logging/create-logger';
-import type { MetricRegistry } from '../monitor/registry';
 import type { VideoStorage } from '../storage';
 import { LARGEST_IMAGE_BYTES } from '../storage/image-reference';
-import { LARGEST_BODY_BYTES, limitForms, limitJson } from './body-limits';
+import type { VideoLogger } from '../worker/logger';
 import { readCallers } from './caller';
-import type { CapGuard } from './cap-guard';
-import type { GatewayServices } from './choose-service';
 import { type CodecTools, serveCodec } from './codec';
-import { DeletedVideos } from './deleted-videos';
 import type { KeyRing } from './gateway-keys';
 import { guardBrowsers, isOfCodec } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
+import {
+  answerClientError,
+  badField,
+  bodyTooLarge,
+  type Refusal,
+  refuseUnknownPaths,
+  sendError,
+} from './http-errors';
 import { fileTooLarge, serveImages } from './images';
-import { jobsInTemporal, type KeyLimits, LimitKeeper } from './key-limits';
-import { measureRequests } from './measure-requests';
-import { refuseUnknownPaths } from './methods';
+import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
-import { PollHints, pollTaskNow } from './poll-hints';
-import { logRequests } from './request-log';
-import { answerClientError, sendError } from './send-error';
-import { servePage } from './serve-page';
-import { traceRequests } from './trace-requests';
-import { VideoBoard } from './video-board';
-import { serveVideos } from './video-routes';
+import { servePage } from './page-files';
+import type { ServicesOfGateway } from './video-requests';
+import { LARGEST_BODY_BYTES, serveVideos } from './video-routes';
+import { VideoStates } from './video-states';
 import { VideosOfCaller } from './videos-of-caller';
+import { type GatewayMetrics, logRequests, measureRequests, traceRequests } from './watch-requests';
 
 /** All that the routes need. */
-export interface GatewayTools {
+export interface GatewayTools extends ServicesOfGateway {
   client: Client;
   videos: VideoClient;
   storage: VideoStorage;
   /** Undefined for a gateway without keys. */
   keys: KeyRing | undefined;
-  limits: KeyLimits;
-  requestFields: readonly string[];
-  services?: GatewayServices;
-  /** Refuses what is beyond a cap by now. */
-  guardCaps: CapGuard;
-  /** What a request will cost; undefined when the gateway knows no prices. The worker has the last word. */
-  estimate(request: VideoRequest, service: string | undefined): JobCost | undefined;
   /** How callers reach it; without it, by the Host header of each call. */
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */
   temporalUiUrl: string | undefined;
   /** Pages of these origins may call the gateway. */
   corsOrigins: readonly string[];
-  /** Whether videos are streamed, or redirected to where the storage makes links. */
-  content: 'stream' | 'redirect';
   /** Of the webhooks that the video service sends; undefined when it sends none. */
   hookSecret: (() => string) | undefined;
   /** What decrypts for the Temporal UI; undefined for a gateway that does not. */
   codec?: Pick<CodecTools, 'codec' | 'readers'> | undefined;
-  /** About every answer, or about errors alone. */
-  logLines: 'requests' | 'errors';
   /** Where requests are measured; nowhere if it is undefined. */
-  metrics?: MetricRegistry;
+  metrics?: GatewayMetrics | undefined;
   logger: VideoLogger;
   /** How long a client may take to send its headers. For tests. */
   headersTimeoutMs?: number;
 }
 
-/** Beside those that the service takes beyond its interface. All of them are in memory at once. */
+/** Besides those that the service takes beyond its interface. All of them are in memory at once. */
 const MOST_FORM_FIELDS = 20;
+const MOST_JSON_FIELDS = 1_000;
 /** Clients that send slower than this hold a connection for nothing. */
 const HEADERS_WITHIN_MS = 15_000;
 /** A picture of 20 MB at 170 kB/s. */
@@ -120,7 +107,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const hasKeys = tools.keys !== undefined;
   const callerOf = readCallers(tools.keys);
   if (tools.metrics) measureRequests(app, tools.metrics);
-  const logError = logRequests(app, { callerOf, lines: tools.logLines, logger: tools.logger });
+  const logError = logRequests(app, callerOf, tools.logger);
   traceRequests(app);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
@@ -131,11 +118,11 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     return AbortSignal.any([left.signal, closing.signal]);
   };
 
-  // Bodies are read by `readServiceRequest` and its like, whose sentences name the field and the fix.
+  // Bodies are read by `readVideoRequest`, whose sentences name the field and the fix.
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');
-  limitJson(app, LARGEST_BODY_BYTES);
+  limitJson(app);
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
@@ -164,31 +151,59 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     const { url = '' } = request.routeOptions;
     if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(request);
   });
-  limitForms(app, LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES);
+  limitForms(app);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
 
-  const deleted = new DeletedVideos(tools.storage, tools.client.options.namespace);
-  const board = new VideoBoard(tools.client, deleted);
-  const limits = new LimitKeeper(jobsInTemporal(tools.client), tools.limits);
+  const states = new VideoStates(tools.client, tools.storage);
+  const limits = new LimitKeeper(jobsInTemporal(tools.client));
   const videosOf = (request: FastifyRequest): VideosOfCaller => {
     const caller = callerOf(request);
     limits.countRequest(caller);
     const baseUrl = tools.publicUrl ?? `${request.protocol}://${request.host}`;
-    return new VideosOfCaller(caller, baseUrl, { ...tools, board, limits, deleted });
+    return new VideosOfCaller(caller, baseUrl, { ...tools, states, limits });
   };
 
   serveVideos(app, { ...tools, videosOf, over });
-  await serveImages(app, {
-    storage: tools.storage,
-    callerOf: (request) => videosOf(request).caller,
-  });
-  const hints = new PollHints((taskId) => pollTaskNow(tools.client, taskId));
-  await serveHooks(app, { hookSecret: tools.hookSecret, hints, logError });
+  await serveImages(app, { storage: tools.storage, ownerOf: (request) => videosOf(request).owner });
+  await serveHooks(app, { ...tools, logError });
   if (tools.codec) await serveCodec(app, { ...tools, ...tools.codec });
   const { namespace } = tools.client.options;
   servePage(app, { callerOf, temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);
   return app;
+}
+
+/** An image in a JSON body: a string that is a `data:` URL. Base64 has no quotes. */
+const IMAGE_IN_JSON = /"\s*data:[^"]*"/gi;
+
+/** Only an image makes a JSON body larger. Measured as it came and before it is parsed: a header may be missing, or lie. */
+function limitJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const isLarge = body.length > LARGEST_BODY_BYTES && charsWithoutImages(body) > LARGEST_BODY_BYTES;
+    if (isLarge) done(bodyTooLarge());
+    else void parse(request, body, (error, parsed) => done(error ?? tooManyFields(parsed), parsed));
+  });
+}
+
+function charsWithoutImages(body: string): number {
+  return (body.match(IMAGE_IN_JSON) ?? []).reduce((left, image) => left - image.length, body.length);
+}
+
+/** A body with a hundred thousand fields is small, and copying it over and over takes seconds. */
+function tooManyFields(parsed: unknown): Refusal | null {
+  if (Object.keys(Object(parsed)).length <= MOST_JSON_FIELDS) return null;
+  return badField(undefined, `The body has more than ${MOST_JSON_FIELDS} fields.`);
+}
+
+/** The reader of forms limits each part, but not all of them together. */
+function limitForms(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ headers }) => {
+    const isForm = /^multipart\//i.test(headers['content-type'] ?? '');
+    const isLarge = Number(headers['content-length']) > LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES;
+    if (isForm && isLarge) throw bodyTooLarge();
+  });
 }

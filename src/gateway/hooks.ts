@@ -1,33 +1,48 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isTaskId } from '../contract/input-rules';
-import { isWebhookSecret, verifySignature } from '../service';
-import { errorBody, noSuchPath, Refusal } from './http-errors';
-import type { PollHints } from './poll-hints';
-import type { LogError } from './send-error';
+import { POLL_NOW_SIGNAL, SEARCH_ATTRIBUTES, WORKFLOW_TYPE } from '../contract/names';
+import { idsInJobs, isWebhookSecret, verifySignature } from '../service';
+import { errorBody, type LogError, noSuchPath, Refusal } from './http-errors';
+import { withDeadline } from './temporal-deadline';
 
 /** A service names a task in far less. */
 const LARGEST_HOOK_BYTES = 64 * 1024;
+/** More hints than this about one task cause no further poll. */
+const HINT_EVERY_MS = 1_000;
+/** A gateway that ends waits this long for its last hints. */
+const HINT_WITHIN_MS = 2_000;
+/** Task ids that were hinted at within that time. A gateway that gets more drops the rest: polling finds them. */
+const MOST_REMEMBERED = 1_000;
+/** Nothing that would need escaping in a visibility query. Task ids with other characters are polled without hints. */
+const SEARCHABLE = /^[\w.:/+=@~-]{1,255}$/;
+
+const [TASK_ID] = SEARCH_ATTRIBUTES;
 
 export interface HookTools {
+  client: Client;
   /** Undefined for a gateway that takes no webhooks. */
   hookSecret: (() => string) | undefined;
-  hints: PollHints;
   logError: LogError;
 }
 
 const received = z.object({ received: z.literal(true) });
-const RESPONSES = {
-  200: received,
-  400: errorBody,
-  404: errorBody,
-  408: errorBody,
-  413: errorBody,
-  431: errorBody,
-  500: errorBody,
+const common = {
+  tags: ['Webhooks'],
+  security: [],
+  body: z.unknown(),
+  response: {
+    200: received,
+    400: errorBody,
+    404: errorBody,
+    408: errorBody,
+    413: errorBody,
+    431: errorBody,
+    500: errorBody,
+  },
 };
-const tags = ['Webhooks'];
 const secretParams = z.object({ secret: z.string() });
 
 /**
@@ -35,6 +50,17 @@ const secretParams = z.object({ secret: z.string() });
  * to poll now, and nothing in it is believed.
  */
 export async function serveHooks(app: FastifyInstance, tools: HookTools): Promise<void> {
+  const mayHint = hintLimit();
+  /** Says the same, and as soon, whether there is such a task or not. */
+  const receive = (sent: unknown, request: FastifyRequest): z.infer<typeof received> => {
+    const taskId = taskIdIn(sent);
+    if (taskId === undefined) throw noTaskId();
+    if (SEARCHABLE.test(taskId) && mayHint(taskId)) {
+      // A hint that is lost costs only time: polling finds what it was about.
+      pollTaskNow(tools.client, taskId).catch((error: unknown) => tools.logError(request, error));
+    }
+    return { received: true };
+  };
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     // A signature is of the text as it came.
@@ -47,13 +73,10 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
       '/v1/hooks/:secret',
       {
         schema: {
-          tags,
+          ...common,
           operationId: 'receiveHook',
           summary: 'The video service says that a task has changed',
-          security: [],
           params: secretParams,
-          body: z.unknown(),
-          response: RESPONSES,
         },
         // Before the body is read.
         onRequest: async (request) => {
@@ -61,18 +84,15 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
           if (!isSecret(secret, readSecret(request, tools))) throw noSuchPath();
         },
       },
-      async (request) => receive(parse(request.body), request, tools),
+      async (request) => receive(parse(request.body), request),
     );
     scope.post(
       '/v1/hooks',
       {
         schema: {
-          tags,
+          ...common,
           operationId: 'receiveSignedHook',
           summary: 'The same, signed by Standard Webhooks headers',
-          security: [],
-          body: z.unknown(),
-          response: RESPONSES,
         },
       },
       async (request) => {
@@ -82,38 +102,60 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
         return receive(
           verified(() => verifySignature(headers, String(body ?? ''), secret)),
           request,
-          tools,
         );
       },
     );
   });
 }
 
-/** Says the same, and as soon, whether there is such a task or not. */
-function receive(
-  sent: unknown,
-  request: FastifyRequest,
-  { hints, logError }: HookTools,
-): z.infer<typeof received> {
-  const taskId = taskIdIn(sent);
-  if (taskId === undefined) {
-    throw new Refusal({
-      status: 400,
-      code: 'no_task_id',
-      message: 'The body must be a JSON object that names a task as task_id, id or data.id.',
-    });
-  }
-  // A hint that is lost costs only time: polling finds what it was about.
-  hints.hint(taskId).catch((error: unknown) => logError(request, error));
-  return { received: true };
+/** One hint a second for each task. */
+function hintLimit(): (taskId: string) => boolean {
+  const hintedAtMs = new Map<string, number>();
+  return (taskId) => {
+    const nowMs = performance.now();
+    // The oldest come first.
+    for (const [hinted, atMs] of hintedAtMs) {
+      if (nowMs - atMs < HINT_EVERY_MS) break;
+      hintedAtMs.delete(hinted);
+    }
+    if (hintedAtMs.has(taskId) || hintedAtMs.size >= MOST_REMEMBERED) return false;
+    hintedAtMs.set(taskId, nowMs);
+    return true;
+  };
+}
+
+/** Has the running jobs of a task poll it now, if there are any. */
+function pollTaskNow(client: Client, taskId: string): Promise<void> {
+  const { workflow } = client;
+  const ids = idsInJobs(taskId).map((id) => `'${id}'`);
+  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND ${TASK_ID} IN (${ids.join(', ')})`;
+  const signalAll = async () => {
+    for await (const { workflowId } of workflow.list({ query, pageSize: 10 })) {
+      // It may have ended since.
+      await workflow
+        .getHandle(workflowId)
+        .signal(POLL_NOW_SIGNAL)
+        .catch((error: unknown) => {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+        });
+    }
+  };
+  return withDeadline(client, signalAll, HINT_WITHIN_MS);
 }
 
 /** In a body with `data`, the outer id is that of the event. */
-export function taskIdIn(sent: unknown): string | undefined {
+function taskIdIn(sent: unknown): string | undefined {
   const { task_id: taskId, id, data }: Record<string, unknown> = Object(sent);
   const { id: idInData, task_id: taskIdInData }: Record<string, unknown> = Object(data);
   return [taskId, taskIdInData, idInData, id].find(isTaskId);
 }
+
+const noTaskId = () =>
+  new Refusal({
+    status: 400,
+    code: 'no_task_id',
+    message: 'The body must be a JSON object that names a task as task_id, id or data.id.',
+  });
 
 function parse(body: unknown): unknown {
   try {

@@ -1,8 +1,11 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import {
   isGrpcServiceError,
   ServiceError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
@@ -35,7 +38,7 @@ export const errorBody = z
     ],
   });
 
-export type ErrorBody = z.infer<typeof errorBody>;
+type ErrorBody = z.infer<typeof errorBody>;
 
 export interface Refused {
   status: number;
@@ -71,6 +74,9 @@ export const noSuchVideo = () =>
 export const noSuchPath = () =>
   new Refusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });
 
+export const bodyTooLarge = () =>
+  new Refusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
+
 /** The same sentence for a missing, a wrong and a revoked key: a caller learns nothing by trying. */
 export const badKey = () =>
   new Refusal({
@@ -84,28 +90,9 @@ const TYPES: Record<number, ErrorBody['error']['type']> = {
   429: 'rate_limit_error',
 };
 
-export interface HttpError {
-  status: number;
-  body: ErrorBody;
-  retryAfterSeconds?: number;
-  mayRepeat?: false;
-}
-
-/** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
-export function toHttpError(error: unknown): HttpError | undefined {
-  const refused = refusedBy(error);
-  return refused && errorJson(refused);
-}
-
-export function errorJson(refused: Refused): HttpError {
-  const { status, code, message, advice, param = null, retryAfterSeconds, mayRepeat } = refused;
+function bodyOf({ status, code, message, advice, param }: Refused): ErrorBody {
   const type = TYPES[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
-  return {
-    status,
-    body: { error: { code, message, type, param, ...(advice !== undefined && { advice }) } },
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    ...(mayRepeat === false && { mayRepeat }),
-  };
+  return { error: { code, message, type, param: param ?? null, ...(advice !== undefined && { advice }) } };
 }
 
 /** Temporal did not answer. What it was asked for may have happened. */
@@ -117,6 +104,14 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+const unavailable = (code: string, who: string): Refused => ({
+  status: 503,
+  code,
+  message: `${who} does not answer. Nothing is lost: try again.`,
+  retryAfterSeconds: 1,
+});
+
+/** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
 function refusedBy(error: unknown): Refused | undefined {
   if (error instanceof Refusal) return error.refused;
   if (error instanceof VideoFailure) {
@@ -131,23 +126,15 @@ function refusedBy(error: unknown): Refused | undefined {
   }
   if (error instanceof DecisionRefused)
     return { status: 409, code: 'decision_refused', message: error.message };
-  if (isUnavailable(error)) {
-    return {
-      status: 503,
-      code: 'temporal_unavailable',
-      message: 'Temporal does not answer. Nothing is lost: try again.',
-      retryAfterSeconds: 1,
-    };
-  }
-  if (error instanceof StorageFault) {
-    return {
-      status: 503,
-      code: 'storage_unavailable',
-      message: 'The storage of the videos does not answer. Nothing is lost: try again.',
-      retryAfterSeconds: 1,
-    };
-  }
-  return fromFastify(error);
+  if (isUnavailable(error)) return unavailable('temporal_unavailable', 'Temporal');
+  if (error instanceof StorageFault) return unavailable('storage_unavailable', 'The storage of the videos');
+  return error instanceof z.ZodError ? fromZod(error) : fromFastify(error);
+}
+
+function fromZod({ issues }: z.ZodError): Refused {
+  const { path, message } = issues[0] ?? { path: [], message: 'is wrong' };
+  const param = path.join('.');
+  return badField(param || undefined, param ? `${param}: ${message}` : message).refused;
 }
 
 /** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
@@ -188,4 +175,81 @@ function fromFastify(error: unknown): Refused | undefined {
     code: String(code ?? 'bad_request').toLowerCase(),
     message: String(message),
   };
+}
+
+export type LogError = (request: FastifyRequest, error: unknown) => void;
+
+/** Answers an error. One that is a bug goes to the log, and the caller learns only where to find it. */
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  logError: LogError,
+): FastifyReply {
+  const known = refusedBy(error) ?? badForm(request);
+  // The caller gets one sentence; which file or bucket it was, and why, is for the operator.
+  if (known === undefined || error instanceof StorageFault) logError(request, error);
+  const refused = known ?? {
+    status: 500,
+    code: 'unexpected',
+    message: `Something unexpected happened: the log of the gateway has it under ${request.id}.`,
+  };
+  const { status, retryAfterSeconds, mayRepeat } = refused;
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds);
+  // OpenAI's clients obey it.
+  if (mayRepeat === false) reply.header('x-should-retry', 'false');
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  return reply.code(status).type('application/json; charset=utf-8').send(bodyOf(refused));
+}
+
+/** The parser of forms throws plain errors, before there is a body. */
+function badForm(request: FastifyRequest): Refused | undefined {
+  if (!request.isMultipart() || request.body !== undefined) return undefined;
+  return { status: 400, code: 'bad_form', message: 'The form cannot be read, or is cut off.' };
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, { status: number; message: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large.' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+};
+
+/** Answers what is not HTTP, or comes too slowly. There is no request yet, so the answer is written by hand. */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, message } = CLIENT_ERRORS[error.code ?? ''] ?? {
+    status: 400,
+    message: 'This is not HTTP.',
+  };
+  const body = JSON.stringify(bodyOf({ status, code: 'bad_http', message }));
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Answers paths that are not there: 405 with the methods of a path that has others, else 404. */
+export function refuseUnknownPaths(app: FastifyInstance): void {
+  const routes: { path: RegExp; methods: string[] }[] = [];
+  app.addHook('onRoute', ({ url, method }) => {
+    const path = new RegExp(`^${url.replace(/[.]/g, '\\.').replace(/:[^/]+/g, '[^/]+')}$`);
+    routes.push({ path, methods: [method].flat() });
+  });
+  const refuse = ({ url }: FastifyRequest, reply: FastifyReply): never => {
+    const [path = ''] = url.split('?');
+    const methods = new Set(
+      routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods),
+    );
+    if (methods.size === 0) throw noSuchPath();
+    const allow = [...methods].sort().join(', ');
+    reply.header('allow', allow);
+    throw new Refusal({ status: 405, code: 'method_not_allowed', message: `This path takes ${allow} only.` });
+  };
+  // Before the body is read: it may be of a type that makes fastify answer with something else.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.is404) refuse(request, reply);
+  });
+  app.setNotFoundHandler(refuse);
 }

@@ -42,12 +42,12 @@ const { 409: _conflict, ...UPLOAD_ERRORS } = BODY_ERRORS;
 
 interface ImageTools {
   storage: VideoStorage;
-  /** Whose key a call has. Throws a 401 or a 429. */
-  callerOf(request: FastifyRequest): string;
+  /** The name of the key that a call has. Throws a 401 or a 429. */
+  ownerOf(request: FastifyRequest): string;
 }
 
 /** Serves `POST /v1/images`, and the links with which the service fetches what was uploaded. */
-export async function serveImages(app: FastifyInstance, { storage, callerOf }: ImageTools): Promise<void> {
+export async function serveImages(app: FastifyInstance, { storage, ownerOf }: ImageTools): Promise<void> {
   await app.register(async (routes) => {
     // The bytes say what it is. Browsers send octet-stream for a file whose kind they do not know.
     routes.addContentTypeParser<Buffer>(
@@ -71,7 +71,7 @@ export async function serveImages(app: FastifyInstance, { storage, callerOf }: I
         },
       },
       async (request) => {
-        const image = checked(uploadedBytes(request.body), callerOf(request), 'file');
+        const image = checked(uploadedBytes(request.body), ownerOf(request), 'file');
         await storeImage(storage, image);
         const { url, contentType, bytes, reference } = image;
         return {
@@ -130,7 +130,7 @@ export interface WithoutBytes {
 }
 
 /** Puts references in place of `data:` URLs and files, so that no bytes get into a history. Stores nothing. */
-export function withoutBytes(given: unknown, caller: string): WithoutBytes {
+export function withoutBytes(given: unknown, owner: string): WithoutBytes {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return { body: given, field: 'image_url' };
   }
@@ -139,7 +139,7 @@ export function withoutBytes(given: unknown, caller: string): WithoutBytes {
   const field = body.input_reference === undefined ? 'image_url' : 'input_reference';
   const found = IMAGE_FIELDS.flatMap((name) => {
     const bytes = bytesIn(body[name], name);
-    return bytes === undefined ? [] : [{ name, image: checked(bytes, caller, name) }];
+    return bytes === undefined ? [] : [{ name, image: checked(bytes, owner, name) }];
   });
   const [first, second] = found;
   if (second) throw badField(second.name, 'Give one image: image_url or input_reference, not both.');
@@ -151,7 +151,7 @@ export function withoutBytes(given: unknown, caller: string): WithoutBytes {
 export async function settleImage(
   storage: VideoStorage,
   { image, field }: WithoutBytes,
-  { imageUrl, caller }: { imageUrl: string | undefined; caller: string },
+  { imageUrl, owner }: { imageUrl: string | undefined; owner: string },
 ): Promise<void> {
   if (imageUrl === undefined) return;
   if (image !== undefined) return storeImage(storage, image);
@@ -160,7 +160,7 @@ export async function settleImage(
   if (!claimsToBeImageReference(imageUrl)) return;
   const reference = parseImageReference(imageUrl);
   // The same answer for an image of somebody else.
-  const isThere = reference?.owner === caller && (await hasImage(storage, reference));
+  const isThere = reference?.owner === owner && (await hasImage(storage, reference));
   if (!isThere) throw badField(field, `${field} names an image that was not uploaded with this key.`);
 }
 
@@ -185,12 +185,12 @@ function bytesIn(value: unknown, field: ImageField): Buffer | undefined {
 const LONGEST_DATA_HEAD_CHARS = 200;
 const LARGEST_BASE64_CHARS = 4 * Math.ceil(LARGEST_IMAGE_BYTES / 3);
 
-/** A body with an image as a `data:` URL, and as much beside it as a body may have without one. */
+/** A body with an image as a `data:` URL, and as much besides as a body may have without one. */
 export const largestBodyWithImage = (largestBodyBytes: number) => LARGEST_BASE64_CHARS + largestBodyBytes;
 
-function checked(bytes: Buffer, caller: string, field: string): CheckedImage {
+function checked(bytes: Buffer, owner: string, field: string): CheckedImage {
   try {
-    return checkImage(bytes, caller);
+    return checkImage(bytes, owner);
   } catch (error) {
     throw error instanceof BadImage ? badBytes(error, field) : error;
   }

@@ -1,28 +1,24 @@
 import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
-import { readCaps } from '../config/caps-config';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type GatewayConfig, readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
-import { resolveQueues } from '../config/queues';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
 import { EncryptionCodec } from '../encryption/encryption-codec';
-import { createLogger } from '../logging/create-logger';
-import { type Monitor, openMonitor } from '../monitor/monitor';
-import { MetricRegistry } from '../monitor/registry';
-import { estimateJob } from '../service';
 import { createStorage, type VideoStorage } from '../storage';
-import { guardCaps } from './cap-guard';
+import { createLogger } from '../worker/logger';
+import { type Monitor, openMonitor } from '../worker/monitor';
 import { buildGateway, type GatewayTools } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { gatewayHealth } from './health';
 import { callsSettled } from './temporal-deadline';
+import { createGatewayMetrics } from './watch-requests';
 
 /** What createVideoGateway may be given; the environment says the rest. */
 export interface VideoGatewayOptions {
@@ -41,7 +37,7 @@ export interface VideoGatewayOptions {
   /** The address of the Temporal UI, to which the page then links. Default: `VIDEOGEN_TEMPORAL_UI_URL`. */
   temporalUiUrl?: string;
   /**
-   * Where /metrics, /livez and /readyz are served beside the interface; `false` for nowhere. Default:
+   * Where /metrics, /livez and /readyz are served apart from the interface; `false` for nowhere. Default:
    * `VIDEOGEN_MONITOR_PORT`.
    */
   monitor?: MonitorAddress | false;
@@ -87,16 +83,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     ...readLogConfig({ level: 'info', isTerminal: !options.log && process.stderr.isTTY }, env),
     write: options.log ?? ((line) => process.stderr.write(`${line}\n`)),
   });
-  const {
-    keysFile,
-    publicUrl,
-    temporalUiUrl,
-    limits,
-    corsOrigins,
-    content,
-    hookSecret,
-    log: logLines,
-  } = config;
+  const { keysFile, publicUrl, temporalUiUrl, corsOrigins, hookSecret } = config;
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
@@ -108,36 +95,24 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
   const codec = codecOf(options, config);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const caps = readCaps(env);
-  const { taskQueue } = resolveQueues({ taskQueue: options.taskQueue }, env);
-  const { requestFields = [], prices, name } = readProfile(env) ?? {};
+  const { requestFields = [] } = readProfile(env) ?? {};
   const services = readKnownServices(env);
-  const pricesOf = (service: string | undefined) =>
-    service === undefined ? prices : services?.services[service]?.profile?.prices;
   const client = options.client ?? (await connectClient(env));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitored = monitorAddress(options.monitor, env);
-  const metrics = monitored && new MetricRegistry();
+  const metrics = monitored && createGatewayMetrics();
   const app = await buildGateway({
     client,
     videos,
     storage,
     keys,
-    limits,
     requestFields,
     services,
-    guardCaps: guardCaps({ client, taskQueue, caps, pricesOf }),
-    estimate: (request, service) => {
-      const profile = { prices: pricesOf(service) };
-      return estimateJob({ name: service ?? name, service: { profile } }, request);
-    },
     publicUrl,
     hookSecret,
     codec,
     temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
     corsOrigins,
-    content,
-    logLines,
     metrics,
     logger,
   });
@@ -160,7 +135,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     const url = await app.listen({ host, port });
     if (monitored) {
       const health = () => gatewayHealth(client, isClosing);
-      monitor = await openMonitor(monitored, { health, samples: async () => metrics?.samples() ?? [] });
+      monitor = await openMonitor(monitored, { health, text: metrics && (() => metrics.registry.metrics()) });
     }
     return { url, hasKeys: keys !== undefined, close };
   } catch (error) {

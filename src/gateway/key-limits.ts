@@ -1,14 +1,7 @@
 import type { Client } from '@temporalio/client';
+import type { Caller } from './caller';
 import { Refusal } from './http-errors';
-import { putLast } from './put-last';
 import { jobsOfCaller, OF_JOBS } from './task-names';
-
-/** What one key may do. A limit that is not set does not apply. */
-export interface KeyLimits {
-  requestsPerSecond?: number;
-  jobsAtATime?: number;
-  jobsADay?: number;
-}
 
 /** Counts the jobs of a key, whichever gateway has started them. */
 export interface JobCounter {
@@ -23,13 +16,6 @@ const DAY_MS = 24 * 3_600_000;
 const LISTED_AFTER_MS = 10_000;
 /** A query has to stay short; of more starts in that time, the oldest are taken for listed. */
 const MOST_RECENT_STARTS = 100;
-/** Of keys that may long be gone from the file. The one that was quiet for longest is forgotten first. */
-const MOST_KEYS = 10_000;
-
-interface Bucket {
-  tokens: number;
-  filledAtMs: number;
-}
 
 interface RecentStart {
   workflowId: string;
@@ -42,27 +28,25 @@ interface RecentStart {
  * gateway counts its own requests a second: two gateways allow twice as many.
  */
 export class LimitKeeper {
-  private readonly buckets = new Map<string, Bucket>();
+  private readonly buckets = new Map<string, { tokens: number; filledAtMs: number }>();
   private readonly starts = new Map<string, RecentStart[]>();
 
   constructor(
     private readonly jobs: JobCounter,
-    private readonly limits: KeyLimits,
     private readonly now: () => number = Date.now,
   ) {}
 
   /** Throws a 429 when the key has made too many requests in the last second. */
-  countRequest(caller: string): void {
-    const { requestsPerSecond } = this.limits;
+  countRequest({ name, limits: { requestsPerSecond } }: Caller): void {
     if (requestsPerSecond === undefined) return;
     const nowMs = this.now();
     const most = Math.max(requestsPerSecond, 1);
-    const bucket = this.buckets.get(caller) ?? { tokens: most, filledAtMs: nowMs };
+    const bucket = this.buckets.get(name) ?? { tokens: most, filledAtMs: nowMs };
     // A clock that is set back must not take tokens away.
     const passedMs = Math.max(nowMs - bucket.filledAtMs, 0);
     const tokens = Math.min(most, bucket.tokens + (passedMs / 1_000) * requestsPerSecond);
     const isAllowed = tokens >= 1;
-    putLast(this.buckets, caller, { tokens: isAllowed ? tokens - 1 : tokens, filledAtMs: nowMs }, MOST_KEYS);
+    this.buckets.set(name, { tokens: isAllowed ? tokens - 1 : tokens, filledAtMs: nowMs });
     if (isAllowed) return;
     const waitSeconds = Math.max(Math.ceil((1 - tokens) / requestsPerSecond), 1);
     throw tooMany(`at most ${requestsPerSecond} requests a second`, waitSeconds);
@@ -70,36 +54,32 @@ export class LimitKeeper {
 
   /**
    * Throws a 429 when the key has too many jobs. The start is counted from here on, so that POSTs at the same moment do not
-   * all find room for one; `release` takes it back when it failed.
+   * all find room for one; the returned function takes it back when it failed.
    */
-  async countStart(caller: string, workflowId: string): Promise<{ release: () => void }> {
-    const { jobsAtATime, jobsADay } = this.limits;
-    if (jobsAtATime === undefined && jobsADay === undefined) return { release: () => undefined };
+  async countStart({ name, limits }: Caller, workflowId: string): Promise<() => void> {
+    const { jobsAtATime, jobsADay } = limits;
+    if (jobsAtATime === undefined && jobsADay === undefined) return () => undefined;
     const nowMs = this.now();
-    const before = this.recentStarts(caller, nowMs);
+    const before = (this.starts.get(name) ?? []).filter(({ atMs }) => atMs > nowMs - LISTED_AFTER_MS);
     const start = { workflowId, atMs: nowMs };
-    putLast(this.starts, caller, [...before, start].slice(-MOST_RECENT_STARTS), MOST_KEYS);
+    this.starts.set(name, [...before, start].slice(-MOST_RECENT_STARTS));
     const release = () => {
-      const others = (this.starts.get(caller) ?? []).filter((one) => one !== start);
-      this.starts.set(caller, others);
+      const others = (this.starts.get(name) ?? []).filter((one) => one !== start);
+      this.starts.set(name, others);
     };
     try {
       const ids = before.map((one) => one.workflowId);
       const unlisted = ids.length === 0 ? 0 : ids.length - (await this.jobs.listed(ids));
-      if (jobsAtATime !== undefined && (await this.jobs.running(caller)) + unlisted >= jobsAtATime)
+      if (jobsAtATime !== undefined && (await this.jobs.running(name)) + unlisted >= jobsAtATime)
         throw tooMany(`at most ${describeJobs(jobsAtATime)} at a time`, 10);
       const since = new Date(nowMs - DAY_MS);
-      if (jobsADay !== undefined && (await this.jobs.startedSince(caller, since)) + unlisted >= jobsADay)
+      if (jobsADay !== undefined && (await this.jobs.startedSince(name, since)) + unlisted >= jobsADay)
         throw tooMany(`at most ${describeJobs(jobsADay)} in 24 hours`, 3_600);
     } catch (error) {
       release();
       throw error;
     }
-    return { release };
-  }
-
-  private recentStarts(caller: string, nowMs: number): RecentStart[] {
-    return (this.starts.get(caller) ?? []).filter(({ atMs }) => atMs > nowMs - LISTED_AFTER_MS);
+    return release;
   }
 }
 

@@ -2,23 +2,20 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { sendCached } from './cached-answer';
 import { errorBody } from './http-errors';
-import {
-  type Answer,
-  type DocumentedAnswer,
-  type InterfaceDocument,
-  type Operation,
-  parseDocument,
-} from './interface-document';
-import { REFERENCE_POLICY, renderReference } from './reference-page';
+
+/** An answer that is not JSON: a video, a stream, or no body at all. */
+export interface Answer {
+  description: string;
+  /** What each header says, by its name. */
+  headers?: Readonly<Record<string, string>>;
+  content?: Record<string, { schema: Record<string, unknown> }>;
+}
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Answers beside those of `response`, by status. */
+    /** Answers besides those of `response`, by status. */
     answers?: Readonly<Record<number, Answer>>;
-    /** HEAD answers the same without the body. */
-    answersHead?: boolean;
   }
 }
 
@@ -34,9 +31,6 @@ const ANY = {
 
 /** The refusals of a route that names a video. */
 export const ONE_JOB_ERRORS = { ...ANY, 404: errorBody };
-
-/** The refusals of a route that lists videos. */
-export const LIST_ERRORS = { ...ANY, 404: errorBody };
 
 /** The refusals of a route that takes a body. */
 export const BODY_ERRORS = { ...ANY, 408: errorBody, 409: errorBody, 413: errorBody, 415: errorBody };
@@ -60,13 +54,15 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 };
 
 const RETRY_AFTER = { 'Retry-After': 'Seconds to wait before the next attempt.' };
+const REQUEST_ID = { 'X-Request-Id': 'The id of this call in the log of the gateway.' };
 const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  401: { 'WWW-Authenticate': 'Always Bearer.' },
-  429: RETRY_AFTER,
-  503: RETRY_AFTER,
+  401: { ...REQUEST_ID, 'WWW-Authenticate': 'Always Bearer.' },
+  // Answered before the request was read, so it has no id yet.
+  408: {},
+  429: { ...REQUEST_ID, ...RETRY_AFTER },
+  431: {},
+  503: { ...REQUEST_ID, ...RETRY_AFTER },
 };
-/** Answered before the request was read, so it has no id yet. */
-const WITHOUT_REQUEST_ID = new Set(['408', '431']);
 
 const INTRODUCTION =
   'Videos as durable jobs. POST answers at once with an id, and GET says how far the video is. ' +
@@ -77,7 +73,7 @@ export interface DocumentOptions {
   publicUrl: string | undefined;
 }
 
-/** Collects the routes that are registered after it, and serves them as `/openapi.json` and `/docs`. */
+/** Collects the routes that are registered after it, and serves them as `/openapi.json`. */
 export async function describeInterface(app: FastifyInstance, options: DocumentOptions): Promise<void> {
   const { hasKeys, publicUrl } = options;
   await app.register(swagger, {
@@ -93,15 +89,14 @@ export async function describeInterface(app: FastifyInstance, options: DocumentO
       security: hasKeys ? [{ key: [] }] : [],
     },
     transform: (route) => {
-      const { answers, answersHead, ...schema } = Object(route.schema);
-      const transformed = jsonSchemaTransform({ ...route, schema });
-      // The plugin passes extensions through, and `complete` takes them out again.
-      return {
-        ...transformed,
-        schema: { ...transformed.schema, 'x-answers': answers, 'x-head': answersHead },
-      };
+      const { answers = {}, ...schema } = Object(route.schema);
+      const { schema: converted, url } = jsonSchemaTransform({ ...route, schema });
+      const { response, ...rest } = Object(converted);
+      if (response === undefined) return { schema: converted, url };
+      const documented = { ...jsonAnswers(response, [route.route.method].flat(), hasKeys), ...answers };
+      return { url, schema: { ...rest, response: withHeaders(documented) } };
     },
-    transformObject: (collected) => complete(parseDocument(jsonSchemaTransformObject(collected)), hasKeys),
+    transformObject: jsonSchemaTransformObject,
   });
   app.get(
     '/openapi.json',
@@ -116,82 +111,47 @@ export async function describeInterface(app: FastifyInstance, options: DocumentO
     },
     async () => app.swagger(),
   );
-  let reference: string | undefined;
-  app.get('/docs', { schema: { hide: true } }, (request, reply) => {
-    // Once: the routes do not change any more.
-    reference ??= renderReference(parseDocument(app.swagger()));
-    const type = 'text/html; charset=utf-8';
-    return sendCached(request, reply, { type, content: reference, policy: REFERENCE_POLICY });
-  });
 }
 
-/** Adds what fastify's plugins do not know: headers, answers without JSON, HEAD, and what depends on the keys. */
-function complete(document: InterfaceDocument, hasKeys: boolean): InterfaceDocument {
-  for (const operations of Object.values(document.paths)) {
-    for (const [method, operation] of Object.entries(operations)) {
-      const { 'x-answers': answers = {}, 'x-head': answersHead, ...rest } = operation;
-      const isPublic = rest.security?.length === 0;
-      const responses = { ...rest.responses, ...mapValues(answers, documented) };
-      if (!hasKeys && !isPublic) delete responses[401];
-      if (!hasKeys) Object.assign(responses, withoutKeys(method));
-      const finished = { ...rest, responses: mapEntries(responses, withHeaders) };
-      operations[method] = finished;
-      if (answersHead) operations.head = headOf(finished);
-    }
-  }
-  return document;
+const ERROR = { $ref: '#/components/schemas/Error' };
+
+/** Without keys a call needs none, and guard-browsers.ts refuses other hosts and sites. */
+function jsonAnswers(
+  response: Readonly<Record<string, Record<string, unknown>>>,
+  methods: readonly string[],
+  hasKeys: boolean,
+): Record<string, Answer> {
+  const { 401: badKey, ...others } = response;
+  const isUnsafe = !methods.includes('GET');
+  const schemas = hasKeys ? response : { ...others, 421: ERROR, ...(isUnsafe && { 403: ERROR }) };
+  return Object.fromEntries(
+    Object.entries(schemas).map(([status, schema]) => [
+      status,
+      {
+        description: DESCRIPTIONS[status] ?? 'See the body.',
+        content: { 'application/json': { schema } },
+      },
+    ]),
+  );
 }
 
-function documented({ description, headers = {}, content }: Answer): DocumentedAnswer {
-  return { description, headers: headerObjects(headers), ...(content && { content }) };
-}
-
-const errorAnswer = (): DocumentedAnswer => ({
-  description: '',
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-});
-
-/** See guard-browsers.ts. */
-function withoutKeys(method: string): Record<string, DocumentedAnswer> {
-  const isUnsafe = method !== 'get' && method !== 'head';
-  return { 421: errorAnswer(), ...(isUnsafe && { 403: errorAnswer() }) };
-}
-
-function withHeaders(status: string, answer: DocumentedAnswer): DocumentedAnswer {
-  const names = {
-    ...HEADERS[status],
-    ...(!WITHOUT_REQUEST_ID.has(status) && {
-      'X-Request-Id': 'The id of this call in the log of the gateway.',
+/** As fastify's plugin reads them; `null` is the type of an answer without a body. */
+function withHeaders(answers: Readonly<Record<string, Answer>>): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, { description, content, headers }]) => {
+      const names = { ...(HEADERS[status] ?? REQUEST_ID), ...headers };
+      const described = Object.entries(names).map(([name, meaning]) => [
+        name,
+        { type: 'string', description: meaning },
+      ]);
+      return [
+        status,
+        {
+          description,
+          headers: Object.fromEntries(described),
+          ...(content ? { content } : { type: 'null' }),
+        },
+      ];
     }),
-  };
-  const isUndescribed = answer.description === '' || answer.description === 'Default Response';
-  return {
-    ...answer,
-    description: isUndescribed ? (DESCRIPTIONS[status] ?? 'See the body.') : answer.description,
-    headers: { ...answer.headers, ...headerObjects(names) },
-  };
-}
-
-function headOf({ operationId, summary, responses, ...rest }: Operation): Operation {
-  return {
-    ...rest,
-    operationId: `${operationId}Head`,
-    summary: `${summary}, without the body`,
-    responses: mapValues(responses, ({ content: _content, ...answer }) => answer),
-  };
-}
-
-function headerObjects(descriptions: Readonly<Record<string, string>>): Record<string, object> {
-  return mapValues(descriptions, (description) => ({ description, schema: { type: 'string' } }));
-}
-
-function mapValues<A, B>(record: Readonly<Record<string, A>>, change: (value: A) => B): Record<string, B> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
-}
-
-function mapEntries<A, B>(
-  record: Readonly<Record<string, A>>,
-  change: (name: string, value: A) => B,
-): Record<string, B> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(name, value)]));
+  );
 }

@@ -1,45 +1,107 @@
 import { z } from 'zod';
+import { pinChoice } from '../client/pin-choice';
 import { SIZES, shapeOf, sizeOf } from '../client/video-size';
+import type { ServiceOfFile } from '../config/services-config';
+import type { FallbackInput } from '../contract/fallback';
+import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
+import type { JobOptions } from '../contract/job';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
-import { MOST_SERVICES } from '../contract/service-choice';
+import { choiceProblem, type KnownServices, MOST_SERVICES } from '../contract/service-choice';
 import { badField, Refusal } from './http-errors';
 import type { Asked } from './video-object';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
 export const LONGEST_SHOWN_PROMPT_CHARS = 500;
 
-/** A request to the service, and what answers show of it. */
+/** The options of a video: with `services`, those of a job that tries several. */
+type VideoOptions = JobOptions & Partial<Pick<FallbackInput, 'services'>>;
+
+/** A request to the service, what answers show of it, and the options of its job. */
 export interface Wanted {
   request: VideoRequest;
   asked: Asked;
+  options: VideoOptions;
 }
 
-/** The body of the service's own interface. */
-export function readServiceRequest(body: unknown, requestFields: readonly string[]): Wanted {
-  const request = checked(body, requestFields);
-  return { request, asked: askedOf(request, undefined) };
+/** What the gateway knows about the services of the workers. */
+export interface ServicesOfGateway {
+  /** Fields that the service takes beyond its interface. */
+  requestFields: readonly string[];
+  /** Undefined if the workers alone know theirs. */
+  services?: KnownServices<ServiceOfFile> | undefined;
 }
 
-/** The body of POST /v1/videos/image-to-video, which needs an image. */
-export function readImageRequest(body: unknown, requestFields: readonly string[]): Wanted {
-  const wanted = readServiceRequest(body, requestFields);
-  if (wanted.request.image_url !== undefined) return wanted;
-  throw badField(
-    'image_url',
-    'image_url is missing: POST /v1/videos/text-to-video makes a video without an image.',
-  );
+/** The body of POST /v1/videos/text-to-video, of POST /v1/videos/image-to-video, or as OpenAI's clients send it. */
+export type BodyKind = 'text' | 'image' | 'openai';
+
+/** Reads the body of a POST, in which references stand for images. */
+export function readVideoRequest(
+  kind: BodyKind,
+  body: unknown,
+  { requestFields, services }: ServicesOfGateway,
+): Wanted {
+  const given = takeJobOptions(body);
+  const model = kind === 'openai' ? Object(given.body).model : undefined;
+  const { options, known } = chooseService(given.options, model, services);
+  const fields = known?.requestFields ?? requestFields;
+  if (kind === 'openai') return { ...readOpenAiRequest(given.body, fields), options };
+  const request = checked(given.body, fields);
+  if (kind === 'image' && request.image_url === undefined) {
+    throw badField(
+      'image_url',
+      'image_url is missing: POST /v1/videos/text-to-video makes a video without an image.',
+    );
+  }
+  return { request, asked: askedOf(request, undefined), options };
 }
 
-const CALLBACK_URL = z
-  .string()
-  .optional()
-  .describe('Called when the video is there, has failed or needs a decision.');
+const FIELDS = { ...JOB_FIELDS, ...FALLBACK_FIELDS };
 
-const SERVICE = 'Which of the services makes the video.';
-const SERVICES = 'Instead of `service`: those to try, in this order.';
+/** The fields that are for the gateway and not for the service, and the job options they become. */
+const OPTIONS = { callback_url: 'callbackUrl', service: 'service', services: 'services' } as const;
 
-/** The body of POST /v1/videos, as OpenAI's clients send it. Fields of the service's interface may stand beside its own. */
-export const openAiRequestSchema = z.looseObject({
+/** The body without them, and the options. */
+function takeJobOptions(body: unknown): { body: unknown; options: VideoOptions } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return { body, options: {} };
+  const rest = Object.entries(body).filter(([name]) => !Object.hasOwn(OPTIONS, name));
+  const options = Object.entries(OPTIONS).flatMap(([param, name]) => {
+    const value = listed(param, Reflect.get(body, param));
+    if (value === undefined || value === null) return [];
+    const { accepts, sentence } = FIELDS[name];
+    if (accepts(value)) return [[name, value]];
+    throw badField(param, `${param} ${sentence}.`);
+  });
+  return { body: Object.fromEntries(rest), options: Object.fromEntries(options) };
+}
+
+/** A form sends a list as text. */
+function listed(param: string, value: unknown): unknown {
+  return param === 'services' && typeof value === 'string'
+    ? value.split(',').map((name) => name.trim())
+    : value;
+}
+
+/**
+ * The options with the service of a request, or with the services to try. A `model` that is the name of a service means it,
+ * because OpenAI's clients have no other field.
+ */
+function chooseService(
+  options: VideoOptions,
+  model: unknown,
+  services: ServicesOfGateway['services'],
+): { options: VideoOptions; known?: ServiceOfFile | undefined } {
+  const problem = choiceProblem(options);
+  if (problem !== undefined) throw badField('services', `${problem}.`);
+  if (services === undefined) return { options };
+  const isService = typeof model === 'string' && Object.hasOwn(services.services, model);
+  const { service = isService ? model : undefined, services: several } = options;
+  const pinned = pinChoice({ service, services: several }, services);
+  if (pinned.ok) return { options: { ...options, ...pinned.choice }, known: pinned.known };
+  throw badField(pinned.field, `${pinned.problem}.`);
+}
+
+/** The body of POST /v1/videos, as OpenAI's clients send it. It may have fields of the service's interface too. */
+const openAiRequestSchema = z.looseObject({
   prompt: z.string(),
   model: z.string().optional().describe('Shown in answers. The name of a service chooses that one.'),
   seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
@@ -50,27 +112,23 @@ export const openAiRequestSchema = z.looseObject({
   input_reference: z.unknown().optional().describe('An image to start from: its URL, or {"image_url": URL}.'),
 });
 
-export function readOpenAiRequest(body: unknown, requestFields: readonly string[]): Wanted {
+function readOpenAiRequest(body: unknown, requestFields: readonly string[]): Omit<Wanted, 'options'> {
   const parsed = openAiRequestSchema.safeParse(body);
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'is wrong' };
     const field = String(path[0] ?? '');
     // The rules of the service's interface say more, such as which field was probably meant.
-    if (field === 'prompt') checked(withoutOwnFields(body), requestFields);
+    const { model, seconds, size, input_reference, ...rest }: Record<string, unknown> = Object(body);
+    if (field === 'prompt') checked(rest, requestFields);
     throw badField(
       field || undefined,
       field ? `${field}: ${message}` : 'The body must be a JSON object with a prompt.',
     );
   }
   const { model, seconds, size, input_reference: reference, ...rest } = parsed.data;
-  const fields = { ...rest, ...durationOf(seconds), ...fieldsOf(size), ...imageOf(reference) };
+  const fields = { ...rest, ...durationOf(seconds), ...shapeIn(size), ...imageOf(reference) };
   const request = inTheirWords(seconds, () => checked(fields, requestFields));
   return { request, asked: askedOf(request, model) };
-}
-
-function withoutOwnFields(body: unknown): unknown {
-  const { model, seconds, size, input_reference, ...rest }: Record<string, unknown> = Object(body);
-  return rest;
 }
 
 /** Who sent `seconds` is not told about `duration`. */
@@ -87,7 +145,8 @@ function inTheirWords<T>(seconds: unknown, check: () => T): T {
 function checked(body: unknown, requestFields: readonly string[]): VideoRequest {
   const parsed = parseRequest(body, requestFields);
   if (parsed.ok) return parsed.request;
-  throw badField(parsed.field, sentence(parsed.problem));
+  const { field, problem } = parsed;
+  throw badField(field, problem.endsWith('?') ? problem : `${problem}.`);
 }
 
 function durationOf(seconds: string | number | undefined): Pick<VideoRequest, 'duration'> {
@@ -97,7 +156,7 @@ function durationOf(seconds: string | number | undefined): Pick<VideoRequest, 'd
   throw badField('seconds', 'seconds must be a whole number, such as "4".');
 }
 
-function fieldsOf(size: string | undefined): Pick<VideoRequest, 'resolution' | 'aspect_ratio'> {
+function shapeIn(size: string | undefined): Pick<VideoRequest, 'resolution' | 'aspect_ratio'> {
   if (size === undefined) return {};
   const shape = shapeOf(size);
   if (shape !== undefined) return shape;
@@ -126,62 +185,63 @@ function askedOf(request: VideoRequest, model: string | undefined): Asked {
   };
 }
 
-const sentence = (problem: string) => (problem.endsWith('?') ? problem : `${problem}.`);
+const FORM_NUMBERS = new Set(['duration', 'seed']);
 
-/** The reader of forms cuts a text off at its limit and says nothing. Half an image would be paid for. */
-export function refuseCutTexts(body: unknown, largestBytes: number): void {
-  for (const [name, value] of Object.entries<unknown>(Object(body))) {
-    const isCut = [value]
-      .flat()
-      .some((one) => typeof one === 'string' && Buffer.byteLength(one) >= largestBytes);
-    if (isCut) {
-      throw new Refusal({
-        status: 413,
-        code: 'field_too_large',
-        message: `${name} is too large for a text of a form, which may have 2 MiB.`,
-        advice: 'Send the image as the file of the form, or with POST /v1/images.',
-        param: name,
-      });
-    }
-  }
-}
-
-/** Numbers of a form are text. Text that is not a number is left to the rules of its field. */
-export function readFormNumbers(body: unknown): unknown {
+/**
+ * The body of a form, whose numbers are text. Text that is not a number is left to the rules of its field. The reader of forms
+ * cuts a text off at its limit and says nothing: half an image would be paid for.
+ */
+export function readForm(body: unknown, largestTextBytes: number): Record<string, unknown> {
   const fields = Object.entries<unknown>(Object(body)).map(([name, value]) => {
+    const texts = [value].flat().filter((one) => typeof one === 'string');
+    if (texts.some((text) => Buffer.byteLength(text) >= largestTextBytes)) throw textTooLarge(name);
     const isNumber = FORM_NUMBERS.has(name) && typeof value === 'string' && /^-?\d{1,15}$/.test(value);
     return [name, isNumber ? Number(value) : value];
   });
   return Object.fromEntries(fields);
 }
 
-const FORM_NUMBERS = new Set(['duration', 'seed']);
-
-/** What is for the gateway and not for the service: see job-options.ts. */
-const OWN_FIELDS = { callback_url: CALLBACK_URL };
+const textTooLarge = (name: string) =>
+  new Refusal({
+    status: 413,
+    code: 'field_too_large',
+    message: `${name} is too large for a text of a form, which may have 2 MiB.`,
+    advice: 'Send the image as the file of the form, or with POST /v1/images.',
+    param: name,
+  });
 
 const prompt = z.string().regex(/\S/).describe('What the video shows.');
 const image = z.url().describe('The address of the image to start from.');
 
-/** The bodies, for the description of the interface. `requestFields` are those that the service takes beyond it. */
-export function documentedRequests(requestFields: readonly string[], services: readonly string[] = []) {
+/** The bodies, for the description of the interface. */
+export function documentedBodies({ requestFields, services }: ServicesOfGateway) {
   const extra = Object.fromEntries(requestFields.map((name) => [name, z.unknown().optional()]));
-  const one = services.length > 0 ? z.enum(services) : z.string();
-  const choice = {
-    service: one.optional().describe(SERVICE),
-    services: z.array(one).min(1).max(MOST_SERVICES).optional().describe(SERVICES),
+  const names = Object.keys(services?.services ?? {});
+  const one = names.length > 0 ? z.enum(names) : z.string();
+  const fields = {
+    ...extra,
+    ...requestSchema.shape,
+    prompt,
+    callback_url: z
+      .string()
+      .optional()
+      .describe('Called when the video is there, has failed or needs a decision.'),
+    service: one.optional().describe('Which of the services makes the video.'),
+    services: z
+      .array(one)
+      .min(1)
+      .max(MOST_SERVICES)
+      .optional()
+      .describe('Instead of `service`: those to try, in this order.'),
   };
-  const fields = { ...extra, ...requestSchema.shape, ...OWN_FIELDS, prompt, ...choice };
-  const examples = [
-    { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' },
-  ];
+  const example = { prompt: 'A red fox in the snow', duration: 5, resolution: '720p', aspect_ratio: '16:9' };
   return {
-    service: z.strictObject(fields).meta({ id: 'VideoRequest', examples }),
+    text: z.strictObject(fields).meta({ id: 'VideoRequest', examples: [example] }),
     image: z.strictObject({ ...fields, image_url: image }).meta({
       id: 'ImageVideoRequest',
-      examples: examples.map((one) => ({ ...one, image_url: 'https://example.com/fox.png' })),
+      examples: [{ ...example, image_url: 'https://example.com/fox.png' }],
     }),
-    openAi: z.strictObject({ ...fields, ...openAiRequestSchema.shape, prompt }).meta({
+    openai: z.strictObject({ ...fields, ...openAiRequestSchema.shape, prompt }).meta({
       id: 'CreateVideo',
       examples: [{ prompt: 'A red fox in the snow', seconds: '4', size: '1280x720' }],
     }),

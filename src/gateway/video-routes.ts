@@ -2,28 +2,26 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoStorage } from '../storage';
-import { LARGEST_BODY_BYTES } from './body-limits';
-import { readIdempotencyKey, readWaitMs } from './caller';
-import { chooseService, type GatewayServices } from './choose-service';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { badField, errorBody, Refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
-import { takeJobOptions } from './job-options';
-import { BODY_ERRORS, LIST_ERRORS, ONE_JOB_ERRORS } from './openapi';
+import { BODY_ERRORS, ONE_JOB_ERRORS } from './openapi';
 import { videoObject } from './video-object';
 import {
-  documentedRequests,
-  readFormNumbers,
-  readImageRequest,
-  readOpenAiRequest,
-  readServiceRequest,
-  refuseCutTexts,
-  type Wanted,
+  type BodyKind,
+  documentedBodies,
+  readForm,
+  readVideoRequest,
+  type ServicesOfGateway,
 } from './video-requests';
 import type { VideosOfCaller } from './videos-of-caller';
 
+/** The service takes 2 MiB, which is what Temporal takes too. */
+export const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 const LONGEST_PAGE = 100;
+const LONGEST_WAIT_SECONDS = 60;
+const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
 
 const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
 const decisionBody = z
@@ -64,7 +62,7 @@ const postHeaders = preferHeader.extend({
   'idempotency-key': z
     .string()
     .min(1)
-    .max(255)
+    .max(LONGEST_IDEMPOTENCY_KEY_CHARS)
     .optional()
     .describe('A repeated POST with the same key is the same video.'),
 });
@@ -78,12 +76,35 @@ const videoList = z
   })
   .meta({ id: 'VideoList' });
 
+const tags = ['Videos'];
+const JSON_ONLY = ['application/json'];
+
+const POSTS: Readonly<
+  Record<BodyKind, { path: string; operationId: string; summary: string; consumes: string[] }>
+> = {
+  text: {
+    path: '/v1/videos/text-to-video',
+    operationId: 'textToVideo',
+    summary: 'Make a video from a prompt',
+    consumes: JSON_ONLY,
+  },
+  image: {
+    path: '/v1/videos/image-to-video',
+    operationId: 'imageToVideo',
+    summary: 'Make a video from an image',
+    consumes: JSON_ONLY,
+  },
+  openai: {
+    path: '/v1/videos',
+    operationId: 'createVideo',
+    summary: 'The same for clients of OpenAI’s interface',
+    consumes: [...JSON_ONLY, 'multipart/form-data'],
+  },
+};
+
 /** What the routes of videos need. */
-export interface VideoRouteTools {
+export interface VideoRouteTools extends ServicesOfGateway {
   storage: VideoStorage;
-  content: 'stream' | 'redirect';
-  requestFields: readonly string[];
-  services?: GatewayServices;
   /** The videos of the key that a call has. Throws a 401 or a 429. */
   videosOf(request: FastifyRequest): VideosOfCaller;
   /** When the gateway ends, or the client has left. */
@@ -92,58 +113,11 @@ export interface VideoRouteTools {
 
 /** Serves `/v1/videos` and what is below it, in the dialects of the service and of OpenAI. */
 export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void {
-  const { storage, content, requestFields, services, videosOf, over } = tools;
+  const { storage, videosOf, over } = tools;
   const routes = app.withTypeProvider<ZodTypeProvider>();
-
-  const create =
-    (read: (body: unknown, requestFields: readonly string[]) => Wanted, isOpenAi: boolean) =>
-    async (request: FastifyRequest, reply: FastifyReply) => {
-      const videos = videosOf(request);
-      const isForm = request.isMultipart();
-      if (isForm && !isOpenAi) throw jsonOnly();
-      if (isForm) refuseCutTexts(request.body, LARGEST_BODY_BYTES);
-      const { caller } = videos;
-      const given = withoutBytes(request.body, caller);
-      const asking = takeJobOptions(isForm ? readFormNumbers(given.body) : given.body);
-      const { body } = asking;
-      const { options, known } = chooseService(
-        asking.options,
-        isOpenAi ? Object(body).model : undefined,
-        services,
-      );
-      const wanted = { ...read(body, known?.requestFields ?? requestFields), options };
-      await settleImage(storage, given, { imageUrl: wanted.request.image_url, caller });
-      const video = await videos.start(wanted, readIdempotencyKey(request.headers['idempotency-key']));
-      const waitMs = readWaitMs(request.headers.prefer);
-      // The job has started: an error would make the caller start another.
-      return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
-    };
-
-  const documented = documentedRequests(requestFields, Object.keys(services?.services ?? {}));
-  const posts = {
-    '/v1/videos/text-to-video': {
-      body: documented.service,
-      read: readServiceRequest,
-      operationId: 'textToVideo',
-      summary: 'Make a video from a prompt',
-      consumes: JSON_ONLY,
-    },
-    '/v1/videos/image-to-video': {
-      body: documented.image,
-      read: readImageRequest,
-      operationId: 'imageToVideo',
-      summary: 'Make a video from an image',
-      consumes: JSON_ONLY,
-    },
-    '/v1/videos': {
-      body: documented.openAi,
-      read: readOpenAiRequest,
-      operationId: 'createVideo',
-      summary: 'The same for clients of OpenAI’s interface',
-      consumes: [...JSON_ONLY, 'multipart/form-data'],
-    },
-  };
-  for (const [path, { read, ...schema }] of Object.entries(posts)) {
+  const bodies = documentedBodies(tools);
+  for (const kind of ['text', 'image', 'openai'] as const) {
+    const { path, ...schema } = POSTS[kind];
     routes.post(
       path,
       {
@@ -151,11 +125,25 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         schema: {
           ...schema,
           tags,
+          body: bodies[kind],
           headers: postHeaders,
-          response: { 200: videoObject, ...BODY_ERRORS, 402: errorBody },
+          response: { 200: videoObject, ...BODY_ERRORS },
         },
       },
-      create(read, schema.consumes.length > 1),
+      async (request: FastifyRequest, reply) => {
+        const videos = videosOf(request);
+        const isForm = request.isMultipart();
+        if (isForm && kind !== 'openai') throw jsonOnly();
+        const { owner } = videos;
+        const body = isForm ? readForm(request.body, LARGEST_BODY_BYTES) : request.body;
+        const given = withoutBytes(body, owner);
+        const wanted = readVideoRequest(kind, given.body, tools);
+        await settleImage(storage, given, { imageUrl: wanted.request.image_url, owner });
+        const video = await videos.start(wanted, idempotencyKeyOf(request));
+        const waitMs = waitMsOf(request);
+        // The job has started: an error would make the caller start another.
+        return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
+      },
     );
   }
 
@@ -171,10 +159,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         response: { 200: videoObject, ...ONE_JOB_ERRORS },
       },
     },
-    async (request, reply) => {
-      const waitMs = readWaitMs(request.headers.prefer);
-      return videosOf(request).wait(request.params.id, waitMs, over(reply));
-    },
+    (request, reply) => videosOf(request).wait(request.params.id, waitMsOf(request), over(reply)),
   );
 
   routes.get(
@@ -185,7 +170,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         operationId: 'listVideos',
         summary: 'Videos, newest first',
         querystring: listQuery,
-        response: { 200: videoList, ...LIST_ERRORS },
+        response: { 200: videoList, ...ONE_JOB_ERRORS },
       },
     },
     async (request) => {
@@ -232,11 +217,10 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         headers: contentHeaders,
         response: { ...ONE_JOB_ERRORS, 416: errorBody, 451: errorBody },
         answers: CONTENT_ANSWERS,
-        answersHead: true,
       },
     },
     async (request, reply) =>
-      sendContent(await videosOf(request).find(request.params.id), { storage, content }, request, reply),
+      sendContent(await videosOf(request).find(request.params.id), storage, request, reply),
   );
 
   routes.get(
@@ -282,8 +266,31 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
   );
 }
 
-const tags = ['Videos'];
-const JSON_ONLY = ['application/json'];
+/** `Prefer: wait=30`, in milliseconds; 0 without it. A longer wait is cut, as RFC 7240 allows. */
+function waitMsOf({ headers }: FastifyRequest): number {
+  const [, seconds] = /(?:^|[,;\s])wait=(\d{1,9})/i.exec(String(headers.prefer ?? '')) ?? [];
+  return Math.min(Number(seconds ?? 0), LONGEST_WAIT_SECONDS) * 1_000;
+}
+
+function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const header = headers['idempotency-key'];
+  if (header === undefined) return undefined;
+  const key = String(header);
+  if (key.length > 0 && key.length <= LONGEST_IDEMPOTENCY_KEY_CHARS) return key;
+  throw new Refusal({
+    status: 400,
+    code: 'bad_idempotency_key',
+    message: `Idempotency-Key must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters.`,
+    param: 'Idempotency-Key',
+  });
+}
+
+/** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
+function readListQuery(query: unknown): z.infer<typeof listQuery> {
+  const { limit }: { limit?: unknown } = Object(query);
+  if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
+  throw badField('limit', `limit ${PAGE_RULE}.`);
+}
 
 const badDecision = () =>
   badField(
@@ -297,10 +304,3 @@ const jsonOnly = () =>
     code: 'json_only',
     message: 'This path takes JSON, with Content-Type: application/json.',
   });
-
-/** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
-function readListQuery(query: unknown): z.infer<typeof listQuery> {
-  const { limit }: { limit?: unknown } = Object(query);
-  if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
-  throw badField('limit', `limit ${PAGE_RULE}.`);
-}

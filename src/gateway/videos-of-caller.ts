@@ -5,23 +5,17 @@ import { newestFirst, type StartedRun } from '../client/newest-first';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
-import type { JobOptions } from '../contract/job';
-import type { JobCost } from '../contract/job-cost';
 import type { SubmitDecision } from '../contract/lost-submit';
-import { COST_MEMO } from '../contract/names';
-import type { VideoRequest } from '../contract/request';
-import type { CapGuard } from './cap-guard';
-import type { DeletedVideos } from './deleted-videos';
+import type { Caller } from './caller';
 import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
-import type { VideoOptions } from './job-options';
 import type { LimitKeeper } from './key-limits';
 import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
-import type { Seen, VideoBoard } from './video-board';
 import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
 import type { Wanted } from './video-requests';
+import type { VideoSnapshot, VideoStates } from './video-states';
 
-export interface Found extends Seen {
+export interface Found extends VideoSnapshot {
   taskId: string;
   job: VideoJob;
 }
@@ -32,14 +26,10 @@ export interface Page {
 }
 
 interface Tools {
-  /** What a request will cost, if the gateway knows prices. */
-  estimate(request: VideoRequest, service: string | undefined): JobCost | undefined;
   client: Client;
   videos: VideoClient;
-  board: VideoBoard;
+  states: VideoStates;
   limits: LimitKeeper;
-  deleted: DeletedVideos;
-  guardCaps: CapGuard;
 }
 
 const CHECK_EVERY_MS = 500;
@@ -49,49 +39,44 @@ const QUERY_WITHIN_MS = 2_000;
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
   constructor(
-    readonly caller: string,
+    private readonly caller: Caller,
+    /** Of the gateway, as its caller sees it. */
     private readonly baseUrl: string,
     private readonly tools: Tools,
   ) {}
 
+  get owner(): string {
+    return this.caller.name;
+  }
+
   /** Starts a job, or joins the one that the same Idempotency-Key has started. */
-  async start(
-    { request, asked, options }: Wanted & { options?: VideoOptions },
-    idempotencyKey: string | undefined,
-  ): Promise<VideoObject> {
-    const { client, board, videos, limits, deleted, guardCaps } = this.tools;
-    const taskId = taskIdFor(this.caller, idempotencyKey);
-    const workflowId = workflowIdOf(this.caller, taskId);
+  async start({ request, asked, options }: Wanted, idempotencyKey?: string): Promise<VideoObject> {
+    const { client, states, videos, limits } = this.tools;
+    const taskId = taskIdFor(this.owner, idempotencyKey);
+    const workflowId = workflowIdOf(this.owner, taskId);
     const isRepeatable = idempotencyKey !== undefined;
-    if (isRepeatable && (await deleted.has(workflowId))) throw videoDeleted();
-    const isKnown = isRepeatable && (await board.read(workflowId)) !== undefined;
-    // Of several, the first one is asked first.
-    const first = options?.service ?? options?.services?.[0];
-    if (!isKnown) await guardCaps(this.caller, request, first);
+    if (isRepeatable && (await states.isDeleted(workflowId))) throw videoDeleted();
+    const isKnown = isRepeatable && (await states.read(workflowId)) !== undefined;
     const count = () => limits.countStart(this.caller, workflowId);
-    const start = isKnown ? undefined : await withDeadline(client, count);
-    const callback = callbackDigest(options);
-    const cost = this.tools.estimate(request, first);
-    const memo = {
-      [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) },
-      ...(cost && { [COST_MEMO]: cost }),
-    };
+    const release = isKnown ? undefined : await withDeadline(client, count);
+    const callback = options.callbackUrl && digestOf(options.callbackUrl);
+    const memo = { [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) } };
     try {
       await withDeadline(client, () =>
         videos.start(
-          { ...options, request, caller: this.caller },
-          { workflowId, temporal: { memo, priority: { fairnessKey: this.caller } } },
+          { ...options, request, caller: this.owner },
+          { workflowId, temporal: { memo, priority: { fairnessKey: this.owner } } },
         ),
       );
-      board.forget(workflowId);
+      states.forget(workflowId);
       const found = await this.find(taskId);
-      // Who names another receiver must not believe that it will be called.
+      // A caller that names another receiver must not believe that it will be called.
       if (askedIn(found.description).callback !== callback) throw keyReused('differs in callback_url');
       return this.show(found);
     } catch (error) {
       // A job that may run is counted.
       const mayRun = isUnavailable(error);
-      if (!mayRun) start?.release();
+      if (!mayRun) release?.();
       if (mayRun && !isRepeatable) throw mayHaveStarted(taskId);
       throw error instanceof NameTaken ? keyTaken(error) : error;
     }
@@ -133,7 +118,7 @@ export class VideosOfCaller {
     const showFound = async () => {
       const shown = await Promise.all(
         found.map(async ({ workflowId, runId }) => {
-          const one = await this.read(taskIdOf(this.caller, workflowId));
+          const one = await this.read(taskIdOf(this.owner, workflowId));
           // A job that started again is listed once for each run, and shown where its last run is.
           const isShown = one !== undefined && !one.isDeleted && one.description.runId === runId;
           return isShown ? [this.show(one)] : [];
@@ -142,7 +127,7 @@ export class VideosOfCaller {
       listed.push(...shown.flat());
       found = [];
     };
-    for await (const one of newestFirst(this.tools.client, jobsOfCaller(this.caller), cursor)) {
+    for await (const one of newestFirst(this.tools.client, jobsOfCaller(this.owner), cursor)) {
       found.push(one);
       if (listed.length + found.length > limit) await showFound();
       if (listed.length > limit) break;
@@ -154,12 +139,12 @@ export class VideosOfCaller {
   /** Cancels a job that runs; false. Removes the file and hides a video that has ended; true. */
   async delete(taskId: string): Promise<boolean> {
     const { job, ending } = await this.find(taskId);
-    const { workflowId } = job;
+    const { states, client } = this.tools;
     try {
-      if (ending === undefined) await withDeadline(this.tools.client, () => job.cancel());
-      else await this.tools.deleted.remove(workflowId, 'result' in ending ? ending.result : undefined);
+      if (ending === undefined) await withDeadline(client, () => job.cancel());
+      else await states.delete(job.workflowId, 'result' in ending ? ending.result : undefined);
     } finally {
-      this.tools.board.forget(workflowId);
+      states.forget(job.workflowId);
     }
     return ending !== undefined;
   }
@@ -168,7 +153,7 @@ export class VideosOfCaller {
   async decide(taskId: string, decision: SubmitDecision): Promise<VideoObject> {
     const { job } = await this.find(taskId);
     await withDeadline(this.tools.client, () => job.decideSubmit(decision));
-    this.tools.board.forget(job.workflowId);
+    this.tools.states.forget(job.workflowId);
     return this.show(await this.find(taskId));
   }
 
@@ -176,25 +161,26 @@ export class VideosOfCaller {
   async showProgress(found: Found): Promise<VideoObject> {
     const video = this.show(found);
     if (video.status !== 'in_progress') return video;
-    return { ...video, progress: Math.min(Math.round((await this.percent(found)) ?? 0), 99) };
-  }
-
-  private percent({ job }: Found): Promise<number | undefined> {
-    const { board, client } = this.tools;
-    return board.percent(job.workflowId, async () => {
+    const { states, client } = this.tools;
+    const { job } = found;
+    const percent = await states.percent(job.workflowId, async () => {
       const ask = () => job.progress();
       const progress = await withDeadline(client, ask, QUERY_WITHIN_MS).catch(() => undefined);
       return progress?.task?.percent;
     });
+    return { ...video, progress: Math.min(Math.round(percent ?? 0), 99) };
   }
 
   private async read(taskId: string): Promise<Found | undefined> {
     if (!isTaskId(taskId)) return undefined;
-    const workflowId = workflowIdOf(this.caller, taskId);
-    const seen = await this.tools.board.read(workflowId);
-    return seen && { ...seen, taskId, job: this.tools.videos.handle(workflowId) };
+    const workflowId = workflowIdOf(this.owner, taskId);
+    const state = await this.tools.states.read(workflowId);
+    return state && { ...state, taskId, job: this.tools.videos.handle(workflowId) };
   }
 }
+
+/** A receiver's address may have a token in it, which lists of workflows must not show. */
+const digestOf = (callbackUrl: string) => createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16);
 
 function keyTaken(error: NameTaken): Refusal {
   const [, differs = 'another request'] = /\(it (differs in [^)]*)\)/.exec(error.message) ?? [];
@@ -209,11 +195,6 @@ const keyReused = (differs: string) =>
     advice: 'Use another key for another request.',
     param: 'Idempotency-Key',
   });
-
-/** A receiver's address may have a token in it, which lists of workflows must not show. */
-function callbackDigest({ callbackUrl }: JobOptions = {}): string | undefined {
-  return callbackUrl ? createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16) : undefined;
-}
 
 /** Clients of OpenAI repeat a 503 by themselves, and a second job is paid for. */
 const mayHaveStarted = (taskId: string) =>

@@ -2,16 +2,11 @@ import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@tempora
 import type { MonitorAddress } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
-import {
-  activityWorkers,
-  runBeside,
-  submitQueuesOf,
-  withOwnDefaults,
-  withoutOwnTasks,
-} from '../worker/activity-workers';
+import { activityWorkers, runBeside, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
-import { loadMonitor } from '../worker/load-monitor';
+import type { Monitor } from '../worker/monitor';
 import type { VideoWork } from '../worker/video-work';
+import type { MonitoredWorkers } from '../worker/worker-monitor';
 import { describeTaken } from './combine';
 
 /** What the plugin added to a host's worker, and needs again when that worker runs. */
@@ -67,13 +62,8 @@ export async function runHosted(
   work.storage.probe?.().catch(logProblem);
   work.ready().catch(logProblem);
   const { taskQueue } = queues;
-  const submitQueues = submitQueuesOf(work, queues);
   const workers = () => [worker, ...created];
-  const opened =
-    monitor &&
-    loadMonitor()
-      .openWorkerMonitor(monitor, { workers, work, taskQueue, submitQueues, env })
-      .catch(logProblem);
+  const opened = monitor && openMonitor(monitor, { workers, work, taskQueue }).catch(logProblem);
   try {
     await (others.length > 0 ? runBeside(worker, running, createOthers) : running);
   } finally {
@@ -81,6 +71,14 @@ export async function runHosted(
     await (await opened)?.close();
     await work.close();
   }
+}
+
+/** Its modules are not loaded without a port. */
+function openMonitor(address: MonitorAddress, monitored: MonitoredWorkers): Promise<Monitor> {
+  const {
+    openWorkerMonitor,
+  }: typeof import('../worker/worker-monitor') = require('../worker/worker-monitor');
+  return openWorkerMonitor(address, monitored);
 }
 
 /**

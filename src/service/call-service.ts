@@ -1,10 +1,10 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
 import { redact, type Secrets } from '../contract/redact';
-import { traceCall } from '../tracing/spans';
 import { decodeBytes, encodingOf, textOf } from './decode-body';
 import type { HttpAnswer, TracedReading } from './read-answer';
 import { type FaultFacts, ServiceFault } from './service-fault';
+import { traceCall } from './spans';
 
 /** Answers are small JSON; a larger one is a mistake or an attack. */
 export const MAX_ANSWER_BYTES = 1024 * 1024;

@@ -1,10 +1,10 @@
 import { Agent } from 'undici';
-import { traceHeaders } from '../tracing/spans';
 import { callService, startDeadline } from './call-service';
 import { createVideoConnector, normalizeHost } from './download-rules';
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
+import { traceHeaders } from './spans';
 import { signWebhook } from './webhook-signature';
 
 /** One call of a receiver, from the connection to the headers of its answer; below the timeout of WEBHOOK_POLICY. */

@@ -80,15 +80,6 @@ export function activityWorkers(
   return workers.filter(({ options }) => options.taskQueue !== taskQueue);
 }
 
-/** The queues of submits: one for jobs that name no service, and one for each service. */
-export function submitQueuesOf(
-  { directory }: VideoWork,
-  { taskQueue, submitQueue }: Pick<WorkerQueues, 'taskQueue' | 'submitQueue'>,
-): string[] {
-  if (submitQueue === taskQueue) return [submitQueue];
-  return [submitQueue, ...directory.all().map(({ name }) => serviceQueueOf(submitQueue, name))];
-}
-
 /** Temporal keeps the pace of a whole queue, and without queues of their own the submits share that of the jobs. */
 function refuseOwnPace(named: readonly FoundService[]): void {
   const paced = named.find(({ submitsPerSecond }) => submitsPerSecond !== undefined);

@@ -1,6 +1,6 @@
 import { Runtime, type RuntimeOptions, type LogLevel as SdkLevel } from '@temporalio/worker';
 import type { LogLevel } from '../contract/log-events';
-import type { VideoLogger } from '../logging/create-logger';
+import type { VideoLogger } from './logger';
 
 export interface RuntimeSettings {
   logger: VideoLogger;

@@ -1,15 +1,10 @@
-import { get } from 'node:http';
 import { type MetricsExporterConfig, Runtime } from '@temporalio/worker';
-import { ConfigError } from '../config/read-setting';
 import { FAILURES } from '../contract/failure-table';
 import { count, type HISTOGRAMS, HOLD_ENDS } from '../contract/metrics';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
-import { withSnakeCaseLabels } from '../monitor/exposition';
 import { freePort, LOOPBACK } from '../temporal-server/loopback-port';
 
-/** A scrape of a busy worker is some hundred kilobytes. */
-const LARGEST_TEXT_BYTES = 16 * 1024 * 1024;
-const ANSWER_WITHIN_MS = 5_000;
+const SCRAPE_WITHIN_MS = 5_000;
 
 const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600, 21_600];
 
@@ -60,19 +55,12 @@ export async function installSdkMetrics(): Promise<void> {
   }
 }
 
-/** The SDK's own exporter for Prometheus. */
-export interface SdkExporter {
-  /** What it says. */
-  text(): Promise<string>;
-  /** Rejects if it does not answer, which means that the SDK's native part does not run any more. */
-  ping(): Promise<unknown>;
-}
-
 /** One for each address, so that the monitor of two workers reads theirs once. */
-const exporters = new Map<string, SdkExporter>();
+const texts = new Map<string, () => Promise<string>>();
 
-/** The SDK's exporter; undefined if it has none for Prometheus. Asked once: a runtime that has ended would start again. */
-export function sdkExporter(): SdkExporter | undefined {
+/** Reads the SDK's exporter; undefined if it has none for Prometheus. */
+export function sdkMetricsText(): (() => Promise<string>) | undefined {
+  // Asked once: a runtime that has ended would start again.
   const { logger, options } = Runtime.instance();
   const { metricsExporter } = options.runtimeOptions;
   if (metricsExporter == null) {
@@ -81,19 +69,17 @@ export function sdkExporter(): SdkExporter | undefined {
     );
   }
   if (metricsExporter?.type !== 'prometheus') return undefined;
-  const url = `http://${onThisMachine(metricsExporter.socketAddr)}`;
-  const exporter = exporters.get(url) ?? {
-    text: async () => withSnakeCaseLabels(await read(`${url}/metrics`)),
-    // Nothing is there, which it says sooner than it writes its text.
-    ping: () => read(`${url}/`),
-  };
-  exporters.set(url, exporter);
-  return exporter;
+  // An exporter that listens on all addresses also does on this machine's own.
+  const address = metricsExporter.socketAddr
+    .replace(/^0\.0\.0\.0:/, `${LOOPBACK}:`)
+    .replace(/^\[::\]:/, '[::1]:');
+  const text = texts.get(address) ?? (() => scrape(`http://${address}/metrics`));
+  texts.set(address, text);
+  return text;
 }
 
-/** An exporter that listens on all addresses also does on this machine's own. */
-function onThisMachine(address: string): string {
-  return address.replace(/^0\.0\.0\.0:/, `${LOOPBACK}:`).replace(/^\[::\]:/, '[::1]:');
+async function scrape(url: string): Promise<string> {
+  return (await fetch(url, { signal: AbortSignal.timeout(SCRAPE_WITHIN_MS) })).text();
 }
 
 /**
@@ -109,23 +95,4 @@ export function startCounters(namespace: string, taskQueue: string): void {
     count(meter, 'videogen_holds_started_total', {}, 0);
     for (const end of HOLD_ENDS) count(meter, 'videogen_holds_ended_total', { end }, 0);
   }
-}
-
-function read(url: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const asked = get(url, { agent: false, timeout: ANSWER_WITHIN_MS }, (answer) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      answer.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > LARGEST_TEXT_BYTES)
-          asked.destroy(new ConfigError('The metrics of the SDK are too large.'));
-        else chunks.push(chunk);
-      });
-      answer.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-      answer.once('error', reject);
-    });
-    asked.once('timeout', () => asked.destroy(new Error('no answer in time')));
-    asked.once('error', reject);
-  });
 }

@@ -1,25 +1,18 @@
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { tracePlugins } from '../client/export-traces';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { type Queues, resolveWorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import type { Monitor } from '../monitor/monitor';
-import { tracePlugins } from '../tracing/export-traces';
-import {
-  activityWorkers,
-  runTogether,
-  shutDown,
-  submitQueuesOf,
-  withOwnDefaults,
-  withoutOwnTasks,
-} from './activity-workers';
+import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { encryptedWorker } from './encrypt-worker';
 import { startJanitor } from './janitor';
-import { loadMonitor } from './load-monitor';
+import type { Monitor } from './monitor';
 import { withOwnWorkflows } from './own-workflows';
 import { QUIET_BUNDLER } from './quiet-bundler';
+import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
 import { cachedWorkflows } from './workflow-cache';
 
@@ -89,7 +82,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
   refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);
   const work = prepareWork(options);
-  if (monitored) await loadMonitor().installSdkMetrics();
+  if (monitored) await installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);
   const shared = withOwnDefaults(
     {
@@ -118,15 +111,14 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
     const workers: Worker[] = [];
     // First: a worker that was created and never runs keeps the connection, and a taken port would be reported as that.
     if (monitored) {
-      const submitQueues = roles.includes('submits') ? submitQueuesOf(work, queues) : [];
       const { taskQueue } = queues;
-      monitor = await loadMonitor().openWorkerMonitor(monitored, {
+      // Not loaded without a port.
+      const { openWorkerMonitor }: typeof import('./worker-monitor') = require('./worker-monitor');
+      monitor = await openWorkerMonitor(monitored, {
         workers: () => workers,
         work,
         namespace: options.worker?.namespace ?? shared.namespace,
         taskQueue,
-        submitQueues,
-        env,
       });
     }
     if (roles.includes('jobs')) {

@@ -1,15 +1,13 @@
-import { Runtime, type Worker } from '@temporalio/worker';
+import type { Worker } from '@temporalio/worker';
 import type { MonitorAddress } from '../config/monitor-config';
-import type { Environment } from '../config/read-setting';
-import { readSearchAttributes } from '../config/temporal-config';
-import type { HealthPart, PartStatus } from '../monitor/health';
-import { type Monitor, type MonitorSource, openMonitor } from '../monitor/monitor';
-import type { Sample } from '../monitor/registry';
-import { type SdkExporter, sdkExporter, startCounters } from './sdk-metrics';
-import { TemporalGauges } from './temporal-gauges';
+import { type HealthPart, type Monitor, openMonitor, type PartStatus, within } from './monitor';
+import { sdkMetricsText, startCounters } from './sdk-metrics';
 import type { VideoWork, WatchedService } from './video-work';
 
-export { exporterForMonitor, installSdkMetrics } from './sdk-metrics';
+/** Temporal is asked at most this often, however many scrape and probe. */
+const ASK_EVERY_MS = 10_000;
+/** As long as the gateway waits for its own /readyz. */
+const TEMPORAL_WITHIN_MS = 2_000;
 
 export interface MonitoredWorkers {
   /** The workers of the SDK that run now; more may come. */
@@ -17,38 +15,24 @@ export interface MonitoredWorkers {
   work: VideoWork;
   /** By default that of the first worker. */
   namespace?: string | undefined;
-  /** The queues of jobs and submits; none if this process takes no submits. */
   taskQueue: string;
-  submitQueues: readonly string[];
-  env: Environment | undefined;
 }
 
-/** Serves the health and the metrics of one VideoWorker, or of a host's worker with those beside it. */
+/** Serves the health and the metrics of one VideoWorker, or of a host's worker with those that the plugin adds. */
 export async function openWorkerMonitor(
   address: MonitorAddress,
-  monitored: MonitoredWorkers,
+  { workers, work, namespace, taskQueue }: MonitoredWorkers,
 ): Promise<Monitor> {
-  const { work, taskQueue, submitQueues, env } = monitored;
-  const namespace = monitored.namespace ?? monitored.workers()[0]?.options.namespace ?? 'default';
-  startCounters(namespace, taskQueue);
-  const gauges = new TemporalGauges({
-    connection: () => monitored.workers()[0]?.connection,
-    namespace,
-    submitQueues,
-    countsHeldJobs: readSearchAttributes(env) ?? false,
-    log: Runtime.instance().logger,
-  });
-  const exporter = sdkExporter();
-  const source: MonitorSource = {
-    text: exporter?.text,
+  startCounters(namespace ?? workers()[0]?.options.namespace ?? 'default', taskQueue);
+  const temporal = every(ASK_EVERY_MS, () => temporalHealth(workers()[0]));
+  return openMonitor(address, {
+    text: sdkMetricsText(),
     health: async () => [
-      polling(monitored.workers()),
-      ...(await Promise.all([gauges.health(), ...work.watched.map(reachOf)])),
+      polling(workers()),
+      ...(await Promise.all([temporal(), ...work.watched.map(reachOf)])),
     ],
-    liveness: async () => [failed(monitored.workers()), ...(exporter ? [await core(exporter)] : [])],
-    samples: (): Promise<Sample[]> => gauges.samples(),
-  };
-  return openMonitor(address, source);
+    liveness: () => [polling(workers())].filter(({ status }) => status === 'unready'),
+  });
 }
 
 /** What the states of the SDK's workers mean; the missing ones are those of a worker that ends. */
@@ -71,16 +55,21 @@ function polling(workers: readonly Worker[]): HealthPart {
   return worst ?? { part: 'polling', status: parts.length === 0 ? 'starting' : 'ok' };
 }
 
-function failed(workers: readonly Worker[]): HealthPart {
-  const { status, ...part } = polling(workers);
-  return status === 'unready' ? { ...part, status } : { part: 'polling', status: 'ok' };
-}
-
-async function core({ ping }: SdkExporter): Promise<HealthPart> {
-  return ping().then(
-    () => ({ part: 'sdk', status: 'ok' }),
-    () => ({ part: 'sdk', status: 'unready', reason: 'its native part does not answer' }),
-  );
+async function temporalHealth(worker: Worker | undefined): Promise<HealthPart> {
+  const connection = worker?.connection;
+  const ask = () => connection?.workflowService.getSystemInfo({});
+  try {
+    if (connection === undefined) throw new Error('the worker has no connection');
+    // The SDK's core repeats a call past its deadline while nobody listens at the address.
+    await within(
+      connection.withDeadline(Date.now() + TEMPORAL_WITHIN_MS, async () => ask()),
+      TEMPORAL_WITHIN_MS,
+    );
+    return { part: 'temporal', status: 'ok' };
+  } catch {
+    const reason = `no answer within ${TEMPORAL_WITHIN_MS / 1_000} s`;
+    return { part: 'temporal', status: 'unready', reason };
+  }
 }
 
 async function reachOf({ name, reach, address }: WatchedService): Promise<HealthPart> {
@@ -92,4 +81,14 @@ async function reachOf({ name, reach, address }: WatchedService): Promise<Health
     sinceMs: found.since,
   } as const;
   return found.reachable ? { ...part, status: 'ok' } : { ...part, status: 'unready', reason: found.reason };
+}
+
+/** The last answer, if it is not older than that. */
+function every<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let last: { answer: Promise<T>; atMs: number } | undefined;
+  return () => {
+    if (last === undefined || performance.now() - last.atMs > ms)
+      last = { answer: ask(), atMs: performance.now() };
+    return last.answer;
+  };
 }

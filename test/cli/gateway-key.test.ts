@@ -22,7 +22,7 @@ const gatewayKey = async (...args: string[]) => {
 it('prints a key that opens the gateway, and writes its digest into a private file', async () => {
   const { code, out, err } = await gatewayKey('web_shop');
   expect([code, err]).toEqual([0, expect.stringContaining(`Added web_shop to ${file}.`)]);
-  expect(openKeyFile(file, () => undefined).nameOf(out)).toBe('web_shop');
+  expect(openKeyFile(file, () => undefined).find(out)?.name).toBe('web_shop');
   expect(readFileSync(file, 'utf8')).not.toContain(out);
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
 });
@@ -33,7 +33,7 @@ it('makes another key for the same name, unless it is made only if missing', asy
   expect([again.code, again.out, again.err]).toEqual([0, '', `local has a key in ${file} already.\n`]);
   const second = await gatewayKey('local');
   const ring = openKeyFile(file, () => undefined);
-  expect([first, second].map(({ out }) => ring.nameOf(out))).toEqual(['local', 'local']);
+  expect([first, second].map(({ out }) => ring.find(out)?.name)).toEqual(['local', 'local']);
 });
 
 it.each([

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { createVideoClient } from '../../src/client/video-client';
 import { buildGateway, type GatewayTools } from '../../src/gateway/gateway';
 import { callsSettled } from '../../src/gateway/temporal-deadline';
-import { createLogger } from '../../src/logging/create-logger';
 import { createFileStorage } from '../../src/storage';
+import { createLogger } from '../../src/worker/logger';
 
 /** A gateway in front of a Temporal that does not answer: all that it refuses, it refuses by itself. */
 export async function closedGateway(
@@ -18,16 +18,11 @@ export async function closedGateway(
     videos: await createVideoClient({ env: {}, client }),
     storage: createFileStorage('/nowhere'),
     keys: undefined,
-    limits: {},
-    guardCaps: async () => undefined,
     requestFields: [],
-    estimate: () => undefined,
     publicUrl: undefined,
     temporalUiUrl: undefined,
     hookSecret: undefined,
     corsOrigins: [],
-    content: 'stream',
-    logLines: 'requests',
     logger: createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) }),
     ...tools,
   });

@@ -23,25 +23,25 @@ it('a key is found by its name, and the file does not contain it', () => {
   writeFileSync(file, `# the shop\n\n${line}\n`);
   expect(line).not.toContain(key.slice(4));
   const { ring } = open();
-  expect(ring.nameOf(key)).toBe('web_shop');
-  expect(ring.nameOf(`${key}x`)).toBeUndefined();
-  expect(ring.nameOf('')).toBeUndefined();
+  expect(ring.find(key)?.name).toBe('web_shop');
+  expect(ring.find(`${key}x`)?.name).toBeUndefined();
+  expect(ring.find('')?.name).toBeUndefined();
 });
 
 it('a name may have two keys, while one replaces the other', () => {
   const [old, next] = [makeKey('shop'), makeKey('shop')];
   writeFileSync(file, `${old.line}\n${next.line}\n`);
   const { ring } = open();
-  expect([old.key, next.key].map((key) => ring.nameOf(key))).toEqual(['shop', 'shop']);
+  expect([old.key, next.key].map((key) => ring.find(key)?.name)).toEqual(['shop', 'shop']);
 });
 
 it('a key that is removed from the file is refused at the next call, and a new one is accepted', () => {
   const [old, next] = [makeKey('old'), makeKey('new')];
   writeFileSync(file, `${old.line}\n`);
   const { ring } = open();
-  expect(ring.nameOf(old.key)).toBe('old');
+  expect(ring.find(old.key)?.name).toBe('old');
   writeFileSync(file, `${next.line}\n`);
-  expect([old.key, next.key].map((key) => ring.nameOf(key))).toEqual([undefined, 'new']);
+  expect([old.key, next.key].map((key) => ring.find(key)?.name)).toEqual([undefined, 'new']);
 });
 
 it('a file with a mistake leaves the keys as they are, and the mistake is reported once', () => {
@@ -49,7 +49,7 @@ it('a file with a mistake leaves the keys as they are, and the mistake is report
   writeFileSync(file, `${line}\n`);
   const { ring, problems } = open();
   writeFileSync(file, `${line}\nshop tooshort\n`);
-  expect([ring.nameOf(key), ring.nameOf(key)]).toEqual(['shop', 'shop']);
+  expect([ring.find(key)?.name, ring.find(key)?.name]).toEqual(['shop', 'shop']);
   expect(problems).toEqual([
     `After the name, line 2 of ${file} must have 64 hex digits: videogen gateway-key shop prints one.`,
   ]);
@@ -61,7 +61,7 @@ it('a path that cannot be followed leaves the keys as they are', () => {
   const { ring, problems } = open();
   rmSync(file);
   symlinkSync(file, file);
-  expect([ring.nameOf(key), ring.nameOf(key)]).toEqual(['shop', 'shop']);
+  expect([ring.find(key)?.name, ring.find(key)?.name]).toEqual(['shop', 'shop']);
   expect(problems).toEqual([expect.stringContaining('ELOOP')]);
 });
 
@@ -72,6 +72,26 @@ it.each(['', 'Shop', 'web-shop', '_shop', 'shop_', 'a'.repeat(64), 'a b', '../a'
     expect(() => parseKeys(`${name || '-'} ${'0'.repeat(64)}`, 'keys')).toThrow(/line 1 of keys/);
   },
 );
+
+it('a line may have limits of its key, and a mistake in them is told without its words', () => {
+  const digest = '0'.repeat(64);
+  const limitsOf = (text: string) => parseKeys(`shop ${digest} ${text}`, 'keys')[0]?.limits;
+  expect(limitsOf('')).toEqual({});
+  expect(limitsOf('requests-per-second=0.5 jobs-at-a-time=10 jobs-a-day=500')).toEqual({
+    requestsPerSecond: 0.5,
+    jobsAtATime: 10,
+    jobsADay: 500,
+  });
+  for (const wrong of [
+    'jobs-a-day=0',
+    'jobs-at-a-time=1.5',
+    'jobs-a-day',
+    'jobs=1',
+    'vgk_secret',
+    'jobs-a-day=-1',
+  ])
+    expect(() => limitsOf(wrong)).toThrow(/^After the digest, line 1 of keys may have limits only, such as /);
+});
 
 it('a missing file is one sentence with the fix', () => {
   expect(() => openKeyFile(file, () => undefined)).toThrow(

@@ -1,8 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { taskIdIn } from '../../src/gateway/hooks';
-import { Refusal } from '../../src/gateway/http-errors';
-import { takeJobOptions } from '../../src/gateway/job-options';
-import { PollHints } from '../../src/gateway/poll-hints';
 import { signWebhook } from '../../src/service';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
 import { closedGateway } from './closed-gateway';
@@ -20,15 +16,6 @@ async function hooks(secret: string | undefined) {
     return (await app.inject({ method: 'POST', url: path, payload, headers: sent })).statusCode;
   };
 }
-
-test.each([
-  [{ task_id: 'task-1' }, 'task-1'],
-  [{ id: 'task-2', status: 'done' }, 'task-2'],
-  [{ id: 'event-1', data: { id: 'task-3' } }, 'task-3'],
-  [{ data: { task_id: 'task-4' } }, 'task-4'],
-])('%j names a task', (body, taskId) => {
-  expect(taskIdIn(body)).toBe(taskId);
-});
 
 test('a webhook of the service is accepted, also while Temporal does not answer', async () => {
   const post = await hooks(PATH_SECRET);
@@ -72,43 +59,29 @@ test('a huge body is refused', async () => {
   expect(await post(`/v1/hooks/${PATH_SECRET}`, JSON.stringify({ task_id: 'x'.repeat(70_000) }))).toBe(413);
 });
 
-test('a flood of hints about one task is one poll a second, and other tasks are not held up', async () => {
-  let nowMs = 0;
-  const polled: string[] = [];
-  const hints = new PollHints(
-    async (taskId) => void polled.push(taskId),
-    () => nowMs,
-  );
-  for (; nowMs < 2_500; nowMs += 100) await hints.hint('task-1');
-  await hints.hint('task-2');
-  // It would change the search.
-  await hints.hint("' OR 1=1");
-  expect(polled).toEqual(['task-1', 'task-1', 'task-1', 'task-2']);
-});
-
-test('callback_url becomes an option of the job and never reaches the service', () => {
-  const url = 'https://example.com/hooks';
-  expect(takeJobOptions({ prompt: 'A fox', callback_url: url })).toEqual({
-    body: { prompt: 'A fox' },
-    options: { callbackUrl: url },
-  });
-  expect(takeJobOptions({ prompt: 'A fox', callback_url: null })).toEqual({
-    body: { prompt: 'A fox' },
-    options: {},
-  });
-  expect(takeJobOptions('text')).toEqual({ body: 'text', options: {} });
-});
-
-test.each([
-  '',
-  'example.com',
-  'ftp://example.com',
-  'https://me:secret@example.com',
-  'https://',
-  5,
-  `https://example.com/${'x'.repeat(2_000)}`,
-])('the callback_url %j is refused beside its field', (url) => {
-  const refuse = () => takeJobOptions({ callback_url: url });
-  expect(refuse).toThrow(Refusal);
-  expect(refuse).toThrow('callback_url must be an http(s) URL');
+test('names of a task are found, a flood of hints about one is one search, and nothing changes a search', async () => {
+  const queries: string[] = [];
+  const list = ({ query }: { query: string }) => {
+    queries.push(/IN \('([^']*)'/.exec(query)?.[1] ?? query);
+    return [];
+  };
+  const client = {
+    options: { namespace: 'default' },
+    withDeadline: (_deadline: number, work: () => unknown) => work(),
+    workflow: { list },
+  };
+  const { app } = await closedGateway({ hookSecret: () => PATH_SECRET, client: client as never });
+  apps.push(app);
+  const bodies = [
+    ...Array.from({ length: 20 }, () => ({ task_id: 'task-1' })),
+    { id: 'task-2', status: 'done' },
+    { id: 'event-1', data: { id: 'task-3' } },
+    { data: { task_id: 'task-4' } },
+    { task_id: "' OR 1=1" },
+  ];
+  for (const payload of bodies) {
+    const headers = { host: 'localhost' };
+    await app.inject({ method: 'POST', url: `/v1/hooks/${PATH_SECRET}`, headers, payload });
+  }
+  expect(queries).toEqual(['task-1', 'task-2', 'task-3', 'task-4']);
 });

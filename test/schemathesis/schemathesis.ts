@@ -40,7 +40,7 @@ export async function main(args: readonly string[]): Promise<number> {
     env: {
       VIDEOGEN_STORAGE: env.storageFolder,
       VIDEOGEN_GATEWAY_KEYS_FILE: keysFile,
-      VIDEOGEN_GATEWAY_LOG: 'errors',
+      VIDEOGEN_LOG_LEVEL: 'error',
     },
     client: env.temporal.client,
     port: 0,

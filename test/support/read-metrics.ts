@@ -1,8 +1,8 @@
-import { sdkExporter } from '../../src/worker/sdk-metrics';
+import { sdkMetricsText } from '../../src/worker/sdk-metrics';
 
 /** Every series of ours with its value, without the labels that the SDK adds. */
 export async function readMetrics(): Promise<Map<string, number>> {
-  const text = (await sdkExporter()?.text()) ?? '';
+  const text = (await sdkMetricsText()?.()) ?? '';
   const sums = new Map<string, number>();
   for (const [, name = '', labels = '', value] of text.matchAll(/^(videogen_\w+)(?:\{(.*)\})? (\S+)$/gm)) {
     const own = labels.match(/\b(outcome|call|result|end)="[^"]*"/g)?.join(',');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { readServices } from '../../src/config/services-config';
 import { ServiceDirectory } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
-import { activityWorkers, submitQueuesOf } from '../../src/worker/activity-workers';
+import { activityWorkers } from '../../src/worker/activity-workers';
 import { openServicesOfFile } from '../../src/worker/services-of-file';
 import { prepareWork } from '../../src/worker/video-work';
 
@@ -83,7 +83,6 @@ test('each service has its own queue of submits, with its own pace, and jobs tha
     ['films-submit-one', 2],
     ['films-submit-two', 9],
   ]);
-  expect(submitQueuesOf(work, queues)).toEqual(paces.map(([queue]) => queue));
   expect(work.watched.map(({ name }) => name)).toEqual(['one', 'two']);
   await work.close();
 });

@@ -16,7 +16,7 @@ let loading = 0;
 /** The address of a video in this tab: a player cannot send the key. The caller revokes it. */
 export async function loadContent(id, signal) {
   // The policy of the page lets it connect to the gateway only, so a redirect to the storage would be refused.
-  const response = await call(`v1/videos/${id}/content?stream=true`, { signal });
+  const response = await call(`v1/videos/${id}/content`, { signal });
   return URL.createObjectURL(await readBody(response, 'blob'));
 }
 

@@ -6,7 +6,6 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities } from '../../../activities';
 import { explain } from '../../../src/cli/explain';
-import { createLogger } from '../../../src/logging/create-logger';
 import {
   createVideoService,
   recordAnswers,
@@ -14,6 +13,7 @@ import {
   type VideoService,
 } from '../../../src/service';
 import { createFileStorage } from '../../../src/storage';
+import { createLogger } from '../../../src/worker/logger';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { PROVIDERS } from '../../service/provider-answers';
 import { fc } from '../../support/properties';

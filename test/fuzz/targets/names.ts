@@ -9,8 +9,8 @@ import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../.
 import { searchAttributesOf } from '../../../src/contract/names';
 import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
-import { createLogger } from '../../../src/logging/create-logger';
 import { fileName } from '../../../src/storage';
+import { createLogger } from '../../../src/worker/logger';
 import { batchDetails, currentDetails } from '../../../workflows/ui-details';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { hostileText } from '../../support/hostile-text';

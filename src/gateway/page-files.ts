@@ -1,11 +1,11 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SIZES, shapeOf } from '../client/video-size';
 import { FAILURES } from '../contract/failure-table';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
 import { LARGEST_IMAGE_BYTES } from '../storage/image-reference';
-import { sendCached } from './cached-answer';
 import type { CallerOf } from './caller';
 import { Refusal } from './http-errors';
 import { prefixOf } from './task-names';
@@ -64,15 +64,13 @@ export function servePage(app: FastifyInstance, options: PageOptions): void {
     if (type === undefined) continue;
     const content = readFileSync(join(FOLDER, name));
     const path = name === 'index.html' ? '/' : `/${name}`;
-    app.get(path, { schema: { hide: true } }, (request, reply) =>
-      sendCached(request, reply, { type, content, policy: POLICY }),
-    );
+    app.get(path, { schema: { hide: true } }, (request, reply) => sendCached(request, reply, type, content));
   }
   app.get('/page.json', { schema: { hide: true } }, (request, reply) => {
     const content = JSON.stringify({ ...CHOICES, ...workflowLinkFor(request, options) });
     // Another key has other workflows.
     reply.header('vary', 'authorization');
-    return sendCached(request, reply, { type: 'application/json; charset=utf-8', content, policy: POLICY });
+    return sendCached(request, reply, 'application/json; charset=utf-8', content);
   });
 }
 
@@ -83,7 +81,7 @@ function workflowLinkFor(
 ): { workflowUrl?: string } {
   if (temporalUiUrl === undefined) return {};
   try {
-    const prefix = prefixOf(callerOf(request));
+    const prefix = prefixOf(callerOf(request).name);
     const base = temporalUiUrl.replace(/\/+$/, '');
     return {
       workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(prefix)}`,
@@ -92,4 +90,21 @@ function workflowLinkFor(
     if (error instanceof Refusal) return {};
     throw error;
   }
+}
+
+/** Whether the client has this version already. */
+export function hasVersion({ headers }: FastifyRequest, etag: string): boolean {
+  return headers['if-none-match']?.split(/\s*,\s*/).includes(etag) ?? false;
+}
+
+/** Sends what a client may keep. Every load asks: a new version of the gateway must not meet half of an old page. */
+function sendCached(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  type: string,
+  content: string | Buffer,
+): FastifyReply {
+  const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+  reply.headers({ etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY });
+  return hasVersion(request, etag) ? reply.code(304).send() : reply.type(type).send(content);
 }

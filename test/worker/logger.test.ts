@@ -1,5 +1,5 @@
 import { createFailure } from '../../src/contract/video-failure';
-import { createLogger, type LoggerOptions } from '../../src/logging/create-logger';
+import { createLogger, type LoggerOptions } from '../../src/worker/logger';
 import { STEERING } from '../support/hostile-text';
 
 const FORMATS = ['json', 'pretty'] as const;

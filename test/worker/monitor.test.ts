@@ -2,11 +2,8 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { metricsText, withSnakeCaseLabels } from '../../src/monitor/exposition';
-import { HealthHistory, type HealthPart } from '../../src/monitor/health';
-import { type Monitor, type MonitorSource, openMonitor } from '../../src/monitor/monitor';
-import { MetricRegistry, SHOWN_METRICS } from '../../src/monitor/registry';
 import { freePort } from '../../src/temporal-server/loopback-port';
+import { type HealthPart, type Monitor, type MonitorSource, openMonitor } from '../../src/worker/monitor';
 
 interface Answer {
   status: number | undefined;
@@ -25,9 +22,10 @@ function ask(url: string, method = 'GET', headers: Record<string, string> = {}):
 
 const source = (parts: HealthPart[], more: Partial<MonitorSource> = {}): MonitorSource => ({
   health: async () => parts,
-  samples: async () => [],
   ...more,
 });
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 const opened: Monitor[] = [];
 async function open(of: MonitorSource, port = 0): Promise<Monitor> {
@@ -75,34 +73,37 @@ describe('/readyz', () => {
     expect((await ask(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
-  test('names each of several services, and is ready while one of them answers', () => {
-    const history = new HealthHistory();
-    const service = (name: string, status: 'ok' | 'unready') =>
-      ({ part: 'service', service: name, status, sinceMs: 0 }) as const;
-    const oneOfTwo = history.report([service('fal', 'unready'), service('veo', 'ok')]);
-    expect(oneOfTwo).toMatchObject({
-      status: 'ok',
-      parts: [
+  test('names each of several services, and is ready while one of them answers', async () => {
+    const parts: HealthPart[] = [
+      { part: 'service', service: 'fal', status: 'unready', sinceMs: 0 },
+      { part: 'service', service: 'veo', status: 'ok', sinceMs: 0 },
+    ];
+    const { url } = await open(source(parts));
+    const { status, body } = await ask(`${url}/readyz`);
+    expect([status, JSON.parse(body).parts]).toMatchObject([
+      200,
+      [
         { part: 'service', service: 'fal', status: 'unready' },
         { part: 'service', service: 'veo', status: 'ok' },
       ],
-    });
-    const none = [service('fal', 'unready'), service('veo', 'unready')];
-    expect(history.report(none).status).toBe('unready');
-    const drained = history.report([service('veo', 'ok'), { part: 'polling', status: 'draining' }]);
-    expect(drained.status).toBe('draining');
+    ]);
+    parts[1] = { part: 'service', service: 'veo', status: 'unready' };
+    expect((await ask(`${url}/readyz`)).status).toBe(503);
   });
 
-  test('remembers since when a part is as it is', () => {
-    let now = 0;
-    const history = new HealthHistory(() => now);
-    const since = (status: HealthPart['status']) => {
-      now += 1_000;
-      return Date.parse(history.report([{ part: 'temporal', status }]).parts[0]?.since ?? '');
+  test('remembers since when a part is as it is', async () => {
+    const parts: HealthPart[] = [];
+    const { url } = await open(source(parts));
+    const since = async (status: HealthPart['status']) => {
+      parts[0] = { part: 'temporal', status };
+      return JSON.parse((await ask(`${url}/readyz`)).body).parts[0].since;
     };
-    expect([since('starting'), since('ok'), since('ok'), since('unready'), since('unready')]).toEqual([
-      1_000, 2_000, 2_000, 4_000, 4_000,
-    ]);
+    const starting = await since('starting');
+    await pause();
+    const ok = await since('ok');
+    expect(ok).not.toBe(starting);
+    await pause();
+    expect(await since('ok')).toBe(ok);
   });
 });
 
@@ -114,47 +115,38 @@ describe('/livez', () => {
 
   test('fails when the process cannot recover by itself', async () => {
     const dead: HealthPart[] = [{ part: 'polling', status: 'unready', reason: 'the worker of q is FAILED' }];
-    const { url } = await open(source([], { liveness: async () => dead }));
+    const { url } = await open(source([], { liveness: () => dead }));
     expect((await ask(`${url}/livez`)).status).toBe(503);
   });
 });
 
 describe('/metrics', () => {
-  test('joins what all sources say, each metric once under its help, and the text of an exporter once', async () => {
+  test('has the readiness of each part, and the text of each exporter once', async () => {
     const port = await freePort();
-    const shared = async () => 'other_total 1\n';
-    const sampled = (queue: string, value: number): Partial<MonitorSource> => ({
-      text: shared,
-      samples: async () => [{ metric: 'videogen_submit_backlog', labels: { task_queue: queue }, value }],
-    });
-    await open(source([{ part: 'polling', status: 'ok' }], sampled('a', 1)), port);
-    await open(source([{ part: 'temporal', status: 'unready' }], sampled('b"\n\\', 2)), port);
+    const text = async () => 'other_total 1\n';
+    await open(source([{ part: 'polling', status: 'ok' }], { text }), port);
+    await open(source([{ part: 'service', service: 'fal', status: 'unready' }], { text }), port);
     const { headers, body } = await ask(`http://127.0.0.1:${port}/metrics`);
     expect(headers['content-type']).toContain('version=0.0.4');
-    expect(body.split('\n')).toEqual([
-      `# HELP videogen_ready ${SHOWN_METRICS.videogen_ready.help}`,
+    expect(body.split('\n').filter(Boolean)).toEqual([
+      '# HELP videogen_ready 1 if /readyz finds this part ready, else 0.',
       '# TYPE videogen_ready gauge',
       'videogen_ready{part="polling"} 1',
-      'videogen_ready{part="temporal"} 0',
-      `# HELP videogen_submit_backlog ${SHOWN_METRICS.videogen_submit_backlog.help}`,
-      '# TYPE videogen_submit_backlog gauge',
-      'videogen_submit_backlog{task_queue="a"} 1',
-      'videogen_submit_backlog{task_queue="b\\"\\n\\\\"} 2',
+      'videogen_ready{part="service",service="fal"} 0',
       'other_total 1',
-      '',
     ]);
   });
 
   test('is one collection for all who ask at the same time', async () => {
     let collections = 0;
     let release = () => {};
-    const samples = () => {
+    const text = () => {
       collections += 1;
-      return new Promise<never[]>((resolve) => {
-        release = () => resolve([]);
+      return new Promise<string>((resolve) => {
+        release = () => resolve('');
       });
     };
-    const { url } = await open(source([], { samples }));
+    const { url } = await open(source([], { text }));
     const scrapes = [ask(`${url}/metrics`), ask(`${url}/metrics`), ask(`${url}/metrics`)];
     // The second and third have arrived when another request, sent after them, is answered.
     await ask(`${url}/livez`);
@@ -164,8 +156,8 @@ describe('/metrics', () => {
   });
 
   test('says nothing of an error, which may quote an address', async () => {
-    const samples = () => Promise.reject(new Error('secret'));
-    const { url } = await open(source([], { samples }));
+    const text = () => Promise.reject(new Error('secret'));
+    const { url } = await open(source([], { text }));
     const { status, body } = await ask(`${url}/metrics`);
     expect(status).toBe(503);
     expect(body).not.toContain('secret');
@@ -224,41 +216,4 @@ describe('the monitor', () => {
     );
     expect(port).not.toBe(taken);
   });
-});
-
-describe('the registry', () => {
-  test('writes histograms with cumulative buckets', () => {
-    const registry = new MetricRegistry();
-    for (const seconds of [0.005, 0.3, 100])
-      registry.observe('videogen_gateway_request_duration_seconds', { route: '/v1/videos' }, seconds);
-    const lines = metricsText(registry.samples()).split('\n');
-    expect(lines).toContain(
-      'videogen_gateway_request_duration_seconds_bucket{route="/v1/videos",le="0.01"} 1',
-    );
-    expect(lines).toContain(
-      'videogen_gateway_request_duration_seconds_bucket{route="/v1/videos",le="0.5"} 2',
-    );
-    expect(lines).toContain(
-      'videogen_gateway_request_duration_seconds_bucket{route="/v1/videos",le="+Inf"} 3',
-    );
-    expect(lines).toContain('videogen_gateway_request_duration_seconds_sum{route="/v1/videos"} 100.305');
-    expect(lines).toContain('videogen_gateway_request_duration_seconds_count{route="/v1/videos"} 3');
-  });
-
-  test('stays bounded, whatever becomes a label', () => {
-    const registry = new MetricRegistry();
-    for (let code = 0; code < 2_000; code++)
-      registry.add('videogen_gateway_refusals_total', { code: `code_${code}` });
-    registry.add('videogen_gateway_refusals_total', { code: 'code_1' });
-    const samples = registry.samples();
-    expect(samples).toHaveLength(500);
-    expect(samples[1]).toMatchObject({ labels: { code: 'code_1' }, value: 2 });
-  });
-});
-
-test('labels of the SDK’s meters are spelt as those of its own metrics, and values are left alone', () => {
-  const line = 'a{activityType="x",note="{taskQueue=\\"q\\",taskQueue=\\"q\\"}",taskQueue="q"} 1\n';
-  expect(withSnakeCaseLabels(line)).toBe(
-    'a{activity_type="x",note="{taskQueue=\\"q\\",taskQueue=\\"q\\"}",task_queue="q"} 1\n',
-  );
 });

@@ -1,5 +1,5 @@
 import { trace } from '@opentelemetry/api';
-import { openSpan, traceCall, traceHeaders } from '../../src/tracing/spans';
+import { openSpan, traceCall, traceHeaders } from '../../src/service/spans';
 
 afterEach(() => trace.disable());
 
@@ -36,7 +36,7 @@ test('without OpenTelemetry calls run too', async () => {
   jest.doMock('@opentelemetry/api', () => {
     throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
   });
-  const spans: typeof import('../../src/tracing/spans') = require('../../src/tracing/spans');
+  const spans: typeof import('../../src/service/spans') = require('../../src/service/spans');
   expect(await spans.traceCall('GET', async () => ({ statusCode: 200 }))).toEqual({ statusCode: 200 });
   expect(spans.openSpan({ name: 'x', kind: 'SERVER', attributes: {} })).toBeUndefined();
   expect(spans.traceHeaders()).toEqual({});

@@ -1,0 +1,149 @@
+import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
+import { removeVideo } from '../client/forget-files';
+import { jobOf } from '../client/video-job';
+import type { JobResult } from '../contract/job';
+import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+import { isVideoFailure } from '../contract/video-failure';
+import { canRemove, isStored, type VideoStorage } from '../storage';
+import { Refusal } from './http-errors';
+import { withDeadline } from './temporal-deadline';
+import type { Ending } from './video-object';
+
+/** Clients poll every second or more often; Temporal is asked once for all of them. */
+const FRESH_FOR_MS = 1_000;
+/** An ended video changes only when it is deleted, which other gateways may do. */
+const ENDED_FRESH_FOR_MS = 10_000;
+const MOST_REMEMBERED = 10_000;
+
+export interface VideoSnapshot {
+  description: WorkflowExecutionDescription;
+  /** Undefined while the job runs. */
+  ending: Ending | undefined;
+  /** It is no longer shown to anybody. */
+  isDeleted: boolean;
+}
+
+interface Entry {
+  state: Promise<VideoSnapshot | undefined>;
+  readAtMs: number;
+  /** Its state, once the job has ended. */
+  ended?: VideoSnapshot;
+  /** Asked for once for all who watch. */
+  percent?: Promise<number | undefined>;
+}
+
+/** The state of jobs, at most a second old, by describing their workflows: no query, so no worker has to be there. */
+export class VideoStates {
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(
+    private readonly client: Client,
+    private readonly storage: VideoStorage,
+  ) {}
+
+  /** Undefined when there is no such job. */
+  async read(workflowId: string): Promise<VideoSnapshot | undefined> {
+    const known = this.entries.get(workflowId);
+    const nowMs = performance.now();
+    const freshForMs = known?.ended ? ENDED_FRESH_FOR_MS : FRESH_FOR_MS;
+    if (known && nowMs - known.readAtMs < freshForMs) return known.state;
+    const loading = withDeadline(this.client, () => this.load(workflowId, known?.ended));
+    const entry: Entry = { state: loading, readAtMs: nowMs };
+    this.remember(workflowId, entry);
+    let state: VideoSnapshot | undefined;
+    try {
+      state = await loading;
+      if (state?.ending !== undefined) entry.ended = state;
+      return state;
+    } finally {
+      // Somebody may start it in this second. A newer entry may have taken its place.
+      if (state === undefined && this.entries.get(workflowId) === entry) this.forget(workflowId);
+    }
+  }
+
+  /** The same for everyone who asks while the state is fresh: a query costs a worker more than a read costs Temporal. */
+  percent(workflowId: string, ask: () => Promise<number | undefined>): Promise<number | undefined> {
+    const entry = this.entries.get(workflowId);
+    if (entry === undefined) return ask();
+    entry.percent ??= ask();
+    return entry.percent;
+  }
+
+  /** After a change that a caller made: the caller must see it at once. */
+  forget(workflowId: string): void {
+    this.entries.delete(workflowId);
+  }
+
+  /**
+   * Whether the video was deleted, by a mark in the storage. The workflow itself stays until Temporal's retention ends, because a
+   * deleted workflow would no longer count as one of the key's jobs of the day, and the job's record in the storage stays for
+   * good. So a repeated Idempotency-Key is answered with 409 and pays nothing, even after the retention.
+   */
+  isDeleted(workflowId: string): Promise<boolean> {
+    return isStored(this.storage, markOf(workflowId));
+  }
+
+  /** The file goes first: a DELETE that stops in between can be repeated. */
+  async delete(workflowId: string, result: JobResult | undefined): Promise<void> {
+    if (result !== undefined) await this.removeFile(workflowId, result);
+    const content = JSON.stringify({ workflowId, deletedAt: new Date().toISOString() });
+    await this.storage.write(markOf(workflowId), content, 'application/json');
+  }
+
+  /** A file that is no longer this job's stays; the caller does not see it. */
+  private async removeFile(job: string, { video: { uri, sha256 }, taskId }: JobResult): Promise<void> {
+    const { storage } = this;
+    if (!canRemove(storage)) throw cannotRemove();
+    const { namespace } = this.client.options;
+    const key = storage.keyOf(uri);
+    if (key !== undefined) await removeVideo(storage, { namespace, job, taskId, key, sha256 });
+  }
+
+  /** The newest is last; the oldest is forgotten when there are too many. */
+  private remember(workflowId: string, entry: Entry): void {
+    this.entries.delete(workflowId);
+    this.entries.set(workflowId, entry);
+    const [oldest] = this.entries.keys();
+    if (this.entries.size > MOST_REMEMBERED && oldest !== undefined) this.forget(oldest);
+  }
+
+  private async load(
+    workflowId: string,
+    before: VideoSnapshot | undefined,
+  ): Promise<VideoSnapshot | undefined> {
+    const handle = this.client.workflow.getHandle(workflowId);
+    try {
+      const description = await handle.describe();
+      if (description.type !== WORKFLOW_TYPE && description.type !== FALLBACK_WORKFLOW_TYPE) return undefined;
+      if (description.status.name === 'RUNNING') return { description, ending: undefined, isDeleted: false };
+      const isSameRun = before?.description.runId === description.runId;
+      const [ending, isDeleted] = await Promise.all([
+        (isSameRun && before.ending) || this.endingOf(workflowId),
+        // A state can be read while the storage does not answer.
+        this.isDeleted(workflowId).catch(() => false),
+      ]);
+      return { description, ending, isDeleted };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  private async endingOf(workflowId: string): Promise<Ending> {
+    try {
+      return { result: await jobOf(this.client.workflow.getHandle(workflowId)).result() };
+    } catch (error) {
+      if (!isVideoFailure(error)) throw error;
+      return { failure: error };
+    }
+  }
+}
+
+const markOf = (workflowId: string) => `gateway/deleted/${workflowId}.json`;
+
+const cannotRemove = () =>
+  new Refusal({
+    status: 409,
+    code: 'cannot_delete',
+    message: 'The storage of this gateway cannot remove videos.',
+  });

@@ -1,0 +1,190 @@
+import { inspect } from 'node:util';
+import type { Logger, LogLevel as SdkLevel } from '@temporalio/common';
+import { pino } from 'pino';
+import { cleanText, shown } from '../contract/clean-text';
+import { fromTemporalType } from '../contract/failure-table';
+import { LOG_EVENTS, LOG_LEVELS, type LogEvent, type LogLevel } from '../contract/log-events';
+import { NO_SECRETS, redact } from '../contract/redact';
+
+export interface LoggerOptions {
+  /** The least important lines that are written. */
+  level: LogLevel;
+  format: 'json' | 'pretty';
+  /** Takes one line, without its end. */
+  write(line: string): void;
+}
+
+type Fields = Record<string, unknown>;
+
+/** The log of a process: for the SDK's runtime, and for our own lines outside of workflows and activities. */
+export interface VideoLogger extends Logger {
+  /** Writes one line of the table, at its level unless another is given. */
+  event(event: LogEvent, fields?: Fields, level?: LogLevel): void;
+}
+
+/** Longer than any id or URI that we log, and about five rows of a screen. */
+const LONGEST_CHARS = 1_000;
+const LONGEST_PRETTY_VALUE_CHARS = 200;
+const LONGEST_NAME_CHARS = 100;
+const MOST_FIELDS = 40;
+const MOST_LIST_ENTRIES = 10;
+const DEEPEST = 3;
+const MOST_FRAMES = 5;
+
+export function createLogger({ level: least, format, write }: LoggerOptions): VideoLogger {
+  const lines = pino(
+    {
+      level: least,
+      base: null,
+      messageKey: 'message',
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (json: string) => write(format === 'json' ? json.trimEnd() : prettyLine(JSON.parse(json))) },
+  );
+  const put = (given: LogLevel, message: string, fields?: Fields) => {
+    const level = levelOf(given, message, fields);
+    if (lines.isLevelEnabled(level)) lines[level](cleanFields(fields), cleanText(message, LONGEST_CHARS));
+  };
+  const at = (level: LogLevel) => (message: string, fields?: Fields) => put(level, message, fields);
+  return {
+    log: (level: SdkLevel, message, fields) =>
+      put(LOG_LEVELS.find((own) => own.toUpperCase() === level) ?? 'info', message, fields),
+    trace: at('trace'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    event: (event, fields, level = LOG_EVENTS[event].level) =>
+      put(level, LOG_EVENTS[event].message, { event, ...fields }),
+  };
+}
+
+/** Lines of the SDK that say what a line of ours says, or that say nothing to the operator of a worker. They become `debug`. */
+const QUIETER: readonly ((message: string, fields: Fields) => boolean)[] = [
+  // A worker for submits has none.
+  (message) => message.startsWith('No workflows registered'),
+  // Its state, its options, its bundle.
+  (_, { level, sdkComponent }) => level === 'info' && (sdkComponent === 'worker' || sdkComponent === 'core'),
+  // `failed` and `cancelled` say why, and what to do.
+  (message, { error }) => message === 'Workflow failed' && isVideoError(error),
+  // `pollsFailing` says it once.
+  (message, { activityType }) => message === 'Activity failed' && activityType === 'pollVideo',
+];
+
+/** The level at which a line is logged. Lines of ours have an `event`, and keep the level of their table. */
+function levelOf(level: LogLevel, message: string, fields: Fields = {}): LogLevel {
+  if (fields.event !== undefined || level === 'trace') return level;
+  return QUIETER.some((isQuieter) => isQuieter(message, { ...fields, level })) ? 'debug' : level;
+}
+
+function isVideoError(error: unknown): boolean {
+  const { type }: { type?: unknown } = Object(error);
+  return fromTemporalType(type) !== undefined;
+}
+
+/** Fields of the SDK that say nothing to people or programs that read our log. */
+const LEFT_OUT = /^(taskToken|isLocal|target|spanContexts|workflowExists|payload.*)$/;
+
+/** The SDK calls the same id `runId` in workflows and `workflowRunId` in activities. */
+const RENAMED: Readonly<Record<string, string>> = { workflowRunId: 'runId' };
+
+/**
+ * The fields of a line, bounded and without control characters: others choose the names and texts in it. Errors are redacted
+ * too, because those of libraries may quote a link; ours were redacted when they were made.
+ */
+function cleanFields(fields: Fields = {}): Fields {
+  const kept = Object.entries(fields).filter(([name, value]) => value != null && !LEFT_OUT.test(name));
+  return Object.fromEntries(
+    kept
+      .slice(0, MOST_FIELDS)
+      .map(([name, value]) => [
+        RENAMED[name] ?? cleanText(name, LONGEST_NAME_CHARS),
+        name === 'error' ? errorText(value) : cleanValue(value, 1),
+      ]),
+  );
+}
+
+function cleanValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (value instanceof Error) return errorText(value);
+  if (Array.isArray(value)) {
+    if (depth === DEEPEST) return `${value.length} entries`;
+    return value.slice(0, MOST_LIST_ENTRIES).map((entry) => cleanValue(entry ?? '', depth + 1));
+  }
+  if (typeof value === 'object' && value !== null && depth < DEEPEST) {
+    const entries = Object.entries(value).filter(([, entry]) => entry != null);
+    return Object.fromEntries(
+      entries
+        .slice(0, MOST_LIST_ENTRIES)
+        .map(([name, entry]) => [cleanText(name, LONGEST_NAME_CHARS), cleanValue(entry, depth + 1)]),
+    );
+  }
+  return cleanText(textOf(value), LONGEST_CHARS);
+}
+
+/** `String` calls methods of the value, which may throw. */
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return typeof value;
+  }
+}
+
+/** The SDK's native part prints gRPC errors with all their bytes. */
+const NATIVE_STATUS = /^Status \{ code: (\w+), message: "((?:[^"\\]|\\.)*)".*$/s;
+
+/** The message of a video failure says everything. Other errors get the first frames of their stack. */
+function errorText(error: unknown): string {
+  const redacted = (text: string) => redact(text, NO_SECRETS, LONGEST_CHARS);
+  const { message, name, stack }: Partial<Error> = Object(error);
+  if (typeof message !== 'string') return redacted(textOf(error).replace(NATIVE_STATUS, '$1: $2'));
+  if (isVideoError(error)) return redacted(message);
+  const frames = textOf(stack ?? '').match(/\n\s+at [^\n]+/g) ?? [];
+  const where = frames.slice(0, MOST_FRAMES).map((frame) => frame.trim());
+  const what = redacted(`${textOf(name)}: ${message}`);
+  return where.length === 0 ? what : `${what} ${cleanText(where.join(' '), LONGEST_CHARS)}`;
+}
+
+/** Fields for machines, and those that a line for people has in its own words. */
+const OMITTED =
+  /^(level|time|message|event|sdkComponent|namespace|taskQueue|activityId|activityType|attempt|job|workflowId|workflowType|runId|durationMs|trace_id|span_id|trace_flags|sha256|contentType|codec|advice|error)$/;
+
+type LogRecord = Fields & { level: string; time: string; message: string };
+
+/** The same line for people: `15:06:40 info fox: stored, taskId vid_1, bytes 1948997`. */
+function prettyLine(record: LogRecord): string {
+  const { level, time, message, error } = record;
+  const fields = Object.entries(record).filter(([name]) => !OMITTED.test(name));
+  const said = [
+    message,
+    ...fields.map(([name, value]) => `${name} ${valueText(value)}`),
+    // The job's history has the full text, with stacks.
+    ...(error === undefined ? [] : [valueText(error, LONGEST_CHARS)]),
+  ].join(', ');
+  const subject = subjectOf(record);
+  return cleanText(`${clockTime(time)} ${level} ${subject && `${subject}: `}${said}`, LONGEST_CHARS);
+}
+
+/** People read the log where they are. */
+function clockTime(time: string): string {
+  const date = new Date(time);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':');
+}
+
+/** `fox`, and for a line of the SDK `submitVideo of fox`; with the attempt from the second on. */
+function subjectOf({ event, job, workflowId, activityType, attempt }: LogRecord): string {
+  const names = [event === undefined ? activityType : undefined, job ?? workflowId];
+  const named = names.filter((name) => typeof name === 'string').map(shown);
+  const isRetry = activityType !== undefined && typeof attempt === 'number' && attempt > 1;
+  return [named.join(' of '), ...(isRetry ? [`attempt ${attempt}`] : [])].filter(Boolean).join(', ');
+}
+
+function valueText(value: unknown, longestChars = LONGEST_PRETTY_VALUE_CHARS): string {
+  const text =
+    typeof value === 'string' ? value : inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY });
+  return cleanText(text, longestChars);
+}
