@@ -50,6 +50,7 @@ const START_STEP_MS = 1_000;
 /** After this many submits for free slots a pace is tried, and after each try that failed this many times as many. */
 const SLOTS_BEFORE_TRIAL = 8;
 const FEWER_TRIALS = 4;
+const MOST_SLOTS_BEFORE_TRIAL = 128;
 /** How much faster than the free slots came. */
 const TRIAL_SPEED = 1.15;
 /** A pace has proved itself when this many submits passed, of which this many came before a slot was free. */
@@ -58,6 +59,9 @@ const TRIAL_EARLY_PASSES = 2;
 /** A pace is wrong when fewer submits than this pass between refusals, this often in a row. */
 const SHORT_RUN_PASSES = 4;
 const MOST_SHORT_RUNS = 4;
+/** How much of a pause is made up for at once, and how many submits a worker takes for it. */
+const CATCH_UP_MS = 1_000;
+const MOST_DUE_TURNS = 4;
 /** Without a submit for this long, although one was allowed, there was nothing to submit. */
 const IDLE_MS = 2_000;
 
@@ -129,7 +133,7 @@ export class SubmitLimit {
       case 'ramping':
         return this.mode.allowance;
       case 'full':
-        return this.untilNextChangeMs() === undefined ? 1 : 0;
+        return this.untilNextChangeMs() === undefined ? this.slotsAtOnce(this.mode.freeSlots) : 0;
       case 'paced':
         return this.untilNextChangeMs() === undefined ? this.running + 1 : this.running;
     }
@@ -137,11 +141,16 @@ export class SubmitLimit {
 
   /** How many submits a worker may take from Temporal: few at first, since all that exceed a limit are refused together. */
   workerAllowance(): number {
+    const dueTurns = this.dueTurns();
+    if (dueTurns > 0) return this.running + dueTurns;
     return Math.min(this.startAllowance() ?? Number.POSITIVE_INFINITY, this.allowance());
   }
 
   /** Milliseconds until time alone changes workerAllowance; undefined when it does not. */
   untilWorkerChangeMs(): number | undefined {
+    const dueTurns = this.dueTurns();
+    if (this.mode.name === 'paced' && dueTurns > 0 && dueTurns < MOST_DUE_TURNS)
+      return Math.ceil(this.mode.probeAt + dueTurns * this.turnMs() - this.clock());
     if (this.startAllowance() === undefined || this.running === 0) return this.untilNextChangeMs();
     return START_STEP_MS - ((this.clock() - this.startedAt) % START_STEP_MS);
   }
@@ -190,10 +199,30 @@ export class SubmitLimit {
     return 'paced';
   }
 
+  /** One submit at a time, and more for free slots that have proved themselves. */
+  private slotsAtOnce(freeSlots: number): number {
+    const proved = 1 + Math.floor(this.slots.passes / PASSES_PER_SUBMIT_AT_ONCE);
+    return Math.max(1, Math.min(this.running + freeSlots, proved));
+  }
+
+  /** A permit taken late does not slow the pace, but after a pause not all that were missed are made up for. */
   private delayNext(mode: { probeAt: number }, now: number): void {
-    const intervalMs = this.pace.intervalMs() ?? MAX_BACKOFF_MS;
-    // A permit taken late does not slow the pace, but those missed are not made up for all at once.
-    mode.probeAt = Math.max(mode.probeAt, now - intervalMs) + intervalMs;
+    const intervalMs = this.turnMs();
+    mode.probeAt = Math.max(mode.probeAt, now - Math.max(intervalMs, CATCH_UP_MS)) + intervalMs;
+  }
+
+  private turnMs(): number {
+    return this.pace.intervalMs() ?? MAX_BACKOFF_MS;
+  }
+
+  /**
+   * Submits whose turn at the pace has come. A worker needs a moment from taking a submit to sending it, longer than an
+   * interval on a busy machine: it takes the next one meanwhile.
+   */
+  private dueTurns(): number {
+    if (this.mode.name !== 'paced' || this.untilNextChangeMs() !== undefined) return 0;
+    const lateMs = Math.max(0, this.clock() - this.mode.probeAt);
+    return Math.min(1 + Math.floor(lateMs / this.turnMs()), MOST_DUE_TURNS);
   }
 
   private isOnTrial(): boolean {
@@ -244,7 +273,10 @@ export class SubmitLimit {
   private tryPace(freeSlots: number): void {
     const now = this.clock();
     const intervalMs = (now - this.slots.since) / (this.slots.passes - 1) / TRIAL_SPEED;
-    this.slotsBeforeTrial *= FEWER_TRIALS;
+    this.slotsBeforeTrial = Math.min(
+      this.slots.passes * FEWER_TRIALS,
+      this.slots.passes + MOST_SLOTS_BEFORE_TRIAL,
+    );
     this.paced = { isTrial: true, passes: 0, earlyPasses: 0 };
     this.pace.guess(intervalMs);
     this.mode = { name: 'paced', since: now, notBefore: now, probeAt: now + intervalMs, freeSlots };
@@ -276,7 +308,9 @@ export class SubmitLimit {
       if (mode.name !== 'paced') this.paced = { isTrial: reason !== 'free-slot', passes: 0, earlyPasses: 0 };
       this.mode = { name: 'paced', ...pause(paceMs), freeSlots: 0 };
     }
-    if (!keepsSlots) this.slots.passes = 0;
+    if (keepsSlots) return;
+    this.slots.passes = 0;
+    this.slotsBeforeTrial = SLOTS_BEFORE_TRIAL;
   }
 
   /** Whether a refusal shows that the pace is not the service's limit. */

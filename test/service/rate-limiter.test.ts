@@ -365,9 +365,8 @@ describe('the rate limiter at a service that limits submits in a time', () => {
 
   it('grants the permits that were taken late, but not all at once', () => {
     const { acquire, waitOf, advance } = setUpPaced();
-    advance(1_900);
-    acquire().release(PASSED);
-    acquire().release(PASSED);
+    advance(30_000);
+    for (let late = 0; late < 3; late += 1) acquire().release(PASSED);
     expect(waitOf()).toBeGreaterThan(0);
   });
 
@@ -400,8 +399,9 @@ describe('the rate limiter at a service that limits submits in a time', () => {
 });
 
 /**
- * The limiter used 63 to 76 % of 120 submits a minute in some runs: tasks ended as fast as the first refusals came, so it took
- * the limit for one on running tasks and only replaced those that had ended, which the service never refused.
+ * The limiter used 63 to 76 % of 120 submits a minute in some runs, for two reasons. Where tasks ended as fast as the first
+ * refusals came, it took the limit for one on running tasks and only replaced those that had ended, which the service never
+ * refused. And a worker took the next submit only when the last one was sent, which takes longer than a turn on a busy machine.
  */
 describe('a simulated worker with more jobs than the service takes', () => {
   const SEEDS = Array.from({ length: 12 }, (_, index) => index + 1);
@@ -420,6 +420,7 @@ describe('a simulated worker with more jobs than the service takes', () => {
     ],
     ['with polls that find them early', () => tokenBucket(2, 5), { taskMs: 300, pollDelayMs: [50, 800] }],
     ['with tasks of 100 s', () => tokenBucket(2, 5), { taskMs: 100_000 }],
+    ['on a busy machine', () => tokenBucket(2, 5), { taskMs: 1_000, pickUpMs: [300, 1_000] }],
     ['60 a minute and 20 at once', () => tokenBucket(1, 20), { taskMs: 5_000 }],
     ['5 places', () => concurrentTasks(5), { taskMs: 30_000, pollDelayMs: [100, 1_400] }],
     ['20 places', () => concurrentTasks(20), { taskMs: 30_000, pollDelayMs: [100, 1_400] }],
@@ -427,7 +428,9 @@ describe('a simulated worker with more jobs than the service takes', () => {
     'uses at least 97 %% of its limit in every run, with at most 5 %% refused: %s',
     (_limit, create, setting) => {
       const { used, refused } = worst(
-        SEEDS.map((seed) => simulate(create(), { pollDelayMs: undefined, ...setting, seed })),
+        SEEDS.map((seed) =>
+          simulate(create(), { pollDelayMs: undefined, pickUpMs: undefined, ...setting, seed }),
+        ),
       );
       expect(used).toBeGreaterThanOrEqual(0.97);
       expect(refused).toBeLessThanOrEqual(0.05);
@@ -442,13 +445,13 @@ describe('a simulated worker with more jobs than the service takes', () => {
     ['120 in any minute', () => slidingWindow(120, 60_000), 1_000],
     ['20 in any ten seconds', () => slidingWindow(20, 10_000), 30_000],
   ])(
-    'uses at least 90 %% of a window once it is learned, with at most 8 %% refused: %s',
+    'uses at least 90 %% of a window once it is learned, with at most 10 %% refused: %s',
     (_limit, create, taskMs) => {
       const { used, refused } = worst(
         SEEDS.slice(0, 6).map((seed) => simulate(create(), { ...LEARNED, taskMs, seed })),
       );
       expect(used).toBeGreaterThanOrEqual(0.9);
-      expect(refused).toBeLessThanOrEqual(0.08);
+      expect(refused).toBeLessThanOrEqual(0.1);
     },
   );
 });

@@ -74,18 +74,26 @@ export interface Simulation {
   taskMs: number;
   /** How long after its end a poll finds a task ended. */
   pollDelayMs?: Range | undefined;
+  /** From taking a submit to asking for its permit; longer on a busy machine. */
+  pickUpMs?: Range | undefined;
   /** What happens before this time, while the limit is learned, does not count. */
   fromMs?: number;
   toMs?: number;
 }
 
-const PICK_UP_MS: Range = [5, 60];
 const ONE_WAY_MS: Range = [5, 40];
 const MOST_AT_ONCE = 8;
 
 /** One worker with more jobs than the service takes: which share of the limit it uses, and how many submits are refused. */
 export function simulate(service: LimitedService, setting: Simulation) {
-  const { seed, taskMs, pollDelayMs = [200, 2_500], fromMs = 0, toMs = 600_000 } = setting;
+  const {
+    seed,
+    taskMs,
+    pollDelayMs = [200, 2_500],
+    pickUpMs = [5, 60],
+    fromMs = 0,
+    toMs = 600_000,
+  } = setting;
   const random = createRandom(seed);
   const within = ([least, most]: Range) => least + random() * (most - least);
   const agenda: { atMs: number; event: () => void }[] = [];
@@ -102,7 +110,7 @@ export function simulate(service: LimitedService, setting: Simulation) {
   const takeSubmits = () => {
     const waitMs = limiter.untilNextChangeMs();
     for (; reserved < Math.min(MOST_AT_ONCE, limiter.submitAllowance()); reserved += 1)
-      after(within(PICK_UP_MS), submit);
+      after(within(pickUpMs), submit);
     lastTimer += 1;
     const timer = lastTimer;
     if (waitMs !== undefined) after(waitMs, () => timer === lastTimer && takeSubmits());
