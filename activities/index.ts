@@ -17,7 +17,7 @@ import { createFindTurn } from './find-turn';
 import { ledgersInTemporal } from './ledger-client';
 import { createPollVideo } from './poll-video';
 import { createSendWebhook } from './send-webhook';
-import { createFindService, createFindTools } from './service-tools';
+import { createFindTools, createRouteJob, isServed, type JobQueues } from './service-tools';
 import { createSettleTask } from './settle-task';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
@@ -35,6 +35,7 @@ export type { PolledTask, PollVideoInput } from './poll-video';
 export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SentWebhook } from './send-webhook';
+export type { JobQueues, JobRoute } from './service-tools';
 export type { RecalledSubmit, RecallSubmitInput } from './submit/recall-submit';
 export type { SubmitVideoInput } from './submit/submit-video';
 
@@ -49,6 +50,8 @@ export interface VideoActivityDeps extends DownloadOptions, ServiceDirectoryOpti
   gatewayUrl?: string;
   /** Instead of `service` and `services`: share one among everything in a process that calls the same services. */
   directory?: ServiceDirectory;
+  /** Where other workers submit and download for these jobs. Default: the worker with these activities does it. */
+  queues?: JobQueues;
   /** How webhooks are sent. Without it none are: those of jobs with a `callbackUrl` wait for a worker that has it. */
   webhooks?: WebhookOptions;
 }
@@ -69,6 +72,7 @@ export function createVideoActivities({
   gatewayUrl,
   caps: ofWorker = {},
   webhooks,
+  queues = {},
   ...options
 }: VideoActivityDeps) {
   const find = createFindTools(directory ?? new ServiceDirectory(options), storage);
@@ -85,7 +89,8 @@ export function createVideoActivities({
     pollVideo: settleTask(createPollVideo(find)),
     downloadVideo: createDownloadVideo({ ...options, find, storage, hasReceiver }),
     cancelVideo: createCancelVideo(find),
-    findService: createFindService(find),
+    routeJob: createRouteJob(find, queues),
+    isServed,
     findTurn: createFindTurn(find, storage),
     /** Whether this worker has a receiver of webhooks for jobs that name none. */
     findReceiver: async () => hasReceiver,

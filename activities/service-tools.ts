@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import type { FoundService, ServiceDirectory } from '../src/service/service-directory';
 import type { VideoStorage } from '../src/storage/storage';
@@ -21,13 +22,44 @@ export function createFindTools(directory: ServiceDirectory, storage: VideoStora
   };
 }
 
-/** Says why this worker has no such service: submits to one that no worker has would wait in a queue that nobody polls. */
-export function createFindService(find: FindTools) {
-  return async function findService({ service }: { service: string }): Promise<{ problem?: string }> {
+/** The task queues of submits and downloads; the queue of the job by default. */
+export interface JobQueues {
+  submit?: string | undefined;
+  download?: string | undefined;
+  /** Whether this process serves them too. If not, a job that waits long asks whether anybody does. */
+  servedHere?: boolean | undefined;
+}
+
+/** What the worker of a job says about it: where its parts are done, and why there is no such service. */
+export interface JobRoute extends JobQueues {
+  problem?: string;
+}
+
+/**
+ * The worker names the queues, and not the client: it knows what is served around it, so that every client and every kind of
+ * worker agree.
+ */
+export function createRouteJob(find: FindTools, queues: JobQueues) {
+  return async function routeJob({ service }: { service?: string | undefined }): Promise<JobRoute> {
+    if (service === undefined) return queues;
     const found = find(service, 'new task');
-    return 'problem' in found ? found : {};
+    return 'problem' in found ? { ...queues, problem: found.problem } : queues;
   };
 }
+
+/** Whether any worker has polled a queue for activities in the last minutes. */
+export async function isServed({ queue }: { queue: string }): Promise<boolean> {
+  const { client, info } = Context.current();
+  const { pollers } = await client.connection.workflowService.describeTaskQueue({
+    namespace: info.namespace,
+    taskQueue: { name: queue },
+    taskQueueType: ACTIVITY_QUEUE,
+  });
+  return (pollers ?? []).length > 0;
+}
+
+/** Temporal's number for a task queue of activities. */
+const ACTIVITY_QUEUE = 2;
 
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
 export function toolsFor(find: FindTools, service: string | undefined, call: Call): ServiceTools {

@@ -67,6 +67,4 @@ export {
   createVideoWorker,
   type VideoWorker,
   type VideoWorkerOptions,
-  WORKER_ROLES,
-  type WorkerRole,
 } from './worker/video-worker';

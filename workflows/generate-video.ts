@@ -11,9 +11,9 @@ import type { ExpectedVideo, JobInput, JobResult } from '../src/contract/job';
 import { SERVICE_MEMO } from '../src/contract/names';
 import {
   ADOPT_POLICY,
+  ASK_WORKER_POLICY,
   DOWNLOAD_AT_LEAST_MS,
   DOWNLOAD_POLICY,
-  FIND_SERVICE_POLICY,
 } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeTask } from '../src/contract/summaries';
@@ -24,6 +24,7 @@ import { answerMessages } from './messages';
 import { pollUntilReady } from './poll';
 import { type CarriedJob, ifContinued } from './runs';
 import { submit } from './submit';
+import { noticeUnserved } from './unserved';
 
 /**
  * One request in; one stored video or one explained failure out.
@@ -54,7 +55,7 @@ export async function generateVideo(input: JobInput, carried?: CarriedJob): Prom
 async function makeVideo(job: Job): Promise<JobResult> {
   checkInput(job.input, job.name);
   if (job.known.taskId === undefined) {
-    await checkService(job);
+    await findRoute(job);
     if (job.input.taskId !== undefined) await adoptGivenTask(job, job.input.taskId);
     else await submit(job, job.input.request);
   }
@@ -63,17 +64,16 @@ async function makeVideo(job: Job): Promise<JobResult> {
 }
 
 /**
- * Asks the worker for a service that nobody has vouched for: a submit to a service that no worker has would wait for one until
- * the deadline. Clients of ours with the list of services have checked the name and note it in a memo.
+ * Asks the worker where submits and downloads are done, and for the service: a submit to one that no worker has would wait until
+ * the deadline. Clients of ours with the list of services have checked the name and note it in a memo: if this worker does not
+ * know it yet, another one does.
  */
-async function checkService({ known: { service } }: Job): Promise<void> {
-  if (service === undefined || service === workflowInfo().memo?.[SERVICE_MEMO]) return;
-  const { findService } = proxyLocalActivities<VideoActivities>({
-    ...FIND_SERVICE_POLICY,
-    summary: `service ${service}`,
-  });
-  const { problem } = await findService({ service });
-  if (problem !== undefined) throw refused(problem);
+async function findRoute({ known }: Job): Promise<void> {
+  const { service } = known;
+  const { routeJob } = proxyLocalActivities<VideoActivities>({ ...ASK_WORKER_POLICY, summary: 'queues' });
+  const { problem, ...queues } = await routeJob({ service });
+  if (problem !== undefined && service !== workflowInfo().memo?.[SERVICE_MEMO]) throw refused(problem);
+  known.queues = queues;
 }
 
 /** Takes over the task that the job was started for, until the deadline: it is paid for, whatever fails now. */
@@ -98,12 +98,12 @@ async function download(job: Job): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
   const { ownTaskId: taskId } = job;
-  const { record, startedAtMs, cost, service } = job.known;
-  const { queues, storage, request } = job.input;
+  const { record, startedAtMs, cost, service, queues } = job.known;
+  const { storage, request } = job.input;
   const expected = request && expectedOf(request);
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
-    taskQueue: queues?.download ?? undefined,
+    taskQueue: queues?.download,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), DOWNLOAD_AT_LEAST_MS),
     summary: describeTask(taskId),
   });
@@ -111,16 +111,18 @@ async function download(job: Job): Promise<JobResult> {
     video,
     warnings,
     hasReceiver = false,
-  } = await downloadVideo({
-    taskId,
-    service,
-    expected,
-    record,
-    storage,
-    startedAtMs,
-    ended: job.endedTask(),
-    cost,
-  });
+  } = await noticeUnserved(job, queues?.download, () =>
+    downloadVideo({
+      taskId,
+      service,
+      expected,
+      record,
+      storage,
+      startedAtMs,
+      ended: job.endedTask(),
+      cost,
+    }),
+  );
   job.markSucceeded(video, warnings);
   measureEnd(job);
   await job.notifyReceiver('video.completed', hasReceiver);

@@ -35,6 +35,7 @@ export class Job {
   /** The answered poll before the last one, in milliseconds since the submit. */
   private polledBeforeMs = 0;
   private webhook: JobProgress['webhook'];
+  private unservedQueue: string | undefined;
   /** Markdown for the Temporal UI, once the job has ended. */
   private ending: string | undefined;
   private readonly deadlineMs: number;
@@ -106,6 +107,12 @@ export class Job {
     const count = event === 'video.needs_decision' ? this.hold.count : 1;
     const told = { count, url, event, taskId, failure: this.failure?.type, ...(cost && { cost }) };
     this.webhook = (await notifyReceiver(told, hasDefault)) ?? this.webhook;
+    this.show();
+  }
+
+  showUnserved(queue: string | undefined): void {
+    if (queue === this.unservedQueue) return;
+    this.unservedQueue = queue;
     this.show();
   }
 
@@ -193,7 +200,7 @@ export class Job {
 
   progress(): JobProgress {
     const { taskId, service, task, polls, startedAtMs, cost, problem } = this.known;
-    const { phase, webhook, nextPollAtMs } = this;
+    const { phase, webhook, nextPollAtMs, unservedQueue } = this;
     return {
       phase,
       taskId,
@@ -207,6 +214,7 @@ export class Job {
       hold: this.hold.progress(),
       webhook,
       problem,
+      ...(unservedQueue && { unservedQueue }),
     };
   }
 

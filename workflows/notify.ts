@@ -12,7 +12,7 @@ import { cleanText } from '../src/contract/clean-text';
 import type { ChildNews } from '../src/contract/fallback';
 import type { JobProgress } from '../src/contract/job';
 import { CHILD_NEWS_SIGNAL, MADE_FOR_MEMO, WEBHOOK_WORKFLOW_TYPE, webhookId } from '../src/contract/names';
-import { FIND_SERVICE_POLICY, WEBHOOK_AT_MOST_MS, WEBHOOK_POLICY } from '../src/contract/policies';
+import { ASK_WORKER_POLICY, WEBHOOK_AT_MOST_MS, WEBHOOK_POLICY } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
 import type { WebhookDelivery } from '../src/contract/webhook';
 import { logEvent } from './log-event';
@@ -59,7 +59,7 @@ export async function notifyReceiver(
 
 function hasDefaultReceiver(): Promise<boolean> {
   const { findReceiver } = proxyLocalActivities<VideoActivities>({
-    ...FIND_SERVICE_POLICY,
+    ...ASK_WORKER_POLICY,
     summary: 'the default receiver of webhooks',
   });
   // A worker that ends may not answer. Then the delivery finds out.

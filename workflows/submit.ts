@@ -22,6 +22,7 @@ import { waitForDecision } from './hold';
 import type { Job } from './job';
 import { logJob } from './log-event';
 import { isReset } from './runs';
+import { noticeUnserved } from './unserved';
 
 /** What is left of a submit that did not say how it ended. */
 type SubmitTrace = Pick<RecallSubmitInput, 'note' | 'mayHaveSent'>;
@@ -86,15 +87,16 @@ async function send(job: Job, request: VideoRequest, withinMs: number | undefine
   if (remainingMs === 0) throw createFailure('DeadlineExceeded');
   const { idempotencyKey, onLostSubmit, polling, cap, sharedCap, caller } = job.input;
   const { repeats } = job.hold;
+  const taskQueue = submitQueueOf(job);
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
-    taskQueue: submitQueue(job),
+    taskQueue,
     // Not for the whole submit: an attempt that is cut off is lost. Its worker ends the retries.
     ...(withinMs !== undefined && { scheduleToStartTimeout: Math.min(withinMs, remainingMs) }),
     scheduleToCloseTimeout: remainingMs,
     summary: describeRequest(request),
   });
-  return submitVideo({
+  const given = {
     request,
     service: job.known.service,
     idempotencyKey,
@@ -107,13 +109,14 @@ async function send(job: Job, request: VideoRequest, withinMs: number | undefine
     sharedCap,
     caller,
     ledgerQueue: workflowInfo().taskQueue,
-  });
+  };
+  return noticeUnserved(job, taskQueue, () => submitVideo(given));
 }
 
 /** Where submits have a queue of their own, each named service has one. */
-function submitQueue({ input: { queues }, known: { service } }: Job): string | undefined {
+function submitQueueOf({ known: { queues, service } }: Job): string | undefined {
   const { submit } = queues ?? {};
-  return submit == null || service === undefined ? (submit ?? undefined) : serviceQueueOf(submit, service);
+  return submit === undefined || service === undefined ? submit : serviceQueueOf(submit, service);
 }
 
 /**

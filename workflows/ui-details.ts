@@ -31,7 +31,7 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
-  const { webhook, cost, service } = progress;
+  const { webhook, cost, service, unservedQueue } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
@@ -42,6 +42,7 @@ export function currentDetails(
     nextPollAt && `Next poll at ${nextPollAt}`,
     problem &&
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
+    unservedQueue && `No worker serves the task queue ${codeMarkdown(unservedQueue)}: the job waits for one`,
     hold && describeHold(hold, workflowId),
     webhook &&
       `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,

@@ -1,14 +1,15 @@
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { createVideoClient } from 'temporal-videogen';
 import { VideoPlugin } from 'temporal-videogen/plugin';
 
 async function main() {
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = await NativeConnection.connect(connectionOptions);
-  const plugin = new VideoPlugin();
-  // Beside your own workflowsPath and activities.
-  const worker = await Worker.create({ connection, namespace, taskQueue: 'my-queue', plugins: [plugin] });
-  const videos = await plugin.createVideoClient({ taskQueue: 'my-queue' });
+  const plugins = [new VideoPlugin()];
+  // Next to your own workflowsPath and activities.
+  const worker = await Worker.create({ connection, namespace, taskQueue: 'my-queue', plugins });
+  const videos = await createVideoClient({ taskQueue: 'my-queue' });
   const { video } = await worker.runUntil(() =>
     videos.execute({ request: { prompt: 'A red fox in the snow' } }),
   );

@@ -1,4 +1,4 @@
-import { resolveQueues } from '../config/queues';
+import { readTaskQueue } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import { usesEmulator } from '../config/services-config';
 import { inShell } from '../contract/clean-text';
@@ -44,9 +44,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     }
     print(`Temporal       ${stack.address}`);
     print(`Temporal UI    ${stack.uiUrl}`);
-    print(
-      `Task queues    ${resolveQueues({}, terminal.env).taskQueue}, for programs without a worker of their own`,
-    );
+    print(`Task queues    ${readTaskQueue(terminal.env)}, for programs without a worker of their own`);
     // One queue for each service and storage, so that no job reaches a worker with another service or storage.
     print(`               ${stack.taskQueue}, for videogen generate and batch`);
     print(`Video service  ${stack.serviceUrl}${usesEmulator(terminal.env) ? ' (the emulator)' : ''}`);

@@ -1,4 +1,4 @@
-import { isLocalQueue, localQueuePrefix, resolveQueues } from '../config/queues';
+import { isLocalQueue, localQueuePrefix, readTaskQueue } from '../config/queues';
 import type { Environment } from '../config/service-config';
 import { shown } from '../contract/clean-text';
 import { SERVICE_MEMO } from '../contract/names';
@@ -68,7 +68,7 @@ async function noteOnQueue(
   if (session.taskQueue === undefined || session.taskQueue === taskQueue) return undefined;
   const hasEnded = status.name !== 'RUNNING';
   // Other programs start jobs on this queue, and `dev` runs them with its own service.
-  if (taskQueue === resolveQueues({}, env).taskQueue) return hasEnded ? undefined : ofOtherProgram(taskQueue);
+  if (taskQueue === readTaskQueue(env)) return hasEnded ? undefined : ofOtherProgram(taskQueue);
   if (!isLocalQueue(taskQueue, env)) return hasEnded ? undefined : onOtherQueue(taskQueue);
   if (!taskQueue.startsWith(localQueuePrefix(env))) return OF_OTHER_SERVICE;
   return ofOtherStorage(original.address, hasEnded || (await startWorkerHere(session, original, taskQueue)));

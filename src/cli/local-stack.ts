@@ -4,7 +4,7 @@ import type { Client } from '@temporalio/client';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { readGatewayConfig } from '../config/gateway-config';
 import { readLogConfig } from '../config/log-config';
-import { localTaskQueue, resolveQueues } from '../config/queues';
+import { localTaskQueue, readTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { keyReader, readServices, servicesInUse, usesEmulator } from '../config/services-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
@@ -175,7 +175,7 @@ async function startStack(
       load.client().retainLong(client),
     ]);
     const taskQueue = localTaskQueue(env);
-    const queues = options.forOtherPrograms ? [taskQueue, resolveQueues({}, env).taskQueue] : [taskQueue];
+    const queues = options.forOtherPrograms ? [taskQueue, readTaskQueue(env)] : [taskQueue];
     await load
       .workers()
       .startWorkers({ env, address, queues, service, storage, logLevel, terminal }, closers);

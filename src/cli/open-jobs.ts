@@ -81,7 +81,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
     try {
       const { client, uiUrl } = opened;
       const { env } = terminal;
-      const videos = await load.videos().createVideoClient({ env, client });
+      const videos = await load.videos().createVideoClient({ env, client, log: () => undefined });
       const describeMissingWorker = async (workflowId: string) => {
         const missing = await load.missingWorker().describeMissingWorker(client, workflowId, env);
         if (missing === undefined || !opened.isLocal) return missing;

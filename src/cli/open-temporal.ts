@@ -51,7 +51,7 @@ export async function openTemporal(
   const { env } = terminal;
   if (readTemporalAddress(env) !== undefined) {
     const client = await load.connect().connectClient(env);
-    const videos = await load.client().createVideoClient({ env, client });
+    const videos = await load.client().createVideoClient({ env, client, log: () => undefined });
     return { videos, ...queriesOf(client, env), ended: NEVER, close: async () => undefined };
   }
   if (forNewJob && usesEmulator(env)) {
@@ -66,12 +66,11 @@ export async function openTemporal(
     printLine: (line) => printLine(terminal, line),
     redraw: redrawOn(terminal),
   });
-  // The local stack runs downloads on the same queue, even if the settings name another one.
   const videos = await load.client().createVideoClient({
     env,
     client,
     taskQueue,
-    downloadQueue: taskQueue,
+    log: () => undefined,
     searchAttributes: readSearchAttributes(env) ?? searchable,
   });
   const { uiUrl, storage, runBy, startWorkerFor, ended = NEVER, close } = stack;

@@ -1,4 +1,4 @@
-import { resolveQueues } from '../config/queues';
+import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { readServices } from '../config/services-config';
 import { createVideoService, recordAnswers } from '../service';
@@ -50,7 +50,7 @@ function readRole(given: string): WorkerRole {
 
 /** `task queue q` for a worker with all roles, `the downloads of q-downloads` for one with some. */
 export function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
-  const { taskQueue, submitQueue, downloadQueue } = resolveQueues({}, env);
+  const { taskQueue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
   if (roles === undefined) return `task queue ${taskQueue}`;
   const queues: Record<WorkerRole, string> = {
     jobs: taskQueue,

@@ -4,7 +4,6 @@ import { TypedSearchAttributes } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import type { VideoInput } from '../contract/fallback';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import type { JobInput } from '../contract/job';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import {
@@ -30,7 +29,6 @@ export interface StartSettings {
   workflowId?: string;
   /** Other start options of Temporal's, such as `priority` or `memo`. */
   temporal?: TemporalOptions;
-  queues?: JobInput['queues'];
   requestFields?: readonly string[];
   /** The services of the workers, if they are known. */
   services?: KnownServices | undefined;
@@ -49,10 +47,7 @@ export function prepareJob(
   const parsed = parseJobInput(given, pinned.requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
   const { services: _, ...choice } = pinned.choice;
-  const input = withQueues<VideoInput>(
-    parsed.input.services ? parsed.input : { ...parsed.input, ...choice },
-    settings,
-  );
+  const input: VideoInput = parsed.input.services ? parsed.input : { ...parsed.input, ...choice };
   const identity = identityOf(input);
   const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes, hidesTaskId } = settings;
   return {
@@ -75,7 +70,7 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
   const pinned = pinService(given, settings);
   const parsed = parseBatchInput(given, pinned.requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
-  const input = withQueues({ ...parsed.input, ...pinned.choice }, settings);
+  const input: BatchInput = { ...parsed.input, ...pinned.choice };
   const identity = batchIdentity(input);
   const { workflowId = `batch-${randomUUID()}`, temporal } = settings;
   return {
@@ -134,10 +129,6 @@ function commonOptions(workflowId: string, memo: Record<string, unknown>, tempor
     workflowIdConflictPolicy: 'FAIL',
     workflowId: parseWorkflowId(workflowId),
   } satisfies TemporalOptions;
-}
-
-function withQueues<Input extends VideoInput | BatchInput>(input: Input, { queues }: StartSettings): Input {
-  return { ...input, queues: { ...queues, ...input.queues } };
 }
 
 /** The job's first search attributes and the caller's; a value of the caller's wins. */

@@ -2,6 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from '../contract/batch';
 import { PROGRESS_QUERY } from '../contract/names';
 import { readFailure } from '../contract/video-failure';
+import { orTellUnserved } from './missing-worker';
 import { jobProgress } from './video-job';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
@@ -51,7 +52,7 @@ async function withItems(
   return { ...progress, running: [...(await Promise.all(asked)), ...running.slice(MOST_ITEMS_ASKED)] };
 }
 
-export function batchOf(handle: WorkflowHandle): VideoBatch {
+export function batchOf(handle: WorkflowHandle, log: (line: string) => void = () => undefined): VideoBatch {
   const progress = async ({ items }: ItemOptions = {}) => {
     const own = await handle.query<BatchProgress>(PROGRESS_QUERY);
     return items ? withItems(handle, own) : own;
@@ -59,7 +60,7 @@ export function batchOf(handle: WorkflowHandle): VideoBatch {
   return {
     ...followedWorkflow(handle, progress),
     result: () =>
-      resultOf<BatchResult>(handle).catch((error: unknown) => {
+      orTellUnserved(handle, resultOf<BatchResult>(handle), log).catch((error: unknown) => {
         throw endedByTemporal(error) ?? readFailure(error) ?? error;
       }),
   };

@@ -3,7 +3,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import { queuesInInput, resolveQueues } from '../config/queues';
+import { readTaskQueue } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
@@ -34,10 +34,6 @@ export interface VideoClientOptions {
   client?: Client;
   /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
   taskQueue?: string;
-  /** The task queue of their submits. Default: `<taskQueue>-submit`. Must be the same as the worker's. */
-  submitQueue?: string;
-  /** The task queue of their downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
-  downloadQueue?: string;
   /** Request fields that the service takes beyond the interface. Default: those of the profile in `VIDEOGEN_PROFILE`. */
   requestFields?: readonly string[];
   /**
@@ -50,6 +46,8 @@ export interface VideoClientOptions {
    * registered. Batches get none. A client that encrypts leaves VideoTaskId out. Default: `VIDEOGEN_SEARCH_ATTRIBUTES`, or false.
    */
   searchAttributes?: boolean;
+  /** Told when a job or batch that somebody waits for has no worker. Default: `process.emitWarning`. */
+  log?: (line: string) => void;
   /** Where the videos of the jobs are, for `forget`. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
 }
@@ -143,15 +141,14 @@ export interface VideoClient {
  * ```
  */
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
-  const { env } = options;
-  const queues = resolveQueues(options, env);
-  const { taskQueue } = queues;
+  const { env, log = (line) => process.emitWarning(line, 'VideogenWarning') } = options;
+  const taskQueue = options.taskQueue ?? readTaskQueue(env);
   const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
   const services = options.services ?? readKnownServices(env);
-  const settings = { queues: queuesInInput(queues), requestFields, services, searchAttributes, hidesTaskId };
+  const settings = { requestFields, services, searchAttributes, hidesTaskId };
 
   const send =
     (type: string) =>
@@ -165,13 +162,13 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const job = prepareJob(given, { ...startOptions, ...settings });
     const outcome = await startOrJoin(client, job, send(job.type));
     const endedAt = 'existing' in outcome ? outcome.existing.closeTime : undefined;
-    return jobOf(client.workflow.getHandle(job.options.workflowId), { identity: job.identity, endedAt });
+    return jobOf(client.workflow.getHandle(job.options.workflowId), { identity: job.identity, endedAt, log });
   };
 
   const startBatch: VideoClient['startBatch'] = async (given, startOptions) => {
     const batch = prepareBatch(given, { ...startOptions, ...settings });
     await startOrJoin(client, batch, send(batch.type));
-    return batchOf(client.workflow.getHandle(batch.options.workflowId));
+    return batchOf(client.workflow.getHandle(batch.options.workflowId), log);
   };
 
   const submit: VideoClient['submit'] = async (given, startOptions) => {
@@ -183,9 +180,9 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     start,
     submit,
     execute: async (input, startOptions) => (await start(input, startOptions)).result(),
-    handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId)),
+    handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId), { log }),
     startBatch,
-    batch: (workflowId) => batchOf(client.workflow.getHandle(workflowId)),
+    batch: (workflowId) => batchOf(client.workflow.getHandle(workflowId), log),
     list: (listOptions) => listJobs(client, listOptions),
     find: async (workflowId) => {
       const found = await findWorkflow(client, workflowId);

@@ -6,6 +6,7 @@ import { adoptCommand } from '../contract/lost-submit';
 import { PROGRESS_QUERY } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
 import { decideSubmit } from './decide-submit';
+import { orTellUnserved } from './missing-worker';
 import { taskInMemo, waitForTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
@@ -55,11 +56,16 @@ export interface KnownJob {
   identity?: JobIdentity;
   /** When the job ended, if it had ended before it was joined. */
   endedAt?: Date;
+  /** Told if the job waits long and no worker polls its queue. */
+  log?: (line: string) => void;
 }
 
-export function jobOf(handle: WorkflowHandle, { identity, endedAt }: KnownJob = {}): VideoJob {
+export function jobOf(
+  handle: WorkflowHandle,
+  { identity, endedAt, log = () => undefined }: KnownJob = {},
+): VideoJob {
   const orExplain = <T>(outcome: Promise<T>): Promise<T> =>
-    outcome.catch(async (error: unknown) => {
+    orTellUnserved(handle, outcome, log).catch(async (error: unknown) => {
       const failure = await explain(handle, error);
       throw endedAt && failure instanceof VideoFailure ? endedBefore(failure, handle, endedAt) : failure;
     });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { JobInput } from '../contract/job';
 import { DEFAULT_TASK_QUEUE, submitQueueOf } from '../contract/names';
 import { storageAddress } from '../storage';
 import { ConfigError, type Environment, quoted, readerOf, type SettingGroup, text } from './read-setting';
@@ -15,7 +14,7 @@ export const QUEUE_SETTINGS = {
   },
   VIDEOGEN_DOWNLOAD_QUEUE: {
     type: text.optional(),
-    meaning: 'Task queue of the downloads, for workers and clients.',
+    meaning: 'Task queue of the downloads, for workers.',
     page: 'deployment.md#workers-for-one-part-of-the-work',
     unset: "the jobs' own",
     fix: 'name a task queue, or unset it',
@@ -36,56 +35,35 @@ const read = readerOf(QUEUE_SETTINGS);
 
 const isPositive = (value: number) => value > 0 && value < Number.POSITIVE_INFINITY;
 
-/** The task queues of jobs, their submits and their downloads; a part without a queue of its own has that of the jobs. */
-export interface Queues {
-  taskQueue: string;
-  submitQueue: string;
-  downloadQueue: string;
+/** The task queue of jobs, as the environment says. */
+export function readTaskQueue(env?: Environment): string {
+  return read('VIDEOGEN_TASK_QUEUE', env);
 }
 
-/** The queues for workers, with the limit on how many submits per second all of them together may start. */
-export interface WorkerQueues extends Queues {
+/** The task queues of a worker, and how many submits per second all workers of a queue together may start. */
+export interface WorkerQueues {
+  taskQueue: string;
+  submitQueue: string;
+  /** That of the jobs if downloads have none of their own. */
+  downloadQueue: string;
   submitsPerSecond: number | undefined;
 }
 
+export type WorkerQueueOptions = Partial<Omit<WorkerQueues, 'submitQueue'>>;
+
 /** The queues as the options say, and as the environment says for what they leave open. */
-export function resolveQueues(options: Partial<Queues> = {}, env?: Environment): Queues {
-  const taskQueue = options.taskQueue ?? read('VIDEOGEN_TASK_QUEUE', env);
-  return {
-    taskQueue,
-    submitQueue: options.submitQueue ?? submitQueueOf(taskQueue),
-    downloadQueue: options.downloadQueue ?? read('VIDEOGEN_DOWNLOAD_QUEUE', env) ?? taskQueue,
-  };
-}
-
-/** The same for a worker. Refuses queues on which a worker would get tasks that it does not know. */
-export function resolveWorkerQueues(options: Partial<WorkerQueues> = {}, env?: Environment): WorkerQueues {
-  const queues = resolveQueues(options, env);
-  const { taskQueue, submitQueue, downloadQueue } = queues;
+export function resolveWorkerQueues(options: WorkerQueueOptions = {}, env?: Environment): WorkerQueues {
+  const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const submitQueue = submitQueueOf(taskQueue);
+  const downloadQueue = options.downloadQueue ?? read('VIDEOGEN_DOWNLOAD_QUEUE', env) ?? taskQueue;
   const submitsPerSecond = options.submitsPerSecond ?? read('VIDEOGEN_SUBMITS_PER_SECOND', env);
-  if (submitQueue === downloadQueue && submitQueue !== taskQueue) {
+  // Its worker would get tasks that it does not know.
+  if (submitQueue === downloadQueue) {
     throw new ConfigError(
-      `VIDEOGEN_DOWNLOAD_QUEUE (or queues.download of the plugin) is ${JSON.stringify(downloadQueue)}, the queue of the submits: name another queue.`,
+      `VIDEOGEN_DOWNLOAD_QUEUE is ${JSON.stringify(downloadQueue)}, the queue of the submits: name another queue.`,
     );
   }
-  if (submitsPerSecond !== undefined && submitQueue === taskQueue) {
-    throw new ConfigError(
-      'VIDEOGEN_SUBMITS_PER_SECOND (or submitsPerSecond) limits a whole task queue: give submits a queue of their own.',
-    );
-  }
-  return { ...queues, submitsPerSecond };
-}
-
-/** What a job or batch carries in its input: the queues that differ from its own task queue. */
-export function queuesInInput({
-  taskQueue,
-  submitQueue,
-  downloadQueue,
-}: Queues): NonNullable<JobInput['queues']> {
-  return {
-    ...(submitQueue !== taskQueue && { submit: submitQueue }),
-    ...(downloadQueue !== taskQueue && { download: downloadQueue }),
-  };
+  return { taskQueue, submitQueue, downloadQueue, submitsPerSecond };
 }
 
 /**

@@ -124,11 +124,6 @@ export function oneOf<T extends string>(values: readonly T[]): FieldRule<T> {
   };
 }
 
-const QUEUE: FieldRule<string> = {
-  accepts: (value): value is string => typeof value === 'string' && value.trim() !== '',
-  sentence: 'must be the name of a task queue',
-};
-
 function isPolling(value: unknown): value is JobInput['polling'] {
   const { min, max }: { min?: unknown; max?: unknown } = Object(value);
   return (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY);
@@ -167,7 +162,6 @@ export const JOB_FIELDS = {
   caller: { accepts: isCaller, sentence: CALLER_RULE },
   service: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
   submitWithin: DURATION,
-  queues: { fields: { submit: QUEUE, download: QUEUE } },
 } satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
 
 /** The rules of the fields that only a job with several services has. */

@@ -47,8 +47,6 @@ export interface JobOptions {
   submitWithin?: DurationText;
   /** A cap that several jobs share, counted under its name. A batch gives its items one. */
   sharedCap?: { name: string; cap: Cap };
-  /** Task queues for submits and downloads; the job's own queue by default. */
-  queues?: { submit?: string; download?: string };
 }
 
 /** The states of a task, whatever the service calls them. */
@@ -112,6 +110,8 @@ export interface JobProgress {
   hold?: { since: string; until: string; message: string; lostSubmit?: string };
   /** The last webhook, and the workflow that delivers it. */
   webhook?: { event: WebhookEvent; workflowId: string };
+  /** The task queue on which the job waits although no worker serves it. */
+  unservedQueue?: string;
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
 }

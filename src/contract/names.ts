@@ -46,8 +46,8 @@ export const DEFAULT_TASK_QUEUE = 'video-generation';
 export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /**
- * The task queue for the submits to a named service, where submits have a queue of their own: one service that accepts no
- * more requests does not hold up the others.
+ * The task queue for the submits to a named service, where submits have a queue of their own: a service that accepts nothing for
+ * a while does not hold up the others.
  *
  * @example
  * ```ts

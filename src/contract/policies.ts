@@ -54,8 +54,8 @@ export const INSPECT_SUBMIT_POLICY = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
-/** For asking the worker whether it has a service. It looks it up in its memory. */
-export const FIND_SERVICE_POLICY = {
+/** For asking the worker what it knows by itself. It looks it up in its memory. */
+export const ASK_WORKER_POLICY = {
   startToCloseTimeout: 10 * SECOND,
 } as const satisfies LocalActivityOptions;
 

@@ -16,7 +16,7 @@ import { type Existing, type PreparedOptions, startOrJoin } from '../client/star
 import { jobOf, jobProgress } from '../client/video-job';
 import type { FailureDetails } from '../contract/failure-details';
 import type { VideoInput } from '../contract/fallback';
-import type { JobInput, JobProgress, JobResult } from '../contract/job';
+import type { JobProgress, JobResult } from '../contract/job';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
@@ -25,22 +25,20 @@ import { videoGeneration } from './service';
 
 /** Options of createVideoNexusHandler. */
 export interface VideoNexusOptions {
-  /** The task queues of submits and downloads. Default: that of the worker with the handler. */
-  queues?: JobInput['queues'];
   /** Request fields that the service takes beyond the interface. */
   requestFields?: readonly string[];
   /** The services of the worker, for callers that name one. Without it, the worker knows. */
   services?: KnownServices;
 }
 
-export function createHandler({ queues, requestFields, services }: VideoNexusOptions = {}): ServiceHandler {
+export function createHandler({ requestFields, services }: VideoNexusOptions = {}): ServiceHandler {
   checkSdkVersions({ nexus });
   return serviceHandler(videoGeneration, {
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
         // The request id stays the same when Temporal sends the operation again.
         const { workflowId = `video-nexus-${context.requestId}`, ...input } = Object(given);
-        const job = orRefuse(() => prepareJob(input, { workflowId, queues, requestFields, services }));
+        const job = orRefuse(() => prepareJob(input, { workflowId, requestFields, services }));
         const outcome = await startOrJoin(getClient(), job, (options) => jobs.start(context, options)).catch(
           (error: unknown) => {
             throw refusalOf('CONFLICT', error);

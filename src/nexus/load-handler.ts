@@ -9,8 +9,7 @@ import type { VideoNexusOptions } from './handler';
  *
  * @example
  * ```ts
- * const handler = createVideoNexusHandler({ queues: { submit: 'video-generation-submit' } });
- * const worker = await createVideoWorker({ worker: { nexusServices: [handler] } });
+ * const worker = await createVideoWorker({ worker: { nexusServices: [createVideoNexusHandler()] } });
  * ```
  */
 export function createVideoNexusHandler(options?: VideoNexusOptions): ServiceHandler {

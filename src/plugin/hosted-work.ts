@@ -2,7 +2,7 @@ import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@tempora
 import type { MonitorAddress } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
-import { activityWorkers, runBeside, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
+import { activityWorkers, runWith, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
 import { startJanitor } from '../worker/janitor';
 import type { Monitor } from '../worker/monitor';
 import type { VideoWork } from '../worker/video-work';
@@ -42,20 +42,18 @@ export function checkActivityNames(ofHost: object = {}, { activities }: VideoWor
   if (taken !== undefined) throw new ConfigError(describeTaken('activity', taken));
 }
 
-/** Runs the janitor and the workers of further queues for as long as the host's worker runs. */
+/** Runs the janitor and the workers of submits and downloads for as long as the host's worker runs. */
 export async function runHosted(
   { work, queues, host, env, monitor }: HostedWork,
   worker: Worker,
   running: Promise<void>,
 ): Promise<void> {
-  const others = activityWorkers(work, queues);
   const created: Worker[] = [];
-  const createOthers = async () => {
-    for (const { options } of others) {
-      created.push(await Worker.create(withOwnDefaults({ ...host, ...options }, env)));
-    }
-    return created;
-  };
+  const creating = activityWorkers(work, queues).map(async ({ options }) => {
+    const other = await Worker.create(withOwnDefaults({ ...host, ...options }, env));
+    created.push(other);
+    return other;
+  });
   const stopJanitor = startJanitor(work.storage);
   // Only logged: the host's worker runs already, and has other work.
   const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
@@ -65,7 +63,7 @@ export async function runHosted(
   const workers = () => [worker, ...created];
   const opened = monitor && openMonitor(monitor, { workers, work, taskQueue }).catch(logProblem);
   try {
-    await (others.length > 0 ? runBeside(worker, running, createOthers) : running);
+    await runWith(worker, running, creating);
   } finally {
     stopJanitor();
     await (await opened)?.close();

@@ -1,23 +1,16 @@
 import { SimplePlugin } from '@temporalio/plugin';
 import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
 import type { ServiceHandler } from 'nexus-rpc';
-import { createVideoClient, type VideoClient, type VideoClientOptions } from '../client/video-client';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
-import {
-  type Queues,
-  queuesInInput,
-  resolveQueues,
-  resolveWorkerQueues,
-  type WorkerQueues,
-} from '../config/queues';
+import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
-import { withOwnDefaults } from '../worker/activity-workers';
+import { jobQueues, withOwnDefaults } from '../worker/activity-workers';
 import { encryptedWorker } from '../worker/encrypt-worker';
 import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
 import { bundleQuietly } from '../worker/quiet-bundler';
@@ -42,8 +35,8 @@ export { createVideoNexusHandler };
 
 /** Options of VideoPlugin; the environment says the rest. */
 export interface VideoPluginOptions extends VideoWorkOptions {
-  /** Task queues of submits and downloads, each with a worker beside yours. Default: your worker's own task queue. */
-  queues?: { submit?: string; download?: string };
+  /** The task queue of downloads, with a worker next to yours. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or your worker's task queue. */
+  downloadQueue?: string;
   /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
   submitsPerSecond?: number;
   /**
@@ -61,15 +54,9 @@ export interface VideoPluginOptions extends VideoWorkOptions {
   encryption?: boolean;
 }
 
-/** Options of the plugin's own createVideoClient. */
-export interface HostClientOptions extends Omit<VideoClientOptions, 'submitQueue' | 'downloadQueue'> {
-  /** The task queue of the worker that has the plugin. */
-  taskQueue: string;
-}
-
 /**
- * Adds video generation to your own worker: our workflows and activities beside yours, on your task queue. It reads the
- * settings only when a worker is created, so a client or a connection may have the plugin without any.
+ * Adds video generation to your own worker: our workflows and activities, on your task queue, and a worker next to yours for the
+ * submits. It reads the settings only when a worker is created, so a client or a connection may have the plugin without any.
  *
  * @example
  * ```ts
@@ -89,20 +76,6 @@ export class VideoPlugin extends SimplePlugin {
     this.given = { rateLimiter: new RateLimiter(), rateLimiters: new RateLimiters(), ...options };
   }
 
-  /** Creates a client that starts jobs on the queues of the workers with this plugin. */
-  createVideoClient({ taskQueue, env = this.given.env, ...rest }: HostClientOptions): Promise<VideoClient> {
-    const { submitQueue, downloadQueue } = resolveQueues(this.queuesOf(taskQueue), this.given.env);
-    const services = servicesForClients(this.given);
-    return createVideoClient({
-      ...(services && { services }),
-      ...rest,
-      env,
-      taskQueue,
-      submitQueue,
-      downloadQueue,
-    });
-  }
-
   override configureClient(options: Parameters<SimplePlugin['configureClient']>[0]) {
     const configured = super.configureClient(options);
     if (!this.given.encryption) return configured;
@@ -115,10 +88,11 @@ export class VideoPlugin extends SimplePlugin {
     if (hasPreparedWork(options.activities)) return options;
     checkSdkVersions();
     checkWorkerCopy(options.connection);
-    const queues = resolveWorkerQueues(this.queuesOf(options.taskQueue), this.given.env);
+    const { taskQueue } = options;
+    const queues = resolveWorkerQueues({ ...this.given, taskQueue }, this.given.env);
     if (options.workflowBundle) checkHostBundle(options.workflowBundle);
     refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
-    const work = prepareWork(this.given);
+    const work = prepareWork(this.given, jobQueues(queues));
     checkActivityNames(options.activities, work);
     const { env, monitor } = this.given;
     const host = this.encrypted(optionsForWorkersBeside(options, this));
@@ -127,7 +101,7 @@ export class VideoPlugin extends SimplePlugin {
     const added = new SimplePlugin({
       name: this.name,
       activities: work.activities,
-      ...(this.given.nexus && { nexusServices: [this.nexusService(queues)] }),
+      ...(this.given.nexus && { nexusServices: [this.nexusService()] }),
     });
     const own = withOwnWorkflows(this.encrypted(options));
     return added.configureWorker(withOwnDefaults(own, env));
@@ -167,24 +141,12 @@ export class VideoPlugin extends SimplePlugin {
     );
   }
 
-  private nexusService(queues: Queues): ServiceHandler {
+  private nexusService(): ServiceHandler {
     const { requestFields } = readProfile(this.given.env) ?? {};
     const services = servicesForClients(this.given) ?? readKnownServices(this.given.env);
     return createVideoNexusHandler({
-      queues: queuesInInput(queues),
       requestFields,
       ...(services && { services }),
     });
-  }
-
-  /** Unlike our own worker, a host's worker does submits on its task queue unless they are given one. */
-  private queuesOf(taskQueue: string): Partial<WorkerQueues> & { taskQueue: string } {
-    const { queues, submitsPerSecond } = this.given;
-    return {
-      taskQueue,
-      submitQueue: queues?.submit ?? taskQueue,
-      downloadQueue: queues?.download,
-      submitsPerSecond,
-    };
   }
 }

@@ -1,7 +1,8 @@
 import type { Worker, WorkerOptions } from '@temporalio/worker';
+import type { JobQueues } from '../../activities';
 import { readShutdownGraceMs } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
-import { ConfigError, type Environment } from '../config/read-setting';
+import type { Environment } from '../config/read-setting';
 import { serviceQueueOf } from '../contract/names';
 import { type FoundService, RateLimiter } from '../service';
 import { submitTuner } from './submit-slots';
@@ -39,12 +40,18 @@ const MAX_CONCURRENT_SUBMITS = 8;
 /** Downloads share the disk and the network. */
 const MAX_CONCURRENT_DOWNLOADS = 10;
 
+/** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
+export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
+
+/** One of WORKER_ROLES. */
+export type WorkerRole = (typeof WORKER_ROLES)[number];
+
 export interface ActivityWorker {
   role: 'submits' | 'downloads';
   options: Partial<WorkerOptions> & { taskQueue: string };
 }
 
-/** The workers beside that of the jobs: for submits, one for each service, and for downloads, if they have queues of their own. */
+/** The workers next to that of the jobs: for submits, one for each service, and for downloads, if they have a queue of their own. */
 export function activityWorkers(
   { activities, directory }: VideoWork,
   queues: WorkerQueues,
@@ -60,33 +67,32 @@ export function activityWorkers(
     },
   });
   const ownDefault = directory.findForNew();
-  const named = directory.all();
-  if (submitQueue === taskQueue) refuseOwnPace(named);
-  const workers: ActivityWorker[] = [
+  const downloads: ActivityWorker = {
+    role: 'downloads',
+    options: {
+      taskQueue: downloadQueue,
+      activities: { downloadVideo: activities.downloadVideo },
+      maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
+    },
+  };
+  return [
     // Without a default it tells jobs that name no service so.
     submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault),
-    ...(submitQueue === taskQueue ? [] : named).map((found) =>
-      submits(serviceQueueOf(submitQueue, found.name), found),
-    ),
-    {
-      role: 'downloads',
-      options: {
-        taskQueue: downloadQueue,
-        activities: { downloadVideo: activities.downloadVideo },
-        maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
-      },
-    },
+    ...directory.all().map((found) => submits(serviceQueueOf(submitQueue, found.name), found)),
+    ...(downloadQueue === taskQueue ? [] : [downloads]),
   ];
-  return workers.filter(({ options }) => options.taskQueue !== taskQueue);
 }
 
-/** Temporal keeps the pace of a whole queue, and without queues of their own the submits share that of the jobs. */
-function refuseOwnPace(named: readonly FoundService[]): void {
-  const paced = named.find(({ submitsPerSecond }) => submitsPerSecond !== undefined);
-  if (paced === undefined) return;
-  throw new ConfigError(
-    `submitsPerSecond of the service ${paced.name} limits a whole task queue: give submits a queue of their own.`,
-  );
+/** What the activities of a worker tell jobs. `roles`: what this process does. */
+export function jobQueues(
+  { taskQueue, submitQueue, downloadQueue }: WorkerQueues,
+  roles: readonly WorkerRole[] = WORKER_ROLES,
+): JobQueues {
+  return {
+    submit: submitQueue,
+    download: downloadQueue === taskQueue ? undefined : downloadQueue,
+    servedHere: WORKER_ROLES.every((role) => roles.includes(role)),
+  };
 }
 
 /** Drops the options for workflows and other activities, which a worker that only submits or downloads does not run. */
@@ -113,25 +119,29 @@ export async function runTogether(workers: readonly Worker[]): Promise<void> {
   await untilAllEnded(workers.map((worker) => worker.run().finally(() => shutDown(workers))));
 }
 
-/** Runs other workers for as long as the given one runs, and shuts that one down when one of the others ends. */
-export async function runBeside(
+/**
+ * Runs other workers for as long as the given one runs, and shuts all down when one of them ends or cannot be created. Each one
+ * that is created runs: otherwise it would keep the connection.
+ */
+export async function runWith(
   worker: Worker,
   running: Promise<void>,
-  createOthers: () => Promise<Worker[]>,
+  creating: readonly Promise<Worker>[],
 ): Promise<void> {
-  let others: Worker[] = [];
-  let hasEnded = false;
-  const shutDownOthers = () => {
-    hasEnded = true;
-    shutDown(others);
+  const all = [worker];
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+    shutDown(all);
   };
-  const runOthers = async () => {
-    others = await createOthers();
-    const ended = runTogether(others);
-    if (hasEnded) shutDown(others);
+  const others = creating.map(async (created) => {
+    const other = await created;
+    all.push(other);
+    const ended = other.run();
+    if (isOver) shutDown([other]);
     await ended;
-  };
-  await untilAllEnded([running.finally(shutDownOthers), runOthers().finally(() => shutDown([worker]))]);
+  });
+  await untilAllEnded([running, ...others].map((one) => one.finally(end)));
 }
 
 export function shutDown(workers: readonly Worker[]): void {

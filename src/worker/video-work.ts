@@ -1,5 +1,10 @@
 import type { WorkerOptions } from '@temporalio/worker';
-import { createVideoActivities, type DownloadOptions, type VideoActivities } from '../../activities';
+import {
+  createVideoActivities,
+  type DownloadOptions,
+  type JobQueues,
+  type VideoActivities,
+} from '../../activities';
 import { checkCaps, readCaps } from '../config/caps-config';
 import { readGatewayUrl } from '../config/gateway-config';
 import {
@@ -99,7 +104,8 @@ export function refuseUnversionedCaps(
   );
 }
 
-export function prepareWork(options: VideoWorkOptions): VideoWork {
+/** `queues`: where jobs that run with these activities have their submits and downloads done. */
+export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): VideoWork {
   const { env, rateLimiter, rateLimiters } = options;
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
@@ -116,6 +122,7 @@ export function prepareWork(options: VideoWorkOptions): VideoWork {
     ...downloadOptions(options),
     directory,
     storage,
+    queues,
     onLostSubmit,
     caps: options.caps ? checkCaps(options.caps) : readCaps(env),
     webhooks: options.webhooks ?? readWebhookConfig(env),

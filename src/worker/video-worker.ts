@@ -2,9 +2,18 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import { tracePlugins } from '../client/export-traces';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
-import { type Queues, resolveWorkerQueues } from '../config/queues';
+import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import { activityWorkers, runTogether, shutDown, withOwnDefaults, withoutOwnTasks } from './activity-workers';
+import {
+  activityWorkers,
+  jobQueues,
+  runTogether,
+  shutDown,
+  WORKER_ROLES,
+  type WorkerRole,
+  withOwnDefaults,
+  withoutOwnTasks,
+} from './activity-workers';
 import { connectWorker } from './connect-worker';
 import { deploymentOptions } from './deployment';
 import { encryptedWorker } from './encrypt-worker';
@@ -16,11 +25,7 @@ import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
 import { cachedWorkflows } from './workflow-cache';
 
-/** What a worker may do: run jobs and poll their tasks, submit, and download if downloads have a queue of their own. */
-export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
-
-/** One of WORKER_ROLES. */
-export type WorkerRole = (typeof WORKER_ROLES)[number];
+export { WORKER_ROLES, type WorkerRole };
 
 /** What createVideoWorker may be given; the environment says the rest. */
 export interface VideoWorkerOptions extends VideoWorkOptions {
@@ -30,8 +35,6 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
   namespace?: string;
   /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
   taskQueue?: string;
-  /** The task queue of their submits. Default: `<taskQueue>-submit`. Must be the same as the client's. */
-  submitQueue?: string;
   /** The task queue of their downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
   downloadQueue?: string;
   /** What this worker does. Default: everything. A part without a queue of its own belongs to `jobs`. */
@@ -81,7 +84,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
   const monitored = monitorAddress(options.monitor, env);
   refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);
-  const work = prepareWork(options);
+  const work = prepareWork(options, jobQueues(queues, roles));
   if (monitored) await installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);
   const shared = withOwnDefaults(
@@ -182,8 +185,10 @@ async function connectAndProbe(
 }
 
 /** Refuses roles with which the worker would get no tasks: its jobs would silently wait. */
-function checkRoles(roles: readonly WorkerRole[], queues: Queues): readonly WorkerRole[] {
-  const { taskQueue, submitQueue, downloadQueue } = queues;
+function checkRoles(
+  roles: readonly WorkerRole[],
+  { taskQueue, downloadQueue }: WorkerQueues,
+): readonly WorkerRole[] {
   const choices = WORKER_ROLES.join(', ');
   const unknown = roles.find((role) => !WORKER_ROLES.includes(role));
   if (unknown !== undefined) {
@@ -197,12 +202,7 @@ function checkRoles(roles: readonly WorkerRole[], queues: Queues): readonly Work
   if (roles.includes('jobs')) return roles;
   if (roles.includes('downloads') && downloadQueue === taskQueue) {
     throw new ConfigError(
-      'VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, so the workers of the jobs do the downloads: set it to another task queue, for this worker and for the clients.',
-    );
-  }
-  if (roles.includes('submits') && submitQueue === taskQueue) {
-    throw new ConfigError(
-      'Submits have no queue of their own, so the workers of the jobs do them: set submitQueue to another task queue, or give this worker the role jobs.',
+      'VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, so the workers of the jobs do the downloads: set it to another task queue, for this worker and for those of the jobs.',
     );
   }
   return roles;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
 import {
-  createFindService,
   createFindTools,
+  createRouteJob,
   type FindTools,
   type ServiceTools,
   toolsFor,
@@ -51,8 +51,10 @@ describe('the tools of a service', () => {
     const problem = 'this worker has no service kling: name one of veo';
     const find = findIn(BOTH);
     expect(find('kling')).toEqual({ problem });
-    expect(await createFindService(find)({ service: 'kling' })).toEqual({ problem });
-    expect(await createFindService(find)({ service: 'veo' })).toEqual({});
+    const route = createRouteJob(find, { submit: 'films-submit' });
+    expect(await route({ service: 'kling' })).toEqual({ submit: 'films-submit', problem });
+    expect(await route({ service: 'veo' })).toEqual({ submit: 'films-submit' });
+    expect(await route({})).toEqual({ submit: 'films-submit' });
   });
 });
 

@@ -2,11 +2,9 @@ import {
   isLocalQueue,
   localQueuePrefix,
   localTaskQueue,
-  type Queues,
-  queuesInInput,
-  resolveQueues,
+  readTaskQueue,
   resolveWorkerQueues,
-  type WorkerQueues,
+  type WorkerQueueOptions,
 } from '../../src/config/queues';
 import type { Environment } from '../../src/config/service-config';
 import { refusal } from './refusal';
@@ -17,13 +15,11 @@ describe('VIDEOGEN_TASK_QUEUE', () => {
     ['foxes', 'foxes'],
     [' foxes ', 'foxes'],
   ])('%j is the queue %j', (VIDEOGEN_TASK_QUEUE, queue) => {
-    expect(resolveQueues({}, { VIDEOGEN_TASK_QUEUE }).taskQueue).toBe(queue);
+    expect(readTaskQueue({ VIDEOGEN_TASK_QUEUE })).toBe(queue);
   });
 
   it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
-    expect(refusal(() => resolveQueues({}, { VIDEOGEN_TASK_QUEUE }))).toMatch(
-      /^VIDEOGEN_TASK_QUEUE is empty: /,
-    );
+    expect(refusal(() => readTaskQueue({ VIDEOGEN_TASK_QUEUE }))).toMatch(/^VIDEOGEN_TASK_QUEUE is empty: /);
   });
 });
 
@@ -46,40 +42,21 @@ describe('VIDEOGEN_SUBMITS_PER_SECOND', () => {
 });
 
 describe('the queues of jobs, submits and downloads', () => {
-  it.each<[Partial<Queues>, Environment, [string, string, string]]>([
+  it.each<[WorkerQueueOptions, Environment, [string, string, string]]>([
     [{}, {}, ['video-generation', 'video-generation-submit', 'video-generation']],
     [{ taskQueue: 'q' }, { VIDEOGEN_TASK_QUEUE: 'other' }, ['q', 'q-submit', 'q']],
-    [{ taskQueue: 'q', submitQueue: 'q' }, {}, ['q', 'q', 'q']],
     [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' d ' }, ['q', 'q-submit', 'd']],
     [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' ' }, ['q', 'q-submit', 'q']],
     [{ taskQueue: 'q', downloadQueue: 'own' }, { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, ['q', 'q-submit', 'own']],
   ])('given %j and %j are %j', (options, env, [taskQueue, submitQueue, downloadQueue]) => {
     const queues = { taskQueue, submitQueue, downloadQueue };
-    expect(resolveQueues(options, env)).toEqual(queues);
     expect(resolveWorkerQueues(options, env)).toEqual({ ...queues, submitsPerSecond: undefined });
   });
 
-  it.each<[Partial<WorkerQueues>, RegExp]>([
-    [
-      { submitQueue: 'd', downloadQueue: 'd' },
-      /^VIDEOGEN_DOWNLOAD_QUEUE .* is "d", the queue of the submits: name another queue\.$/,
-    ],
-    [{ downloadQueue: 'q-submit' }, /^VIDEOGEN_DOWNLOAD_QUEUE /],
-    [{ submitQueue: 'q', submitsPerSecond: 2 }, /^VIDEOGEN_SUBMITS_PER_SECOND .*: give submits a queue/],
-  ])('given %j are refused for a worker, and left to a client', (options, message) => {
-    expect(refusal(() => resolveWorkerQueues({ taskQueue: 'q', ...options }, {}))).toMatch(message);
-    expect(() => resolveQueues({ taskQueue: 'q', ...options }, {})).not.toThrow();
-  });
-
-  it.each<[Queues, object]>([
-    [{ taskQueue: 'q', submitQueue: 'q', downloadQueue: 'q' }, {}],
-    [{ taskQueue: 'q', submitQueue: 's', downloadQueue: 'q' }, { submit: 's' }],
-    [
-      { taskQueue: 'q', submitQueue: 's', downloadQueue: 'd' },
-      { submit: 's', download: 'd' },
-    ],
-  ])('%j are %j in the input of a job', (queues, carried) => {
-    expect(queuesInInput(queues)).toEqual(carried);
+  it('are refused if downloads have the queue of the submits', () => {
+    expect(refusal(() => resolveWorkerQueues({ taskQueue: 'q', downloadQueue: 'q-submit' }, {}))).toBe(
+      'VIDEOGEN_DOWNLOAD_QUEUE is "q-submit", the queue of the submits: name another queue.',
+    );
   });
 });
 

@@ -35,7 +35,7 @@ describe('a batch', () => {
     { requestsFrom, window: 500, onFailure: 'stop' },
     { requests, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
     { requests, storage: '{date}/{workflowId}.{ext}', onLostSubmit: 'fail', holdFor: '2h' },
-    { requests, storage: 'foxes/{taskId}', queues: { submit: 'submits', download: 'downloads' } },
+    { requests, storage: 'foxes/{taskId}' },
   ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseBatchInput(input)).toEqual({ ok: true, input });
     expect(problemInWorkflow(input)).toBeUndefined();
@@ -106,7 +106,6 @@ describe('the client and the workflow refuse the same', () => {
     [{ holdFor: 0 }, DURATION],
     [{ polling: { min: 'x' } }, DURATION],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
-    [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
   ])('%j', (wrong, problem) => {
     const sentence = typeof problem === 'string' ? problem : expect.stringMatching(problem);
     expect(problemOf({ requests, ...wrong })).toEqual(sentence);
@@ -131,7 +130,7 @@ it.each(['windw', 'request', 'taskId', 'prompt'])(
   'a field that a batch does not have is refused, with the list of fields: %s',
   (name) => {
     expect(problemOf({ requests, [name]: 'x' })).toBe(
-      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, cap, caller, service, queues, services, fallbackAfter`,
+      `"${name}": not a field of a batch; the fields are requests, requestsFrom, window, onFailure, deadline, storage, polling, onLostSubmit, holdFor, cap, caller, service, services, fallbackAfter`,
     );
   },
 );

@@ -30,7 +30,6 @@ describe('a job', () => {
     { taskId: 'task-1', deadline: '1.5h', polling: { max: '20s' } },
     { taskId: 'task-1', polling: {} },
     { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}' },
-    { taskId: 'task-1', queues: { submit: 'submits', download: 'downloads' } },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
     { request, idempotencyKey: 'x'.repeat(255) },
     { request, callbackUrl: 'https://example.com:8443/hooks?token=1' },
@@ -107,7 +106,7 @@ describe('an option of a job that is wrong', () => {
     [{ polling: { every: '5s' } }, '"every": not a field of polling; the fields are min, max'],
     [
       { prompt: 'x', seed: 1 },
-      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, callbackUrl, cap, sharedCap, caller, service, submitWithin, queues, services, fallbackAfter',
+      '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, callbackUrl, cap, sharedCap, caller, service, submitWithin, services, fallbackAfter',
     ],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
     [{ onLostSubmit: null }, 'onLostSubmit must be one of hold, resubmit, fail'],
@@ -121,11 +120,6 @@ describe('an option of a job that is wrong', () => {
     [{ callbackUrl: 'example.com/hooks' }, CALLBACK_RULE],
     [{ callbackUrl: 'https://me:secret@example.com' }, CALLBACK_RULE],
     [{ callbackUrl: `https://example.com/${'x'.repeat(2_000)}` }, CALLBACK_RULE],
-    [{ queues: 'a' }, 'queues must be an object'],
-    [{ queues: { submit: ' ' } }, 'queues.submit must be the name of a task queue'],
-    [{ queues: { download: '' } }, 'queues.download must be the name of a task queue'],
-    [{ queues: { download: 5 } }, 'queues.download must be the name of a task queue'],
-    [{ queues: { check: 'a' } }, '"check": not a field of queues; the fields are submit, download'],
   ])('%j is named with its rule', (wrong, problem) => {
     expect(problemOf({ taskId: 'task-1', ...wrong })).toBe(problem);
   });
@@ -140,8 +134,6 @@ describe('an option of a job that is wrong', () => {
     ['onLostSubmit', { onLostSubmit: 'retry' }],
     ['holdFor', { holdFor: 'long' }],
     ['idempotencyKey', { idempotencyKey: 'with space' }],
-    ['queues.submit', { queues: { submit: ' ' } }],
-    ['queues.download', { queues: { download: 5 } }],
   ])('%s gets the same sentence from the client and from the workflow', (name, wrong) => {
     const input = { taskId: 'task-1', ...wrong };
     expect(problemInWorkflow(input)).toMatch(new RegExp(`^${name} must (be|have) `));
@@ -149,7 +141,7 @@ describe('an option of a job that is wrong', () => {
   });
 
   it('is absent in the workflow when it is null, because some SDKs send null for an unset field', () => {
-    const unset = { request: null, deadline: null, polling: { min: null }, queues: null };
+    const unset = { request: null, deadline: null, polling: { min: null } };
     expect(problemInWorkflow({ taskId: 'task-1', ...unset })).toBeUndefined();
   });
 

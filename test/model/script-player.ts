@@ -110,7 +110,7 @@ const OF_WORKERS = [
   'pollVideo',
   'downloadVideo',
   'cancelVideo',
-  'findService',
+  'routeJob',
   'findTurn',
   'openBatch',
   'recordResults',

@@ -33,7 +33,7 @@ interface ScheduledActivity {
 }
 
 /** What a job asks its own worker, which the model does not play. */
-const UNPLAYED = ['inspectPendingSubmit', 'findService'];
+const UNPLAYED = ['inspectPendingSubmit', 'routeJob'];
 
 const SHORTEST_TURN_MS = 60_000;
 

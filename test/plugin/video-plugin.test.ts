@@ -38,7 +38,8 @@ describe('a worker with the plugin', () => {
       'pollVideo',
       'downloadVideo',
       'cancelVideo',
-      'findService',
+      'routeJob',
+      'isServed',
       'findTurn',
       'findReceiver',
       'sendWebhook',
@@ -76,13 +77,9 @@ describe('a worker with the plugin', () => {
   });
 
   it('is refused queues on which it would get the wrong tasks', () => {
-    expect(refusal(() => configure({}, { queues: { submit: 's', download: 's' } }))).toMatch(
-      /^VIDEOGEN_DOWNLOAD_QUEUE \(or queues\.download of the plugin\) is "s", the queue of the submits: name another queue\.$/,
+    expect(refusal(() => configure({}, { downloadQueue: 'q-submit' }))).toMatch(
+      /^VIDEOGEN_DOWNLOAD_QUEUE is "q-submit", the queue of the submits: name another queue\.$/,
     );
-    expect(refusal(() => configure({}, { submitsPerSecond: 2 }))).toMatch(
-      /give submits a queue of their own/,
-    );
-    expect(configure({}, { submitsPerSecond: 2, queues: { submit: 's' } }).taskQueue).toBe('q');
   });
 
   it('shares its deployment with the workers beside it, but not its own workflows and activities', () => {

@@ -13,6 +13,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
+import { submittingOn } from '../support/redirect-submits';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
 const PendingState = {
@@ -197,7 +198,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
 
 test('a cancellation before any worker started the submit ends the job with nothing sent', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
-    const job = await videos.start({ request, queues: { submit: `nobody-${randomUUID()}` } });
+    const job = await videos.start({ request }, submittingOn(`nobody-${randomUUID()}`));
     while ((await pendingActivity(job.workflowId)) === undefined) await pause();
     await job.cancel();
     expectRow(await failureOf(job.result()), 'Cancelled', undefined);

@@ -64,7 +64,6 @@ function serviceAt({ url, apiKey }: Emulator): VideoService {
 async function onWorker<T>(options: Partial<VideoWorkerOptions>, use: () => Promise<T>): Promise<T> {
   const worker = await env.createWorker({
     taskQueue,
-    submitQueue: taskQueue,
     ...options,
     worker: quickWorkflows(),
   });

@@ -16,6 +16,7 @@ import type { VideoWorker } from '../../src/worker/video-worker';
 import { postsOf } from '../support/chaos-audit';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
+import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { pendingSubmit } from '../support/submit-backlog';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
 import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
@@ -45,7 +46,7 @@ function startWorker(options: Parameters<VideoTestEnvironment['createWorker']>[0
   return env.createWorker({
     services: { a: serviceAt(a), b: serviceAt(b, 0.3) },
     ...options,
-    worker: { ...quickWorkflows(), ...options?.worker },
+    worker: { ...quickWorkflows(), interceptors: { activity: [redirectSubmits] }, ...options?.worker },
   });
 }
 
@@ -71,8 +72,8 @@ afterAll(async () => {
 
 jest.setTimeout(120_000);
 
-const start = (prompt: string, more = {}): Promise<VideoJob> =>
-  videos.start({ request: { prompt }, services: SERVICES, ...more });
+const start = (prompt: string, more = {}, options = {}): Promise<VideoJob> =>
+  videos.start({ request: { prompt }, services: SERVICES, ...more }, options);
 /** The submit of the job at one service, once that has begun. */
 const submitAt = ({ workflowId }: VideoJob, service: string) =>
   pendingSubmit(env, videos.handle(`${workflowId}.${service}`)).catch(() => undefined);
@@ -177,7 +178,7 @@ test('a job that is cancelled while its first service refuses the submit sends n
   const worker = await queueOfA('slow', { services: { a: { ...slow, submit } } });
   a.next('submit', REFUSED);
   const failure = await worker.runUntil(async () => {
-    const job = await start('cancelled', { queues: { submit: 'slow' } });
+    const job = await start('cancelled', {}, submittingOn('slow'));
     while (!isAsked) await pause();
     await job.cancel();
     answer();
@@ -236,7 +237,7 @@ test('without shared storage, a submit whose second attempt was killed and whose
   });
   a.next('submit', { kind: 'rate-limited', retryAfter: 1 }, { kind: 'reset' });
   const job = await worker.runUntil(async () => {
-    const started = await start('not shared', { queues: { submit: 'stopping' }, fallbackAfter: '10s' });
+    const started = await start('not shared', { fallbackAfter: '10s' }, submittingOn('stopping'));
     while ((await submitAt(started, 'a'))?.attempt !== 3) await pause();
     return started;
   });
@@ -259,9 +260,9 @@ test('a lost submit that is repeated by decision and then refused is not followe
 test('a job that starts again while no worker submits to the service of its lost submit waits, and asks no other service', async () => {
   const worker = await queueOfA('leaving', {});
   a.next('submit', { kind: 'reset' });
-  const input = { queues: { submit: 'leaving' }, fallbackAfter: '1s' };
+  const input = { fallbackAfter: '1s' };
   const job = await worker.runUntil(async () => {
-    const started = await start('left', input);
+    const started = await start('left', input, submittingOn('leaving'));
     await untilProgress(started, ({ phase }) => phase === 'needs-decision');
     return started;
   });

@@ -221,11 +221,7 @@ describe('a host’s worker with the plugin and separate queues', () => {
       VIDEOGEN_TEST_METRICS: metrics,
     };
     const host = await startWorkerProcess(hostEnv, 'host-main.cjs');
-    const videos = await createVideoClient({
-      client: env.temporal.client,
-      taskQueue,
-      downloadQueue: `${taskQueue}-download`,
-    });
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
     await untilReady(port);
 
     const before = env.emulator.calls.length;

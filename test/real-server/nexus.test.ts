@@ -24,7 +24,6 @@ const endpoint = `videos-${randomUUID()}`;
 const queue = { ofVideos: `videos-${randomUUID()}`, ofCallers: `callers-${randomUUID()}` };
 const polling = { min: '1s', max: '1s' } as const;
 /** The plugin's worker serves only one queue. */
-const queues = { submit: queue.ofVideos };
 
 let env: VideoTestEnvironment;
 let service: VideoService;
@@ -200,7 +199,7 @@ describe('a workflow in another namespace', () => {
 
   it('learns at once that the job of that name was terminated, and with which task', async () => {
     const workflowId = `named-${randomUUID()}`;
-    const input = { request: { prompt: 'a fox' }, polling: { min: '1h', max: '1h' }, queues } as const;
+    const input = { request: { prompt: 'a fox' }, polling: { min: '1h', max: '1h' } } as const;
     const job = await videos.start(input, { workflowId });
     const taskId = await job.taskId();
     await env.temporal.client.workflow.getHandle(workflowId).terminate('too many foxes');
@@ -229,7 +228,7 @@ describe('a workflow in another namespace', () => {
   it('gets the video of a job that ended just before it was joined', async () => {
     const workflowId = `named-${randomUUID()}`;
     const input = { request: { prompt: 'a fox' } };
-    const job = await videos.start({ ...input, polling: { min: '1h', max: '1h' }, queues }, { workflowId });
+    const job = await videos.start({ ...input, polling: { min: '1h', max: '1h' } }, { workflowId });
     const taskId = await job.taskId();
     let wasJoining = false;
     beforeJoining = async () => {

@@ -8,6 +8,7 @@ import { createFailure, isVideoFailure } from '../../src/contract/video-failure'
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
+import { submittingHere, submittingOn } from '../support/redirect-submits';
 import { reset } from '../support/reset';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
@@ -172,11 +173,12 @@ describe('the name of a job that has ended', () => {
   test('after a cancellation before the submit is free; eight concurrent callers start one job', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
       const workflowId = newName();
-      const unsent = await videos.start({ request, queues: { submit: newName() } }, { workflowId });
+      const unsent = await videos.start({ request }, submittingOn(newName(), workflowId));
       await unsent.cancel();
       expectRow(await failureOf(unsent.result()), 'Cancelled', undefined);
+      const again = submittingHere(workflowId);
       const all = await Promise.all(
-        Array.from({ length: 8 }, () => videos.submit({ request, polling: EVERY_SECOND }, { workflowId })),
+        Array.from({ length: 8 }, () => videos.submit({ request, polling: EVERY_SECOND }, again)),
       );
       expect(new Set(all.map(({ taskId }) => taskId)).size).toBe(1);
       await videos.handle(workflowId).result();
@@ -232,10 +234,10 @@ describe('the name of a job that has ended', () => {
   test('that was terminated starts again, and its record says what was sent: nothing, or a task that came too late', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
       const unsent = newName();
-      const job = await videos.start({ request, queues: { submit: newName() } }, { workflowId: unsent });
+      const job = await videos.start({ request }, submittingOn(newName(), unsent));
       await env.temporal.client.workflow.getHandle(unsent).terminate('too many foxes');
       expectRow(await failureOf(job.result()), 'Cancelled', undefined);
-      await videos.submit({ request }, { workflowId: unsent });
+      await videos.submit({ request }, submittingHere(unsent));
       expect(submits(emulator)).toBe(1);
 
       emulator.next('submit', { kind: 'late', ms: 2_000 });
@@ -320,7 +322,7 @@ describe('a job that is reset to its beginning', () => {
 
 test('a job whose submit no worker starts fails at the deadline, and says so', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
-    const job = await videos.start({ request, deadline: '2s', queues: { submit: newName() } });
+    const job = await videos.start({ request, deadline: '2s' }, submittingOn(newName()));
     const failure = await failureOf(job.result());
     expectRow(failure, 'DeadlineExceeded', undefined);
     expect(String(failure)).toContain('no worker started submitVideo');
@@ -359,7 +361,7 @@ test('a job whose submit was refused and then waits for a worker until the deadl
       },
     });
     const end = worker.run();
-    const job = await videos.start({ request, deadline: '4s', queues: { submit } });
+    const job = await videos.start({ request, deadline: '4s' }, submittingOn(submit));
     await end;
     expectRow(await failureOf(job.result()), 'DeadlineExceeded', undefined);
     expect(emulator.calls).toHaveLength(0);

@@ -71,20 +71,22 @@ describe('a host’s worker with the plugin', () => {
     );
     expect(trailer).toMatchObject({ prompt: 'A film about foxes' });
     expect(env.emulator.generations().map(({ taskId }) => taskId)).toContain(trailer.taskId);
-    expect(new Set(Object.values(await queuesOf(workflowId)))).toEqual(new Set([taskQueue]));
+    expect(new Set(Object.values(await queuesOf(workflowId)))).toEqual(
+      new Set([taskQueue, `${taskQueue}-submit`]),
+    );
   });
 
-  it('runs jobs of the plugin’s client without any setting of queues', async () => {
+  it('runs jobs of any client without any setting of queues', async () => {
     const plugin = newPlugin();
     const taskQueue = `host-${randomUUID()}`;
     const host = await createHost(plugin, { taskQueue });
     const client = new Client({ connection: env.temporal.connection, plugins: [plugin] });
-    const videos = await plugin.createVideoClient({ client, taskQueue });
+    const videos = await createVideoClient({ client, taskQueue });
     await host.runUntil(async () => {
       const job = await videos.start({ request: { prompt: 'a fox' }, polling });
       expect((await job.result()).video.bytes).toBeGreaterThan(0);
       expect(await queuesOf(job.workflowId)).toMatchObject({
-        submitVideo: taskQueue,
+        submitVideo: `${taskQueue}-submit`,
         downloadVideo: taskQueue,
       });
     });
@@ -93,21 +95,21 @@ describe('a host’s worker with the plugin', () => {
 
   it('runs extra workers for separate queues, and ends them with itself', async () => {
     const taskQueue = `host-${randomUUID()}`;
-    const queues = { submit: `${taskQueue}-s`, download: `${taskQueue}-d` };
-    const plugin = newPlugin({ queues, submitsPerSecond: 50 });
+    const downloadQueue = `${taskQueue}-d`;
+    const plugin = newPlugin({ downloadQueue, submitsPerSecond: 50 });
     const connection = await NativeConnection.connect({
       address: env.temporal.address,
       // A second time: the SDK passes the plugins of a connection to each of its workers.
       plugins: [plugin],
     });
     const host = await createHost(plugin, { taskQueue, connection });
-    const videos = await plugin.createVideoClient({ client: env.temporal.client, taskQueue });
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
     const running = host.run();
     const job = await videos.start({ request: { prompt: 'a fox' }, polling });
     await job.result();
     expect(await queuesOf(job.workflowId)).toMatchObject({
-      submitVideo: queues.submit,
-      downloadVideo: queues.download,
+      submitVideo: `${taskQueue}-submit`,
+      downloadVideo: downloadQueue,
     });
     host.shutdown();
     await running;
@@ -117,17 +119,17 @@ describe('a host’s worker with the plugin', () => {
 
   it('that ends before its extra worker has started leaves none running', async () => {
     const connection = await NativeConnection.connect({ address: env.temporal.address });
-    const submit = randomUUID();
+    const taskQueue = randomUUID();
     // Later plugins in the list apply to the extra workers too.
     const slow: WorkerPlugin = {
       name: 'slow',
       async configureWorker(options) {
-        if (options.taskQueue === submit) while (host.getState() !== 'STOPPED') await pause();
+        if (options.taskQueue === `${taskQueue}-submit`) while (host.getState() !== 'STOPPED') await pause();
         return options;
       },
     };
-    const plugin = newPlugin({ queues: { submit } });
-    const host = await createHost(plugin, { connection, plugins: [plugin, slow] });
+    const plugin = newPlugin();
+    const host = await createHost(plugin, { taskQueue, connection, plugins: [plugin, slow] });
     const running = host.run();
     host.shutdown();
     await running;
@@ -135,7 +137,7 @@ describe('a host’s worker with the plugin', () => {
   });
 
   it('fails when an extra worker fails', async () => {
-    const host = await createHost(newPlugin({ queues: { submit: '__temporal_reserved' } }));
+    const host = await createHost(newPlugin({ downloadQueue: '__temporal_reserved' }));
     expect(String(await failureOf(host.run()))).toContain('__temporal_');
     expect(host.getState()).toBe('STOPPED');
   });
@@ -157,11 +159,7 @@ describe('a host’s worker with the plugin', () => {
     const settings = { VIDEO_API_BASE_URL: server.url, VIDEO_API_KEY: 'sk-0123456789' };
     const taskQueue = `host-${randomUUID()}`;
     const host = await createHost(newPlugin({ env: settings, service: undefined }), { taskQueue });
-    const videos = await createVideoClient({
-      client: env.temporal.client,
-      taskQueue,
-      submitQueue: taskQueue,
-    });
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
     const failure = await host.runUntil(() => failureOf(videos.execute({ taskId: 'nobody' })));
     expect(failure).toMatchObject({ type: 'TaskUnknown' });
     const { socket } = await server.nextRequest();

@@ -8,6 +8,7 @@ import { itemName } from '../../src/contract/batch';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
+import { submittingOn } from '../support/redirect-submits';
 import {
   ONE_PARTITION,
   pendingSubmit,
@@ -67,7 +68,7 @@ describe('the priority of a caller', () => {
     'given to %s applies to every activity of the job that waits in a queue, on all its queues',
     async (method) => {
       const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 2.5 };
-      const input = { request: { prompt: 'A red fox' }, polling, queues: { download: DOWNLOAD_QUEUE } };
+      const input = { request: { prompt: 'A red fox' }, polling };
       const started = await env.videos[method](input, { temporal: { priority } });
       await ('job' in started ? started.job : started).result();
       expect(recorded).toEqual(['submitVideo', 'downloadVideo'].map((type) => ({ type, priority })));
@@ -134,12 +135,12 @@ test.each([
 
 test('submits of equal priority take turns by fairness key, the heavier more often', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const submit = `submits-${randomUUID()}`;
+    const submit = `backlog-${randomUUID()}-submit`;
     const jobs: VideoJob[] = [];
     const start = async (fairnessKey: string, fairnessWeight: number) => {
       const temporal = { priority: { fairnessKey, fairnessWeight } };
       const request = { prompt: fairnessKey };
-      jobs.push(await world.videos.start({ request, polling, queues: { submit } }, { temporal }));
+      jobs.push(await world.videos.start({ request, polling }, { ...submittingOn(submit), temporal }));
     };
     for (let i = 0; i < 6; i++) await start('early', 1);
     for (let i = 0; i < 4; i++) await start('heavy', 4);
@@ -158,13 +159,13 @@ test('submits of equal priority take turns by fairness key, the heavier more oft
 
 test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const submit = `submits-${randomUUID()}`;
+    const submit = `backlog-${randomUUID()}-submit`;
     const order = [5, 5, 3, 3, 1];
     const jobs: VideoJob[] = [];
     for (const [index, priorityKey] of order.entries()) {
       const request = { prompt: `${priorityKey} ${index}` };
       const temporal = { priority: { priorityKey } };
-      jobs.push(await world.videos.start({ request, polling, queues: { submit } }, { temporal }));
+      jobs.push(await world.videos.start({ request, polling }, { ...submittingOn(submit), temporal }));
     }
     await untilQueued(env, submit, jobs);
     expect(world.emulator.calls).toEqual([]);

@@ -15,6 +15,7 @@ import { expectRow } from '../support/expect-row';
 import { activities, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
+import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { failureOf, pause, quickWorkflows } from '../support/world';
 
 // Temporal's test server gives a retry no limit for its start.
@@ -39,7 +40,11 @@ beforeAll(async () => {
   emulators = { a, b };
   services = { a: serviceAt(a), b: serviceAt(b) };
   // It has no part in submits: those have queues of their own.
-  worker = await env.createWorker({ taskQueue: QUEUE, services, worker: quickWorkflows() });
+  worker = await env.createWorker({
+    taskQueue: QUEUE,
+    services,
+    worker: { ...quickWorkflows(), interceptors: { activity: [redirectSubmits] } },
+  });
   running = worker.run();
   videos = await createVideoClient({ client: env.temporal.client, taskQueue: QUEUE });
 });
@@ -178,13 +183,10 @@ test.each(Object.keys(CASES))('no worker is left for a service that answered %s'
   const submit = `left-${Object.keys(CASES).indexOf(prompt)}`;
   emulators.a.next('submit', ...answers);
   const job = await leaveAfter(attempts, submit, storage, () =>
-    videos.start({
-      request: { prompt },
-      services: ['a', 'b'],
-      fallbackAfter,
-      onLostSubmit,
-      queues: { submit },
-    }),
+    videos.start(
+      { request: { prompt }, services: ['a', 'b'], fallbackAfter, onLostSubmit },
+      submittingOn(submit),
+    ),
   );
   const [back, next] = await Promise.all([submitWorker('a', submit), submitWorker('b', submit)]);
   while ((await submitsOf(job)) < 2) await pause();
@@ -212,14 +214,16 @@ test('a worker that hangs until the deadline before it sends anything again has 
   });
   emulators.a.next('submit', BUSY);
   const failure = await hanging.runUntil(async () => {
-    const job = await videos.start({
-      request: { prompt },
-      services: ['a', 'b'],
-      fallbackAfter: '1h',
-      deadline: '5s',
-      onLostSubmit: 'fail',
-      queues: { submit: 'hanging' },
-    });
+    const job = await videos.start(
+      {
+        request: { prompt },
+        services: ['a', 'b'],
+        fallbackAfter: '1h',
+        deadline: '5s',
+        onLostSubmit: 'fail',
+      },
+      submittingOn('hanging'),
+    );
     return failureOf(job.result()).finally(letGo);
   });
   expectRow(failure, 'DeadlineExceeded', undefined);

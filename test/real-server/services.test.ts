@@ -19,6 +19,7 @@ import { blocksOf, commandsOf, expectShown, readPage } from '../support/docs-pag
 import { activities, historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
+import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { pendingSubmit, untilWaiting } from '../support/submit-backlog';
 import { failureOf, quickWorkflows } from '../support/world';
@@ -68,7 +69,7 @@ beforeAll(async () => {
     env: { ...settings, FAL_KEY: secrets.FAL_KEY },
     connection,
     taskQueue,
-    worker: quickWorkflows(),
+    worker: { ...quickWorkflows(), interceptors: { activity: [redirectSubmits] } },
   });
   const running = worker.run();
   stopWorker = async () => {
@@ -201,8 +202,8 @@ test('a submit that no worker has started at the deadline is not the fault of it
   const services = ['my-own', 'fal-seedance'];
   const posts = () => [a, b].map(submitsOf);
   const before = posts();
-  const input = { request, services, deadline: '1s', fallbackAfter: '5m', queues: { submit: 'nobody' } };
-  const failure = await failureOf(videos.execute(input));
+  const input = { request, services, deadline: '1s', fallbackAfter: '5m' };
+  const failure = await failureOf(videos.execute(input, submittingOn('nobody')));
   expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
   expect(String(failure)).toContain('no worker started submitVideo');
   expect(posts()).toEqual(before);

@@ -6,6 +6,7 @@ import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
 import { exportTraces, type StopExporting, tracedClient, tracePlugins } from '../../src/client/export-traces';
+import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
@@ -294,7 +295,7 @@ test("a worker of a host with Temporal's plugin and ours makes the same spans", 
     taskQueue: 'films',
     plugins: [plugin, ...tracePlugins()],
   });
-  const videos = await plugin.createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
   await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'hosted' }));
   const ofJob = spansOfRun(1).filter((edge) => !/webhook/i.test(edge));
   expect(edges(await traceOfRun('hosted'))).toEqual([' > RunWorkflow:generateVideo', ...ofJob].sort());

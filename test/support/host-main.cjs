@@ -8,13 +8,12 @@ async function main() {
   const { VIDEOGEN_TASK_QUEUE: taskQueue = '', VIDEOGEN_TEST_METRICS: metrics } = process.env;
   if (metrics) Runtime.install({ telemetryOptions: { metrics: prometheusMetrics(metrics) } });
   const connection = await NativeConnection.connect({ address });
-  const queues = { submit: `${taskQueue}-submit`, download: `${taskQueue}-download` };
   const worker = await Worker.create({
     connection,
     taskQueue,
     stickyQueueScheduleToStartTimeout: '1s',
     ...(codePath && { workflowBundle: { codePath } }),
-    plugins: [new VideoPlugin({ queues })],
+    plugins: [new VideoPlugin({ downloadQueue: `${taskQueue}-download` })],
   });
   const running = worker.run();
   process.send?.('ready');

@@ -170,7 +170,7 @@ const STORIES = {
     run: (start) => start({ request, deadline: '1m' }),
   },
   'own-queues': {
-    run: (start) => start({ request, queues: { submit: 'video-generation', download: 'video-generation' } }),
+    run: (start) => start({ request }),
   },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
   // One item is refused, one is lost and adopted: each is a job of its own.

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { temporal } from '@temporalio/proto';
 import type { VideoJob } from '../../src/client/video-job';
 import { RateLimiter } from '../../src/service';
@@ -59,8 +58,8 @@ export async function startSubmitting(
   const permit = rateLimiter.acquire('submit');
   if (permit.granted) permit.release({ kind: 'limited' });
   const worker = await env.createWorker({
-    taskQueue: `unused-${randomUUID()}`,
-    submitQueue,
+    taskQueue: submitQueue.replace(/-submit$/, ''),
+    roles: ['submits'],
     rateLimiter,
     service: world.service,
     worker: quickWorkflows(),

@@ -8,6 +8,7 @@ import { RateLimiter, type VideoService } from '../../src/service';
 import type { VideoStorage } from '../../src/storage';
 import type { VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
+import { redirectSubmits } from './redirect-submits';
 
 /** What the activities of a worker use during one test. */
 export interface WorldTools {
@@ -98,7 +99,7 @@ class SharedWorker {
         ...options,
         interceptors: {
           ...options?.interceptors,
-          activity: [...(options?.interceptors?.activity ?? []), shared.recordJobs],
+          activity: [...(options?.interceptors?.activity ?? []), redirectSubmits, shared.recordJobs],
         },
       },
     });

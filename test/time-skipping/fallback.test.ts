@@ -14,6 +14,7 @@ import {
 } from '../../src/testing';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
+import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { shortHistories } from '../support/short-histories';
 import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
 import { type End, REFUSED, ROWS, times } from './fallback-rows';
@@ -38,16 +39,17 @@ beforeAll(async () => {
   [a, b] = await Promise.all([startEmulator(options), startEmulator(options)]);
   worker = await env.createWorker({
     taskQueue: QUEUE,
-    // Otherwise each name would have a worker for its submits.
-    submitQueue: QUEUE,
     services: services(),
-    worker: { ...quickWorkflows(), workflowBundle: shortHistories() },
+    worker: {
+      ...quickWorkflows(),
+      workflowBundle: shortHistories(),
+      interceptors: { activity: [redirectSubmits] },
+    },
   });
   running = worker.run();
   videos = await createVideoClient({
     client: env.temporal.client,
     taskQueue: QUEUE,
-    submitQueue: QUEUE,
     searchAttributes: false,
   });
 });
@@ -256,7 +258,7 @@ test('a lost submit of an earlier job of the same name is held at its service', 
   expect(posts()).toEqual([1, 1]);
 });
 
-/** A worker for submits to one service, as `queues: { submit: 'nobody' }` asks for. No other service has one there. */
+/** A worker for submits to one service on the queue `nobody`. No other service has one there. */
 const submitWorkerOf = (service: string) =>
   env.createWorker({
     taskQueue: `nobody-${service}`,
@@ -275,12 +277,12 @@ test.each([
     const workflowId = `never-started-at-${first}`;
     const others = await submitWorkerOf(second);
     await env.temporal.client.workflow.start('generateVideoWithFallback', {
-      workflowId,
+      ...submittingOn('nobody', workflowId),
       taskQueue: QUEUE,
-      // Whoever started it knew the service.
+      // Its caller knew the service.
       memo: { videoService: first },
       // A server that skips time does not skip this wait.
-      args: [{ request, services: [first, second], fallbackAfter: '1s', queues: { submit: 'nobody' } }],
+      args: [{ request, services: [first, second], fallbackAfter: '1s' }],
     });
     const result = await others.runUntil(videos.handle(workflowId).result());
     expect(result).toMatchObject({
@@ -303,7 +305,8 @@ test('a job whose submit never starts finds the task that an earlier job of its 
   const workflowId = 'never-started-again';
   const input = { request, services: [first, second] };
   const { taskId } = await videos.execute(input, { workflowId });
-  const job = await startAgain(workflowId, { ...input, fallbackAfter: '1s', queues: { submit: 'nobody' } });
+  submittingOn('nobody', workflowId);
+  const job = await startAgain(workflowId, { ...input, fallbackAfter: '1s' });
   expect(await job.result()).toMatchObject({ taskId, service: first });
   expect(posts()).toEqual([1, 0]);
 });

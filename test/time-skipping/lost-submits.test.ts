@@ -316,15 +316,13 @@ test('submits whose answers trickle are lost, free their slots for later jobs, a
   const timeouts = { exchange: { submit: 500, poll: 500, video: 500 } };
   const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key-0123456789', timeouts });
   const taskQueue = `trickle-${randomUUID()}`;
-  const submitQueue = `${taskQueue}-submit`;
   const worker = await env.createWorker({
     taskQueue,
-    submitQueue,
     service,
     worker: quickWorkflows(),
   });
   const running = worker.run();
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue, submitQueue });
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   const start = (number: number) =>
     videos.start({ request: { prompt: `Fox ${number}` }, onLostSubmit: 'fail' });
 

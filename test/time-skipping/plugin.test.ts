@@ -18,26 +18,19 @@ const MORE_THAN_POLLS = 9;
 
 interface HostKind {
   worker(taskQueue: string): Partial<WorkerOptions>;
-  queues(taskQueue: string): { submit: string; download: string };
 }
-
-const oneQueue = (taskQueue: string) => ({ submit: taskQueue, download: taskQueue });
-const ownQueues = (taskQueue: string) => ({ submit: `${taskQueue}-s`, download: `${taskQueue}-d` });
 
 const HOSTS: Record<string, HostKind> = {
   'with the plugin': {
     worker: () => ({ plugins: [env.createPlugin()] }),
-    queues: oneQueue,
   },
-  'with the plugin and queues of their own': {
-    worker: (taskQueue) => ({ plugins: [env.createPlugin({ queues: ownQueues(taskQueue) })] }),
-    queues: ownQueues,
+  'with the plugin and a queue for downloads': {
+    worker: (taskQueue) => ({ plugins: [env.createPlugin({ downloadQueue: `${taskQueue}-d` })] }),
   },
   'with the activities alone': {
     worker: () => ({
       activities: createVideoActivities({ service, storage: createFileStorage(env.storageFolder) }),
     }),
-    queues: oneQueue,
   },
 };
 
@@ -65,12 +58,9 @@ async function generate(host: HostKind): Promise<(call: EmulatedCall) => unknown
     ...quickWorkflows(),
     ...host.worker(taskQueue),
   });
-  const queues = host.queues(taskQueue);
   const videos = await createVideoClient({
     client: env.temporal.client,
     taskQueue,
-    submitQueue: queues.submit,
-    downloadQueue: queues.download,
     searchAttributes: false,
   });
   const before = env.emulator.calls.length;

@@ -87,14 +87,6 @@ test('each service has its own queue of submits, with its own pace, and jobs tha
   await work.close();
 });
 
-test('without a queue for submits, a pace of one service is refused', async () => {
-  const work = prepareWork({ env: env() });
-  expect(() => activityWorkers(work, { ...queues, submitQueue: 'films' })).toThrow(
-    'submitsPerSecond of the service one limits a whole task queue',
-  );
-  await work.close();
-});
-
 test('a base URL beside the file keeps its tasks, and the default of the file takes new jobs', async () => {
   const both = { ...env(), VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-unnamed' };
   const work = prepareWork({ env: both });

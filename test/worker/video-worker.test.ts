@@ -1,6 +1,7 @@
 import { ConfigError } from '../../src/config/service-config';
 import { StorageUnusable } from '../../src/storage';
-import { createVideoWorker, type VideoWorkerOptions, type WorkerRole } from '../../src/worker/video-worker';
+import type { WorkerRole } from '../../src/worker/activity-workers';
+import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
 import { failureOf } from '../support/world';
 
 /** The error of a worker with these roles and queues; without a service it never starts. */
@@ -15,18 +16,16 @@ const NO_SERVICE = /^VIDEO_API_BASE_URL is not set/;
 describe('a worker', () => {
   it.each<[readonly WorkerRole[] | undefined, VideoWorkerOptions]>([
     [undefined, {}],
-    [undefined, { submitQueue: 'q' }],
-    [undefined, { submitQueue: 'q', downloadQueue: 'q' }],
+    [undefined, { downloadQueue: 'q' }],
     [['jobs'], {}],
-    [['jobs'], { submitQueue: 'q', downloadQueue: 'q' }],
+    [['jobs'], { downloadQueue: 'q' }],
     [['submits'], {}],
-    [['submits'], { submitQueue: 's' }],
     [['downloads'], { downloadQueue: 'd' }],
-    [['downloads'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, submitQueue: 'q' }],
+    [['downloads'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'd' } }],
     [['submits', 'downloads'], { downloadQueue: 'd' }],
-    // Without a separate queue, submits and downloads belong to the jobs.
+    // Without a separate queue, downloads belong to the jobs.
     [['jobs', 'downloads'], {}],
-    [['jobs', 'submits'], { submitQueue: 'q' }],
+    [['jobs', 'submits'], {}],
   ])('may have the roles %j with the queues %j', async (roles, queues) => {
     expect(await refusal({ roles, ...queues })).toMatch(NO_SERVICE);
   });
@@ -62,20 +61,13 @@ describe('a worker', () => {
     );
   });
 
-  it.each<[WorkerRole[], VideoWorkerOptions]>([
-    [['submits'], { submitQueue: 'q' }],
-    [['submits', 'downloads'], { submitQueue: 'q', downloadQueue: 'd' }],
-  ])('with the roles %j needs a queue for submits: %j', async (roles, queues) => {
-    expect(await refusal({ roles, ...queues })).toMatch(/^Submits have no queue of their own, /);
-  });
-
   it.each<[WorkerRole[] | undefined, VideoWorkerOptions]>([
     [undefined, { downloadQueue: 'q-submit' }],
     [['jobs'], { env: { VIDEOGEN_DOWNLOAD_QUEUE: 'q-submit' } }],
-    [['downloads'], { submitQueue: 'd', downloadQueue: 'd' }],
+    [['downloads'], { downloadQueue: 'q-submit' }],
   ])('with the roles %j refuses one queue for submits and downloads: %j', async (roles, queues) => {
     expect(await refusal({ roles, ...queues })).toMatch(
-      /^VIDEOGEN_DOWNLOAD_QUEUE .* is "(q-submit|d)", the queue of the submits: /,
+      /^VIDEOGEN_DOWNLOAD_QUEUE is "q-submit", the queue of the submits: /,
     );
   });
 

@@ -1,4 +1,4 @@
-import { resolveQueues } from '../../config/queues';
+import { resolveWorkerQueues } from '../../config/queues';
 import { readKnownServices } from '../../config/services-config';
 import { describeDuration } from '../../contract/duration';
 import { serviceQueueOf, submitQueueOf } from '../../contract/names';
@@ -24,7 +24,7 @@ export const checkWorkers: Check = {
   needs: ['temporal', 'namespace'],
   async run({ env, temporal }) {
     const server = await temporal();
-    const { taskQueue: queue, submitQueue, downloadQueue } = resolveQueues({}, env);
+    const { taskQueue: queue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
     if (!('connection' in server)) return ok('generate starts its own');
     const names = Object.keys(readKnownServices(env)?.services ?? {});
     const ofServices = await Promise.all(

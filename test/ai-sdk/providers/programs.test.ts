@@ -64,7 +64,7 @@ async function expectJob(
 interface ExpectedJob {
   name: ProviderName;
   imitated: ImitatedService;
-  queues: Pick<VideoClientOptions, 'taskQueue' | 'submitQueue' | 'downloadQueue'>;
+  queues: Pick<VideoClientOptions, 'taskQueue'>;
   choice?: { service?: string };
 }
 

@@ -17,7 +17,6 @@ const OPTIONS: Record<string, readonly unknown[]> = {
   storage: ['foxes/', 'foxes/{date}/{workflowId}.{ext}'],
   polling: [{ min: '1s' }, { min: '5s', max: '1m' }, {}],
   onLostSubmit: ['hold', 'resubmit', 'fail'],
-  queues: [{ submit: 'films-submit' }, { download: 'films-downloads' }],
 };
 
 const PLAIN_REQUEST = { prompt: 'A red fox in the snow' };

@@ -1,0 +1,59 @@
+import type { WorkflowClient, WorkflowHandle } from '@temporalio/client';
+import { shown } from '../contract/clean-text';
+
+/** Temporal's numbers for the types of a task queue. */
+const QUEUE_TYPES = { workflows: 1, activities: 2 } as const;
+
+const ANSWER_WITHIN_MS = 5_000;
+
+/** Where a job or batch waits although no worker polls there. */
+export interface Unserved {
+  queue: string;
+  waitsFor: 'workflows' | 'activities';
+}
+
+/** Not the SDK's own description: it decodes the memo, which a codec that is not set here may have encoded. */
+export async function findUnserved(
+  client: WorkflowClient,
+  workflowId: string,
+): Promise<Unserved | undefined> {
+  const { namespace } = client.options;
+  const isUnserved = async (name: string, type: keyof typeof QUEUE_TYPES) => {
+    const { pollers } = await client.workflowService.describeTaskQueue({
+      namespace,
+      taskQueue: { name },
+      taskQueueType: QUEUE_TYPES[type],
+    });
+    return (pollers ?? []).length === 0;
+  };
+  return client.connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, async () => {
+    const { workflowExecutionInfo, pendingActivities } =
+      await client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } });
+    const own = workflowExecutionInfo?.taskQueue ?? '';
+    if (await isUnserved(own, 'workflows')) return { queue: own, waitsFor: 'workflows' };
+    const queues = (pendingActivities ?? []).flatMap(({ activityOptions }) => {
+      return activityOptions?.taskQueue?.name ?? [];
+    });
+    for (const queue of new Set(queues))
+      if (await isUnserved(queue, 'activities')) return { queue, waitsFor: 'activities' };
+    return undefined;
+  });
+}
+
+/** Long enough for a worker that is just starting. */
+const TELL_AFTER_MS = 30_000;
+
+/** Waits for an outcome of a job or batch. If that takes long, and no worker polls its queue, the log says so. */
+export async function orTellUnserved<T>(
+  { client, workflowId }: WorkflowHandle,
+  outcome: Promise<T>,
+  log: (line: string) => void,
+  afterMs: number = TELL_AFTER_MS,
+): Promise<T> {
+  const timer = setTimeout(async () => {
+    const unserved = await findUnserved(client, workflowId).catch(() => undefined);
+    if (unserved)
+      log(`${shown(workflowId)} waits: no worker polls the task queue ${shown(unserved.queue)}. Start one.`);
+  }, afterMs);
+  return outcome.finally(() => clearTimeout(timer));
+}
