@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { StoredVideo } from '../contract/job';
 import type { VideoStorage } from '../storage';
 import { CallError } from './call-error';
-import type { ModelVideo } from './video-model-v4';
+import type { ModelVideo } from './video-model-types';
 
 /**
  * How a model hands videos over. `bytes`: read from the storage, as `ai` expects. `link`: a link of the storage, which `ai`
@@ -16,12 +16,6 @@ export const DEFAULT_MAX_VIDEO_BYTES = 256 * 1024 * 1024;
 /** Time to hand a link to somebody; a download that has begun may take longer. */
 const LINK_SECONDS = 60 * 60;
 
-/** A stored video, and the job that has made it. */
-export interface VideoOfJob {
-  workflowId: string;
-  video: StoredVideo;
-}
-
 export interface DeliveryOptions {
   delivery: Delivery;
   maxVideoBytes: number;
@@ -32,13 +26,13 @@ const ANOTHER_ONE = 'To make another one, call with providerOptions.videogen.fre
 
 /** The videos of one call. What cannot be handed over is still stored, and the error says where. */
 export async function deliver(
-  found: readonly VideoOfJob[],
+  found: readonly StoredVideo[],
   { delivery, maxVideoBytes, storage }: DeliveryOptions,
 ): Promise<ModelVideo[]> {
   if (delivery === 'bytes') refuseTooLarge(found, maxVideoBytes);
   const videos: ModelVideo[] = [];
   // One after the other, because each is a whole video in memory.
-  for (const { video } of found) videos.push(await DELIVER[delivery](video, storage));
+  for (const video of found) videos.push(await DELIVER[delivery](video, storage));
   return videos;
 }
 
@@ -59,10 +53,10 @@ const DELIVER: Record<Delivery, (video: StoredVideo, storage: () => VideoStorage
 /** Every value of `Delivery`. */
 export const DELIVERIES = Object.keys(DELIVER);
 
-function refuseTooLarge(found: readonly VideoOfJob[], maxVideoBytes: number): void {
-  const bytes = found.reduce((sum, { video }) => sum + video.bytes, 0);
+function refuseTooLarge(found: readonly StoredVideo[], maxVideoBytes: number): void {
+  const bytes = found.reduce((sum, video) => sum + video.bytes, 0);
   if (bytes <= maxVideoBytes) return;
-  const uris = found.map(({ video }) => video.uri).join(', ');
+  const uris = found.map(({ uri }) => uri).join(', ');
   throw unread(
     `The AI SDK keeps videos in memory, and ${uris} has ${bytes} bytes, more than the ${maxVideoBytes} that are allowed: raise maxVideoBytes of videoModel, or set its delivery to link or stored.`,
   );

@@ -1,9 +1,7 @@
-export type { VideoSize } from '../client/video-size';
 export { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
 export type { Delivery } from './deliver-video';
 export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';
-export type { ModelJobOptions } from './model-options';
-export type { OperationStorage } from './operations';
+export type { ModelJobOptions } from './prepare-call';
 export { type JobVideoModel, type VideoModelOptions, videoModel } from './video-model';
 export type {
   AiSdkCallOptions,
@@ -13,9 +11,6 @@ export type {
   AiSdkProviderOptions,
   AiSdkVideoModel,
   JsonValue,
-} from './video-model-types';
-export type {
-  ModelCall,
   ModelMetadata,
   ModelResponse,
   ModelResult,
@@ -23,4 +18,4 @@ export type {
   ModelWarning,
   OperationStatus,
   StartedOperation,
-} from './video-model-v4';
+} from './video-model-types';

@@ -6,25 +6,17 @@ import { messageOf } from './sdk-errors';
 /** A provider has one key or two, and a rotated one replaces it. */
 const MOST_KEYS = 20;
 
+/** A shorter value is a number or a word. */
+const SHORTEST_KEY_CHARS = 8;
+
 /** `Bearer sk-…` and `Key …`: services quote the key alone. */
 const SCHEME_AND_KEY = /^[A-Za-z][\w-]* (\S+)$/;
 
-/** Made for every submit and named in records: no secret, although its header has `key` in its name. */
-const NO_SECRET = /^idempotency-?key$/i;
-
-const isSecret = (header: string) => SECRET_HEADERS.test(header) && !NO_SECRET.test(header);
+/** Made for every submit and named in records: not a secret, although its header has `key` in its name. */
+const isSecret = (header: string) => SECRET_HEADERS.test(header) && !/^idempotency-?key$/i.test(header);
 
 /** Whether headers have a key among them, by their names. */
 export const hasKey = (headers: Record<string, string>): boolean => Object.keys(headers).some(isSecret);
-
-/** A host without types may name anything. What is no text could not be found later, in the answer of a paid task. */
-function isGiven(key: unknown): boolean {
-  if (key === undefined || key === '') return false;
-  if (typeof key === 'string') return true;
-  throw new TypeError(
-    'a key of the provider is no text: apiKey and secrets have to return the keys themselves, and no promises',
-  );
-}
 
 /** What must never be repeated: the keys that the host names, and those that were seen in the headers of requests. */
 export class KnownSecrets {
@@ -38,18 +30,16 @@ export class KnownSecrets {
     try {
       this.named = [...this.nameKeys()].filter(isGiven);
     } catch (error) {
-      const message = redact(messageOf(error), this.all);
-      throw new ServiceFault('not-sent', { message });
+      throw new ServiceFault('not-sent', { message: redact(messageOf(error), this.all) });
     }
   }
 
   /** The secrets of one request; its keys are hidden from now on. */
   ofRequest(url: URL, headers: Record<string, string>): Secrets {
-    for (const [name, value] of Object.entries(headers)) {
-      if (!isSecret(name)) continue;
-      this.remember(SCHEME_AND_KEY.exec(value)?.[1] ?? value);
-    }
-    for (const [name, value] of url.searchParams) if (SECRET_HEADERS.test(name)) this.remember(value);
+    const values = [...Object.entries(headers).filter(([name]) => isSecret(name)), ...url.searchParams]
+      .filter(([name]) => SECRET_HEADERS.test(name))
+      .map(([, value]) => SCHEME_AND_KEY.exec(value)?.[1] ?? value);
+    for (const key of values) this.remember(key);
     const { wholeValues } = secretsOf(url.pathname + url.search, []);
     return { keys: this.all.keys, wholeValues };
   }
@@ -68,5 +58,11 @@ export class KnownSecrets {
   }
 }
 
-/** A shorter value is a number or a word. */
-const SHORTEST_KEY_CHARS = 8;
+/** A host without types may name anything. What is not text could not be found later, in the answer of a paid task. */
+function isGiven(key: unknown): boolean {
+  if (key === undefined || key === '') return false;
+  if (typeof key === 'string') return true;
+  throw new TypeError(
+    'a key of the provider is not text: apiKey and secrets have to return the keys themselves, not promises',
+  );
+}

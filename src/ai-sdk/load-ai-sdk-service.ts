@@ -5,14 +5,14 @@ import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { isObject } from '../service/answer-paths';
 import type { VideoService } from '../service/http-video-service';
-import { type AiSdkServiceOptions, aiSdkService } from './ai-sdk-service';
-import { FAL_QUEUE } from './own-origins';
+import { type AiSdkServiceOptions, aiSdkService, checkModel } from './ai-sdk-service';
+import { FAL_QUEUE } from './model-connections';
 import { messageOf } from './sdk-errors';
 import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
 
 /** Options of loadAiSdkService. */
 export interface AiSdkPackageOptions extends AiSdkServiceOptions {
-  /** The provider's package, such as `@ai-sdk/fal`. Whoever names it has installed it. */
+  /** The provider's package, such as `@ai-sdk/fal`. Install it next to this one. */
   package: string;
   /** The provider's name for the model, such as `luma-dream-machine`. */
   model: string;
@@ -105,7 +105,7 @@ async function importPackage(name: string): Promise<object> {
   } catch (error) {
     const shown = cleanText(name);
     if (isMissing(error, name)) {
-      throw new Error(`${shown} is not installed: run \`npm install ${shown}\` where the worker runs`);
+      throw new Error(`${shown} is not installed: run \`npm install ${shown}@latest\` where the worker runs`);
     }
     throw new Error(
       `${shown} could not be loaded on Node ${process.versions.node}: ${cleanText(messageOf(error))}; packages of the AI SDK 7 are made for Node 22 and newer`,
@@ -168,16 +168,13 @@ function modelOf(
   });
   const { video, videoModel = video }: Record<string, unknown> = Object(provider);
   if (typeof videoModel !== 'function') {
-    throw new Error(`${cleanText(name)} has no video models in the version that is installed`);
+    throw new Error(
+      `${cleanText(name)} has no video models in the version that is installed: run \`npm install ${cleanText(name)}@latest\``,
+    );
   }
-  const made: unknown = videoModel.call(provider, model);
-  if (!isModel(made)) throw new Error(`${cleanText(name)} made no video model of ${cleanText(model)}`);
+  const made: AiSdkVideoModel = videoModel.call(provider, model);
+  checkModel(made, name);
   return made;
-}
-
-function isModel(made: unknown): made is AiSdkVideoModel {
-  const { provider, modelId }: Record<string, unknown> = Object(made);
-  return typeof provider === 'string' && typeof modelId === 'string';
 }
 
 /** Sends what is meant for one address to another. */

@@ -1,114 +1,91 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { redact } from '../contract/redact';
-import { type AnswerTimeouts, callService, refusalText, startDeadline } from '../service/call-service';
+import {
+  type AnswerTimeouts,
+  bodyBytes,
+  callService,
+  MAX_ANSWER_BYTES,
+  refusalText,
+  startDeadline,
+} from '../service/call-service';
+import type { RetryHeaders } from '../service/read-values';
 import { ServiceFault } from '../service/service-fault';
-import { type Exchange, mayChange, watchExchanges } from './exchanges';
 import type { KnownSecrets } from './known-secrets';
-import { type AnswerBody, readAnswer } from './large-answers';
-import { headersOf, messageOf, readable } from './sdk-errors';
-import type { AiSdkFetch, AiSdkModelSource, AiSdkVideoModel } from './video-model-types';
+import { messageOf } from './sdk-errors';
+import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
 
-/** A model that does not react to its abort signal is left alone after this time. */
-const SETTLE_WITHIN_MS = 1_000;
+/** For what comes before the request, such as fetching a key or an image. Well below what a submit and a poll may take. */
+const PREPARED_WITHIN_MS = 20_000;
 
-/** A function that makes a model may fetch a key first. Well below what a submit and a poll may take. */
-const MADE_WITHIN_MS = 20_000;
-
-export interface MakingLimits {
-  limitMs: number;
-  signal?: AbortSignal | undefined;
+/** One HTTP request of a model, as far as it came. */
+export interface Exchange {
+  method: string;
+  url: string;
+  /** Its first byte may have left. */
+  isSent: boolean;
+  status?: number;
+  headers?: RetryHeaders;
+  /** Unset for an answer that is large, because it has a video in it. */
+  body?: string;
+  /** Why there is no usable answer. */
+  fault?: ServiceFault;
 }
 
-/** Decides about a request of the model: an answer in its place, or undefined to send it. Throws to refuse it. */
-export type RequestGuard = (request: { method: string; url: string }) => Response | undefined;
+/** Whether a request may change something at the service, such as make a task. */
+export const mayChange = ({ method }: Pick<Exchange, 'method'>): boolean =>
+  method !== 'GET' && method !== 'HEAD';
 
 export interface ModelCallOptions {
-  source: AiSdkVideoModel | AiSdkModelSource;
   /** What sends a request. Throws a ServiceFault for one that may not be sent. */
   route: (url: URL, headers: Record<string, string>) => Dispatcher;
   timeouts: AnswerTimeouts;
-  /** Of an answer. */
+  /** For the whole call. */
+  limitMs: number;
+  /** The largest answer. */
   mostBytes: number;
   secrets: KnownSecrets;
-  guard: RequestGuard;
+  signal?: AbortSignal | undefined;
 }
 
 /** One call of a model, with what it sent and what came back. */
 export class ModelCall {
-  /** What went through our own `fetch`. */
-  readonly own: Exchange[] = [];
-  /** What undici reported: all of it, without the bodies. */
-  private readonly seen: Exchange[] = [];
-  private made: AiSdkVideoModel | undefined;
+  readonly exchanges: Exchange[] = [];
   private readonly ended = new AbortController();
-  private onAnswered: () => void = () => undefined;
-  /** Resolves when a request that may change something got a good answer. */
-  readonly answered = new Promise<void>((resolve) => {
-    this.onAnswered = resolve;
-  });
 
   constructor(private readonly options: ModelCallOptions) {}
 
-  get exchanges(): readonly Exchange[] {
-    return this.own.length > 0 ? this.own : this.seen;
-  }
-
   /** True when the model has our `fetch` and did not call it: then it has sent nothing, whatever its error says. */
-  get sentNothing(): boolean {
-    return this.made !== undefined && usesFetch(this.made, this.fetch) && this.own.length === 0;
+  hasSentNothing(model: AiSdkVideoModel): boolean {
+    const config: unknown = Reflect.get(model, 'config');
+    return Reflect.get(Object(config), 'fetch') === this.fetch && this.exchanges.length === 0;
   }
 
-  /** The model of this call. Whatever goes wrong here comes before the first request. */
-  async model({ limitMs, signal: cancellation }: MakingLimits): Promise<AiSdkVideoModel> {
-    const { source, secrets } = this.options;
-    if (typeof source !== 'function') {
-      this.made = source;
-      return source;
-    }
-    const withinMs = Math.min(limitMs, MADE_WITHIN_MS);
+  /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so no submit is lost. */
+  async prepare<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal: cancellation, secrets, limitMs } = this.options;
+    const withinMs = Math.min(limitMs, PREPARED_WITHIN_MS);
     const { signal, lift } = startDeadline(withinMs, cancellation);
     try {
-      this.made = await settleWith(signal, async () => source({ fetch: this.fetch }));
-      return this.made;
-    } catch (thrown) {
-      // A function that goes on must send nothing: this call counts as unsent, and is repeated.
+      return await unlessAborted(work(signal), signal);
+    } catch (error) {
+      // A function that continues must send nothing: this call counts as unsent, and is repeated.
       this.ended.abort();
-      const error = readable(thrown);
-      const message =
-        error instanceof NotSettled
-          ? `the function of aiSdkService made no model within ${withinMs} ms`
-          : messageOf(error);
+      if (cancellation?.aborted) throw cancellation.reason;
+      if (error instanceof ServiceFault) throw error;
+      const message = signal.aborted
+        ? `the call of the model could not be prepared within ${withinMs} ms`
+        : messageOf(error);
       throw new ServiceFault('not-sent', { message: redact(message, secrets.all) });
     } finally {
       lift();
     }
   }
 
-  /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so it is no lost submit. */
-  async prepare<T>(work: () => Promise<T>, cancellation?: AbortSignal): Promise<T> {
+  /** Asks the model, within the time of the call. */
+  async run<T>(work: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
+    const { signal, lift } = startDeadline(this.options.limitMs, this.options.signal);
     try {
-      return await work();
-    } catch (thrown) {
-      if (cancellation?.aborted) throw cancellation.reason;
-      const error = readable(thrown);
-      if (error instanceof ServiceFault) throw error;
-      const message = `the call of the model could not be prepared: ${messageOf(error)}`;
-      throw new ServiceFault('not-sent', { message: redact(message, this.options.secrets.all) });
-    }
-  }
-
-  /** Runs the model within a time, and watches what it sends. */
-  async run<T>(
-    limitMs: number,
-    cancellation: AbortSignal | undefined,
-    work: (signal: AbortSignal) => PromiseLike<T>,
-  ): Promise<T> {
-    const { signal, lift } = startDeadline(limitMs, cancellation);
-    try {
-      return await watchExchanges(this.seen, () => settleWith(signal, work));
-    } catch (thrown) {
-      throw readable(thrown);
+      return await unlessAborted((async () => work(signal))(), signal);
     } finally {
       lift();
       this.ended.abort();
@@ -117,25 +94,23 @@ export class ModelCall {
 
   /** For the provider. Sends each request once, with our limits, and notes whether it has left. */
   readonly fetch: AiSdkFetch = async (input, init) => {
-    const { route, timeouts, mostBytes, secrets: known, guard } = this.options;
+    const { route, timeouts, mostBytes, secrets: known } = this.options;
     const request = new Request(input, init);
-    const { method } = request;
-    const answered = guard({ method, url: request.url });
-    if (answered) return answered;
     const url = new URL(request.url);
     const headers = { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' };
     const secrets = known.ofRequest(url, headers);
     const sentBody = new Uint8Array(await request.arrayBuffer());
     // A call without a request counts as unsent, and is repeated: none may follow after its end.
     if (this.ended.signal.aborted) throw new ServiceFault('not-sent', { message: 'the call has ended' });
-    // Whoever stops waiting for it before it ends must not take it for unsent.
-    const exchange: Exchange = { method, isSent: true };
-    this.own.push(exchange);
+    // Sent until it is known better: the caller may stop waiting for it at any time.
+    const exchange: Exchange = { method: request.method, url: request.url, isSent: true };
+    this.refuseRepeat(exchange);
+    this.exchanges.push(exchange);
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     try {
       const answer = await callService(route(url, headers), {
         ...timeouts,
-        method: readMethod(method),
+        method: readMethod(request.method),
         origin: url.origin,
         path: url.pathname + url.search,
         headers,
@@ -145,15 +120,13 @@ export class ModelCall {
       });
       const { statusCode: status } = answer;
       exchange.status = status;
-      exchange.headers = headersOf(answer.headers);
-      const callEnded = this.ended.signal;
-      const body: AnswerBody =
+      exchange.headers = singleHeaders(answer.headers);
+      const body =
         status > 299
-          ? { whole: Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets })) }
-          : await readAnswer(answer, { signal, secrets, mostBytes, callEnded });
-      if ('whole' in body) exchange.body = body.whole.toString('utf8');
-      if (mayChange(exchange) && status <= 299) this.onAnswered();
-      return asResponse(answer, 'whole' in body ? body.whole : notingFault(body.chunks, exchange));
+          ? Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets }))
+          : await bodyBytes(answer, { signal, secrets }, mostBytes);
+      if (body.length <= MAX_ANSWER_BYTES) exchange.body = body.toString('utf8');
+      return asResponse(answer, body);
     } catch (error) {
       if (error instanceof ServiceFault) exchange.fault = error;
       // An abort may come at any time, so the request may have left.
@@ -161,49 +134,30 @@ export class ModelCall {
       throw error;
     }
   };
-}
 
-const UNSENT: readonly ServiceFault['kind'][] = ['not-sent', 'not-allowed'];
-/** What a model makes of an answer that breaks off is its own matter. What it was is read from the exchange. */
-async function* notingFault(chunks: AsyncGenerator<Buffer>, exchange: Exchange): AsyncGenerator<Buffer> {
-  try {
-    yield* chunks;
-  } catch (error) {
-    if (error instanceof ServiceFault) exchange.fault = error;
-    throw error;
+  /** A second POST is ours to decide: it may pay for a second task. A model may still upload an image first. */
+  private refuseRepeat(exchange: Exchange): void {
+    const isSame = ({ method, url }: Exchange) => method === exchange.method && url === exchange.url;
+    if (mayChange(exchange) && this.exchanges.some(isSame))
+      throw new Error('the model would send its request again');
   }
 }
 
-/** Whether a model was given this `fetch`: models of the AI SDK keep it in their `config`. */
-export function usesFetch(model: AiSdkVideoModel, fetch: AiSdkFetch): boolean {
-  const config: unknown = Reflect.get(model, 'config');
-  return Reflect.get(Object(config), 'fetch') === fetch || Reflect.get(model, 'fetch') === fetch;
-}
+const UNSENT: readonly ServiceFault['kind'][] = ['not-sent', 'not-allowed'];
 
-/** The model has not come to an end after its time was over: it may still be sending. */
-class NotSettled extends Error {
-  override readonly name = 'NotSettled';
-}
-
-/** The result of the work, or its error; NotSettled when it goes on after the signal. */
-async function settleWith<T>(signal: AbortSignal, work: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
+/** Ends the waiting with the signal. What was waited for continues. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
   const done = new AbortController();
-  const late = new Promise<never>((_, reject) => {
-    const giveUp = async () => {
-      await sleep(SETTLE_WITHIN_MS, undefined, { signal: done.signal }).catch(() => undefined);
-      reject(new NotSettled(messageOf(signal.reason)));
-    };
-    if (signal.aborted) void giveUp();
-    else signal.addEventListener('abort', () => void giveUp(), { once: true, signal: done.signal });
+  const aborted = new Promise<never>((_, reject) => {
+    const end = () => reject(signal.reason);
+    signal.addEventListener('abort', end, { once: true, signal: done.signal });
+    if (signal.aborted) end();
   });
-  const working = (async () => work(signal))();
   try {
-    return await Promise.race([working, late]);
+    return await Promise.race([work, aborted]);
   } finally {
     done.abort();
-    // A late end must not become an unhandled rejection.
-    working.catch(() => undefined);
-    late.catch(() => undefined);
   }
 }
 
@@ -216,17 +170,21 @@ function readMethod(method: string): (typeof METHODS)[number] {
   return known;
 }
 
+function singleHeaders(headers: Dispatcher.ResponseData['headers']): RetryHeaders {
+  const single = Object.entries(headers).filter(([, value]) => typeof value === 'string');
+  return Object.fromEntries(single.map(([name, value]) => [name.toLowerCase(), value]));
+}
+
 const WITHOUT_BODY = [204, 205, 304];
 /** These describe the bytes as they came, which are decoded by now. */
 const OF_CONNECTION = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
 
-function asResponse(
-  { statusCode, headers }: Dispatcher.ResponseData,
-  body: Buffer | AsyncGenerator<Buffer>,
-): Response {
-  const kept = Object.entries(headers).filter(([name]) => !OF_CONNECTION.includes(name.toLowerCase()));
+function asResponse({ statusCode, headers }: Dispatcher.ResponseData, body: Buffer): Response {
   const answer = new Headers();
-  for (const [name, value] of kept) for (const one of [value ?? []].flat()) answer.append(name, one);
+  for (const [name, value] of Object.entries(headers)) {
+    if (OF_CONNECTION.includes(name.toLowerCase())) continue;
+    for (const one of [value ?? []].flat()) answer.append(name, one);
+  }
   try {
     const content = WITHOUT_BODY.includes(statusCode) ? null : body;
     return new Response(content, { status: statusCode, headers: answer });

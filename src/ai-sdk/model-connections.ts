@@ -6,18 +6,22 @@ import type { VideoSource } from '../service/open-video';
 import { ServiceFault } from '../service/service-fault';
 import type { ServiceTimeouts } from '../service/service-options';
 import { hasKey, type KnownSecrets } from './known-secrets';
-import { type OwnOrigins, originText } from './own-origins';
+import type { AiSdkVideoModel } from './video-model-types';
 
 const LONGEST_HOST_CHARS = 200;
 
-/** A provider's own address is not known, so no host is trusted like the service itself. RFC 2606 reserves this one. */
+/** Video models of fal have this address built in: none of their settings says it. */
+export const FAL_QUEUE = 'https://queue.fal.run';
+
+/** A model may lead anywhere, so no host is trusted like the service itself. RFC 2606 reserves this one. */
 const NO_HOST = new URL('https://model.invalid/');
 
 export interface ModelConnectionsOptions {
   timeouts: ServiceTimeouts;
   downloadAllow: readonly string[];
   secrets: KnownSecrets;
-  origins: OwnOrigins;
+  /** Addresses of the service that the host has named. */
+  origins: readonly string[];
 }
 
 /** The connections of one service, and what may go over them. */
@@ -26,12 +30,33 @@ export class ModelConnections {
   /** A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot. */
   private readonly fresh: Agent;
   private readonly keepAlive: Agent;
+  /**
+   * The origins that may get the key. They come from what the host has set up, so that every worker knows the same, and never
+   * from a task id: that may come from anybody who starts a job or adopts a task.
+   */
+  private readonly origins = new Set<string>();
 
   constructor(private readonly options: ModelConnectionsOptions) {
+    for (const name of options.origins) {
+      if (this.add(name)) continue;
+      throw new TypeError(
+        `aiSdkService: origins has ${name}, which is not an address such as https://api.example.com.`,
+      );
+    }
     const connect = { timeout: options.timeouts.connect };
     this.fresh = new Agent({ connect, pipelining: 0 });
     this.keepAlive = new Agent({ connect });
     this.videos = this.createVideoSource();
+  }
+
+  /** Most models say where their service is, in their `config`. Throws for one that does not. */
+  learnOrigin(model: AiSdkVideoModel): void {
+    const { baseURL, baseUrl }: Record<string, unknown> = Object(Reflect.get(model, 'config'));
+    for (const address of [baseURL, baseUrl, /^fal\b/.test(model.provider) && FAL_QUEUE]) this.add(address);
+    if (this.origins.size > 0) return;
+    throw new Error(
+      `the model ${model.provider}/${model.modelId} does not say where its service is: name its address in the option origins of aiSdkService, or as baseUrl in the services file`,
+    );
   }
 
   /** For a request of a submit: nothing in it says where the model goes. */
@@ -39,47 +64,32 @@ export class ModelConnections {
 
   /**
    * For a request of a poll, which a task id or an answer may lead anywhere: elsewhere than to the service it goes without a
-   * key, and by the rules for videos. Throws a ServiceFault for one that may not be sent.
+   * key, and by the rules for videos. The fault of one that may not be sent fails the poll and not the job: a task id may be
+   * forged, or this worker may have another address for the service than the one that submitted.
    */
   readonly forPoll = (url: URL, headers: Record<string, string>): Dispatcher => {
-    const { origins, secrets } = this.options;
-    if (!origins.areKnown || origins.has(url)) return this.keepAlive;
-    if (hasKey(headers) || isTainted(Object.values(headers).join('\n'), secrets.all)) {
+    const { secrets } = this.options;
+    if (this.origins.has(url.origin)) return this.keepAlive;
+    if (hasKey(headers) || isTainted([url.href, ...Object.values(headers)].join('\n'), secrets.all)) {
+      const target = redact(url.origin, secrets.all, LONGEST_HOST_CHARS);
       throw new ServiceFault('not-allowed', {
-        message: `the model would send its key to ${this.show(url)}, and this service is at ${origins}: add the origin to the option origins of the service if it is the same service`,
+        message: `the model would send its key to ${target}, and this service is at ${[...this.origins].join(', ')}: check the task id, or add the origin to the option origins of the service`,
       });
     }
     this.videos.rules.checkScheme(url);
     return this.videos.dispatcher;
   };
 
-  /**
-   * Throws a ServiceFault for a task whose id leads elsewhere than to the service. It fails the poll and not the job: the id may
-   * be forged, or this worker may have another address for the service than the one that submitted.
-   */
-  checkOperation(operation: unknown): void {
-    const message = this.whyForeign(operation);
-    if (message !== undefined) throw new ServiceFault('not-allowed', { message });
-  }
-
-  /** Why a task may not be asked for; undefined when it may. */
-  whyForeign(operation: unknown): string | undefined {
-    const { origins } = this.options;
-    const link = origins.foreignIn(operation);
-    if (link === undefined) return undefined;
-    const leads = `the task id leads to ${this.show(link)}`;
-    return origins.areKnown
-      ? `${leads}, and this service is at ${origins}: check the id, or add the origin to the option origins of the service`
-      : `${leads}, and the address of this service is not known: name it in the option origins of aiSdkService, or as baseUrl in the services file`;
-  }
-
   async close(): Promise<void> {
     const agents = [this.fresh, this.keepAlive, this.videos.dispatcher];
     await Promise.all(agents.map((agent) => agent.destroy()));
   }
 
-  private show(url: URL): string {
-    return redact(originText(url), this.options.secrets.all, LONGEST_HOST_CHARS);
+  /** Whether it was an address. */
+  private add(address: unknown): boolean {
+    if (typeof address !== 'string' || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
+    this.origins.add(new URL(address).origin);
+    return true;
   }
 
   /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */

@@ -1,16 +1,33 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { ConfigError } from '../config/service-config';
 import { BATCH_STORAGE_RULE, isBatchStorage } from '../contract/batch';
-import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import type { JobInput } from '../contract/job';
-import { parseJobInput } from '../contract/job-input';
+import { shown } from '../contract/clean-text';
+import { isPlainObject, isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import type { JobInput, JobOptions } from '../contract/job';
+import { JOB_OPTION_FIELDS, parseJobInput } from '../contract/job-input';
+import { describeNames } from '../contract/redact-links';
+import { VideoFailure } from '../contract/video-failure';
 import type { CheckedImage } from '../storage';
-import { jobNameOf } from './job-name';
-import { checkName, DEFAULT_SCOPE, type JobScope } from './job-scope';
-import { type ModelJobOptions, PROVIDER, readOptions, refused } from './model-options';
 import { requestOfCall } from './request-of-call';
-import type { ModelCall, ModelWarning } from './video-model-v4';
+import type { AiSdkCallOptions, ModelWarning } from './video-model-types';
+
+/** What `providerOptions.videogen` of a call takes: every option of a job, and these. */
+export interface ModelJobOptions extends JobOptions {
+  /** The workflow id. The same name joins the job, whatever its options are; another request under it is refused. */
+  name?: string;
+  /** A new job for this call, even if the same call was made before. A repeated call pays again. */
+  fresh?: boolean;
+  /** Fields for the service beyond those of the call. They replace what the call says. */
+  request?: Record<string, unknown>;
+  /** Whether aborting the call cancels the job, for everybody who waits for it. Default: false. */
+  cancelOnAbort?: boolean;
+}
+
+/** The name of this provider in `providerOptions` and `providerMetadata`. */
+export const PROVIDER = 'videogen';
 
 /** Each is a job of its own, and `ai` keeps all of them in memory. Batches are for more. */
-export const MOST_VIDEOS_PER_CALL = 10;
+const MOST_VIDEOS_PER_CALL = 10;
 
 /** The jobs that a call becomes. */
 export interface PreparedCall {
@@ -22,11 +39,18 @@ export interface PreparedCall {
   cancelOnAbort: boolean;
 }
 
+export interface CallRules {
+  /** The options of every job of the model. */
+  defaults?: Omit<ModelJobOptions, 'name'> | undefined;
+  scope: JobScope;
+  /** Somebody asks for the job later, by its operation. */
+  isAskedLater: boolean;
+}
+
 /** Checks a call and names its jobs, before anything is stored or started. Throws InvalidRequest. */
 export function prepareCall(
-  call: ModelCall & { webhookUrl?: string | undefined },
-  defaults: Omit<ModelJobOptions, 'name'> | undefined,
-  { scope = DEFAULT_SCOPE, isAskedLater = false }: { scope?: JobScope; isAskedLater?: boolean } = {},
+  call: AiSdkCallOptions & { webhookUrl?: string | undefined },
+  { defaults, scope, isAskedLater }: CallRules,
 ): PreparedCall {
   const {
     name,
@@ -35,7 +59,7 @@ export function prepareCall(
     cancelOnAbort = false,
     ...options
   } = readOptions(defaults, call.providerOptions?.[PROVIDER]);
-  checkName(scope, name, { isAskedLater });
+  checkName(name, scope, isAskedLater);
   const { request, image, warnings } = requestOfCall(call);
   const { webhookUrl } = call;
   const job = { ...(webhookUrl !== undefined && { callbackUrl: webhookUrl }), ...options };
@@ -45,21 +69,159 @@ export function prepareCall(
   const { input } = parsed;
   return {
     input,
-    names: namesOf(jobNameOf(call, { name, fresh }, input, scope), countOf(call.n, input)),
+    names: namesOf(name ?? nameOf(call, fresh, input, scope), countOf(call.n, input)),
     ...(image && { image }),
     warnings,
     cancelOnAbort,
   };
 }
 
-/** The first has the name of the call alone: who asks for three after one gets two more. */
+export function refused(message: string): VideoFailure {
+  return new VideoFailure('InvalidRequest', { message });
+}
+
+type Rule = { accepts: (value: unknown) => boolean; sentence: string };
+
+const FLAG: Rule = { accepts: (value) => typeof value === 'boolean', sentence: 'must be true or false' };
+
+/** The options that only a call has. `name` is checked where the job is started, as every workflow id is. */
+const OWN_OPTIONS: ReadonlyMap<string, Rule> = new Map(
+  Object.entries({
+    name: { accepts: (value) => typeof value === 'string', sentence: 'must be text' },
+    fresh: FLAG,
+    request: { accepts: isPlainObject, sentence: 'must be an object with fields of the request' },
+    cancelOnAbort: FLAG,
+  } satisfies Record<Exclude<keyof ModelJobOptions, keyof JobOptions>, Rule>),
+);
+
+const NAMES = [...OWN_OPTIONS.keys(), ...JOB_OPTION_FIELDS];
+/** A name for all calls of a model would make them one job. */
+const NAMES_OF_DEFAULTS = NAMES.filter((name) => name !== 'name');
+
+/** The options of a call, over the defaults of its model. */
+function readOptions(defaults: object | undefined, given: object | undefined): ModelJobOptions {
+  const before = checked(defaults, 'the option job of videoModel', NAMES_OF_DEFAULTS);
+  const now = checked(given, `providerOptions.${PROVIDER}`, NAMES);
+  const options = { ...before, ...now, request: { ...before.request, ...now.request } };
+  if (options.name !== undefined && options.fresh) {
+    throw refused('give either name or fresh, not both: a name joins its job, and fresh joins none');
+  }
+  return options;
+}
+
+function checked(given: object | undefined, place: string, names: readonly string[]): ModelJobOptions {
+  if (given === undefined) return {};
+  if (!isPlainObject(given)) throw refused(`${place} must be an object`);
+  // Undefined counts as absent, as everywhere in options.
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  const unknown = entries.map(([name]) => name).filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    throw refused(
+      `${describeNames(unknown)}: not an option of ${place}; the options are ${names.join(', ')}`,
+    );
+  }
+  for (const [name, value] of entries) {
+    const rule = OWN_OPTIONS.get(name);
+    if (rule && !rule.accepts(value)) throw refused(`${name} of ${place} ${rule.sentence}`);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** The jobs of a model among all of its namespace: those whose workflow id begins so. */
+export interface JobScope {
+  prefix: string;
+  /** The host has chosen it, so that names of calls begin so too. */
+  isGiven: boolean;
+}
+
+/** A prefix is a word or two. */
+const LONGEST_SCOPE_CHARS = 100;
+
+export function readScope(given: string | undefined): JobScope {
+  // Another default would have every call pay again that is repeated after an update of this package.
+  if (given === undefined) return { prefix: 'ai-sdk-', isGiven: false };
+  if (isWorkflowId(given) && given.length <= LONGEST_SCOPE_CHARS) return { prefix: given, isGiven: true };
+  throw new ConfigError(
+    `The option scope must be text of 1 to ${LONGEST_SCOPE_CHARS} characters, such as "shop-".`,
+  );
+}
+
+/**
+ * Refuses names outside the scope. Without a scope of the host any name will do for a call that waits for its video; for one
+ * that is asked about later it would not be handed over.
+ */
+function checkName(name: string | undefined, { prefix, isGiven }: JobScope, isAskedLater: boolean): void {
+  if (name === undefined || name.startsWith(prefix)) return;
+  if (isGiven) {
+    throw refused(`name is ${shown(name)}, and must begin with the scope of videoModel, ${shown(prefix)}`);
+  }
+  if (isAskedLater) {
+    throw refused(
+      `name is ${shown(name)}: give videoModel a scope that your names begin with, because nobody may ask for a job outside it`,
+    );
+  }
+}
+
+/**
+ * The workflow ids of an operation. Programs keep operations for days, in places where anybody may write. A job outside the
+ * scope is refused without a look: it may be somebody else's.
+ */
+export function readOperation(operation: unknown, { prefix }: JobScope): string[] {
+  const names: unknown[] = Array.isArray(operation) ? operation : [operation];
+  const ours = names.filter(isWorkflowId).filter((name) => name.startsWith(prefix));
+  const areAllOurs = ours.length > 0 && ours.length === names.length && ours.length <= MOST_VIDEOS_PER_CALL;
+  if (areAllOurs) return ours;
+  throw refused('the operation is not one of this model: pass on what experimental_startVideo returned');
+}
+
+/** Every start by `ai` has a key of this form, a new one each time: it would make the same call another job. */
+const KEY_OF_AI = /^aisdk_vid_/;
+
+/**
+ * The workflow id of a call. The same call has the same one, in any process: it joins its job instead of paying again. An
+ * Idempotency-Key of the caller's comes first.
+ */
+function nameOf(
+  call: AiSdkCallOptions,
+  fresh: boolean | undefined,
+  input: JobInput,
+  { prefix }: JobScope,
+): string {
+  const headers = Object.entries(call.headers ?? {});
+  // An empty one would be that of every caller who forgot it.
+  const key = headers.find(([name]) => name.toLowerCase() === 'idempotency-key')?.[1] || undefined;
+  if (key !== undefined && !KEY_OF_AI.test(key)) return prefix + digestOf(['key', key]);
+  return prefix + digestOf(fresh ? ['fresh', key ?? freshIdOf(call)] : ['call', input]);
+}
+
+const freshIds = new WeakMap<object, string>();
+
+/** `ai` repeats a failed call with the same object: the start that it repeats may have reached Temporal. */
+function freshIdOf(call: object): string {
+  const id = freshIds.get(call) ?? randomUUID();
+  freshIds.set(call, id);
+  return id;
+}
+
+/**
+ * The order of names in the JSON makes no difference: programs write their options down in any. Another digest would have
+ * every call pay again that is repeated after an update of this package.
+ */
+function digestOf(parts: readonly unknown[]): string {
+  const sorted = JSON.stringify(parts, (_name, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+  return createHash('sha256').update(sorted).digest('hex').slice(0, 32);
+}
+
+/** The first has the name of the call alone: a call for three after one for one makes two more. */
 function namesOf(name: string, count: number): string[] {
   const names = Array.from({ length: count }, (_, index) => (index === 0 ? name : `${name}-${index + 1}`));
   // Else the first would be started and paid for before a later one is refused.
   if (count > 1 && !names.every(isWorkflowId)) {
-    throw refused(
-      `n is ${count}: the names of the others would be no names of jobs: name ${WORKFLOW_ID_RULE}`,
-    );
+    throw refused(`n is ${count}: the names of the others would be too long: name ${WORKFLOW_ID_RULE}`);
   }
   return names;
 }

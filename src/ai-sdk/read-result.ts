@@ -1,35 +1,63 @@
-import { cleanText } from '../contract/clean-text';
-import { redact, type Secrets } from '../contract/redact';
+import { cleanText, hasControls } from '../contract/clean-text';
+import { isTaskId } from '../contract/input-rules';
+import { isTainted, redact, type Secrets } from '../contract/redact';
 import { isObject } from '../service/answer-paths';
-import type { RetryHeaders } from '../service/read-values';
-import { headersOf } from './sdk-errors';
-import { unescapeBytes } from './unescape-bytes';
+import { ServiceFault } from '../service/service-fault';
+import type { JsonValue } from './video-model-types';
 
 /** More would fill the result of a job. */
 const MOST_WARNINGS = 20;
 
-/** What `doStart` says. */
-export interface ReadStart {
-  operation: unknown;
-  warnings: string[];
+/**
+ * What a model needs to ask for its task, as the id of the task: the operation itself, so that notes, records and people can use
+ * it like any other task id. The task exists: whatever is wrong here is a lost submit.
+ */
+export function taskIdOf(operation: unknown, secrets: Secrets): string {
+  const text = typeof operation === 'string' ? quoted(operation) : asJson(operation);
+  if (text === undefined) throw unreadable('the model gave no operation to ask for its task with');
+  if (isTainted(text, secrets)) throw unreadable('the operation of the model contains a key');
+  if (!isTaskId(text)) {
+    throw unreadable(
+      `the operation of the model has ${Buffer.byteLength(text)} bytes, too many for a task id: reach the service by a profile instead`,
+    );
+  }
+  return text;
 }
 
-export function readStart(result: unknown, secrets: Secrets): ReadStart {
-  const operation: unknown = Reflect.get(Object(result), 'operation');
-  return { operation, warnings: readWarnings(result, secrets) };
+const unreadable = (message: string) => new ServiceFault('unreadable', { message });
+
+/** Texts that would be read as JSON are quoted. So are those with characters that a task id cannot have. */
+function quoted(text: string): string | undefined {
+  if (text === '') return undefined;
+  const needsQuotes =
+    LOOKS_LIKE_JSON.test(text) || text.trim() === '' || hasControls(text) || /\p{Cs}/u.test(text);
+  return needsQuotes ? JSON.stringify(text) : text;
+}
+
+const LOOKS_LIKE_JSON = /^[{["]/;
+
+/** undefined for what JSON cannot say, such as NaN, and for nothing. A number comes back as text, with all its digits. */
+function asJson(operation: unknown): string | undefined {
+  try {
+    const json = JSON.stringify(operation);
+    return json === 'null' ? undefined : json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The operation of a task id. People write ids by hand when they adopt a task, so what is not JSON is text. */
+export function operationOf(taskId: string): JsonValue {
+  if (!LOOKS_LIKE_JSON.test(taskId)) return taskId;
+  try {
+    return JSON.parse(taskId);
+  } catch {
+    return taskId;
+  }
 }
 
 /** What a model warns of, a sentence each without a full stop, as warnings of a job are. */
 export function readWarnings(result: unknown, secrets: Secrets): string[] {
-  try {
-    return describeWarnings(result, secrets);
-  } catch {
-    // What they are read from is the code of others, and the task beside them is paid for.
-    return ['the warnings of the model cannot be read'];
-  }
-}
-
-function describeWarnings(result: unknown, secrets: Secrets): string[] {
   const { warnings }: { warnings?: unknown } = Object(result);
   if (!Array.isArray(warnings)) return [];
   return warnings
@@ -59,78 +87,61 @@ const textOr = (value: unknown, otherwise: string): string =>
 
 /** What `doStatus` says. */
 export type ReadStatus =
-  | { status: 'pending'; headers: RetryHeaders }
+  | { status: 'pending' }
   | { status: 'completed'; video: ReadVideo; count: number }
   | { status: 'error'; error: string }
   | { status: 'unreadable'; word: string };
 
-/** Where a finished video is. */
-export type ReadVideo =
-  | { kind: 'link'; url: string }
-  | { kind: 'bytes'; bytes: Uint8Array }
-  | { kind: 'elsewhere'; why: string }
-  | { kind: 'none' };
+/** Where a finished video is, or why it is out of reach; nothing for a task without a video. */
+export interface ReadVideo {
+  videoUrl?: string;
+  videoBytes?: Uint8Array;
+  problem?: string;
+}
 
 export function readStatus(result: unknown): ReadStatus {
-  const { status, error, response }: Record<string, unknown> = Object(result);
+  const { status, error, videos }: Record<string, unknown> = Object(result);
   switch (status) {
     case 'pending':
-      return { status, headers: headersOf(Reflect.get(Object(response), 'headers')) };
-    case 'completed':
-      return readCompleted(result);
+      return { status };
+    case 'completed': {
+      // Only one was asked for, so the first is the video.
+      const list: unknown[] = Array.isArray(videos) ? videos : [];
+      return { status, video: readVideo(list[0]), count: list.length };
+    }
     case 'error':
-      return {
-        status,
-        error: typeof error === 'string' && error !== '' ? error : 'the model does not say why',
-      };
+      return { status, error: textOr(error, 'the model does not say why') };
     default:
       return { status: 'unreadable', word: String(status) };
   }
 }
 
-/** The first video of a finished task: only one was asked for. */
-export function readCompleted(result: unknown): Extract<ReadStatus, { status: 'completed' }> {
-  const { videos }: { videos?: unknown } = Object(result);
-  const list: unknown[] = Array.isArray(videos) ? videos : [];
-  return { status: 'completed', video: readVideo(list[0]), count: list.length };
-}
-
 function readVideo(video: unknown): ReadVideo {
-  if (!isObject(video)) return { kind: 'none' };
+  if (!isObject(video)) return {};
   const { type, url, data } = video;
   if (type === 'uploaded') {
-    return {
-      kind: 'elsewhere',
-      why: 'the model has uploaded the video elsewhere and names neither a link nor its bytes',
-    };
+    return { problem: 'the model has uploaded the video elsewhere and names neither a link nor its bytes' };
   }
   if (typeof url === 'string') return readLink(url.trim());
   if (typeof data === 'string') return asBytes(Buffer.from(data, 'base64'));
   return data instanceof Uint8Array || ArrayBuffer.isView(data)
     ? asBytes(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
-    : { kind: 'none' };
+    : {};
 }
 
-/** Nothing else of a link is repeated: the rest may be signed. */
-const SCHEME = /^[a-z][a-z0-9+.-]{0,19}:/i;
-const DATA_URL_START = /^data:[^,]{0,200},/i;
+const DATA_URL_START = /^data:[^,]{0,200};base64,/i;
 
+/** The message repeats only the scheme of a link: the rest may be signed. */
 function readLink(url: string): ReadVideo {
   const [start] = DATA_URL_START.exec(url) ?? [];
-  if (start !== undefined) {
-    const data = url.slice(start.length);
-    if (!/;base64,$/i.test(start)) return asBytes(unescapeBytes(data));
-    return asBytes(Buffer.from(data.includes('%') ? unescapeBytes(data).toString('latin1') : data, 'base64'));
-  }
-  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { kind: 'link', url };
-  if (url === '') return { kind: 'none' };
-  const [scheme] = SCHEME.exec(url) ?? [];
+  if (start !== undefined) return asBytes(Buffer.from(url.slice(start.length), 'base64'));
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return { videoUrl: url };
+  if (url === '') return {};
+  const [scheme] = /^[a-z][a-z0-9+.-]{0,19}:/i.exec(url) ?? [];
   const why = scheme
     ? `begins with ${scheme}, from which nothing can be downloaded`
     : 'has no address, so nothing can be downloaded';
-  return { kind: 'elsewhere', why: `the link to the video ${why}` };
+  return { problem: `the link to the video ${why}` };
 }
 
-function asBytes(bytes: Uint8Array): ReadVideo {
-  return bytes.length === 0 ? { kind: 'none' } : { kind: 'bytes', bytes };
-}
+const asBytes = (bytes: Uint8Array): ReadVideo => (bytes.length === 0 ? {} : { videoBytes: bytes });

@@ -3,9 +3,8 @@ import { describeValue } from '../contract/redact-links';
 import { ASPECT_RATIOS } from '../contract/request';
 import { BadImage, type CheckedImage, checkImage } from '../storage';
 import { AI_SDK_OWNER } from '../storage/image-reference';
-import { refused } from './model-options';
-import type { AiSdkFile } from './video-model-types';
-import type { ModelCall, ModelWarning } from './video-model-v4';
+import { refused } from './prepare-call';
+import type { AiSdkCallOptions, AiSdkFile, ModelWarning } from './video-model-types';
 
 /** A call in the words of the service's interface. */
 export interface RequestOfCall {
@@ -20,7 +19,7 @@ type Fields = Record<string, unknown>;
 type Mapped = { fields: Fields; warnings: ModelWarning[] };
 
 /** Values that break a rule, such as a duration of 12 seconds, are refused later, with the whole request. */
-export function requestOfCall(call: ModelCall): RequestOfCall {
+export function requestOfCall(call: AiSdkCallOptions): RequestOfCall {
   const { prompt, duration, seed } = call;
   const shape = shapeOfCall(call);
   const { url, image } = imageOfCall(call);
@@ -33,7 +32,7 @@ export function requestOfCall(call: ModelCall): RequestOfCall {
 }
 
 /** A size has lines and a ratio. Models take a ratio that is given beside it for the better one, and so do we. */
-function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
+function shapeOfCall({ resolution: size, aspectRatio }: AiSdkCallOptions): Mapped {
   const ratio = ASPECT_RATIOS.find((known) => known === aspectRatio);
   const shape = size === undefined ? undefined : shapeOf(size);
   const warnings: ModelWarning[] = [];
@@ -61,7 +60,11 @@ function shapeOfCall({ resolution: size, aspectRatio }: ModelCall): Mapped {
 }
 
 /** What the interface has no field for, and when a call asks for it. */
-const UNSUPPORTED: readonly [feature: string, isAsked: (call: ModelCall) => boolean, details: string][] = [
+const UNSUPPORTED: readonly [
+  feature: string,
+  isAsked: (call: AiSdkCallOptions) => boolean,
+  details: string,
+][] = [
   ['fps', ({ fps }) => fps !== undefined, 'The service chooses the frame rate.'],
   [
     'generateAudio',
@@ -82,7 +85,7 @@ const UNSUPPORTED: readonly [feature: string, isAsked: (call: ModelCall) => bool
 
 const REQUEST_FIELD = 'A field of the service can be given in providerOptions.videogen.request.';
 
-function unsupportedIn(call: ModelCall): ModelWarning[] {
+function unsupportedIn(call: AiSdkCallOptions): ModelWarning[] {
   return UNSUPPORTED.filter(([, isAsked]) => isAsked(call)).map(([feature, , details]) =>
     unsupported(feature, `${details} ${REQUEST_FIELD}`),
   );
@@ -94,7 +97,7 @@ const unsupported = (feature: string, details: string): ModelWarning => ({
   details,
 });
 
-function imageOfCall({ image, frameImages = [] }: ModelCall): { url?: string; image?: CheckedImage } {
+function imageOfCall({ image, frameImages = [] }: AiSdkCallOptions): { url?: string; image?: CheckedImage } {
   const first = image ?? frameImages.find(({ frameType }) => frameType === 'first_frame')?.image;
   if (first === undefined) return {};
   const given = givenImage(first);

@@ -20,22 +20,27 @@ export type AiSdkFile =
   | { type: 'url'; url: string }
   | { type: 'file'; mediaType: string; data: string | Uint8Array };
 
-/** What a model is asked for. */
+/** What a model is asked for, by a job of ours or by `experimental_generateVideo` and `experimental_startVideo`. */
 export interface AiSdkCallOptions {
   prompt: string | undefined;
+  /** How many videos. */
   n: number;
-  aspectRatio: `${number}:${number}` | undefined;
-  resolution: `${number}x${number}` | undefined;
+  /** Such as `16:9`, or `adaptive`. */
+  aspectRatio: string | undefined;
+  /** Such as `1280x720`. */
+  resolution: string | undefined;
+  /** In seconds. */
   duration: number | undefined;
   fps: number | undefined;
   seed: number | undefined;
   image: AiSdkFile | undefined;
-  frameImages: undefined;
-  inputReferences: undefined;
+  frameImages: { image: AiSdkFile; frameType: string }[] | undefined;
+  inputReferences: AiSdkFile[] | undefined;
   generateAudio: boolean | undefined;
-  providerOptions: AiSdkProviderOptions;
-  abortSignal?: AbortSignal;
-  headers?: Record<string, string | undefined>;
+  /** By the name of a provider; ours is `videogen`. */
+  providerOptions: Record<string, object | undefined>;
+  abortSignal?: AbortSignal | undefined;
+  headers?: Record<string, string | undefined> | undefined;
 }
 
 /** A video model of the AI SDK, such as `fal.video('luma-dream-machine')`. */
@@ -51,8 +56,6 @@ export interface AiSdkVideoModel {
     abortSignal?: AbortSignal;
     headers?: Record<string, string | undefined>;
   }): PromiseLike<unknown>;
-  /** Starts a generation and polls until it has ended. */
-  doGenerate?(options: AiSdkCallOptions): PromiseLike<unknown>;
 }
 
 /** The `fetch` that a provider takes as its option. */
@@ -65,3 +68,52 @@ export type AiSdkFetch = typeof globalThis.fetch;
 export type AiSdkModelSource = (options: {
   fetch: AiSdkFetch;
 }) => AiSdkVideoModel | PromiseLike<AiSdkVideoModel>;
+
+/** What a model could not do as it was asked, or what is to be known about a video. */
+export type ModelWarning =
+  | { type: 'unsupported' | 'compatibility'; feature: string; details?: string }
+  | { type: 'other'; message: string };
+
+/** A video as a model hands it over. */
+export type ModelVideo =
+  | { type: 'binary'; data: Uint8Array; mediaType: string }
+  | { type: 'url'; url: string; mediaType: string }
+  | { type: 'uploaded'; mediaType: string };
+
+/** When a model answered. */
+export interface ModelResponse {
+  timestamp: Date;
+  modelId: string;
+  headers: undefined;
+}
+
+/** Facts about the jobs of a call, under the name of the provider. */
+export type ModelMetadata = { videogen: { [name: string]: JsonValue | undefined } };
+
+/** The videos of a call. */
+export interface ModelResult {
+  videos: ModelVideo[];
+  warnings: ModelWarning[];
+  providerMetadata: ModelMetadata;
+  response: ModelResponse;
+}
+
+/** A call that has become a job, or several. */
+export interface StartedOperation {
+  /** The workflow id, or a list of them for several videos. */
+  operation: string | string[];
+  warnings: ModelWarning[];
+  providerMetadata: ModelMetadata;
+  response: ModelResponse;
+}
+
+/** Where the jobs of an operation are. */
+export type OperationStatus =
+  | {
+      status: 'pending';
+      warnings: ModelWarning[];
+      providerMetadata: ModelMetadata;
+      response: ModelResponse;
+    }
+  | ({ status: 'completed' } & ModelResult)
+  | { status: 'error'; error: string; providerMetadata: ModelMetadata; response: ModelResponse };

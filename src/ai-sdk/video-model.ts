@@ -1,23 +1,38 @@
 import type { Client } from '@temporalio/client';
 import { createVideoClient, type VideoClient } from '../client/video-client';
+import type { VideoJob } from '../client/video-job';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
+import type { JobResult } from '../contract/job';
 import { createStorage, storeImage, type VideoStorage } from '../storage';
 import { toCallError } from './call-error';
 import { DEFAULT_MAX_VIDEO_BYTES, DELIVERIES, type Delivery, deliver } from './deliver-video';
-import { readScope } from './job-scope';
-import { cancelAll, endsOf, type StartedJobs, startAll, startedOf } from './jobs-of-call';
-import { type EndedJob, type FailedJob, metadataOf, warningsOf } from './model-metadata';
-import { type ModelJobOptions, PROVIDER } from './model-options';
-import { pendingStatus, readOperation, statusOfJobs } from './operation-status';
-import { type PreparedCall, prepareCall } from './prepare-call';
+import {
+  cancelAll,
+  endsOf,
+  failureWarnings,
+  metadataOf,
+  type Outcomes,
+  pendingStatus,
+  startJobs,
+  statusOfJobs,
+} from './jobs-of-call';
+import { unlessAborted } from './model-call';
+import {
+  type ModelJobOptions,
+  PROVIDER,
+  type PreparedCall,
+  prepareCall,
+  readOperation,
+  readScope,
+} from './prepare-call';
 import type {
-  ModelCall,
+  AiSdkCallOptions,
   ModelResponse,
   ModelResult,
   OperationStatus,
   StartedOperation,
-} from './video-model-v4';
+} from './video-model-types';
 
 /** What videoModel may be given; the environment says the rest. */
 export interface VideoModelOptions {
@@ -55,9 +70,9 @@ export interface JobVideoModel {
   readonly modelId: string;
   readonly maxVideosPerCall: number;
   /** Starts or joins the job of a call, and waits for its video. */
-  doGenerate(call: ModelCall): Promise<ModelResult>;
+  doGenerate(call: AiSdkCallOptions): Promise<ModelResult>;
   /** Starts or joins the job of a call. When it resolves, Temporal has the job. */
-  doStart(call: ModelCall & { webhookUrl?: string | undefined }): Promise<StartedOperation>;
+  doStart(call: AiSdkCallOptions & { webhookUrl?: string | undefined }): Promise<StartedOperation>;
   /** Where the job is now, and its video once there is one. */
   doStatus(options: { operation: unknown; abortSignal?: AbortSignal | undefined }): Promise<OperationStatus>;
   /** Closes the connection, unless you gave the client. */
@@ -93,21 +108,26 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
   const start = async (
     { input, names, image }: PreparedCall,
     signal: AbortSignal | undefined,
-  ): Promise<StartedJobs> => {
+  ): Promise<Outcomes<VideoJob>> => {
     if (image) await storeImage(storage(), image);
     const client = await connection.client();
     // Nothing is paid for yet, and nobody waits for it.
     signal?.throwIfAborted();
-    return startAll(client, input, names);
+    return startJobs(client, input, names);
   };
 
-  const result = async (ended: readonly EndedJob[], failed: readonly FailedJob[]): Promise<ModelResult> => ({
+  const result = async (outcomes: Outcomes<JobResult>): Promise<ModelResult> => ({
     videos: await deliver(
-      ended.map(({ workflowId, result: { video } }) => ({ workflowId, video })),
+      outcomes.good.map(({ value }) => value.video),
       { delivery, maxVideoBytes, storage },
     ),
-    warnings: warningsOf(ended.length + failed.length, ended, failed),
-    providerMetadata: metadataOf(ended),
+    warnings: [
+      ...failureWarnings(outcomes),
+      ...outcomes.good
+        .flatMap(({ value }) => value.warnings)
+        .map((message) => ({ type: 'other' as const, message })),
+    ],
+    providerMetadata: metadataOf(outcomes),
     response: response(),
   });
 
@@ -120,13 +140,13 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doGenerate: (call) =>
       asCall(call.abortSignal, async () => {
-        const prepared = prepareCall(call, defaults, { scope });
+        const prepared = prepareCall(call, { defaults, scope, isAskedLater: false });
         const starting = start(prepared, call.abortSignal);
-        const waiting = starting.then(endsOf);
         try {
-          const { ended, failed } = await unlessAborted(waiting, call.abortSignal);
-          const { videos, warnings, ...rest } = await result(ended, failed);
-          return { videos, warnings: [...prepared.warnings, ...warnings], ...rest };
+          const { warnings, ...made } = await result(
+            await unlessAborted(starting.then(endsOf), call.abortSignal),
+          );
+          return { ...made, warnings: [...prepared.warnings, ...warnings] };
         } finally {
           if (prepared.cancelOnAbort && call.abortSignal?.aborted) {
             // Without a start there is nothing to cancel, and the call has its error.
@@ -137,18 +157,18 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doStart: (call) =>
       asCall(call.abortSignal, async () => {
-        const prepared = prepareCall(call, defaults, { scope, isAskedLater: true });
+        const prepared = prepareCall(call, { defaults, scope, isAskedLater: true });
         const starting = start(prepared, call.abortSignal);
         if (prepared.cancelOnAbort) {
-          // The call goes on in `ai`, which asks for the status: its signal is what tells that nobody wants the video.
+          // `ai` asks for the status after this call: only its signal tells that nobody wants the video.
           const cancel = () => void starting.then(cancelAll).catch(() => undefined);
           call.abortSignal?.addEventListener('abort', cancel, { once: true });
         }
-        const { jobs, failed } = await unlessAborted(starting.then(startedOf), call.abortSignal);
-        const [workflowId = '', ...others] = jobs.map((job) => job.workflowId);
+        const started = await unlessAborted(starting, call.abortSignal);
+        const [workflowId = '', ...others] = started.good.map((job) => job.workflowId);
         return {
           operation: others.length === 0 ? workflowId : [workflowId, ...others],
-          warnings: [...prepared.warnings, ...warningsOf(prepared.names.length, [], failed)],
+          warnings: [...prepared.warnings, ...failureWarnings(started)],
           providerMetadata: { videogen: { workflowId } },
           response: response(),
         };
@@ -159,24 +179,18 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
         const names = readOperation(operation, scope);
         const looking = connection.client().then((client) => statusOfJobs(client, names));
         const status = await unlessAborted(looking, abortSignal);
-        switch (status.state) {
-          case 'pending':
-            return { ...pendingStatus(status.jobs), response: response() };
-          case 'failed': {
-            const { workflowId, sentence: error } = status.first;
-            return {
-              status: 'error',
-              error,
-              providerMetadata: { videogen: { workflowId } },
-              response: response(),
-            };
-          }
-          case 'succeeded':
-            return {
-              status: 'completed',
-              ...(await unlessAborted(result(status.jobs, status.failed), abortSignal)),
-            };
+        if ('pending' in status) return { ...pendingStatus(status.pending), response: response() };
+        const [first] = status.failed;
+        if (first && status.good.length === 0) {
+          const { workflowId, failure } = first;
+          return {
+            status: 'error',
+            error: failure.message,
+            providerMetadata: { videogen: { workflowId } },
+            response: response(),
+          };
         }
+        return { status: 'completed', ...(await unlessAborted(result(status), abortSignal)) };
       }),
 
     close: connection.close,
@@ -190,22 +204,6 @@ async function asCall<T>(signal: AbortSignal | undefined, work: () => Promise<T>
     return await work();
   } catch (error) {
     throw signal?.aborted ? error : toCallError(error);
-  }
-}
-
-/** Ends the waiting with the signal. What was waited for goes on. */
-async function unlessAborted<T>(waiting: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return waiting;
-  let end: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    end = () => reject(signal.reason);
-    signal.addEventListener('abort', end, { once: true });
-    if (signal.aborted) end();
-  });
-  try {
-    return await Promise.race([waiting, aborted]);
-  } finally {
-    if (end) signal.removeEventListener('abort', end);
   }
 }
 

@@ -63,10 +63,21 @@ export async function bodyText(
 /** The same as bytes. */
 export async function bodyBytes(
   answer: Dispatcher.ResponseData,
-  call: Pick<ServiceCall, 'signal' | 'secrets'>,
+  { signal, secrets }: Pick<ServiceCall, 'signal' | 'secrets'>,
+  mostBytes = MAX_ANSWER_BYTES,
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of bodyChunks(answer, call, MAX_ANSWER_BYTES)) chunks.push(chunk);
+  let bytes = 0;
+  try {
+    for await (const chunk of answer.body) {
+      bytes += chunk.length;
+      if (bytes > mostBytes) throw unreadable(answer, tooLarge(mostBytes));
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throwIfCancelled(signal);
+    throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
+  }
   const whole = Buffer.concat(chunks);
   const encoding = encodingOf(answer.headers);
   const decoded = encoding && (await decodeBytes(whole, encoding, MAX_ANSWER_BYTES));
@@ -74,25 +85,6 @@ export async function bodyBytes(
   if (decoded.ok) return decoded.bytes;
   const undecodable = `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`;
   throw unreadable(answer, decoded.why === 'too-large' ? tooLarge(MAX_ANSWER_BYTES) : undecodable);
-}
-
-/** The body as it comes, still encoded; a ServiceFault when it breaks off or has more bytes. */
-export async function* bodyChunks(
-  answer: Dispatcher.ResponseData,
-  { signal, secrets }: Pick<ServiceCall, 'signal' | 'secrets'>,
-  mostBytes: number,
-): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  try {
-    for await (const chunk of answer.body) {
-      bytes += chunk.length;
-      if (bytes > mostBytes) throw unreadable(answer, tooLarge(mostBytes));
-      yield chunk;
-    }
-  } catch (error) {
-    throwIfCancelled(signal);
-    throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
-  }
 }
 
 const tooLarge = (mostBytes: number) => `the answer is larger than ${mostBytes} bytes`;

@@ -8,6 +8,8 @@ export interface FaultFacts {
   status?: number;
   code?: string;
   message?: string;
+  /** What to do, if the general advice for such a failure does not fit. */
+  advice?: string;
   retryAfterMs?: number;
   /** The service asks for fewer requests, by 429 or by an answer that its profile names. */
   limited?: boolean;

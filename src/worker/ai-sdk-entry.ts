@@ -1,5 +1,4 @@
 import type { ServiceProfile, VideoService } from '../service';
-import type { VideoStorage } from '../storage';
 
 /** A service of the file that is a video model of the AI SDK. */
 export interface AiSdkEntry {
@@ -9,8 +8,6 @@ export interface AiSdkEntry {
   apiKey: () => string;
   profile?: ServiceProfile;
   downloadAllow?: readonly string[];
-  /** For what a task id cannot hold. */
-  storage: VideoStorage;
 }
 
 /** What is used of the folder `src/ai-sdk`. */

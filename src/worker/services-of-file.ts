@@ -1,18 +1,16 @@
 import { ConfigError, type Environment } from '../config/read-setting';
 import { keyReader, type ServiceInFile, type ServicesFile } from '../config/services-config';
 import { createVideoService, type NamedService, type VideoService } from '../service';
-import type { VideoStorage } from '../storage';
 import { findAiSdkProblem, openAiSdkService } from './ai-sdk-entry';
 
 /** The services of the file. Throws a ConfigError for a key that cannot be read. */
 export function openServicesOfFile(
   file: ServicesFile,
   env: Environment | undefined,
-  storage: VideoStorage,
 ): { services: Record<string, NamedService>; ready(): Promise<void>; close(): Promise<void> } {
   const opened = [...file.services].map(([name, entry]): [string, NamedService] => {
     const { submitsPerSecond, onLostSubmit } = entry;
-    const service = openServiceOfFile(entry, keyReader(entry, env), storage);
+    const service = openServiceOfFile(entry, keyReader(entry, env));
     return [name, { service, submitsPerSecond, onLostSubmit }];
   });
   return {
@@ -34,7 +32,6 @@ export function openServicesOfFile(
 export function openServiceOfFile(
   { baseUrl, aiSdk, profile, downloadAllow }: ServiceInFile,
   apiKey: () => string,
-  storage: VideoStorage,
 ): VideoService {
   const options = { apiKey, ...(profile && { profile }), ...(downloadAllow.length > 0 && { downloadAllow }) };
   if (aiSdk === undefined) return createVideoService({ baseUrl: baseUrl ?? '', ...options });
@@ -44,6 +41,5 @@ export function openServiceOfFile(
     model,
     ...(address !== undefined && { baseUrl: address }),
     ...options,
-    storage,
   });
 }

@@ -109,7 +109,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
   const { env, rateLimiter, rateLimiters } = options;
   const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const { service, services, defaultService, ready, close } = openServices(options, storage);
+  const { service, services, defaultService, ready, close } = openServices(options);
   const watched: WatchedService[] = [];
   const directory = new ServiceDirectory({
     service: service && watchOne(service, watched),
@@ -154,14 +154,14 @@ interface OpenedServices {
  * What is given comes before what the environment names. A service without a name is needed by tasks that were made before
  * services had names, so it is there whenever its address is set.
  */
-function openServices(options: VideoWorkOptions, storage: VideoStorage): OpenedServices {
+function openServices(options: VideoWorkOptions): OpenedServices {
   const { env } = options;
   const file = options.services ? undefined : readServices(env);
   const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
   const hasNamed = file !== undefined || options.services !== undefined;
   const own = options.service === undefined && (!hasNamed || namesAService(env));
   const service = own ? createVideoService(readServiceConfig(env)) : options.service;
-  const ofFile = file && openServicesOfFile(file, env, storage);
+  const ofFile = file && openServicesOfFile(file, env);
   const services = options.services ?? ofFile?.services ?? {};
   const problem = namedServicesProblem({ services, defaultService });
   if (problem !== undefined) throw new ConfigError(`The option services has a mistake: ${problem}.`);

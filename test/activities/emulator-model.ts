@@ -122,37 +122,12 @@ class StartingModel extends EmulatorModel implements AiSdkVideoModel {
   }
 }
 
-/** A model that only generates, and polls for itself. */
-class GeneratingModel extends EmulatorModel implements AiSdkVideoModel {
-  async doGenerate(options: AiSdkCallOptions) {
-    const taskId = await this.submit(options);
-    for (;;) {
-      const { status, url } = await this.status(taskId, options.abortSignal);
-      if (status === 'failed') throw sdkError('Video generation failed: no foxes');
-      if (status === 'succeeded') {
-        return { videos: [{ type: 'url', url, mediaType: 'video/mp4' }], warnings: [], response: RESPONSE };
-      }
-    }
-  }
-}
-
-/** The ways to give a model to aiSdkService. */
-export const MODEL_KINDS = ['by a function', 'by itself', 'only doGenerate'] as const;
-
-export type ModelKind = (typeof MODEL_KINDS)[number];
-
 export function emulatorService(
-  kind: ModelKind,
   config: Omit<EmulatorModelOptions, 'fetch'>,
   options: AiSdkServiceOptions = {},
 ): VideoService {
-  const more = { downloadAllow: ['127.0.0.1'], ...options };
-  switch (kind) {
-    case 'by a function':
-      return aiSdkService(({ fetch }) => new StartingModel({ ...config, fetch }), more);
-    case 'by itself':
-      return aiSdkService(new StartingModel(config), more);
-    case 'only doGenerate':
-      return aiSdkService(({ fetch }) => new GeneratingModel({ ...config, fetch }), more);
-  }
+  return aiSdkService(({ fetch }) => new StartingModel({ ...config, fetch }), {
+    downloadAllow: ['127.0.0.1'],
+    ...options,
+  });
 }

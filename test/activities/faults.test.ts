@@ -8,7 +8,6 @@ import { createVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { Emulator, EmulatorOptions } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { atLength } from '../support/nightly';
 import {
   type ActivityWorld,
   asJob,
@@ -16,7 +15,7 @@ import {
   createActivityWorld,
   type Ended,
 } from './activity-world';
-import { emulatorService, MODEL_KINDS } from './emulator-model';
+import { emulatorService } from './emulator-model';
 import { COURSES, type Course, LATER, SUBMITS } from './fault-tables';
 import {
   createFaultyService,
@@ -111,21 +110,16 @@ const CELLS = SUBMITS.flatMap(([fault, failure, otherwise, resubmit]) =>
 const PAID_TWICE = SUBMITS.filter(([, , , resubmit]) => COURSES[resubmit].tasks > 1).map(([fault]) => fault);
 
 /** The same promises for whoever speaks to the service. */
-const CLIENTS: [name: string, MakeClient, isWhole: boolean][] = [
-  ['the service itself', createVideoService, true],
-  ...MODEL_KINDS.map((kind): [string, MakeClient, boolean] => [
-    `a model of the AI SDK, ${kind}`,
-    ({ baseUrl, apiKey, timeouts }) => emulatorService(kind, { baseUrl, apiKey: apiKey() }, { timeouts }),
-    kind === 'by a function' || atLength(false, true),
-  ]),
+const CLIENTS: [name: string, MakeClient][] = [
+  ['the service itself', createVideoService],
+  [
+    'a model of the AI SDK',
+    ({ baseUrl, apiKey, timeouts }) => emulatorService({ baseUrl, apiKey: apiKey() }, { timeouts }),
+  ],
 ];
 
-describe.each(CLIENTS)('%s', (_, makeClient, isWhole) => {
-  // Policies are applied to any client by the same code, and downloads of all models are the same.
-  const cells = CELLS.filter(([, policy]) => isWhole || policy === 'hold');
-  const later = LATER.filter(([, call]) => isWhole || call === 'poll');
-
-  test.each(cells)('%s of a submit, on lost submit %s: %s', async (fault, onLostSubmit, name, failure) => {
+describe.each(CLIENTS)('%s', (_, makeClient) => {
+  test.each(CELLS)('%s of a submit, on lost submit %s: %s', async (fault, onLostSubmit, name, failure) => {
     await atService(makeClient, {}, async (service, emulator) => {
       service.next('submit', fault);
       const ended = await submit(service, { onLostSubmit });
@@ -186,7 +180,7 @@ describe.each(CLIENTS)('%s', (_, makeClient, isWhole) => {
     });
   });
 
-  test.each(later)('%s of a %s: %s, and then the task goes on', async (fault, call, failure) => {
+  test.each(LATER)('%s of a %s: %s, and then the task goes on', async (fault, call, failure) => {
     await atService(makeClient, {}, async (service, emulator) => {
       const { end } = await submit(service, { onLostSubmit: 'hold' });
       if (end instanceof ApplicationFailure) throw end;

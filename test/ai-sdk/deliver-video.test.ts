@@ -31,7 +31,7 @@ const delivered = (
     maxVideoBytes?: number;
     storage?: VideoStorage;
   },
-) => deliver([{ workflowId: 'fox', video }], { delivery, maxVideoBytes, storage: () => storage });
+) => deliver([video], { delivery, maxVideoBytes, storage: () => storage });
 
 test('a video is handed over as the bytes that are stored', async () => {
   const [video] = await delivered(stored());

@@ -6,7 +6,9 @@ import { openVideoBytes, type VideoService } from '../../src/service';
 import { createFileStorage, recordId } from '../../src/storage';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activities/activity-world';
 import { type RawServer, replyJson, startRawServer } from '../service/raw-server';
-import { closeServices, FOX, serviceOf } from './models';
+import { FOX, serviceOf, useModelServer } from './models';
+
+useModelServer();
 
 let world: ActivityWorld;
 let video: Buffer;
@@ -17,7 +19,6 @@ beforeAll(async () => {
 });
 let host: RawServer | undefined;
 afterEach(async () => {
-  await closeServices();
   await host?.close();
   host = undefined;
 });

@@ -6,7 +6,6 @@ import { loadAiSdkService } from '../../src/ai-sdk';
 import { temporaryFolder } from './temporary-folder';
 
 const ENTRY = join(__dirname, '../../dist/src/ai-sdk/index.js');
-const WORK = join(__dirname, '../../dist/src/worker/video-work.js');
 const { folder } = temporaryFolder();
 
 const PACKAGES: Record<string, string> = {
@@ -18,12 +17,9 @@ const PACKAGES: Record<string, string> = {
       doStatus: async () => ({ status: 'pending' }),
     }),
   });`,
-  '@test/signed': `export const createSigned = ({ baseURL, fetch }) => ({
-    videoModel: (modelId) => ({
-      specificationVersion: 'v4', provider: 'signed.video', modelId, config: { fetch },
-      doStart: async () => ({ operation: { url: baseURL + '/1?sig=c2lnbmF0dXJl' }, warnings: [] }),
-      doStatus: async ({ operation }) => ({ status: operation.url === baseURL + '/1?sig=c2lnbmF0dXJl' ? 'pending' : 'odd' }),
-    }),
+  // As npm installs it on Node 20: an older version.
+  '@test/old': `export const createOld = () => ({
+    video: (modelId) => ({ specificationVersion: 'v3', provider: 'old.video', modelId, doGenerate: async () => ({}) }),
   });`,
   '@test/text-only': 'export const createTextOnly = () => ({ languageModel: () => ({}) });',
   '@test/no-provider': 'export const version = 1;',
@@ -66,32 +62,6 @@ test('a package is loaded by its name, with its settings and the key of each cal
   expect(tasks).toEqual([operation('one'), operation('two'), 'ai-sdk://good.video/m']);
 });
 
-test('a service of the services file keeps signed links in the storage of its worker, and trusts its baseUrl', async () => {
-  const file = join(folder(), 'services.json');
-  const aiSdk = { package: '@test/signed', model: 'm', baseUrl: 'https://signed.example' };
-  writeFileSync(
-    file,
-    JSON.stringify({
-      services: { signed: { aiSdk, key: { env: 'KEY' } } },
-      default: 'signed',
-    }),
-  );
-  const env = {
-    VIDEOGEN_SERVICES_FILE: file,
-    VIDEOGEN_STORAGE: join(folder(), 'videos'),
-    KEY: 'sk-0123456789',
-  };
-  const polled = await printed(`
-    const { prepareWork } = require(${JSON.stringify(WORK)});
-    const work = prepareWork({ env: ${JSON.stringify(env)} });
-    const { service } = work.directory.findForNew();
-    const { taskId } = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
-    const { task } = await service.poll(taskId);
-    await work.close();
-    return [taskId, task.state];`);
-  expect(polled).toEqual([expect.stringMatching(/^operation:[0-9a-f]{64}$/), 'running']);
-});
-
 test('what is wrong with a package is one sentence that says what to do, and nothing is sent', async () => {
   const names = [...Object.keys(PACKAGES), '@test/missing'];
   const problems = await printed(`
@@ -102,11 +72,12 @@ test('what is wrong with a package is one sentence that says what to do, and not
     const fault = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' }).catch((error) => error);
     await service.close();
     return [...problems, fault.message];`);
-  const missing = '@test/missing is not installed: run `npm install @test/missing` where the worker runs';
+  const missing =
+    '@test/missing is not installed: run `npm install @test/missing@latest` where the worker runs';
   expect(problems).toEqual([
     'none',
-    'none',
-    '@test/text-only has no video models in the version that is installed',
+    'the model old.video/m has no doStart and doStatus, so its tasks cannot be polled one by one: run `npm install @test/old@latest`, or reach the service by a profile',
+    '@test/text-only has no video models in the version that is installed: run `npm install @test/text-only@latest`',
     '@test/no-provider exports no function whose name begins with create, as providers of the AI SDK do',
     expect.stringMatching(/^@test\/broken could not be loaded on Node [\d.]+: .*a-package-that-is-not-there/),
     missing,

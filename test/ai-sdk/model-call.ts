@@ -1,7 +1,7 @@
-import type { ModelCall } from '../../src/ai-sdk/video-model-v4';
+import type { AiSdkCallOptions } from '../../src/ai-sdk';
 
 /** A call as `ai` makes it, with everything that a caller left out. */
-export function callOf(given: Partial<ModelCall> & { webhookUrl?: string } = {}) {
+export function callOf(given: Partial<AiSdkCallOptions> & { webhookUrl?: string } = {}) {
   return {
     prompt: 'A red fox',
     n: 1,

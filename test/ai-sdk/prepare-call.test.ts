@@ -1,11 +1,12 @@
-import { readScope } from '../../src/ai-sdk/job-scope';
-import { prepareCall } from '../../src/ai-sdk/prepare-call';
-import type { ModelCall } from '../../src/ai-sdk/video-model-v4';
+import type { AiSdkCallOptions } from '../../src/ai-sdk';
+import { type CallRules, prepareCall, readScope } from '../../src/ai-sdk/prepare-call';
 import { callOf } from './model-call';
 
-const prepared = (given: Partial<ModelCall> & { webhookUrl?: string } = {}, defaults = {}) =>
-  prepareCall(callOf(given), defaults);
-const withOptions = (videogen: object, given: Partial<ModelCall> = {}) =>
+const preparedOf = (call: AiSdkCallOptions & { webhookUrl?: string }, rules: Partial<CallRules> = {}) =>
+  prepareCall(call, { scope: readScope(undefined), isAskedLater: false, ...rules });
+const prepared = (given: Partial<AiSdkCallOptions> & { webhookUrl?: string } = {}, defaults = {}) =>
+  preparedOf(callOf(given), { defaults });
+const withOptions = (videogen: object, given: Partial<AiSdkCallOptions> = {}) =>
   prepared({ ...given, providerOptions: { videogen } });
 
 describe('the name of a call', () => {
@@ -29,7 +30,7 @@ describe('the name of a call', () => {
     ]);
   });
 
-  test.each<[string, Partial<ModelCall>]>([
+  test.each<[string, Partial<AiSdkCallOptions>]>([
     ['prompt', { prompt: 'A grey fox' }],
     ['seed', { seed: 1 }],
     ['option of the job', { providerOptions: { videogen: { storage: 'foxes/' } } }],
@@ -60,7 +61,7 @@ describe('the name of a call', () => {
   test('begins with the scope of the model, and so must a name of the caller', () => {
     const scope = readScope('shop-');
     const named = (name?: string) =>
-      prepareCall(callOf({ providerOptions: { videogen: { ...(name && { name }) } } }), {}, { scope }).names;
+      preparedOf(callOf({ providerOptions: { videogen: { ...(name && { name }) } } }), { scope }).names;
     expect(named()).toEqual(prepared().names.map((name) => name.replace(/^ai-sdk-/, 'shop-')));
     expect(named('shop-order-17')).toEqual(['shop-order-17']);
     expect(() => named('blog-order-17')).toThrow(/must begin with the scope of videoModel, shop-/);
@@ -69,16 +70,16 @@ describe('the name of a call', () => {
 
   test('without a scope may be any, unless the job is asked about later', () => {
     const call = callOf({ providerOptions: { videogen: { name: 'order-17' } } });
-    expect(prepareCall(call, {}).names).toEqual(['order-17']);
-    expect(() => prepareCall(call, {}, { isAskedLater: true })).toThrow(/give videoModel a scope/);
+    expect(preparedOf(call).names).toEqual(['order-17']);
+    expect(() => preparedOf(call, { isAskedLater: true })).toThrow(/give videoModel a scope/);
   });
 
   test('is new with fresh for each call, and the same when ai repeats one', () => {
     const options = { providerOptions: { videogen: { fresh: true } } };
     const call = callOf(options);
-    const [first] = prepareCall(call, {}).names;
-    expect(prepareCall(call, {}).names).toEqual([first]);
-    expect(prepareCall(callOf(options), {}).names).not.toEqual([first]);
+    const [first] = preparedOf(call).names;
+    expect(preparedOf(call).names).toEqual([first]);
+    expect(preparedOf(callOf(options)).names).not.toEqual([first]);
     const started = { ...options, headers: { 'idempotency-key': 'aisdk_vid_1' } };
     expect(prepared(started).names).toEqual(prepared({ ...started }).names);
   });
@@ -138,7 +139,7 @@ describe('several videos', () => {
     expect(() => withOptions({ name }, { n: 2 })).toThrow(/n is 2: the names of the others would be/);
   });
 
-  test.each<[Partial<ModelCall>, object, RegExp]>([
+  test.each<[Partial<AiSdkCallOptions>, object, RegExp]>([
     [{ n: 11 }, {}, /n must be a whole number from 1 to 10: start a batch/],
     [{ n: 0 }, {}, /n must be a whole number/],
     [{ n: 1.5 }, {}, /n must be a whole number/],
@@ -150,7 +151,7 @@ describe('several videos', () => {
   });
 });
 
-test.each<[Partial<ModelCall>, RegExp]>([
+test.each<[Partial<AiSdkCallOptions>, RegExp]>([
   [{ prompt: undefined }, /prompt is missing/],
   [{ duration: 12 }, /duration must be at most 10/],
   [{ seed: 1.5 }, /seed must be a whole number/],

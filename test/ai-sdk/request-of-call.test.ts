@@ -1,9 +1,9 @@
+import type { AiSdkCallOptions } from '../../src/ai-sdk';
 import { requestOfCall } from '../../src/ai-sdk/request-of-call';
-import type { ModelCall } from '../../src/ai-sdk/video-model-v4';
 import { HTML, PNG, sha256Of, TOO_LARGE_PNG } from '../support/images';
 import { callOf } from './model-call';
 
-const mapped = (given: Partial<ModelCall>) => requestOfCall(callOf(given));
+const mapped = (given: Partial<AiSdkCallOptions>) => requestOfCall(callOf(given));
 
 test('fields that the interface has are asked for as they are', () => {
   expect(mapped({ aspectRatio: '9:16', duration: 5, seed: 7 })).toEqual({
@@ -13,7 +13,11 @@ test('fields that the interface has are asked for as they are', () => {
 });
 
 test.each<
-  [given: Partial<ModelCall>, fields: object, warnings: [type: string, feature: string, details: RegExp][]]
+  [
+    given: Partial<AiSdkCallOptions>,
+    fields: object,
+    warnings: [type: string, feature: string, details: RegExp][],
+  ]
 >([
   [{ resolution: '1280x720' }, { resolution: '720p', aspect_ratio: '16:9' }, []],
   [{ resolution: '1080x1920', aspectRatio: '9:16' }, { resolution: '1080p', aspect_ratio: '9:16' }, []],
@@ -42,7 +46,7 @@ test.each<
 
 const image = { type: 'url', url: 'https://example.com/fox.png' } as const;
 
-test.each<[feature: string, given: Partial<ModelCall>]>([
+test.each<[feature: string, given: Partial<AiSdkCallOptions>]>([
   ['fps', { fps: 24 }],
   ['generateAudio', { generateAudio: false }],
   ['frameImages', { frameImages: [{ image, frameType: 'last_frame' }] }],
@@ -62,7 +66,7 @@ test('an image by its URL is for the service to fetch, and so is a first frame',
   expect(mapped({ frameImages: [{ image, frameType: 'first_frame' }] })).toEqual({ request, warnings: [] });
 });
 
-test.each<[string, ModelCall['image']]>([
+test.each<[string, AiSdkCallOptions['image']]>([
   ['bytes', { type: 'file', mediaType: 'image/png', data: new Uint8Array(PNG) }],
   ['base64', { type: 'file', mediaType: 'image/png', data: PNG.toString('base64') }],
   ['a data: URL', { type: 'url', url: `data:image/png;base64,${PNG.toString('base64')}` }],
@@ -72,7 +76,7 @@ test.each<[string, ModelCall['image']]>([
   expect(stored?.bytes.equals(PNG)).toBe(true);
 });
 
-test.each<[string, ModelCall['image'], RegExp]>([
+test.each<[string, AiSdkCallOptions['image'], RegExp]>([
   ['a web page', { type: 'file', mediaType: 'image/png', data: HTML }, /the image is not a complete PNG/],
   [
     'too large',

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readServices } from '../../src/config/services-config';
 import { ServiceDirectory } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
 import { activityWorkers } from '../../src/worker/activity-workers';
 import { openServicesOfFile } from '../../src/worker/services-of-file';
 import { prepareWork } from '../../src/worker/video-work';
@@ -49,7 +48,7 @@ const env = () => ({
 test('each service is called with its own key, and a rotated file counts at the next call', async () => {
   const file = readServices(env());
   if (file === undefined) throw new Error('no file');
-  const { services, close } = openServicesOfFile(file, env(), createFileStorage(join(folder, 'videos')));
+  const { services, close } = openServicesOfFile(file, env());
   const directory = new ServiceDirectory({ services });
   const poll = async (name: string) => {
     const found = directory.find(name);

@@ -35,15 +35,9 @@ const IMPATIENT = {
   exchange: { ...DEFAULT_TIMEOUTS.exchange, submit: 300, poll: 300 },
 };
 
-interface FaultyProviderOptions {
-  unread?: UnreadAddresses;
-  /** A model that its host has made, with Node's own `fetch`, instead of a function that makes one with ours. */
-  byItself?: boolean;
-}
-
 export async function atFaultyProvider(
   name: ProviderName,
-  { unread, byItself = false }: FaultyProviderOptions,
+  unread: UnreadAddresses | undefined,
   work: (at: FaultyProvider) => Promise<void>,
 ): Promise<void> {
   const imitation = IMITATIONS[name];
@@ -56,7 +50,7 @@ export async function atFaultyProvider(
   const forNextCall = async (): Promise<VideoService> => {
     const origin = (fault !== undefined && !isRead(fault) && unread?.[fault]) || imitated.origin;
     const source = PACKAGES[name].modelAt({ apiKey, origin, baseUrl: `${origin}${imitation.basePath}` });
-    const service = aiSdkService(byItself ? await source({ fetch: globalThis.fetch }) : source, {
+    const service = aiSdkService(source, {
       downloadAllow: ['127.0.0.1'],
       origins: originsOf(name, { origin }),
       ...(fault === 'hang' && { timeouts: IMPATIENT }),

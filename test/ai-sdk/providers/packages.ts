@@ -1,5 +1,4 @@
 import * as alibabaPackage from '@ai-sdk/alibaba';
-import * as bytedancePackage from '@ai-sdk/bytedance';
 import * as falPackage from '@ai-sdk/fal';
 import * as googlePackage from '@ai-sdk/google';
 import * as vertexPackage from '@ai-sdk/google-vertex';
@@ -68,16 +67,6 @@ export const PACKAGES: Record<ProviderName, Provider> = {
         googlePackage.createGoogle({ apiKey, baseURL, fetch }).video(PROVIDERS.google.model),
     asked: SIX_SECONDS,
     arrives: SIX_SECONDS,
-    warnings: [],
-  },
-  bytedance: {
-    version: bytedancePackage.VERSION,
-    modelAt:
-      ({ apiKey, baseUrl: baseURL }) =>
-      ({ fetch }) =>
-        bytedancePackage.createByteDance({ apiKey, baseURL, fetch }).video(PROVIDERS.bytedance.model),
-    asked: FIVE_SECONDS,
-    arrives: FIVE_SECONDS,
     warnings: [],
   },
   xai: {

@@ -25,11 +25,6 @@ const SUBMITS: Record<
     key: (key) => ({ 'x-goog-api-key': key }),
     body: { instances: [{ prompt: 'A red fox' }], parameters: { sampleCount: 1 } },
   },
-  bytedance: {
-    path: '/api/v3/contents/generations/tasks',
-    key: (key) => ({ authorization: `Bearer ${key}` }),
-    body: { model: 'seedance-1-0-pro-250528', content: [{ type: 'text', text: 'A red fox' }] },
-  },
   xai: {
     path: '/v1/videos/generations',
     key: (key) => ({ authorization: `Bearer ${key}` }),
@@ -52,7 +47,6 @@ const REFUSALS: Record<ProviderName, [noKey: number, wrongKey: number, noPath: n
   fal: [401, 401, 404, 200],
   replicate: [401, 401, 404, 422],
   google: [403, 400, 404, 400],
-  bytedance: [401, 401, 404, 400],
   xai: [401, 400, 404, 400],
   alibaba: [401, 401, 404, 400],
   'google-vertex': [403, 400, 404, 400],

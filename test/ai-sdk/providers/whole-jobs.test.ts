@@ -26,9 +26,9 @@ import {
   startImitatedService,
 } from './servers';
 import {
-  ONE_OF_EACH_STYLE,
   PROVIDER_NAMES,
   type ProviderName,
+  RUN_IN_FULL,
   type ScenarioName,
   scenariosOf,
   versionOf,
@@ -243,9 +243,7 @@ function readable(value: unknown): string {
 
 /** Jobs are long: at night, and with `npm run test:ai-sdk`, every provider meets everything. */
 const ranHere = (name: ProviderName): ScenarioName[] =>
-  ONE_OF_EACH_STYLE.includes(name)
-    ? scenariosOf(name)
-    : atLength<ScenarioName[]>(['success'], scenariosOf(name));
+  name === RUN_IN_FULL ? scenariosOf(name) : atLength<ScenarioName[]>(['success'], scenariosOf(name));
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s runs whole jobs: each scenario ends as the page says', async (name) => {
   await atProvider(name, async (world) => {

@@ -1,6 +1,5 @@
 import type { ProviderName } from '../what-runs';
 import { alibaba } from './alibaba';
-import { bytedance } from './bytedance';
 import { fal } from './fal';
 import { google } from './google';
 import type { Imitation } from './imitation';
@@ -18,7 +17,6 @@ export const IMITATIONS: Record<ProviderName, Imitation> = {
   fal,
   replicate,
   google,
-  bytedance,
   xai,
   alibaba,
   'google-vertex': vertex,
