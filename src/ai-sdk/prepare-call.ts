@@ -2,10 +2,16 @@ import { createHash, randomUUID } from 'node:crypto';
 import { ConfigError } from '../config/service-config';
 import { BATCH_STORAGE_RULE, isBatchStorage } from '../contract/batch';
 import { shown } from '../contract/clean-text';
-import { isPlainObject, isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import {
+  type FieldRule,
+  type FieldRules,
+  fieldProblems,
+  isPlainObject,
+  isWorkflowId,
+  WORKFLOW_ID_RULE,
+} from '../contract/input-rules';
 import type { JobInput, JobOptions } from '../contract/job';
 import { JOB_OPTION_FIELDS, parseJobInput } from '../contract/job-input';
-import { describeNames } from '../contract/redact-links';
 import { VideoFailure } from '../contract/video-failure';
 import type { CheckedImage } from '../storage';
 import { requestOfCall } from './request-of-call';
@@ -80,28 +86,30 @@ export function refused(message: string): VideoFailure {
   return new VideoFailure('InvalidRequest', { message });
 }
 
-type Rule = { accepts: (value: unknown) => boolean; sentence: string };
+const FLAG: FieldRule<boolean> = {
+  accepts: (value): value is boolean => typeof value === 'boolean',
+  sentence: 'must be true or false',
+};
+/** Checked with the job. */
+const ANY: FieldRule<unknown> = { accepts: (value): value is unknown => value !== undefined, sentence: '' };
 
-const FLAG: Rule = { accepts: (value) => typeof value === 'boolean', sentence: 'must be true or false' };
-
-/** The options that only a call has. `name` is checked where the job is started, as every workflow id is. */
-const OWN_OPTIONS: ReadonlyMap<string, Rule> = new Map(
-  Object.entries({
-    name: { accepts: (value) => typeof value === 'string', sentence: 'must be text' },
-    fresh: FLAG,
-    request: { accepts: isPlainObject, sentence: 'must be an object with fields of the request' },
-    cancelOnAbort: FLAG,
-  } satisfies Record<Exclude<keyof ModelJobOptions, keyof JobOptions>, Rule>),
-);
-
-const NAMES = [...OWN_OPTIONS.keys(), ...JOB_OPTION_FIELDS];
-/** A name for all calls of a model would make them one job. */
-const NAMES_OF_DEFAULTS = NAMES.filter((name) => name !== 'name');
+/** A name for all calls of a model would make them one job, so the defaults have none. */
+const RULES_OF_DEFAULTS: FieldRules = {
+  fresh: FLAG,
+  request: { accepts: isPlainObject, sentence: 'must be an object with fields of the request' },
+  cancelOnAbort: FLAG,
+  ...Object.fromEntries(JOB_OPTION_FIELDS.map((name) => [name, ANY])),
+};
+/** Whether it can be a workflow id is checked where the job is started. */
+const NAME: FieldRule<string> = {
+  accepts: (value): value is string => typeof value === 'string',
+  sentence: 'must be text',
+};
 
 /** The options of a call, over the defaults of its model. */
-function readOptions(defaults: object | undefined, given: object | undefined): ModelJobOptions {
-  const before = checked(defaults, 'the option job of videoModel', NAMES_OF_DEFAULTS);
-  const now = checked(given, `providerOptions.${PROVIDER}`, NAMES);
+function readOptions(defaults: object = {}, given: object = {}): ModelJobOptions {
+  const before = checked(defaults, RULES_OF_DEFAULTS, 'the option job of videoModel');
+  const now = checked(given, { name: NAME, ...RULES_OF_DEFAULTS }, `providerOptions.${PROVIDER}`);
   const options = { ...before, ...now, request: { ...before.request, ...now.request } };
   if (options.name !== undefined && options.fresh) {
     throw refused('give either name or fresh, not both: a name joins its job, and fresh joins none');
@@ -109,22 +117,13 @@ function readOptions(defaults: object | undefined, given: object | undefined): M
   return options;
 }
 
-function checked(given: object | undefined, place: string, names: readonly string[]): ModelJobOptions {
-  if (given === undefined) return {};
-  if (!isPlainObject(given)) throw refused(`${place} must be an object`);
+function checked(given: object, rules: FieldRules, owner: string): ModelJobOptions {
+  if (!isPlainObject(given)) throw refused(`${owner} must be an object`);
   // Undefined counts as absent, as everywhere in options.
-  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
-  const unknown = entries.map(([name]) => name).filter((name) => !names.includes(name));
-  if (unknown.length > 0) {
-    throw refused(
-      `${describeNames(unknown)}: not an option of ${place}; the options are ${names.join(', ')}`,
-    );
-  }
-  for (const [name, value] of entries) {
-    const rule = OWN_OPTIONS.get(name);
-    if (rule && !rule.accepts(value)) throw refused(`${name} of ${place} ${rule.sentence}`);
-  }
-  return Object.fromEntries(entries);
+  const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const [problem] = fieldProblems(options, rules, owner);
+  if (problem !== undefined) throw refused(problem);
+  return options;
 }
 
 /** The jobs of a model among all of its namespace: those whose workflow id begins so. */

@@ -104,13 +104,13 @@ describe('options', () => {
   test.each<[object, RegExp]>([
     [
       { deadlin: '2h' },
-      /"deadlin": not an option of providerOptions[.]videogen; the options are name, fresh, .*deadline/,
+      /"deadlin": not a field of providerOptions[.]videogen; the fields are name, fresh, .*deadline/,
     ],
     [{ deadline: 'soon' }, /deadline must be milliseconds or a duration/],
-    [{ taskId: 'task_1' }, /"taskId": not an option/],
-    [{ fresh: 'yes' }, /fresh of providerOptions[.]videogen must be true or false/],
-    [{ name: 7 }, /name of providerOptions[.]videogen must be text/],
-    [{ request: ['noir'] }, /request of providerOptions[.]videogen must be an object/],
+    [{ taskId: 'task_1' }, /"taskId": not a field/],
+    [{ fresh: 'yes' }, /fresh must be true or false/],
+    [{ name: 7 }, /name must be text/],
+    [{ request: ['noir'] }, /request must be an object/],
     [{ name: 'fox', fresh: true }, /either name or fresh/],
     [['fresh'], /providerOptions[.]videogen must be an object/],
   ])('%j are refused', (videogen, sentence) => {
@@ -119,10 +119,10 @@ describe('options', () => {
 
   test('of the model are checked too, and the sentence says where they are', () => {
     expect(() => prepared({}, { deadlin: '2h' })).toThrow(
-      /"deadlin": not an option of the option job of videoModel/,
+      /"deadlin": not a field of the option job of videoModel/,
     );
     expect(() => prepared({}, { name: 'fox' })).toThrow(
-      /"name": not an option of the option job of videoModel/,
+      /"name": not a field of the option job of videoModel/,
     );
   });
 });
