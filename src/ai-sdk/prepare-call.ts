@@ -12,9 +12,8 @@ import {
 } from '../contract/input-rules';
 import type { JobInput, JobOptions } from '../contract/job';
 import { JOB_OPTION_FIELDS, parseJobInput } from '../contract/job-input';
-import { VideoFailure } from '../contract/video-failure';
 import type { CheckedImage } from '../storage';
-import { requestOfCall } from './request-of-call';
+import { refused, requestOfCall } from './request-of-call';
 import type { AiSdkCallOptions, ModelWarning } from './video-model-types';
 
 /** What `providerOptions.videogen` of a call takes: every option of a job, and these. */
@@ -80,10 +79,6 @@ export function prepareCall(
     warnings,
     cancelOnAbort,
   };
-}
-
-export function refused(message: string): VideoFailure {
-  return new VideoFailure('InvalidRequest', { message });
 }
 
 const FLAG: FieldRule<boolean> = {

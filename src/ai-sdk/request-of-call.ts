@@ -1,9 +1,9 @@
 import { SIZES, shapeOf } from '../client/video-size';
 import { describeValue } from '../contract/redact-links';
 import { ASPECT_RATIOS } from '../contract/request';
+import { VideoFailure } from '../contract/video-failure';
 import { BadImage, type CheckedImage, checkImage } from '../storage';
 import { AI_SDK_OWNER } from '../storage/image-reference';
-import { refused } from './prepare-call';
 import type { AiSdkCallOptions, AiSdkFile, ModelWarning } from './video-model-types';
 
 /** A call in the words of the service's interface. */
@@ -126,5 +126,7 @@ function givenImage(file: AiSdkFile): { bytes: Buffer } | { url: string } {
   if (/^\s*data:/i.test(url)) throw refused(IMAGE_RULE);
   return { url };
 }
+
+export const refused = (message: string): VideoFailure => new VideoFailure('InvalidRequest', { message });
 
 const IMAGE_RULE = 'the image must be a URL, bytes, or data:image/png;base64,…';
