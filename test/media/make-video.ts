@@ -10,8 +10,7 @@ import {
   type OutputFormat,
   WebMOutputFormat,
 } from 'mediabunny';
-import { h264Parameters } from '../../src/testing/video/h264-parameters';
-import { H264Stream } from '../../src/testing/video/h264-stream';
+import { H264Stream, h264Parameters } from '../../src/testing/video/h264';
 import { Picture } from '../../src/testing/video/picture';
 
 /** The formats that services send. */

@@ -1,8 +1,10 @@
 import { createCipheriv, createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { BufferTarget, EncodedPacket, EncodedVideoPacketSource, Mp4OutputFormat, Output } from 'mediabunny';
 import type { VideoRequest } from '../../contract/request';
-import { paintLayers } from './layer';
-import { scene } from './scene';
-import { writeMp4 } from './write-mp4';
+import { H264Stream, h264Parameters } from './h264';
+import { Picture } from './picture';
+import { type Shot, scene } from './scene';
 
 /** The values of a request that leaves these fields out. */
 const DEFAULT_RESOLUTION = '720p';
@@ -14,13 +16,15 @@ const FRAMES_PER_SECOND = 10;
 
 /** A playable video that shows its request. The same request always makes the same bytes. */
 export function pictureVideo(request: VideoRequest, signal?: AbortSignal): Promise<Buffer> {
-  const shot = {
-    ...frameSize(request),
-    framesPerSecond: FRAMES_PER_SECOND,
-    frames: durationSeconds(request) * FRAMES_PER_SECOND,
+  const frames = durationSeconds(request) * FRAMES_PER_SECOND;
+  const shot = { ...frameSize(request), framesPerSecond: FRAMES_PER_SECOND, frames };
+  const frameOf = scene(request, shot);
+  const everywhere = { left: 0, top: 0, right: Infinity, bottom: Infinity };
+  const draw = (picture: Picture, number: number) => {
+    const { colourAt, moving } = frameOf(number);
+    picture.paint(number === 0 ? [everywhere] : [...frameOf(number - 1).moving, ...moving], colourAt);
   };
-  const layers = scene(request, shot);
-  return writeMp4({ ...shot, signal, draw: (picture, frame) => paintLayers(picture, layers, frame) });
+  return writeMp4(shot, draw, signal);
 }
 
 const BOX_HEADER_BYTES = 8;
@@ -49,12 +53,9 @@ const greyVideos = new Map<string, Promise<Buffer>>();
 
 /** Cached: a test makes hundreds of noise videos, and encoding takes far longer than the noise. */
 function greyVideo(request: VideoRequest): Promise<Buffer> {
-  const { width, height } = frameSize(request);
-  const frames = durationSeconds(request);
-  const key = `${width}x${height} ${frames}`;
-  const video =
-    greyVideos.get(key) ??
-    writeMp4({ width, height, framesPerSecond: 1, frames, draw: (picture) => picture.data.fill(GREY) });
+  const shot = { ...frameSize(request), framesPerSecond: 1, frames: durationSeconds(request) };
+  const key = JSON.stringify(shot);
+  const video = greyVideos.get(key) ?? writeMp4(shot, (picture) => picture.data.fill(GREY));
   greyVideos.set(key, video);
   return video;
 }
@@ -73,4 +74,59 @@ function frameSize({ resolution = DEFAULT_RESOLUTION, aspect_ratio = DEFAULT_ASP
 /** The interface sets no minimum, so zero and negative durations get the default. */
 function durationSeconds({ duration = 0 }: VideoRequest): number {
   return duration > 0 ? duration : DEFAULT_DURATION_SECONDS;
+}
+
+/** The colour space of high-definition video. */
+const BT709 = { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false } as const;
+
+/**
+ * Writes an MP4 file that plays while it loads. `draw` changes the picture of the frame before into that of this frame. The
+ * same pictures always make the same bytes.
+ *
+ * It runs on the event loop and yields after each frame, which takes milliseconds. A thread would need its own compiled
+ * entry file, which does not exist where the sources run as TypeScript.
+ */
+async function writeMp4(
+  { width, height, framesPerSecond, frames }: Shot,
+  draw: (picture: Picture, frame: number) => void,
+  signal?: AbortSignal,
+): Promise<Buffer> {
+  const picture = new Picture(width, height);
+  const stream = new H264Stream(picture);
+  const { codec, record: description } = h264Parameters(picture);
+  const decoderConfig = { codec, codedWidth: width, codedHeight: height, description, colorSpace: BT709 };
+  const target = new BufferTarget();
+  // In memory, so that the tables can come before the pictures.
+  const output = new Output({ format: new Mp4OutputFormat({ fastStart: 'in-memory' }), target });
+  const track = new EncodedVideoPacketSource('avc');
+  output.addVideoTrack(track, { frameRate: framesPerSecond });
+  await output.start();
+  for (let frame = 0; frame < frames; frame++) {
+    signal?.throwIfAborted();
+    draw(picture, frame);
+    const { key, data } = stream.next();
+    const kind = key ? 'key' : 'delta';
+    const packet = new EncodedPacket(data, kind, frame / framesPerSecond, 1 / framesPerSecond);
+    await track.add(packet, key ? { decoderConfig } : undefined);
+    await nextTurn();
+  }
+  await output.finalize();
+  if (!target.buffer) throw new Error('The MP4 file was not finished.');
+  const file = Buffer.from(target.buffer);
+  removeDates(file);
+  return file;
+}
+
+/** Boxes with a creation time, each of them once in a file of one track, and before its pictures. */
+const DATED = ['mvhd', 'tkhd', 'mdhd'];
+/** Version and flags come first, then the times of creation and modification, of four bytes each. */
+const VERSION_BYTES = 4;
+const TIMES_BYTES = 8;
+
+/** Sets the times to zero, so that the same pictures make the same bytes. */
+function removeDates(file: Buffer): void {
+  for (const type of DATED) {
+    const timesAt = file.indexOf(type) + type.length + VERSION_BYTES;
+    file.fill(0, timesAt, timesAt + TIMES_BYTES);
+  }
 }

@@ -8,6 +8,14 @@ export const MACROBLOCK_BYTES = LUMA_BYTES + 2 * CHROMA_BYTES;
 /** A colour as one number, 0xYYUUVV. */
 export type Colour = number;
 
+/** A rectangle of the picture. Right and bottom are exclusive, and may lie beyond its edge. */
+export interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
 /**
  * A picture of whole macroblocks, in the order in which H.264 sends them. It may have up to 15 samples more to the right
  * and below than are shown.
@@ -31,8 +39,21 @@ export class Picture {
     return this.columns * this.rows;
   }
 
-  /** Gives each sample of a macroblock the colour at its position in the picture. */
-  paint(macroblock: number, colourAt: (x: number, y: number) => Colour): void {
+  /** Gives each sample of the macroblocks that the boxes touch the colour at its position in the picture. */
+  paint(boxes: Box[], colourAt: (x: number, y: number) => Colour): void {
+    const touched = new Set<number>();
+    for (const { left, top, right, bottom } of boxes) {
+      const lastRow = Math.min(this.rows, Math.ceil(bottom / LUMA_SIDE));
+      const lastColumn = Math.min(this.columns, Math.ceil(right / LUMA_SIDE));
+      for (let row = Math.max(0, Math.floor(top / LUMA_SIDE)); row < lastRow; row++) {
+        let column = Math.max(0, Math.floor(left / LUMA_SIDE));
+        for (; column < lastColumn; column++) touched.add(row * this.columns + column);
+      }
+    }
+    for (const macroblock of touched) this.paintMacroblock(macroblock, colourAt);
+  }
+
+  private paintMacroblock(macroblock: number, colourAt: (x: number, y: number) => Colour): void {
     const left = (macroblock % this.columns) * LUMA_SIDE;
     const top = Math.floor(macroblock / this.columns) * LUMA_SIDE;
     const start = macroblock * MACROBLOCK_BYTES;

@@ -15,45 +15,41 @@ const MAX_CACHED_BYTES = 64 * 1024 * 1024;
  * most tasks of a test are never downloaded.
  */
 export class VideoCache {
-  private readonly videos = new Map<string, Promise<EmulatedVideo>>();
-  private readonly sizes = new Map<string, number>();
+  /** The least recently used comes first. */
+  private readonly videos = new Map<string, { video: Promise<EmulatedVideo>; bytes: number }>();
 
   constructor(private readonly make: (request: VideoRequest) => Promise<Buffer>) {}
 
   get(request: VideoRequest): Promise<EmulatedVideo> {
     // Parsing puts the fields of a request in the order of the schema.
     const key = JSON.stringify(request);
-    const cached = this.videos.get(key);
-    // Reinserted, so that the map starts with the least recently used video.
+    const cached = this.videos.get(key) ?? { video: this.create(key, request), bytes: 0 };
     this.videos.delete(key);
-    const video = cached ?? this.create(key, request);
-    this.videos.set(key, video);
-    return video;
+    this.videos.set(key, cached);
+    return cached.video;
   }
 
   private async create(key: string, request: VideoRequest): Promise<EmulatedVideo> {
     try {
       const bytes = await this.make(request);
-      const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
-      this.sizes.set(key, bytes.length);
+      const cached = this.videos.get(key);
+      if (cached) cached.bytes = bytes.length;
       this.evictOldest(key);
-      return { bytes, etag };
+      return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` };
     } catch (error) {
       this.videos.delete(key);
       throw error;
     }
   }
 
-  /** Unfinished videos stay, since callers await them. */
   private evictOldest(latest: string): void {
-    let total = [...this.sizes.values()].reduce((sum, size) => sum + size, 0);
-    for (const key of this.videos.keys()) {
-      const size = this.sizes.get(key);
+    let total = [...this.videos.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const [key, { bytes }] of this.videos) {
       if (total <= MAX_CACHED_BYTES) return;
-      if (size === undefined || key === latest) continue;
+      // Callers await unfinished ones.
+      if (key === latest || bytes === 0) continue;
       this.videos.delete(key);
-      this.sizes.delete(key);
-      total -= size;
+      total -= bytes;
     }
   }
 }
