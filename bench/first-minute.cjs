@@ -16,7 +16,7 @@ const LIMITS_SECONDS = { cold: 60, warm: 8 };
 /** The output of `npm start` that shows each step. */
 const STEPS = [
   ['compiled', /^Using the emulated/],
-  ['fetching the server', /^Fetching the Temporal/],
+  ['fetching the server', /^Downloading the Temporal/],
   ['job started', /^Job /],
   ['video', /^Stored /],
 ];

@@ -43,7 +43,7 @@ async function firstPollMs(connection, taskQueue, child) {
 
 /** Starts a worker and waits for its first poll. */
 async function startWorker(args, { connection, address, folder, taskQueue }) {
-  const { endWithParent } = require('../dist/src/temporal-server/end-with-parent');
+  const { endWithParent } = require('../dist/src/temporal-server/child-process');
   const startedAt = Date.now();
   const child = spawn(process.execPath, args, {
     stdio: 'ignore',

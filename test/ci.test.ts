@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { engines, scripts } from '../package.json';
-import { runTool } from '../src/temporal-server/run-tool';
+import { runTool } from '../src/temporal-server/child-process';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './support/go-tool';
 
 const ROOT = join(__dirname, '..');

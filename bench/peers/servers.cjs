@@ -42,7 +42,7 @@ function accepts(port) {
 
 /** Starts a program and waits until its ports accept connections: `{ pid, stop }`. `stop` ends it by its process id. */
 async function start(program, args, { ports, ...options }) {
-  const { endWithParent } = require('../../dist/src/temporal-server/end-with-parent');
+  const { endWithParent } = require('../../dist/src/temporal-server/child-process');
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   endWithParent(child);
   let printed = '';

@@ -7,7 +7,7 @@ const COMMAND = join(__dirname, '../../dist/src/cli/main.js');
 
 /** Resolves when it works: `{ pid, stop() }`. `emulator` is `{ url, apiKey }`. */
 exports.startWorkerProcess = async ({ address, emulator, taskQueue, storage, env }) => {
-  const { endWithParent } = require('../../dist/src/temporal-server/end-with-parent');
+  const { endWithParent } = require('../../dist/src/temporal-server/child-process');
   const child = spawn(process.execPath, [COMMAND, 'worker'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {

@@ -8,26 +8,58 @@ import { printLine, type Terminal } from './terminal';
 
 const read = readerOf(ENCRYPTION_SETTINGS);
 
-/** `videogen encryption-key NAME`: makes a key, and prints it or puts it first in the file of keys. */
+/**
+ * `videogen encryption-key NAME`: makes a key, and prints it or puts it into the file of keys: last, where it only decrypts, or first,
+ * where it encrypts. A key that was put last is moved to the front.
+ */
 export async function encryptionKey(
   name: string,
   options: EncryptionKeyOptions,
   terminal: Terminal,
 ): Promise<number> {
   if (!isKeyId(name)) throw new ConfigError(`The name of a key ${KEY_ID_RULE}.`);
-  const key = makeEncryptionKey(name);
   const file = options.file ?? read('VIDEOGEN_ENCRYPTION_KEYS_FILE', terminal.env);
   if (file === undefined) {
-    printLine(terminal, 'This is the key. Put it first in VIDEOGEN_ENCRYPTION_KEYS, before a comma:');
-    terminal.out(key);
+    const where = options.last
+      ? 'last in VIDEOGEN_ENCRYPTION_KEYS, after'
+      : 'first in VIDEOGEN_ENCRYPTION_KEYS, before';
+    printLine(terminal, `This is the key. Put it ${where} a comma:`);
+    terminal.out(makeEncryptionKey(name));
     return EXIT.ok;
   }
-  const before = readFile(file);
-  checkFile(before, name, file);
-  writeFirst(file, `${key}\n${before}`);
-  const others = before.trim() === '' ? '' : ' The other keys still decrypt.';
-  printLine(terminal, `Put ${name} first in ${file}: it encrypts after a restart.${others}`);
+  const { others, existing } = readKeys(file, name, options.last ?? false);
+  const key = existing ?? makeEncryptionKey(name);
+  const isLast = options.last === true && others !== '';
+  write(file, isLast ? `${others.trimEnd()}\n${key}\n` : `${key}\n${others}`);
+  const rest = others === '' ? '' : ' The other keys still decrypt.';
+  printLine(
+    terminal,
+    isLast
+      ? `Put ${name} last in ${file}: it decrypts after a restart. When all processes have it, put it first with: videogen encryption-key ${name} --file ${file}`
+      : `Put ${name} first in ${file}: it encrypts after a restart.${rest}`,
+  );
   return EXIT.ok;
+}
+
+/** The keys of the file without the named one, which only a key that is not first may be. */
+function readKeys(file: string, name: string, isLast: boolean): { others: string; existing?: string } {
+  const text = readFile(file);
+  if (text.trim() === '') return { others: '' };
+  const parsed = parseKeyRing(text);
+  // A file with a mistake in it would be refused whole, the new key included.
+  if ('problem' in parsed) throw new ConfigError(`${file} ${parsed.problem}: correct it first.`);
+  if (parsed.ring.find(name) === undefined) return { others: text };
+  if (isLast || parsed.ring.writingId === name)
+    throw new ConfigError(`${file} has a key ${name} already: choose another name.`);
+  let existing: string | undefined;
+  const lines = text.split('\n').flatMap((line) => {
+    if (line.trimStart().startsWith('#')) return [line];
+    const keys = line.split(',').map((key) => key.trim());
+    existing ??= keys.find((key) => key.startsWith(`${name}:`));
+    const kept = keys.filter((key) => !key.startsWith(`${name}:`));
+    return kept.length === 0 ? [] : [kept.join(',')];
+  });
+  return { others: lines.join('\n'), existing };
 }
 
 function readFile(file: string): string {
@@ -38,18 +70,8 @@ function readFile(file: string): string {
   }
 }
 
-/** A file with a mistake in it would be refused whole, the new key included. */
-function checkFile(before: string, name: string, file: string): void {
-  if (before.trim() === '') return;
-  const parsed = parseKeyRing(before);
-  if ('problem' in parsed) throw new ConfigError(`${file} ${parsed.problem}: correct it first.`);
-  if (parsed.ring.find(name)) {
-    throw new ConfigError(`${file} has a key ${name} already: choose another name.`);
-  }
-}
-
 /** A process that reads the file meanwhile finds it whole. */
-function writeFirst(file: string, text: string): void {
+function write(file: string, text: string): void {
   const next = `${file}.new`;
   try {
     writeFileSync(next, text, { mode: 0o600 });

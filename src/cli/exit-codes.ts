@@ -12,8 +12,8 @@ import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server'
 import { BadLines } from './bad-lines';
 import { CopyFailed } from './copy-out';
 import { messageOf } from './doctor/described-error';
-import { LeftWaiting } from './left-waiting';
 import { NoSuchJob } from './no-such-job';
+import { LeftWaiting } from './stack-note';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
 /** Exit codes besides those of the failure table. */

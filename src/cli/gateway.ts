@@ -1,9 +1,8 @@
 import { readLogConfig } from '../config/log-config';
 import { createVideoGateway } from '../gateway';
 import { EXIT } from './exit-codes';
-import { describeMonitor, readMonitor } from './monitor-port';
 import type { GatewayCommandOptions } from './options';
-import { readPort } from './read-port';
+import { describeMonitor, readMonitor, readPort } from './read-port';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 

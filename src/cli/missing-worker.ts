@@ -1,17 +1,33 @@
-import type { Client } from '@temporalio/client';
+import type { Client, ConnectionLike } from '@temporalio/client';
 import { findUnserved } from '../client/missing-worker';
 import { readTaskQueue } from '../config/queues';
 import type { Environment } from '../config/service-config';
-import { inShell, shown } from '../contract/clean-text';
+import { cleanText, inShell, shown } from '../contract/clean-text';
+import { WORKFLOW_TYPE } from '../contract/names';
+import { keyIdOf } from '../encryption/encryption-codec';
+import type { EncryptionKeyRing } from '../encryption/key-ring';
+import { isNotDecryptedType } from '../encryption/not-decrypted';
+import { withinCall } from './find-temporal';
 
-/** Names the task queue on which a job or batch waits although no worker polls it; undefined if there is none. */
+interface Namespace {
+  connection: ConnectionLike;
+  namespace: string;
+}
+
+/**
+ * Names the task queue on which a job or batch waits although no worker polls it, or the key that its worker lacks; undefined if there
+ * is neither.
+ */
 export async function describeMissingWorker(
   client: Client,
   workflowId: string,
   env: Environment,
 ): Promise<string | undefined> {
   const unserved = await findUnserved(client.workflow, workflowId);
-  if (unserved === undefined) return undefined;
+  if (unserved === undefined) {
+    const server = { connection: client.connection, namespace: client.options.namespace };
+    return describeMissingKey(server, workflowId);
+  }
   const { queue, waitsFor } = unserved;
   const work = waitsFor === 'workflows' ? 'so' : 'which does its submits or downloads, so';
   return `No worker polls task queue ${shown(queue)}, ${work} ${shown(workflowId)} waits; start one with: ${workerCommand(queue, waitsFor, env)}`;
@@ -20,4 +36,60 @@ export async function describeMissingWorker(
 function workerCommand(queue: string, waitsFor: 'workflows' | 'activities', env: Environment): string {
   const isConfigured = waitsFor === 'activities' || queue === readTaskQueue(env);
   return isConfigured ? 'videogen worker' : `VIDEOGEN_TASK_QUEUE=${inShell(queue)} videogen worker`;
+}
+
+/** More than one attempt of a workflow task has few events after its failure. */
+const NEWEST_EVENTS = 10;
+
+/** A worker without the key fails the job's workflow task, or an activity, with a sentence that anyone can read. */
+async function describeMissingKey(
+  { connection, namespace }: Namespace,
+  workflowId: string,
+): Promise<string | undefined> {
+  // Not the SDK's own description: it decodes the memo, which a codec that is not set here may have encoded.
+  const { pendingWorkflowTask, pendingActivities } = await withinCall(connection, () =>
+    connection.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
+  );
+  const failures = (pendingActivities ?? []).map(({ lastFailure }) => lastFailure);
+  if ((pendingWorkflowTask?.attempt ?? 1) > 1) {
+    const { history } = await withinCall(connection, () =>
+      connection.workflowService.getWorkflowExecutionHistoryReverse({
+        namespace,
+        execution: { workflowId },
+        maximumPageSize: NEWEST_EVENTS,
+      }),
+    );
+    failures.push(
+      ...(history?.events ?? []).map((event) => event.workflowTaskFailedEventAttributes?.failure),
+    );
+  }
+  const unread = failures.find((failure) => isNotDecryptedType(failure?.applicationFailureInfo?.type));
+  return unread ? `A worker cannot read ${shown(workflowId)}. ${cleanText(unread.message ?? '')}` : undefined;
+}
+
+/** As many as can be described within the time of one check. */
+const MOST_JOBS = 10;
+
+/** A running job that its worker cannot decrypt, or that was encrypted with a key which is not in the ring. */
+export async function findUnreadableJob(
+  server: Namespace,
+  ring: EncryptionKeyRing | undefined,
+): Promise<string | undefined> {
+  const { connection, namespace } = server;
+  const { executions } = await withinCall(connection, () =>
+    connection.workflowService.listWorkflowExecutions({
+      namespace,
+      pageSize: MOST_JOBS,
+      query: `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`,
+    }),
+  );
+  const problems = (executions ?? []).map(async ({ execution, memo }) => {
+    const workflowId = execution?.workflowId ?? '';
+    const keyIds = Object.values(memo?.fields ?? {}).flatMap((payload) => keyIdOf(payload) ?? []);
+    const missing = keyIds.find((id) => ring?.find(id) === undefined);
+    if (missing !== undefined)
+      return `${shown(workflowId)} is encrypted with the key ${shown(missing)}, which is not set here`;
+    return describeMissingKey(server, workflowId);
+  });
+  return (await Promise.all(problems)).find((problem) => problem !== undefined);
 }

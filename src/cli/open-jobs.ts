@@ -45,7 +45,7 @@ const load = {
   sdk: (): typeof import('@temporalio/client') => require('@temporalio/client'),
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
   overview: (): typeof import('../client/job-overview') => require('../client/job-overview'),
-  findServer: (): typeof import('./find-server') => require('./find-server'),
+  findTemporal: (): typeof import('./find-temporal') => require('./find-temporal'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
   encryption: (): typeof import('../encryption/data-converter') => require('../encryption/data-converter'),
@@ -146,7 +146,7 @@ async function openNamed({ env }: Terminal): Promise<OpenedServer | undefined> {
   const closers = new Closers();
   try {
     const dataConverter = load.encryption().withEncryption(undefined, { ring: readEncryptionKeys(env) });
-    const server = await load.findServer().findServer(env, closers);
+    const server = await load.findTemporal().findServer(env, closers);
     if (server === undefined) return undefined;
     const { connection, namespace } = server;
     const client = new (load.sdk().Client)({ connection, namespace, dataConverter });

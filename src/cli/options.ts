@@ -89,13 +89,10 @@ export interface GatewayKeyOptions {
 
 export interface EncryptionKeyOptions {
   file?: string;
+  last?: boolean;
 }
 
 export interface DoctorOptions {
-  json?: boolean;
-}
-
-export interface SearchAttributesOptions {
   register?: boolean;
   json?: boolean;
 }

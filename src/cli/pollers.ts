@@ -1,5 +1,5 @@
 import type { ConnectionLike } from '@temporalio/client';
-import { withinCall } from './doctor/reach-server';
+import { withinCall } from './find-temporal';
 
 /** Temporal's numbers for the types of a task queue. */
 const QUEUE_TYPES = { workflows: 1, activities: 2 } as const;

@@ -296,20 +296,23 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'make a key that encrypts what jobs leave in Temporal',
     args: [['<name>', 'its id, such as 2026-11']],
     options: [
-      ['--file <file>', 'the file of keys to put it first in (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
+      ['--file <file>', 'the file of keys to put it into (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
+      ['--last', 'put it last, where it only decrypts; without this it is first, and encrypts'],
     ],
     examples: [
       ['videogen encryption-key 2026-11', 'a key to encrypt with'],
-      ['videogen encryption-key 2027-05 --file encryption-keys', 'rotate the keys of a file'],
+      ['videogen encryption-key 2027-05 --last --file keys', 'rotate: every process can read it'],
+      ['videogen encryption-key 2027-05 --file keys', 'rotate: now it encrypts'],
     ],
     load: () => require('./encryption-key').encryptionKey,
   },
   doctor: {
     about: 'check everything that a job needs, and say how to fix each problem',
-    options: [JSON_OBJECT],
+    options: [['--register', 'only register the search attributes of jobs in the namespace'], JSON_OBJECT],
     examples: [
       ['videogen doctor', 'what is wrong, and the fix'],
       ['videogen doctor --json', 'for a script'],
+      ['videogen doctor --register', 'register search attributes'],
     ],
     load: () => require('./doctor').doctor,
   },
@@ -327,15 +330,6 @@ const COMMANDS: Record<string, CommandRow> = {
       ['videogen explain answers --json', 'a folder that a worker recorded'],
     ],
     load: () => require('./explain').explain,
-  },
-  'search-attributes': {
-    about: 'check whether the namespace has the search attributes of jobs',
-    options: [['--register', 'register those that are missing'], JSON_OBJECT],
-    examples: [
-      ['videogen search-attributes', 'which the namespace has'],
-      ['videogen search-attributes --register', 'register those that are missing'],
-    ],
-    load: () => require('./search-attributes').searchAttributes,
   },
 };
 

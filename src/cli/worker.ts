@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { readServices } from '../config/services-config';
@@ -5,10 +6,9 @@ import { createVideoService, recordAnswers } from '../service';
 import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
-import { describeMonitor, readMonitor } from './monitor-port';
 import { openLog } from './open-log';
 import type { WorkerCommandOptions } from './options';
-import { keepHeapSmall } from './small-heap';
+import { describeMonitor, readMonitor } from './read-port';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
 
@@ -35,6 +35,17 @@ export async function worker(options: WorkerCommandOptions, terminal: Terminal):
   } finally {
     await service?.close();
   }
+}
+
+/**
+ * Lets the heaps of this process, and of the thread of its workflows, grow less beyond what is in use before they are collected.
+ * A worker with thousands of waiting jobs takes about 100 MB less, for some more processor time. Call it before a worker
+ * starts its thread.
+ */
+function keepHeapSmall(): void {
+  // V8 would let a heap double, and young objects fill 16 MB twice.
+  setFlagsFromString('--heap-growing-percent=30');
+  setFlagsFromString('--max-semi-space-size=8');
 }
 
 function recordedService(folder: string, terminal: Terminal) {

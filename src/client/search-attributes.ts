@@ -83,7 +83,7 @@ export function problemOf(
   if (missing.length === 0) return undefined;
   return {
     problem: `${listed(missing)} not registered in the namespace ${namespace}`,
-    fix: 'register them with: videogen search-attributes --register',
+    fix: 'register them with: videogen doctor --register',
   };
 }
 
@@ -97,7 +97,7 @@ export async function explainStart(error: unknown, { connection, options }: Clie
   const found = await findSearchAttributes({ connection, namespace }).catch(() => []);
   const { problem, fix } = problemOf(found, namespace) ?? {
     problem: `the server refused our search attributes in the namespace ${namespace} (${message})`,
-    fix: 'list those it has with: videogen search-attributes',
+    fix: 'check the namespace with: videogen doctor',
   };
   return new ConfigError(`The job was not started because ${problem}: ${fix}, ${SWITCH_OFF}.`, {
     cause: error,

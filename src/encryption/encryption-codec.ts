@@ -86,6 +86,11 @@ export function isEncrypted(payload: Payload): boolean {
   return textOf(payload, ENCODING_FIELD) === ENCODING;
 }
 
+/** The id of the key that a payload is encrypted with; undefined for one that is not encrypted. */
+export function keyIdOf(payload: Payload): string | undefined {
+  return isEncrypted(payload) ? textOf(payload, KEY_ID_FIELD) : undefined;
+}
+
 function encrypt(payload: Payload, ring: EncryptionKeyRing): Payload {
   const key = ring.find(ring.writingId);
   if (key === undefined) throw new TypeError('the ring has no key to write with');

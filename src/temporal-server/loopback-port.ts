@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export const LOOPBACK = '127.0.0.1';
 
@@ -38,6 +39,13 @@ export async function acceptsConnections(port: number): Promise<boolean> {
   } finally {
     socket.destroy();
   }
+}
+
+const CHECK_EVERY_MS = 100;
+
+/** Waits until `port` accepts connections. */
+export async function untilPortOpen(port: number, signal: AbortSignal): Promise<void> {
+  while (!(await acceptsConnections(port))) await sleep(CHECK_EVERY_MS, undefined, { signal });
 }
 
 async function listen(server: Server, port: number): Promise<number> {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 const PACKAGE = 'temporal-videogen';
 
-/** The package's folder. Compiled code runs in dist/src/temporal-server, but go.mod and pom.xml stay in src/temporal-server. */
+/** The package's folder. Compiled code runs in dist/src. */
 export function packageRoot(from = __dirname): string {
   for (let folder = from; ; folder = dirname(folder)) {
     if (manifestIn(folder).name === PACKAGE) return folder;
@@ -18,7 +18,12 @@ export function packageVersion(): string {
   return String(manifestIn(packageRoot()).version);
 }
 
-function manifestIn(folder: string): { name?: unknown; version?: unknown } {
+/** The versions of Node that the package runs on, such as `>=20.18.1`. */
+export function nodeRange(): string {
+  return String(manifestIn(packageRoot()).engines?.node);
+}
+
+function manifestIn(folder: string): { name?: unknown; version?: unknown; engines?: { node?: unknown } } {
   try {
     const parsed: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : {};

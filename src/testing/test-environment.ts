@@ -13,7 +13,7 @@ import { VideoPlugin, type VideoPluginOptions } from '../plugin/video-plugin';
 import { createVideoService, type VideoService } from '../service';
 import { createFileStorage } from '../storage';
 import { findDevServer, findTestServer, type ServerOptions, startDevServer } from '../temporal-server';
-import { startTestServer } from '../temporal-server/start-test-server';
+import { startTestServer } from '../temporal-server/test-server';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../worker/video-worker';
 import { type Emulator, emulatedTimes, startEmulator } from './emulator';
 import type { EmulatorOptions } from './emulator-options';

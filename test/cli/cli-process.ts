@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '../../src/cli/stack-note';
 import type { JobResult } from '../../src/contract/job';
-import { isAlive } from '../../src/temporal-server';
 import { ChildProcesses, type RunningProcess } from '../support/child-processes';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
@@ -47,8 +47,10 @@ export class Home {
   }
 
   note(): { pid: number; serverPid: number; address: string } | undefined {
-    const file = join(this.data, 'stack.json');
-    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+    const place = join(this.data, 'stack.running');
+    const [file] = existsSync(place) ? readdirSync(place) : [];
+    const text = file === undefined ? '' : readFileSync(join(place, file), 'utf8');
+    return text === '' ? undefined : JSON.parse(text);
   }
 
   /** Processes with our folder in their command line, such as servers with their database in it. */

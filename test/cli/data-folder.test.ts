@@ -17,7 +17,7 @@ test('a new data folder is private to its user, and an existing one becomes priv
   expect(modeOf(join(folder, 'new'))).toBe('700');
 
   const old = join(folder, 'old');
-  mkdirSync(join(old, 'stack.lock'), { recursive: true });
+  mkdirSync(join(old, 'stack.running'), { recursive: true });
   for (const name of ['temporal.db', 'temporal.db-wal', 'temporal.db-shm', 'temporal.log']) {
     writeFileSync(join(old, name), '', { mode: 0o644 });
   }

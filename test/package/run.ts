@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { endWithParent } from '../../src/temporal-server/end-with-parent';
+import { endWithParent } from '../../src/temporal-server/child-process';
 
 export const ROOT = join(__dirname, '../..');
 

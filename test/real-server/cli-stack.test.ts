@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { EMULATED_JOB_MS } from '../../src/cli/emulated-job';
+import { isAlive } from '../../src/cli/stack-note';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
-import { isAlive } from '../../src/temporal-server';
 import { endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
 import { testAtNight } from '../support/nightly';
 
@@ -36,13 +36,14 @@ async function withVideos(use: (videos: VideoClient) => Promise<unknown>): Promi
 const sha256 = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 
 test('two commands that start Temporal at once run it together, for one job and one generation', async () => {
-  // What a crash of the machine leaves: a lock and a note with a pid that another process has now.
-  const token = `${process.pid}-gone`;
-  mkdirSync(join(home.data, 'stack.lock'), { recursive: true });
-  writeFileSync(join(home.data, 'stack.lock', token), hostname());
-  utimesSync(join(home.data, 'stack.lock', token), 1, 1);
-  const gone = { pid: process.pid, serverPid: process.pid, address: '127.0.0.1:1', namespace: 'default' };
-  writeFileSync(join(home.data, 'stack.json'), JSON.stringify(gone));
+  // What a crash of the machine leaves: a note with a pid that another process has now.
+  const place = join(home.data, 'stack.running');
+  const left = join(place, `${process.pid}@${hostname()}`);
+  mkdirSync(place, { recursive: true });
+  const address = '127.0.0.1:1';
+  const gone = { pid: process.pid, serverPid: process.pid, address, namespace: 'default', storage: '' };
+  writeFileSync(left, JSON.stringify(gone));
+  utimesSync(left, 1, 1);
 
   const args = ['generate', 'A red fox', '--seed', '7', ...SMALL, '--id', 'fox', '--json'];
   const ends = await Promise.all([home.run(args), home.run([...args, '--out', 'copies/fox.mp4'])]);
@@ -133,7 +134,7 @@ test('a job outlives all that ran Temporal for it: dev that ended, a command lef
   const { taskId, video, copiedTo } = lastLine(end);
   expect(home.paid()).toEqual([taskId]);
   expect(sha256(copiedTo ?? '')).toBe(video.sha256);
-  await until('the note removed', () => !existsSync(join(home.data, 'stack.json')));
+  await until('the note removed', () => home.note() === undefined);
   expect(home.processes()).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import type { DoctorReport } from '../../src/cli/doctor/report';
+import type { DoctorReport } from '../../src/cli/doctor';
 import { run } from '../../src/cli/run';
 import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { createFileStorage } from '../../src/storage';
@@ -107,7 +107,7 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
       checks: {
         versions: { ok: true, found: expect.stringMatching(/, server \d+\.\d+\.\d+$/) },
         temporal: { ok: true, found: `answers at ${env.temporal.address}` },
-        namespace: { ok: true, found: 'default retains ended jobs for 24 h' },
+        namespace: { ok: true, found: 'default retains ended jobs for 24 h, without search attributes' },
         workers: {
           ok: true,
           found: expect.stringMatching(/^one on doctor-served, last polled \d+ m?s ago$/),

@@ -12,14 +12,18 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import type { DoctorReport } from '../../src/cli/doctor/report';
+import type { DoctorReport } from '../../src/cli/doctor';
 import { EXIT } from '../../src/cli/exit-codes';
 import { STORAGE_MEMO } from '../../src/cli/joined-job';
 import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
-import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
-import { untilPortOpen } from '../../src/temporal-server/until-ready';
+import {
+  acceptsConnections,
+  freePort,
+  LOOPBACK,
+  untilPortOpen,
+} from '../../src/temporal-server/loopback-port';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { startHere } from '../cli/cli-here';

@@ -110,7 +110,7 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
   beforeAll(async () => {
     port = await freePort();
     const registered = new FakeTerminal({ TEMPORAL_ADDRESS: env.temporal.address });
-    expect(await run(['search-attributes', '--register'], registered)).toBe(0);
+    expect(await run(['doctor', '--register'], registered)).toBe(0);
     videos = await createVideoClient({
       client: env.temporal.client,
       taskQueue,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { readServerOptions } from '../../src/config/temporal-config';
-import { findDevServer, findTestServer } from '../../src/temporal-server';
 import installAiSdkPackages from './ai-sdk-packages.cjs';
+import { findDevServerForTests, findTestServerForTests } from './temporal-servers';
 
 /** Finds Temporal's servers and bundles the workflows, once for all test files. */
 // biome-ignore lint/style/noDefaultExport: jest requires a default export here.
@@ -14,8 +14,8 @@ export default async function globalSetup(): Promise<void> {
     ...readServerOptions(process.env),
     onProgress: (line: string) => process.stderr.write(`${line}\n`),
   };
-  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(server);
-  process.env.VIDEOGEN_TEST_SERVER = await findTestServer(server);
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServerForTests(server);
+  process.env.VIDEOGEN_TEST_SERVER = await findTestServerForTests(server);
   const code = withMutant() ?? (await bundle());
   const codePath = join(mkdtempSync(join(tmpdir(), 'videogen-bundle-')), 'workflows.js');
   writeFileSync(codePath, code);

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readServerOptions } from '../../src/config/temporal-config';
-import { buildOnce } from '../../src/temporal-server/build-once';
-import { executableName, requireOnSearchPath } from '../../src/temporal-server/executable-file';
-import { runTool } from '../../src/temporal-server/run-tool';
+import { runTool } from '../../src/temporal-server/child-process';
+import { executableName } from '../../src/temporal-server/executable-file';
+import { buildOnce, requireOnSearchPath } from './build-once';
 
 /** For `beforeAll`: the largest tool took two minutes on two cores with empty caches. */
 export const GO_TOOL_TIMEOUT_MS = 15 * 60_000;
 
 export interface GoTool {
-  /** A folder beside this file whose go.mod and go.sum pin the tool and its dependencies. */
+  /** A folder next to this file whose go.mod and go.sum pin the tool and its dependencies. */
   recipe: string;
   module: string;
   program: string;

@@ -63,7 +63,6 @@ const LONGEST_SECONDS = {
   'test/media/video-files.test.ts': 15,
   'test/ci.test.ts': 15,
   'test/activities/other-services.test.ts': 15,
-  'test/temporal-server/wheel-install.test.ts': 15,
 };
 
 module.exports = { LONGEST_SECONDS };

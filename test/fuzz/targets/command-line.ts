@@ -83,7 +83,6 @@ const COMMANDS: Record<string, { options: Record<string, readonly string[]>; arg
     args: ['answer.json', '.', 'no-such.json'],
     options: { '--status': ['200', '404'], '--json': [] },
   },
-  'search-attributes': { args: [], options: { '--register': [], '--json': [] } },
   '--help': { args: [], options: {} },
 };
 

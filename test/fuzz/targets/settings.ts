@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-import { checkSettings } from '../../../src/cli/doctor/check-settings';
-import { createContext } from '../../../src/cli/doctor/context';
-import { findingLines } from '../../../src/cli/doctor/finding-lines';
+import { CHECKS } from '../../../src/cli/doctor/checks';
 import { SETTINGS, settingProblems } from '../../../src/config/all-settings';
 import { localTaskQueue, resolveWorkerQueues } from '../../../src/config/queues';
 import { ConfigError, readLostSubmitPolicy, readServiceConfig } from '../../../src/config/service-config';
@@ -87,20 +85,18 @@ export const settings: Target<Record<string, string>> = {
   inSuite: 80,
   async feed(given, folder) {
     const env = { VIDEOGEN_DATA: join(folder, 'data'), ...given };
-    const context = createContext(env);
-    try {
-      const finding = await checkSettings.run(context, new AbortController().signal);
-      const texts = [
-        ...settingProblems(env),
-        ...findingLines('settings', finding, 80),
-        ...READERS.flatMap((read) => problemOf(() => read(env))),
-      ];
-      const [service] = resultOf(() => createVideoService(readServiceConfig(env)));
-      await service?.close();
-      return { texts, refused: settingProblems(env).length > 0 };
-    } finally {
-      await context.close();
-    }
+    const unused = () => Promise.reject(new Error('the check of the settings asks nobody'));
+    const context = { env, temporal: unused, addressAnswer: unused };
+    const check = CHECKS.find(({ name }) => name === 'settings');
+    const finding = await check?.run(context, new AbortController().signal);
+    const texts = [
+      ...settingProblems(env),
+      ...(finding && 'fix' in finding ? [finding.found, finding.fix] : []),
+      ...READERS.flatMap((read) => problemOf(() => read(env))),
+    ];
+    const [service] = resultOf(() => createVideoService(readServiceConfig(env)));
+    await service?.close();
+    return { texts, refused: settingProblems(env).length > 0 };
   },
 };
 

@@ -1,11 +1,13 @@
-import type { ClientOptions, WorkflowClientInterceptor } from '@temporalio/client';
+import {
+  type ClientOptions,
+  type ConnectionLike,
+  isGrpcDeadlineError,
+  type WorkflowClientInterceptor,
+} from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { askAgain } from './ask-again';
+import { ServerProcess } from './child-process';
 import { findOnSearchPath } from './executable-file';
-import { freePort, LOOPBACK } from './loopback-port';
-import { ServerProcess } from './server-process';
-import { untilPortOpen } from './until-ready';
-import { whyNotReady } from './why-not-ready';
+import { freePort, LOOPBACK, untilPortOpen } from './loopback-port';
 
 export interface TestServer {
   readonly environment: TestWorkflowEnvironment;
@@ -33,12 +35,10 @@ export async function startTestServer(
   const port = await freePort();
   // Ctrl-C must also end the server of an interrupted test run.
   const server = await ServerProcess.start(executable, [`${port}`], { receivesCtrlC: true });
-  const problem = await whyNotReady(server, (signal) => untilPortOpen(port, signal));
+  const problem = await server.whyNotReady((signal) => untilPortOpen(port, signal));
   if (problem !== undefined) {
-    await server.end('SIGKILL');
     throw new Error(`The time-skipping test server ${executable} on ${LOOPBACK}:${port} ${problem}`);
   }
-  server.unref();
   try {
     const { environment, stop } = await createEnvironment(placeholder, client, port);
     // It stores nothing, so it need not end gracefully.
@@ -61,4 +61,27 @@ async function createEnvironment(
   });
   interceptors.push(askAgain(environment.connection));
   return { environment, stop: () => environment.teardown() };
+}
+
+/** A worker answers a query within milliseconds, on a busy machine within a second or two. */
+const ANSWERED_WITHIN_MS = 3_000;
+/** Without a worker, nobody ever answers. */
+const MOST_TRIES = 10;
+
+/**
+ * Asks a query again that gets no answer. The time-skipping server loses one now and then while workflow tasks follow each other
+ * closely, and the SDK's client would wait for it for ever. A real server loses none.
+ */
+export function askAgain(connection: Pick<ConnectionLike, 'withDeadline'>): WorkflowClientInterceptor {
+  return {
+    async query(input, next) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await connection.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () => next(input));
+        } catch (error) {
+          if (tries === MOST_TRIES || !isGrpcDeadlineError(error)) throw error;
+        }
+      }
+    },
+  };
 }

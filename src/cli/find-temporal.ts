@@ -1,0 +1,124 @@
+import { connect as openSocket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
+import { TemporalUnreachable } from '../client/temporal-unreachable';
+import type { Environment } from '../config/service-config';
+import { readDataFolder, readServerOptions, readTemporalConfig } from '../config/temporal-config';
+import { findServerAtHand, type ServerAtHand } from '../temporal-server';
+import type { Closers } from './closers';
+import { codeOf, messageOf } from './doctor/described-error';
+import { readStackNote } from './stack-note';
+
+/** A server that answers: the configured one, or the one of a `videogen dev` on this machine. */
+export interface TemporalServer {
+  kind: 'named' | 'local';
+  address: string;
+  namespace: string;
+  connection: Connection;
+  version: string;
+}
+
+export type Temporal =
+  | TemporalServer
+  /** `refused` means that the server does not accept the key. */
+  | { kind: 'silent'; address: string; problem: string; refused: boolean }
+  | { kind: 'none'; available: ServerAtHand };
+
+/** Finds the Temporal server that `generate` would use. Starts and downloads nothing. */
+export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
+  const { connectionOptions, namespace = 'default' } = readTemporalConfig(env);
+  const { address } = connectionOptions;
+  if (address !== undefined) {
+    const reached = await reachServer({ ...connectionOptions, address }, closers);
+    return 'problem' in reached
+      ? { kind: 'silent', address, ...reached }
+      : { kind: 'named', address, namespace, ...reached };
+  }
+  const note = await readStackNote(readDataFolder(env));
+  const reached = note && (await reachServer({ address: note.address }, closers));
+  return note && reached && 'connection' in reached
+    ? { kind: 'local', address: note.address, namespace: note.namespace, ...reached }
+    : { kind: 'none', available: await findServerAtHand(readServerOptions(env)) };
+}
+
+/** The configured server, or the one that runs on this machine; undefined if there is neither. Starts nothing. */
+export async function findServer(env: Environment, closers: Closers): Promise<TemporalServer | undefined> {
+  const temporal = await findTemporal(env, closers);
+  if (temporal.kind === 'none') return undefined;
+  if (temporal.kind !== 'silent') return temporal;
+  throw new TemporalUnreachable(
+    `Temporal cannot be reached at ${temporal.address} (${temporal.problem}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
+  );
+}
+
+/** For one call to a server or service. Shorter than a check, because a failed call says more than a check that timed out. */
+export const CALL_LIMIT_MS = 4_000;
+
+/** One call to Temporal with a deadline; without it, the SDK keeps retrying. */
+export function withinCall<T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> {
+  return connection.withDeadline(Date.now() + CALL_LIMIT_MS, call);
+}
+
+/** When a plain socket fails, the SDK may still connect through a proxy, which is quick. */
+const PROXY_GRACE_MS = 1_000;
+
+/** For commands that watch: the default waits two minutes for a server that was gone for long. */
+const RECONNECT_WITHIN_MS = 3_000;
+
+/** The gRPC statuses PERMISSION_DENIED and UNAUTHENTICATED. */
+const REFUSALS: readonly unknown[] = [7, 16];
+
+async function reachServer(
+  options: ConnectionOptions & { address: string },
+  closers: Closers,
+): Promise<Pick<TemporalServer, 'connection' | 'version'> | { problem: string; refused: boolean }> {
+  const probing = problemOfSocket(options.address);
+  const connection = Connection.lazy({
+    ...options,
+    connectTimeout: CALL_LIMIT_MS,
+    channelArgs: { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS },
+  });
+  closers.add(() => connection.close());
+  try {
+    await Promise.race([connection.ensureConnected(), failSoonAfter(probing)]);
+    const info = await withinCall(connection, () => connection.workflowService.getSystemInfo({}));
+    return { connection, version: info.serverVersion };
+  } catch (error) {
+    return { problem: (await probing) ?? problemOfCall(error), refused: REFUSALS.includes(codeOf(error)) };
+  }
+}
+
+/** Rejects if the socket fails; never settles otherwise. */
+async function failSoonAfter(probing: Promise<string | undefined>): Promise<never> {
+  const problem = await probing;
+  if (problem === undefined) return new Promise(() => undefined);
+  await sleep(PROXY_GRACE_MS);
+  throw new Error(problem);
+}
+
+function problemOfCall(error: unknown): string {
+  if (codeOf(error) === undefined)
+    return 'something listens there, but it does not answer as a Temporal server';
+  // The SDK wraps the server's error.
+  return messageOf(error instanceof Error ? (error.cause ?? error) : error);
+}
+
+/** The SDK's default. */
+const DEFAULT_PORT = 7233;
+
+/** For an unreachable server, the SDK reports only a timeout; a plain socket knows the reason. */
+function problemOfSocket(address: string): Promise<string | undefined> {
+  const url = URL.canParse(`tcp://${address}`) ? new URL(`tcp://${address}`) : undefined;
+  if (!url) return Promise.resolve(undefined);
+  const [host, port] = [url.hostname.replace(/^\[|\]$/g, ''), Number(url.port || DEFAULT_PORT)];
+  return new Promise((resolve) => {
+    const socket = openSocket({ host, port });
+    const end = (problem: string | undefined) => {
+      socket.destroy();
+      resolve(problem);
+    };
+    socket.setTimeout(CALL_LIMIT_MS, () => end('no answer'));
+    socket.once('error', (error) => end(messageOf(error)));
+    socket.once('connect', () => end(undefined));
+  });
+}

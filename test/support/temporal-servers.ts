@@ -1,0 +1,66 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { version as sdkVersion } from '@temporalio/testing/package.json';
+import {
+  findDevServer,
+  findTestServer,
+  type ServerOptions,
+  ServerUnavailable,
+} from '../../src/temporal-server';
+import { runTool } from '../../src/temporal-server/child-process';
+import { buildOnce, requireOnSearchPath } from './build-once';
+import { buildGoTool } from './go-tool';
+
+/** Twice what a clean build takes on two busy cores; ten times what Maven takes. */
+const BUILD_TIMEOUT_MS = 30 * 60_000;
+
+/** The dev server, as people get it; built with Go, which is an older release, where nothing can be downloaded. */
+export async function findDevServerForTests(options: ServerOptions): Promise<string> {
+  return findDevServer(options).catch((error: unknown) => {
+    if (!(error instanceof ServerUnavailable)) throw error;
+    options.onProgress?.(
+      `${error.message}\nBuilding the Temporal dev server with Go: 5 to 10 minutes, once.`,
+    );
+    const cli = 'github.com/temporalio/cli';
+    const program = `${cli}/cmd/temporal`;
+    return buildGoTool({ recipe: 'dev-server', module: cli, program, timeoutMs: BUILD_TIMEOUT_MS });
+  });
+}
+
+/** The test server: its jars, which every package mirror has, if Maven can get them. */
+export async function findTestServerForTests(options: ServerOptions): Promise<string> {
+  if (options.testServer !== undefined) return findTestServer(options);
+  return mavenTestServer(options).catch((error: unknown) => {
+    options.onProgress?.(`Maven did not get the test server (${error}).`);
+    return findTestServer(options);
+  });
+}
+
+// The SDK waits five seconds for the server to answer; these options halve the JVM's start-up.
+const WRAPPER = `#!/bin/sh
+LIB="\${0%/*}/lib"
+exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$LIB/*" io.temporal.testserver.TestServer "$@"
+`;
+
+/** A script that runs the test server's jars, which Maven has put next to it. */
+async function mavenTestServer({ cacheFolder, searchPath, onProgress }: ServerOptions): Promise<string> {
+  const pom = join(__dirname, 'test-server', 'pom.xml');
+  const pinned = /temporal-test-server<\/artifactId>\s*<version>([^<]+)/.exec(
+    await readFile(pom, 'utf8'),
+  )?.[1];
+  const program = 'temporal-test-server';
+  const name = `${program}-${pinned}-sdk-${sdkVersion}-${process.platform}-${process.arch}`;
+  const made = await buildOnce(cacheFolder, name, async (folder) => {
+    onProgress?.('Getting the time-skipping test server with Maven: about a minute, once.');
+    await requireOnSearchPath('java', searchPath);
+    await copyFile(pom, join(folder, 'pom.xml'));
+    const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${join(folder, 'lib')}`];
+    await runTool(await requireOnSearchPath('mvn', searchPath), ['--batch-mode', '--quiet', ...goal], {
+      cwd: folder,
+      searchPath,
+      timeoutMs: BUILD_TIMEOUT_MS,
+    });
+    await writeFile(join(folder, program), WRAPPER, { mode: 0o755 });
+  });
+  return join(made, program);
+}
