@@ -192,7 +192,7 @@ export const LOCAL_SETTINGS = {
   },
   VIDEOGEN_CACHE: {
     type: z.string().optional(),
-    meaning: "Where downloaded and built Temporal servers and the tests' tools are stored.",
+    meaning: "Where downloaded Temporal servers and the tests' tools are stored.",
     page: 'cli.md#where-the-temporal-server-comes-from',
     unset: '`~/.cache/temporal-videogen`',
     fix: 'name a folder, or unset it',

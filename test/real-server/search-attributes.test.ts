@@ -70,7 +70,7 @@ describe('in a namespace without our search attributes', () => {
       const error = await failureOf(start({ request }));
       expect(error).toBeInstanceOf(ConfigError);
       expect(String(error)).toBe(
-        'ConfigError: The job was not started because the search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register them with: videogen search-attributes --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).',
+        'ConfigError: The job was not started because the search attributes VideoTaskId, VideoPhase and VideoOutcome are not registered in the namespace default: register them with: videogen doctor --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).',
       );
     }
   });

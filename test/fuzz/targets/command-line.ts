@@ -15,8 +15,11 @@ const nothingIsConnected = async () => {
 jest.mock('../../../src/cli/open-temporal', () => ({ openTemporal: nothingIsConnected }));
 jest.mock('../../../src/cli/local-stack', () => ({ openLocalStack: nothingIsConnected }));
 jest.mock('../../../src/cli/open-log', () => ({ openLog: () => undefined }));
-jest.mock('../../../src/cli/doctor/run-checks', () => ({ runChecks: () => [] }));
-jest.mock('../../../src/cli/doctor/find-temporal', () => ({ findTemporal: nothingIsConnected }));
+jest.mock('../../../src/cli/doctor/checks', () => ({ CHECKS: [] }));
+jest.mock('../../../src/cli/find-temporal', () => ({
+  findTemporal: nothingIsConnected,
+  findServer: nothingIsConnected,
+}));
 jest.mock('../../../src/worker/video-worker', () => ({
   WORKER_ROLES: ['jobs', 'submits', 'downloads'],
   createVideoWorker: nothingIsConnected,

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { CHECKS } from '../../../src/cli/doctor/checks';
 import { SETTINGS, settingProblems } from '../../../src/config/all-settings';
 import { localTaskQueue, resolveWorkerQueues } from '../../../src/config/queues';
 import { ConfigError, readLostSubmitPolicy, readServiceConfig } from '../../../src/config/service-config';
@@ -87,6 +86,10 @@ export const settings: Target<Record<string, string>> = {
     const env = { VIDEOGEN_DATA: join(folder, 'data'), ...given };
     const unused = () => Promise.reject(new Error('the check of the settings asks nobody'));
     const context = { env, temporal: unused, addressAnswer: unused };
+    // The commands are tried without checks.
+    const { CHECKS } = jest.requireActual<typeof import('../../../src/cli/doctor/checks')>(
+      '../../../src/cli/doctor/checks',
+    );
     const check = CHECKS.find(({ name }) => name === 'settings');
     const finding = await check?.run(context, new AbortController().signal);
     const texts = [
