@@ -15,8 +15,8 @@ import { EXIT, reportError } from './exit-codes';
 import { findServer, findTemporal, type Temporal } from './find-temporal';
 import type { DoctorOptions } from './options';
 import { printLine, type Terminal } from './terminal';
+import { wrapText } from './text-columns';
 import { untilInterrupted } from './until-interrupted';
-import { wrapText } from './wrap-text';
 
 export interface CheckReport {
   name: string;
