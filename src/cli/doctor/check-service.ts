@@ -16,7 +16,7 @@ import { createVideoService, ServiceFault, type ServiceProfile } from '../../ser
 import { findAiSdkProblem } from '../../worker/ai-sdk-entry';
 import { CALL_LIMIT_MS } from '../find-temporal';
 import { codeOf, messageOf } from './described-error';
-import { type Context, type Finding, failed, ok, warning } from './finding';
+import { type AddressAnswer, type Context, type Finding, failed, ok, warning } from './finding';
 
 /** A service of the settings. One from the file has a name. */
 interface NamedService {
@@ -109,17 +109,6 @@ async function checkModel(model: { package: string; model: string } | undefined)
   return problem === undefined
     ? ok(`${model.package} has the model ${model.model}`)
     : failed(problem, 'Install the package, or correct aiSdk in VIDEOGEN_SERVICES_FILE.');
-}
-
-/** The answer of an address to a request without a key. */
-export type AddressAnswer =
-  | { kind: 'answered'; clock: ClockReading | undefined }
-  | { kind: 'silent'; code: string; message: string };
-
-/** The service's time from its Date header, and ours halfway between request and answer. */
-interface ClockReading {
-  theirsMs: number;
-  oursMs: number;
 }
 
 /** Sends one GET without a key, to learn whether the address speaks HTTP and what its clock says. */
