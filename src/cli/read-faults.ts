@@ -34,14 +34,16 @@ export function describeFaults(): string {
     return `  ${call.padEnd(10)}${names.join(' ')}`;
   });
   const rows = Object.entries(FAULTS);
-  const losing = rows.filter(([, row]) => 'losesSubmit' in row).map(([name]) => name);
+  const losing = rows.filter(([, row]) => 'loses' in row).map(([name]) => name);
+  const meaningOf = (row: (typeof rows)[number][1]) =>
+    'loses' in row ? `does what was asked, ${row.loses}` : row.does;
   return [
     '',
     'Faults by call. Chaos chooses from those with a star:',
     ...byCall,
     '',
     'What each does:',
-    ...rows.map(([name, { does }]) => `  ${name.padEnd(16)}${does}`),
+    ...rows.map(([name, row]) => `  ${name.padEnd(16)}${meaningOf(row)}`),
     '',
     'These lose a submit: a task exists, but the job does not get its id and waits for a decision:',
     `  ${losing.join(' ')}`,

@@ -58,8 +58,6 @@ export interface DialectRoute {
   idOf?(taskId: string): string;
   /** The API key in the headers of the call; by default that of `Authorization: Bearer`. */
   keyIn?(headers: IncomingHttpHeaders): string | undefined;
-  /** A header without which the service refuses the call. */
-  needs?: readonly [name: string, value: string];
   /** Reads the request of a submit; by default in the words of the interface. */
   read?(body: unknown): ParsedRequest;
   /** The answer, if it is not `status` of the dialect. */
@@ -74,8 +72,6 @@ export interface Dialect {
   accepted(task: TaskFacts): Reply;
   status(task: TaskFacts): Reply;
   refused(refusal: RefusalFacts): Reply;
-  /** The answer about an unknown task; by default a refusal with 404. */
-  notFound?(id: string): Reply;
   /** How the content policy refuses. */
   refusedContent?(stage: ContentStage): ContentRefusal;
 }

@@ -87,17 +87,17 @@ export class EmulatedService {
   }
 
   async download(
-    dialect: Dialect,
+    { dialect }: Caller,
     task: EmulatedTask,
     headers: IncomingHttpHeaders,
     fault?: Faults['download'],
   ): Promise<EmulatedAnswer> {
     if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
+    if (this.store.view(task, await this.options.clock()).state !== 'succeeded') {
+      const message = 'the video is not ready: poll the task';
+      return refuse(dialect, { status: 404, code: 'not_ready', message });
+    }
     return spoil(fault, async () => fileAnswer(await this.video(task), headers));
-  }
-
-  async hasVideo(task: EmulatedTask): Promise<boolean> {
-    return this.store.view(task, await this.options.clock()).state === 'succeeded';
   }
 
   video({ request }: EmulatedTask): Promise<EmulatedVideo> {
@@ -180,12 +180,8 @@ export function refuse(dialect: Dialect, refusal: RefusalFacts): HttpAnswer {
   return answerOf(refusal.status, dialect.refused(refusal));
 }
 
-/** A refusal that keeps its status in every dialect: from a script, or of a file server. */
-export function refusePlainly(
-  dialect: Dialect,
-  refusal: RefusalFacts,
-  headers?: OutgoingHttpHeaders,
-): HttpAnswer {
+/** A refusal from a script keeps its status in every dialect. */
+function refusePlainly(dialect: Dialect, refusal: RefusalFacts, headers?: OutgoingHttpHeaders): HttpAnswer {
   const { status } = refusal;
   return { ...answerOf(status, dialect.refused(refusal), headers), status };
 }
@@ -220,6 +216,6 @@ function failureBy(
   return { at, failure: { ...words, refuses: fault.stage } };
 }
 
-export function answerOf(status: number, reply: Reply, headers?: OutgoingHttpHeaders): HttpAnswer {
+function answerOf(status: number, reply: Reply, headers?: OutgoingHttpHeaders): HttpAnswer {
   return jsonAnswer(reply.status ?? status, reply.body ?? '', headers);
 }

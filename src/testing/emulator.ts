@@ -1,18 +1,10 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseRequest } from '../contract/request';
-import { type EmulatedAnswer, send } from './answers';
+import { type EmulatedAnswer, jsonAnswer, send } from './answers';
 import { Chaos } from './chaos';
 import { CANCELLING, type Dialect, type DialectRoute, INTERFACE } from './dialect';
-import {
-  answerOf,
-  type Caller,
-  EmulatedService,
-  idIn,
-  invalid,
-  refuse,
-  refusePlainly,
-} from './emulated-service';
+import { type Caller, EmulatedService, idIn, invalid, refuse } from './emulated-service';
 import type { EmulatorOptions, RecordedCall } from './emulator-options';
 import { checkName, type EmulatedCall, FaultScript, type Faults, showValue } from './faults';
 import type { EmulatedTask } from './task-store';
@@ -61,7 +53,14 @@ const DEFAULT_JOB_TIME_MS = 5_000;
 const OTHER_DIALECTS: readonly Dialect[] = [];
 
 /** The file behind a link. It needs no API key, since the link is signed. */
-const FILE: DialectRoute = { method: 'GET', path: /^\/files\/([^/]+)\.mp4$/, call: 'download' };
+const FILE: DialectRoute = {
+  method: 'GET',
+  path: /^\/files\/([^/]+)\.mp4$/,
+  call: 'download',
+  idOf: (taskId) => taskId,
+};
+/** A file server answers with plain HTTP statuses, even if the service puts errors under HTTP 200. */
+const LINK_REFUSED = jsonAnswer(403, { error: { code: 'forbidden', message: 'the link is not valid' } });
 
 /** How long an emulator's tasks take, as a profile says it: all equally long. */
 export function emulatedTimes(jobTimeMs = DEFAULT_JOB_TIME_MS): { median: number; slow: number } {
@@ -133,70 +132,36 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     return { record, route: found?.route, caller, query, headers, problem };
   };
 
-  const answer = async ({ record, route, caller, query, headers, problem }: ReceivedCall) => {
+  const answer = async (received: ReceivedCall): Promise<EmulatedAnswer> => {
+    const { record, route, caller, query, headers, problem } = received;
     const { method, path, body, authorized, idempotencyKey } = record;
+    const refused = (status: number, code: string, message: string) =>
+      refuse(caller.dialect, { status, code, message });
     if (!authorized && route !== FILE) {
-      const message = 'the API key is missing or invalid';
-      return refuse(caller.dialect, { status: 401, code: 'unauthorized', message });
+      return refused(401, 'unauthorized', 'the API key is missing or invalid');
     }
-    if (route === undefined) {
-      const message = `no such operation: ${method} ${path}`;
-      return refuse(caller.dialect, { status: 404, code: 'not_found', message });
-    }
-    const wrong = problem ?? missingHeader(headers, route);
-    if (wrong !== undefined) return refuse(caller.dialect, invalid(wrong));
+    if (route === undefined) return refused(404, 'not_found', `no such operation: ${method} ${path}`);
+    if (problem !== undefined) return refuse(caller.dialect, invalid(problem));
     if (route.call === 'submit') {
       const parsed = (route.read ?? parseRequest)(body);
       if (!parsed.ok) return refuse(caller.dialect, invalid(parsed.problem));
       const { request } = parsed;
       return service.submit(caller, { request, idempotencyKey }, faultFor('submit'));
     }
-    const id =
-      route.idIn === undefined
-        ? decodeURIComponent(route.path.exec(path)?.[1] ?? '')
-        : (query.get(route.idIn) ?? '');
-    return route === FILE
-      ? answerFile(id, { query, method, headers })
-      : answerAbout(id, route, { caller, method, headers });
-  };
-
-  const answerFile = async (
-    taskId: string,
-    { query, method, headers }: { query: URLSearchParams; method: string; headers: IncomingHttpHeaders },
-  ): Promise<EmulatedAnswer> => {
-    const task = service.store.tasks.get(taskId);
-    if (!task || query.get('signature') !== service.signature) {
-      // A file server answers with plain HTTP statuses, even if the service puts errors under HTTP 200.
-      return refusePlainly(dialect, { status: 403, code: 'forbidden', message: 'the link is not valid' });
-    }
-    return service.download(dialect, task, rangeIn(method, headers), faultFor('download', taskId));
-  };
-
-  const answerAbout = async (
-    id: string,
-    route: DialectRoute,
-    { caller, method, headers }: { caller: Caller; method: string; headers: IncomingHttpHeaders },
-  ): Promise<EmulatedAnswer> => {
+    const inPath = decodeURIComponent(route.path.exec(path)?.[1] ?? '');
+    const id = route.idIn === undefined ? inPath : (query.get(route.idIn) ?? '');
+    if (route === FILE && query.get('signature') !== service.signature) return LINK_REFUSED;
     const task = taskBy(route.idOf ? route : caller.dialect, id);
-    if (!task) {
-      const { dialect: spoken } = caller;
-      return spoken.notFound
-        ? answerOf(200, spoken.notFound(id))
-        : refuse(spoken, { status: 404, code: 'not_found', message: 'no such task' });
-    }
+    if (!task) return route === FILE ? LINK_REFUSED : refused(404, 'not_found', 'no such task');
     switch (route.call) {
       case 'cancel':
         return service.cancel(caller, task, faultFor('cancel', id));
-      case 'download': {
-        if (await service.hasVideo(task)) {
-          return service.download(caller.dialect, task, rangeIn(method, headers), faultFor('download', id));
-        }
-        const message = 'the video is not ready: poll the task';
-        return refuse(caller.dialect, { status: 404, code: 'not_ready', message });
-      }
+      case 'download':
+        // Range applies to GET alone. Node sends no body in answer to HEAD.
+        return service.download(caller, task, method === 'GET' ? headers : {}, faultFor('download', id));
       case 'retrieve':
         return service.status(caller, task, route.answer, faultFor('retrieve', id));
-      default:
+      case 'status':
         return service.status(caller, task, route.answer, faultFor('status', id));
     }
   };
@@ -243,15 +208,6 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 
 const bearerIn = ({ authorization }: IncomingHttpHeaders): string | undefined =>
   /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
-
-/** Range applies to GET alone. Node sends no body in answer to HEAD. */
-const rangeIn = (method: string, headers: IncomingHttpHeaders): IncomingHttpHeaders =>
-  method === 'GET' ? headers : {};
-
-function missingHeader(headers: IncomingHttpHeaders, { needs }: DialectRoute): string | undefined {
-  if (needs === undefined || headers[needs[0]] === needs[1]) return undefined;
-  return `the header ${needs[0]} must be ${needs[1]}`;
-}
 
 async function readJson(request: IncomingMessage): Promise<{ body?: unknown; problem?: string }> {
   let text = '';

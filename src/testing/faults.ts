@@ -49,166 +49,138 @@ export interface Faults {
 export type EmulatedCall = keyof Faults;
 export type Fault = Faults[EmulatedCall];
 
-interface FaultRow {
+/** A row says what the service does, or how its answer is lost after it did what was asked. */
+type FaultRow = ({ does: string } | { loses: string }) & {
   fault: Fault;
-  on: readonly EmulatedCall[];
+  /** The calls that can meet it; by default all. */
+  on?: readonly EmulatedCall[];
   /**
    * The calls for which chaos chooses it: not if it ends a task, takes minutes or could pass for an empty video. Lost
    * submits are among them, and their generations count.
    */
   chaos?: readonly EmulatedCall[];
-  /** A task exists, but its caller does not get the id. */
-  losesSubmit?: true;
-  does: string;
-}
+};
 
 export const CALLS = ['submit', 'status', 'download', 'cancel', 'retrieve'] as const;
-const LATE_CALLS = ['submit', 'status', 'download'] as const;
+const MAIN_CALLS = ['submit', 'status', 'download'] as const;
 const JSON_CALLS = ['submit', 'status', 'retrieve'] as const;
+const SUBMIT = ['submit'] as const;
+const STATUS = ['status'] as const;
+const DOWNLOAD = ['download'] as const;
+
+const refused = (status: number, code: string, message: string): Refusal => ({
+  kind: 'refused',
+  status,
+  code,
+  message,
+});
+const refusedContent = (stage: ContentStage): Faults['submit'] => ({ kind: 'refused-content', stage });
+const FAILED_TASK: FailedTask = {
+  kind: 'failed-task',
+  code: 'generation_failed',
+  message: 'the model could not finish the video',
+};
 /** Past the first bytes of any video, but still in its header. */
-const EARLY_BYTES = 1_000;
+const afterBytes = 1_000;
 
 /** The faults by name, for chaos and the command line. Scripts can set more of their details. */
 export const FAULTS = {
   'rate-limited': {
     fault: { kind: 'rate-limited', retryAfter: 2 },
-    on: CALLS,
     chaos: CALLS,
     does: 'answers 429 with a Retry-After of 2 s, and does nothing',
   },
-  'server-error': {
-    fault: { kind: 'server-error' },
-    on: CALLS,
-    chaos: CALLS,
-    does: 'answers 500, and does nothing',
-  },
-  reset: {
-    fault: { kind: 'reset' },
-    on: CALLS,
-    chaos: CALLS,
-    losesSubmit: true,
-    does: 'does what was asked, then resets the connection',
-  },
-  hang: {
-    fault: { kind: 'hang' },
-    on: CALLS,
-    losesSubmit: true,
-    does: 'does what was asked, and never answers',
-  },
+  'server-error': { fault: { kind: 'server-error' }, chaos: CALLS, does: 'answers 500, and does nothing' },
+  reset: { fault: { kind: 'reset' }, chaos: CALLS, loses: 'then resets the connection' },
+  hang: { fault: { kind: 'hang' }, loses: 'and never answers' },
   'cut-headers': {
     fault: { kind: 'cut-headers' },
-    on: CALLS,
-    chaos: LATE_CALLS,
-    losesSubmit: true,
-    does: 'does what was asked, then closes the connection in the headers',
+    chaos: MAIN_CALLS,
+    loses: 'then closes the connection in the headers',
   },
   'cut-body': {
     fault: { kind: 'cut-body' },
-    on: CALLS,
     chaos: JSON_CALLS,
-    losesSubmit: true,
-    does: 'does what was asked, then closes the connection in the body',
+    loses: 'then closes the connection in the body',
   },
-  'bad-json': {
-    fault: { kind: 'bad-json' },
-    on: CALLS,
-    chaos: JSON_CALLS,
-    losesSubmit: true,
-    does: 'does what was asked, but answers invalid JSON',
-  },
+  'bad-json': { fault: { kind: 'bad-json' }, chaos: JSON_CALLS, loses: 'but answers invalid JSON' },
   empty: {
     fault: { kind: 'empty' },
-    on: CALLS,
     chaos: ['submit', 'status'],
-    losesSubmit: true,
-    does: 'does what was asked, but answers 200 with an empty body',
+    loses: 'but answers 200 with an empty body',
   },
-  'empty-accepted': {
-    fault: { kind: 'empty', status: 202 },
-    on: CALLS,
-    losesSubmit: true,
-    does: 'does what was asked, but answers 202 with an empty body',
-  },
+  'empty-accepted': { fault: { kind: 'empty', status: 202 }, loses: 'but answers 202 with an empty body' },
   late: {
     fault: { kind: 'late', ms: 1_000 },
-    on: LATE_CALLS,
-    chaos: LATE_CALLS,
+    on: MAIN_CALLS,
+    chaos: MAIN_CALLS,
     does: 'answers correctly, 1 s late',
   },
   'reset-late': {
     fault: { kind: 'reset-late', ms: 1_000 },
-    on: ['submit'],
-    chaos: ['submit'],
-    losesSubmit: true,
-    does: 'does what was asked, then resets the connection 1 s later',
+    on: SUBMIT,
+    chaos: SUBMIT,
+    loses: 'then resets the connection 1 s later',
   },
   refused: {
-    fault: { kind: 'refused', status: 400, code: 'invalid_request', message: 'the prompt is not allowed' },
-    on: ['submit'],
+    fault: refused(400, 'invalid_request', 'the prompt is not allowed'),
+    on: SUBMIT,
     does: 'answers 400: the request is refused',
   },
   unauthorized: {
-    fault: { kind: 'refused', status: 401, code: 'unauthorized', message: 'the API key is not valid' },
-    on: ['submit'],
+    fault: refused(401, 'unauthorized', 'the API key is not valid'),
+    on: SUBMIT,
     does: 'answers 401: the key is refused',
   },
-  'failed-task': {
-    fault: {
-      kind: 'failed-task',
-      code: 'generation_failed',
-      message: 'the model could not finish the video',
-    },
-    on: ['submit', 'status'],
-    does: 'the generation ends as failed',
-  },
+  'failed-task': { fault: FAILED_TASK, on: ['submit', 'status'], does: 'the generation ends as failed' },
   'refused-prompt': {
-    fault: { kind: 'refused-content', stage: 'prompt' },
-    on: ['submit'],
+    fault: refusedContent('prompt'),
+    on: SUBMIT,
     does: 'the content policy refuses the prompt',
   },
   'refused-image': {
-    fault: { kind: 'refused-content', stage: 'image' },
-    on: ['submit'],
+    fault: refusedContent('image'),
+    on: SUBMIT,
     does: 'the content policy refuses the image',
   },
   'refused-output': {
-    fault: { kind: 'refused-content', stage: 'output' },
-    on: ['submit'],
+    fault: refusedContent('output'),
+    on: SUBMIT,
     does: 'the content policy refuses the finished video',
   },
   'not-found': {
-    fault: { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' },
-    on: ['status'],
-    chaos: ['status'],
+    fault: refused(404, 'not_found', 'no such task'),
+    on: STATUS,
+    chaos: STATUS,
     does: 'answers 404: no such task',
   },
   'unknown-state': {
     fault: { kind: 'unknown-state', word: 'brewing' },
-    on: ['status'],
-    chaos: ['status'],
+    on: STATUS,
+    chaos: STATUS,
     does: 'answers with a state that no service has',
   },
   'no-video': {
     fault: { kind: 'no-video' },
-    on: ['status'],
+    on: STATUS,
     does: 'says that the task succeeded, without a link to the video',
   },
   cut: {
-    fault: { kind: 'cut', afterBytes: EARLY_BYTES },
-    on: ['download'],
-    chaos: ['download'],
+    fault: { kind: 'cut', afterBytes },
+    on: DOWNLOAD,
+    chaos: DOWNLOAD,
     does: 'closes the connection after 1000 bytes',
   },
   stall: {
-    fault: { kind: 'stall', afterBytes: EARLY_BYTES },
-    on: ['download'],
-    chaos: ['download'],
+    fault: { kind: 'stall', afterBytes },
+    on: DOWNLOAD,
+    chaos: DOWNLOAD,
     does: 'stops sending after 1000 bytes',
   },
   'web-page': {
     fault: { kind: 'web-page' },
-    on: ['download'],
-    chaos: ['download'],
+    on: DOWNLOAD,
+    chaos: DOWNLOAD,
     does: 'sends a web page instead of the video',
   },
 } satisfies Record<string, FaultRow>;
@@ -218,17 +190,17 @@ const ROWS: [name: string, row: FaultRow][] = Object.entries(FAULTS);
 /** A call and a fault by name, such as `submit:reset` or `download:cut`. */
 export type FaultName = `${EmulatedCall}:${keyof typeof FAULTS}`;
 
+const rowsOn = (call: EmulatedCall) => ROWS.filter(([, { on = CALLS }]) => on.includes(call));
+
 /** The names of the faults that a call can meet. */
-export const faultsOn = (call: EmulatedCall): string[] =>
-  ROWS.filter(([, { on }]) => on.includes(call)).map(([name]) => name);
+export const faultsOn = (call: EmulatedCall): string[] => rowsOn(call).map(([name]) => name);
 
 export const isByChance = (call: EmulatedCall, name: string): boolean =>
   ROWS.some(([other, { chaos = [] }]) => other === name && chaos.includes(call));
 
 /** Undefined if the call has no fault of that name. */
 export function namedFault<Call extends EmulatedCall>(call: Call, name: string): Faults[Call] | undefined {
-  const row = ROWS.find(([other, { on }]) => other === name && on.includes(call));
-  return row?.[1].fault as Faults[Call] | undefined;
+  return rowsOn(call).find(([other]) => other === name)?.[1].fault as Faults[Call] | undefined;
 }
 
 /** Generic, since tests have faults of their own. */
@@ -277,7 +249,7 @@ function checkFault(call: EmulatedCall, fault: unknown): void {
       `${next}: the fault is ${showValue(fault)}: give an object, such as { kind: 'reset' }.`,
     );
   }
-  const here = ROWS.filter(([, { on }]) => on.includes(call)).map(([, row]) => row.fault.kind);
+  const here = rowsOn(call).map(([, row]) => row.fault.kind);
   // Any call can be refused, with a status and a message of the script's own.
   const kinds = [...new Set([...here, 'refused' as const])];
   const kind = checkName(`${next}: the kind of the fault`, Reflect.get(fault, 'kind'), kinds);

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { parseRequest } from '../../src/contract/request';
 import type { Dialect, DialectRoute, Reply, TaskFacts } from '../../src/testing';
 import { INTERFACE } from '../../src/testing/dialect';
@@ -41,7 +42,6 @@ export function dialectOf(name: DialectName): Dialect {
     accepted: (task) => toReply(service.accepted(show(task))),
     status,
     refused: (refusal) => toReply(service.refused(refusal)),
-    ...(service.notFound && { notFound: (id) => toReply(service.notFound?.(id) ?? {}) }),
     refusedContent: (stage) => {
       const { at, code, message } = content[stage];
       return { at: at === 'submit' ? 'submit' : 'task', code, message };
@@ -74,9 +74,11 @@ function videoRoutes({ video, idOf }: ServiceWords, show: (task: TaskFacts) => S
 function ownRoutes(name: DialectName, status: (task: TaskFacts) => Reply): DialectRoute[] {
   const own = OWN_INTERFACES[name];
   if (own === undefined) return [];
-  return own.routes.map(({ of, withoutVideo, ...route }) => ({
+  const { keyIn = bearerIn } = own;
+  return own.routes.map(({ of, withoutVideo, needs, ...route }) => ({
     ...route,
-    ...(own.keyIn && { keyIn: own.keyIn }),
+    // A call without a header that the service needs is refused, as one without its key.
+    keyIn: (headers) => (needs === undefined || headers[needs[0]] === needs[1] ? keyIn(headers) : undefined),
     read: (body) => {
       const read = own.read(body, of);
       return read.ok ? parseRequest(read.request) : read;
@@ -89,6 +91,9 @@ function ownRoutes(name: DialectName, status: (task: TaskFacts) => Reply): Diale
     },
   }));
 }
+
+const bearerIn = ({ authorization }: IncomingHttpHeaders): string | undefined =>
+  /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
 
 /** A poll that tells nothing of the video says that the task is over, and the result says how. */
 function withoutResult({ videoUrl: _, error: __, ...task }: TaskFacts): TaskFacts {

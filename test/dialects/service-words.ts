@@ -36,7 +36,6 @@ export interface ServiceWords {
   accepted(task: ShownTask): Words;
   status(task: ShownTask): Words;
   refused(refusal: RefusalFacts): Words;
-  notFound?(id: string): Words;
   /** How clients reach the video; by an absolute link in the answer unless set. */
   video?: 'content' | { fileOf(id: string): bigint; retrieved(task: ShownTask): Words };
 }

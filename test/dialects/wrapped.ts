@@ -183,8 +183,10 @@ const dashscope: ServiceWords = {
     request_id: randomUUID(),
     output: { task_id: id, task_status: word, video_url: videoUrl, ...shownError(error) },
   }),
-  refused: ({ code, message }) => ({ request_id: randomUUID(), code, message }),
-  notFound: (id) => ({ request_id: randomUUID(), output: { task_id: id, task_status: 'UNKNOWN' } }),
+  refused: ({ code, message }) =>
+    code === 'not_found'
+      ? withStatus(200, { request_id: randomUUID(), output: { task_status: 'UNKNOWN' } })
+      : { request_id: randomUUID(), code, message },
 };
 
 const xai: ServiceWords = {

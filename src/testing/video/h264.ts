@@ -4,14 +4,8 @@ import { CHROMA_BYTES, CHROMA_SIDE, LUMA_BYTES, LUMA_SIDE, MACROBLOCK_BYTES, typ
 /** The constrained baseline profile, which every player supports. */
 const PROFILE = [66, 0xc0] as const;
 
-/** Levels by the maximum macroblocks of a picture. */
-const LEVELS: [maxMacroblocks: number, level: number][] = [
-  [1620, 30],
-  [3600, 31],
-  [5120, 32],
-  [8192, 40],
-  [22080, 50],
-];
+/** Level 4 is for up to this many macroblocks, which is 1080p in 16:9; level 5 for up to 22080, more than any request. */
+const LEVEL_4_MACROBLOCKS = 8192;
 
 /** Frame numbers count to 15 and start again. */
 const FRAME_NUMBER_BITS = 4;
@@ -21,9 +15,7 @@ const FRAME_NUMBER_BITS = 4;
  * AVCDecoderConfigurationRecord of an MP4 file.
  */
 export function h264Parameters(picture: Picture): { codec: string; record: Buffer } {
-  const { width, height, macroblocks } = picture;
-  const level = LEVELS.find(([maxMacroblocks]) => macroblocks <= maxMacroblocks)?.[1];
-  if (!level) throw new Error(`A picture of ${width} x ${height} is too large to be written.`);
+  const level = picture.macroblocks <= LEVEL_4_MACROBLOCKS ? 40 : 50;
   const profile = Buffer.from([...PROFILE, level]);
   // 0xff: each unit of a sample has a length of four bytes before it. 0xe1 and 1: one parameter set of each kind.
   const record = Buffer.concat([

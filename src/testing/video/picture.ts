@@ -57,26 +57,16 @@ export class Picture {
     const left = (macroblock % this.columns) * LUMA_SIDE;
     const top = Math.floor(macroblock / this.columns) * LUMA_SIDE;
     const start = macroblock * MACROBLOCK_BYTES;
-    for (let y = 0; y < LUMA_SIDE; y += 2) {
-      for (let x = 0; x < LUMA_SIDE; x += 2) {
-        const luma = start + y * LUMA_SIDE + x;
-        const a = colourAt(left + x, top + y);
-        const b = colourAt(left + x + 1, top + y);
-        const c = colourAt(left + x, top + y + 1);
-        const d = colourAt(left + x + 1, top + y + 1);
-        this.data[luma] = a >>> 16;
-        this.data[luma + 1] = b >>> 16;
-        this.data[luma + LUMA_SIDE] = c >>> 16;
-        this.data[luma + LUMA_SIDE + 1] = d >>> 16;
+    for (let y = 0; y < LUMA_SIDE; y++) {
+      for (let x = 0; x < LUMA_SIDE; x++) {
+        const colour = colourAt(left + x, top + y);
+        this.data[start + y * LUMA_SIDE + x] = colour >>> 16;
         // One chroma sample stands for four of luma.
+        if (x % 2 === 1 || y % 2 === 1) continue;
         const chroma = start + LUMA_BYTES + (y / 2) * CHROMA_SIDE + x / 2;
-        this.data[chroma] = (byte(a, 8) + byte(b, 8) + byte(c, 8) + byte(d, 8) + 2) >> 2;
-        this.data[chroma + CHROMA_BYTES] = (byte(a, 0) + byte(b, 0) + byte(c, 0) + byte(d, 0) + 2) >> 2;
+        this.data[chroma] = colour >>> 8;
+        this.data[chroma + CHROMA_BYTES] = colour;
       }
     }
   }
-}
-
-function byte(colour: Colour, shift: number): number {
-  return (colour >>> shift) & 0xff;
 }

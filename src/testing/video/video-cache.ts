@@ -7,49 +7,30 @@ export interface EmulatedVideo {
   etag: string;
 }
 
-/** Some dozens of videos of the usual size. A test may make hundreds of tasks. */
-const MAX_CACHED_BYTES = 64 * 1024 * 1024;
+/** A test may make hundreds of tasks. */
+const MOST_CACHED = 16;
 
-/**
- * Makes a request's video on first use and caches the most recently used ones. Making one takes up to a second, and
- * most tasks of a test are never downloaded.
- */
+/** Makes a request's video on first use, which takes up to a second, and caches the most recently used ones. */
 export class VideoCache {
   /** The least recently used comes first. */
-  private readonly videos = new Map<string, { video: Promise<EmulatedVideo>; bytes: number }>();
+  private readonly videos = new Map<string, Promise<EmulatedVideo>>();
 
   constructor(private readonly make: (request: VideoRequest) => Promise<Buffer>) {}
 
   get(request: VideoRequest): Promise<EmulatedVideo> {
     // Parsing puts the fields of a request in the order of the schema.
     const key = JSON.stringify(request);
-    const cached = this.videos.get(key) ?? { video: this.create(key, request), bytes: 0 };
+    const video = this.videos.get(key) ?? this.create(request);
     this.videos.delete(key);
-    this.videos.set(key, cached);
-    return cached.video;
+    this.videos.set(key, video);
+    video.catch(() => this.videos.delete(key));
+    const [oldest = ''] = this.videos.keys();
+    if (this.videos.size > MOST_CACHED) this.videos.delete(oldest);
+    return video;
   }
 
-  private async create(key: string, request: VideoRequest): Promise<EmulatedVideo> {
-    try {
-      const bytes = await this.make(request);
-      const cached = this.videos.get(key);
-      if (cached) cached.bytes = bytes.length;
-      this.evictOldest(key);
-      return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` };
-    } catch (error) {
-      this.videos.delete(key);
-      throw error;
-    }
-  }
-
-  private evictOldest(latest: string): void {
-    let total = [...this.videos.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const [key, { bytes }] of this.videos) {
-      if (total <= MAX_CACHED_BYTES) return;
-      // Callers await unfinished ones.
-      if (key === latest || bytes === 0) continue;
-      this.videos.delete(key);
-      total -= bytes;
-    }
+  private async create(request: VideoRequest): Promise<EmulatedVideo> {
+    const bytes = await this.make(request);
+    return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` };
   }
 }
