@@ -29,12 +29,8 @@ const HOUSE = [
       ...rooms('contract encryption service ai-sdk storage media temporal-server config client'),
       'activities/',
       'workflows/',
+      'src/nexus[.]ts',
     ],
-  },
-  { folder: 'src/nexus/', mayImport: [...rooms('contract config client worker'), 'workflows/'] },
-  {
-    folder: 'src/plugin/',
-    mayImport: [...rooms('contract encryption service config client worker nexus'), 'workflows/'],
   },
   // It runs in browsers.
   { folder: 'src/gateway/page/', mayImport: [] },
@@ -58,7 +54,7 @@ const OURS = '^(src|workflows|activities|test|bench|examples)/';
 const ZOD_IN_CONTRACT = '^src/contract/(index|request|job-input)[.]ts$';
 /** What runs in the sandbox: the workflows, and whatever of the contract they may import. */
 const SANDBOX = {
-  path: '^(workflows|src/contract)/|^src/plugin/(beside-host|no-host|combine)[.]ts$|^src/encryption/failure-converter[.]ts$',
+  path: '^(workflows|src/contract)/|^src/worker/(host-and-own|no-host|combine-workflows)[.]ts$|^src/encryption/failure-converter[.]ts$',
   pathNot: ZOD_IN_CONTRACT,
 };
 const SANDBOX_PACKAGES = 'node_modules/(@temporalio/(workflow|common)|@noble/hashes)/';

@@ -1,38 +1,10 @@
 import type { Worker, WorkerOptions } from '@temporalio/worker';
 import type { JobQueues } from '../../activities';
-import { readShutdownGraceMs } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
-import type { Environment } from '../config/read-setting';
 import { serviceQueueOf } from '../contract/names';
 import { type FoundService, RateLimiter } from '../service';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
-
-/** A cancelled download learns of it from its next heartbeat; by default the SDK sends them too rarely for that. */
-const HEARTBEAT_THROTTLE = '5s';
-
-/**
- * How long a workflow may compute at a time, as the SDK calls it; it has no type for it. When its 5 s are over, Node ends the
- * whole process with "async hook stack has become corrupted". A batch on a machine that is busy with other work can take
- * longer, and Temporal gives its task to another worker after 10 s anyway.
- */
-const LONGEST_COMPUTING = { isolateExecutionTimeout: '60s' };
-
-/**
- * Adds what our activities and workflows need of a worker, where it is not set. After the grace a download is cancelled, and
- * another worker resumes it; a submit still finishes, because its answer names a paid task.
- */
-export function withOwnDefaults<Options extends Partial<WorkerOptions>>(
-  options: Options,
-  env: Environment | undefined,
-): Options {
-  return {
-    ...LONGEST_COMPUTING,
-    ...options,
-    shutdownGraceTime: options.shutdownGraceTime ?? readShutdownGraceMs(env),
-    maxHeartbeatThrottleInterval: options.maxHeartbeatThrottleInterval ?? HEARTBEAT_THROTTLE,
-  };
-}
 
 /** A POST takes about a second; more at once would only meet the service's rate limit sooner. */
 const MAX_CONCURRENT_SUBMITS = 8;
@@ -93,25 +65,6 @@ export function jobQueues(
     download: downloadQueue === taskQueue ? undefined : downloadQueue,
     servedHere: WORKER_ROLES.every((role) => roles.includes(role)),
   };
-}
-
-/** Drops the options for workflows and other activities, which a worker that only submits or downloads does not run. */
-export function withoutOwnTasks({
-  workflowBundle,
-  workflowsPath,
-  bundlerOptions,
-  activities,
-  tuner,
-  nexusServices,
-  maxActivitiesPerSecond,
-  maxTaskQueueActivitiesPerSecond,
-  maxConcurrentActivityTaskExecutions,
-  maxConcurrentLocalActivityExecutions,
-  maxConcurrentNexusTaskExecutions,
-  maxConcurrentWorkflowTaskExecutions,
-  ...rest
-}: Partial<WorkerOptions> = {}): Partial<WorkerOptions> {
-  return rest;
 }
 
 /** Runs all workers until one ends, then shuts the others down: without one of them jobs would silently wait. */

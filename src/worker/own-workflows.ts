@@ -2,21 +2,31 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version as common } from '@temporalio/common/package.json';
-import type { BundleOptions, ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
+import {
+  type BundleOptions,
+  type BundlerPlugin,
+  DefaultLogger,
+  type ReplayWorkerOptions,
+  type WorkerOptions,
+  type WorkerPlugin,
+} from '@temporalio/worker';
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
+
+/** The names of all our plugins start with it. */
+export const PLUGIN_NAME = 'temporal-videogen';
 
 export const OWN_WORKFLOWS = require.resolve('../../workflows');
 
 /** The versions of the SDK's packages that are in a bundle or run it. */
 export const SDK_OF_BUNDLE = { common, worker, workflow };
 
-/** The files that `npm run build` writes: beside the compiled workflows, so that a run from sources never finds them. */
+/** The files that `npm run build` writes: next to the compiled workflows, so that a run from sources never finds them. */
 export function bundleFiles(folder = dirname(OWN_WORKFLOWS)): { code: string; description: string } {
   return { code: join(folder, 'bundle.js'), description: join(folder, 'bundle.json') };
 }
 
-/** What `npm run build` writes beside a bundle. */
+/** What `npm run build` writes next to a bundle. */
 export function describeBundle(code: string | Buffer, sdk: object = SDK_OF_BUNDLE): string {
   return JSON.stringify({ ...sdk, sha256: createHash('sha256').update(code).digest('hex') });
 }
@@ -73,5 +83,20 @@ function needsOwnBundle(options: Partial<Options>): boolean {
   );
 }
 
-/** The names of all our plugins start with it. */
-export const PLUGIN_NAME = 'temporal-videogen';
+/** The bundler lists every module at INFO; this makes it DEBUG. Warnings and errors keep their level. */
+export function bundleQuietly(options: BundleOptions): BundleOptions {
+  const logger = options.logger ?? new DefaultLogger('INFO');
+  return {
+    ...options,
+    logger: new DefaultLogger('TRACE', ({ level, message, meta }) =>
+      logger.log(level === 'INFO' ? 'DEBUG' : level, message, meta),
+    ),
+  };
+}
+
+/** For our own workers, if they bundle. A bundle without our workflows gets none of our modules. */
+export const QUIET_BUNDLER: WorkerPlugin & BundlerPlugin = {
+  name: `${PLUGIN_NAME} quiet bundler`,
+  configureBundler: (options) =>
+    bundleQuietly(options.workflowsPath === OWN_WORKFLOWS ? shareOwnModules(options) : options),
+};

@@ -1,9 +1,11 @@
-import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { orUnreachable } from '../client/connect';
 import { tracePlugins } from '../client/export-traces';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
-import { ConfigError } from '../config/service-config';
+import { ConfigError, type Environment } from '../config/service-config';
+import { readTemporalConfig } from '../config/temporal-config';
 import {
   activityWorkers,
   jobQueues,
@@ -11,19 +13,14 @@ import {
   shutDown,
   WORKER_ROLES,
   type WorkerRole,
-  withOwnDefaults,
-  withoutOwnTasks,
 } from './activity-workers';
-import { connectWorker } from './connect-worker';
-import { deploymentOptions } from './deployment';
 import { encryptedWorker } from './encrypt-worker';
 import { startJanitor } from './janitor';
 import type { Monitor } from './monitor';
-import { withOwnWorkflows } from './own-workflows';
-import { QUIET_BUNDLER } from './quiet-bundler';
+import { QUIET_BUNDLER, withOwnWorkflows } from './own-workflows';
 import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
-import { cachedWorkflows } from './workflow-cache';
+import { cachedWorkflows, deploymentOptions, withOwnDefaults, withoutOwnTasks } from './worker-options';
 
 export { WORKER_ROLES, type WorkerRole };
 
@@ -157,7 +154,17 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
 /** A worker that only submits leaves no unfinished downloads. */
 const writesVideos = (role: WorkerRole) => role !== 'submits';
 
-type Connected = Awaited<ReturnType<typeof connectWorker>>;
+interface Connected {
+  connection: NativeConnection;
+  namespace?: string;
+}
+
+/** Connects with the settings of the environment. */
+async function connectWorker(env?: Environment): Promise<Connected> {
+  const { connectionOptions, namespace } = readTemporalConfig(env);
+  const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
+  return { connection, namespace };
+}
 
 /**
  * Connects to Temporal and meanwhile checks the storage: a worker that cannot write to it would fail jobs that are paid for, so

@@ -84,7 +84,7 @@ const SCRIPT = `
 const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
 const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
 const { VideoPlugin } = require('temporal-videogen/plugin');
-const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/plugin/bundle');
+const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/worker/bundle-with-host');
 const logger = new DefaultLogger('ERROR', () => undefined);
 Runtime.install({ logger });
 const bundle = async (workflowsPath, plugins) => {

@@ -1,4 +1,4 @@
-import { combine } from '../../src/plugin/combine';
+import { combine } from '../../src/worker/combine-workflows';
 
 const own = async () => 1;
 const generateVideo = async () => 2;

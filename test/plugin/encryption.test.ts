@@ -3,8 +3,8 @@ import { encryptedDataConverter } from '../../src/client/encrypted-data-converte
 import { readEncryptionKeys } from '../../src/config/encryption-config';
 import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
-import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { encryptedWorker } from '../../src/worker/encrypt-worker';
+import { VideoPlugin } from '../../src/worker/video-plugin';
 
 const env = { VIDEOGEN_ENCRYPTION_KEYS: makeEncryptionKey('2026-11') };
 const codec: PayloadCodec = { encode: async (payloads) => payloads, decode: async (payloads) => payloads };

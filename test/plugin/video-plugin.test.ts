@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
-import { optionsForWorkersBeside } from '../../src/plugin/hosted-work';
-import { VideoPlugin, type VideoPluginOptions } from '../../src/plugin/video-plugin';
+import { optionsForOtherWorkers } from '../../src/worker/hosted-work';
 import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { sdkProblem } from '../../src/worker/sdk-versions';
+import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
 import { createHostProject } from '../support/host-project';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
@@ -90,7 +90,7 @@ describe('a worker with the plugin', () => {
     } as const;
     const plugin = new VideoPlugin();
     const host = { taskQueue: 'q', identity: 'me', workerDeploymentOptions, plugins: [plugin] };
-    const beside = optionsForWorkersBeside(
+    const beside = optionsForOtherWorkers(
       { ...host, activities: { own: async () => 1 }, workflowsPath: 'w' },
       plugin,
     );

@@ -10,11 +10,11 @@ import {
 import { HandlerError } from 'nexus-rpc';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { IDENTITY_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
-import type { NexusJobInput } from '../../src/nexus/service';
-import { VideoPlugin } from '../../src/plugin/video-plugin';
+import type { NexusJobInput } from '../../src/nexus';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { VideoPlugin } from '../../src/worker/video-plugin';
 import { captureLogs } from '../support/logs';
 import type { askProgress, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
 import { failureOf, pause, quickWorkflows } from '../support/world';
@@ -266,7 +266,7 @@ describe('a workflow in another namespace', () => {
   });
 
   it('has neither zod nor a client in its bundle', () => {
-    expect(callerCode).toContain('./src/nexus/service.ts');
+    expect(callerCode).toContain('./src/nexus.ts');
     expect(callerCode).not.toMatch(/node_modules\/(zod|@temporalio\/(client|nexus|worker))\//);
   });
 });

@@ -9,8 +9,7 @@ import { exportTraces, type StopExporting, tracedClient, tracePlugins } from '..
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
-import { bundleQuietly } from '../../src/worker/quiet-bundler';
+import { bundleQuietly, OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';

@@ -1,7 +1,7 @@
 /** A host's own worker with the plugin and separate queues, in a process that can be ended. */
 const { NativeConnection, Runtime, Worker } = require('@temporalio/worker');
 const { prometheusMetrics } = require('../../dist/src');
-const { VideoPlugin } = require('../../dist/src/plugin/video-plugin');
+const { VideoPlugin } = require('../../dist/src/worker/video-plugin');
 
 async function main() {
   const { TEMPORAL_ADDRESS: address, VIDEOGEN_TEST_BUNDLE: codePath } = process.env;

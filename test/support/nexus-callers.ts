@@ -1,12 +1,8 @@
 import { NexusOperationFailure } from '@temporalio/common';
 import { CancellationScope, createNexusServiceClient, isCancellation, sleep } from '@temporalio/workflow';
 import { readFailure } from '../../src/failures';
-import {
-  type JobProgress,
-  type JobResult,
-  type NexusJobInput,
-  videoGeneration,
-} from '../../src/nexus/service';
+import type { JobProgress, JobResult } from '../../src';
+import { type NexusJobInput, videoGeneration } from '../../src/nexus';
 
 /** Workflows of another namespace. They import only what callers may import. */
 const videosOf = (endpoint: string) => createNexusServiceClient({ endpoint, service: videoGeneration });

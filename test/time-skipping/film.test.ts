@@ -5,10 +5,10 @@ import { createFilmActivities, NO_FFMPEG } from '../../examples/film/activities'
 import type { makeFilm } from '../../examples/film/workflows';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { readFailure } from '../../src/contract/video-failure';
-import { VideoPlugin } from '../../src/plugin/video-plugin';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { VideoPlugin } from '../../src/worker/video-plugin';
 import { readFilm } from '../support/example-film';
 import { writeStandIn } from '../support/ffmpeg-stand-in';
 import { sha256Of } from '../support/images';

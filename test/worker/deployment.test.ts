@@ -1,5 +1,5 @@
 import { ConfigError } from '../../src/config/service-config';
-import { deploymentOptions } from '../../src/worker/deployment';
+import { deploymentOptions } from '../../src/worker/worker-options';
 
 const SET = { TEMPORAL_DEPLOYMENT_NAME: 'videos', TEMPORAL_WORKER_BUILD_ID: '1.4.2' };
 const pinned = {

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SimplePlugin } from '@temporalio/plugin';
 import type { WorkerOptions } from '@temporalio/worker';
-import { VideoPlugin } from '../../src/plugin/video-plugin';
 import {
   bundleFiles,
   findBundle,
   OWN_WORKFLOWS,
+  QUIET_BUNDLER,
   SDK_OF_BUNDLE,
   withOwnWorkflows,
 } from '../../src/worker/own-workflows';
-import { QUIET_BUNDLER } from '../../src/worker/quiet-bundler';
+import { VideoPlugin } from '../../src/worker/video-plugin';
 
 const root = join(__dirname, '../..');
 const built = join(root, 'dist/workflows');

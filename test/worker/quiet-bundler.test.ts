@@ -1,6 +1,6 @@
 import { DefaultLogger, type LogLevel } from '@temporalio/worker';
-import { VideoPlugin } from '../../src/plugin/video-plugin';
-import { bundleQuietly } from '../../src/worker/quiet-bundler';
+import { bundleQuietly } from '../../src/worker/own-workflows';
+import { VideoPlugin } from '../../src/worker/video-plugin';
 
 test.each([
   ['by itself', bundleQuietly],

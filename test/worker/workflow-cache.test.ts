@@ -1,4 +1,4 @@
-import { cachedWorkflows } from '../../src/worker/workflow-cache';
+import { cachedWorkflows } from '../../src/worker/worker-options';
 
 const MB = 1_000_000;
 

@@ -1,8 +1,6 @@
 import { operation, service } from 'nexus-rpc';
-import type { JobInput, JobProgress, JobResult } from '../contract/job';
-import { NEXUS_SERVICE } from '../contract/names';
-
-export type { JobInput, JobProgress, JobResult } from '../contract/job';
+import type { JobInput, JobProgress, JobResult } from './contract/job';
+import { NEXUS_SERVICE } from './contract/names';
 
 /** The input of a job, with its workflow id if the caller chooses one: the same request with the same id is one job. */
 export type NexusJobInput = JobInput & { workflowId?: string };

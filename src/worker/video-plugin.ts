@@ -8,29 +8,18 @@ import { ConfigError, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
-import { createVideoNexusHandler } from '../nexus/load-handler';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
-import { jobQueues, withOwnDefaults } from '../worker/activity-workers';
-import { encryptedWorker } from '../worker/encrypt-worker';
-import { PLUGIN_NAME, withOwnWorkflows } from '../worker/own-workflows';
-import { bundleQuietly } from '../worker/quiet-bundler';
-import { checkSdkVersions, checkWorkerCopy } from '../worker/sdk-versions';
-import {
-  hasPreparedWork,
-  prepareWork,
-  refuseUnversionedCaps,
-  type VideoWorkOptions,
-} from '../worker/video-work';
-import { bundleBesideHost, checkHostBundle } from './bundle';
-import {
-  checkActivityNames,
-  optionsForWorkersBeside,
-  rememberWork,
-  runHosted,
-  takeWork,
-} from './hosted-work';
+import { jobQueues } from './activity-workers';
+import { bundleWithHost, checkHostBundle } from './bundle-with-host';
+import { encryptedWorker } from './encrypt-worker';
+import { checkActivityNames, optionsForOtherWorkers, rememberWork, runHosted, takeWork } from './hosted-work';
+import { createVideoNexusHandler } from './load-nexus-handler';
+import { bundleQuietly, PLUGIN_NAME, withOwnWorkflows } from './own-workflows';
+import { checkSdkVersions, checkWorkerCopy } from './sdk-versions';
+import { hasPreparedWork, prepareWork, refuseUnversionedCaps, type VideoWorkOptions } from './video-work';
+import { withOwnDefaults } from './worker-options';
 
-export type { VideoNexusOptions } from '../nexus/handler';
+export type { VideoNexusOptions } from './nexus-handler';
 export { createVideoNexusHandler };
 
 /** Options of VideoPlugin; the environment says the rest. */
@@ -95,7 +84,7 @@ export class VideoPlugin extends SimplePlugin {
     const work = prepareWork(this.given, jobQueues(queues));
     checkActivityNames(options.activities, work);
     const { env, monitor } = this.given;
-    const host = this.encrypted(optionsForWorkersBeside(options, this));
+    const host = this.encrypted(optionsForOtherWorkers(options, this));
     rememberWork({ work, queues, host, env, monitor: monitorAddress(monitor, env) });
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
@@ -115,7 +104,7 @@ export class VideoPlugin extends SimplePlugin {
     checkSdkVersions();
     const { failureConverterPath } =
       this.encrypted<Pick<WorkerOptions, 'dataConverter'>>({}).dataConverter ?? {};
-    return super.configureBundler(bundleQuietly(bundleBesideHost({ failureConverterPath, ...options })));
+    return super.configureBundler(bundleQuietly(bundleWithHost({ failureConverterPath, ...options })));
   }
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {

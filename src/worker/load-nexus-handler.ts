@@ -1,7 +1,7 @@
 import type { ServiceHandler } from 'nexus-rpc';
 import { ConfigError } from '../config/service-config';
 import { errorCode } from '../contract/error-code';
-import type { VideoNexusOptions } from './handler';
+import type { VideoNexusOptions } from './nexus-handler';
 
 /**
  * Creates the handler of the Nexus service, for the `nexusServices` of a worker that runs jobs. Needs the optional packages
@@ -16,9 +16,9 @@ export function createVideoNexusHandler(options?: VideoNexusOptions): ServiceHan
   return loadHandler().createHandler(options);
 }
 
-function loadHandler(): typeof import('./handler') {
+function loadHandler(): typeof import('./nexus-handler') {
   try {
-    return require('./handler');
+    return require('./nexus-handler');
   } catch (error) {
     if (errorCode(error) !== 'MODULE_NOT_FOUND') throw error;
     throw new ConfigError(

@@ -1,2 +1,2 @@
 // CommonJS, because the names of the exports are known only when the host's module has run. bundle.ts says the rest.
-module.exports = require('./combine').combine(require('./no-host'), require('../../workflows'));
+module.exports = require('./combine-workflows').combine(require('./no-host'), require('../../workflows'));

@@ -2,18 +2,19 @@ import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@tempora
 import type { MonitorAddress } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
-import { activityWorkers, runWith, withOwnDefaults, withoutOwnTasks } from '../worker/activity-workers';
-import { startJanitor } from '../worker/janitor';
-import type { Monitor } from '../worker/monitor';
-import type { VideoWork } from '../worker/video-work';
-import type { MonitoredWorkers } from '../worker/worker-monitor';
-import { describeTaken } from './combine';
+import { activityWorkers, runWith } from './activity-workers';
+import { describeTaken } from './combine-workflows';
+import { startJanitor } from './janitor';
+import type { Monitor } from './monitor';
+import type { VideoWork } from './video-work';
+import type { MonitoredWorkers } from './worker-monitor';
+import { withOwnDefaults, withoutOwnTasks } from './worker-options';
 
 /** What the plugin added to a host's worker, and needs again when that worker runs. */
 export interface HostedWork {
   work: VideoWork;
   queues: WorkerQueues;
-  /** The host's options for the workers beside its own. */
+  /** The host's options for its other workers. */
   host: Partial<WorkerOptions>;
   env: Environment | undefined;
   monitor: MonitorAddress | undefined;
@@ -73,20 +74,15 @@ export async function runHosted(
 
 /** Its modules are not loaded without a port. */
 function openMonitor(address: MonitorAddress, monitored: MonitoredWorkers): Promise<Monitor> {
-  const {
-    openWorkerMonitor,
-  }: typeof import('../worker/worker-monitor') = require('../worker/worker-monitor');
+  const { openWorkerMonitor }: typeof import('./worker-monitor') = require('./worker-monitor');
   return openWorkerMonitor(address, monitored);
 }
 
 /**
- * The options of the host for the workers beside its own, as the given plugin gets them. Plugins before it have already
+ * The options of the host for its other workers, as the given plugin gets them. Plugins before it have already
  * changed them, and the SDK adds those of the connection again.
  */
-export function optionsForWorkersBeside(
-  options: WorkerOptions,
-  plugin: WorkerPlugin,
-): Partial<WorkerOptions> {
+export function optionsForOtherWorkers(options: WorkerOptions, plugin: WorkerPlugin): Partial<WorkerOptions> {
   const { plugins = [], connection } = options;
   const ofConnection = new Set<object>(connection?.plugins);
   const later = plugins.slice(plugins.indexOf(plugin) + 1);

@@ -20,8 +20,8 @@ import type { JobProgress, JobResult } from '../contract/job';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
-import { checkSdkVersions } from '../worker/sdk-versions';
-import { videoGeneration } from './service';
+import { videoGeneration } from '../nexus';
+import { checkSdkVersions } from './sdk-versions';
 
 /** Options of createVideoNexusHandler. */
 export interface VideoNexusOptions {

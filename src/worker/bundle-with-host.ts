@@ -3,7 +3,7 @@
  *
  * A worker has one module of workflows, and the SDK gives a plugin no way to add to it: SimplePlugin's `workflowsPath`
  * replaces the host's. A host that writes `export * from 'temporal-videogen/workflows'` needs none of this. For all others:
- * - beside-host.ts becomes the module of workflows, and a webpack hook resolves its './no-host' to the host's own module;
+ * - host-and-own.ts becomes the module of workflows, and a webpack hook resolves its './no-host' to the host's own module;
  * - the finished bundle is loaded once. A CommonJS module may build its exports while it runs, so only then is it known
  *   whether the host has a workflow with the name of one of ours, or whether its own bundle has our workflows in it.
  */
@@ -18,23 +18,23 @@ import { type BundleOptions, Runtime, type WorkerOptions } from '@temporalio/wor
 import * as ownWorkflows from '../../workflows';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
-import { OWN_WORKFLOWS, PLUGIN_NAME, shareOwnModules } from '../worker/own-workflows';
-import { isWorkflow } from './combine';
+import { isWorkflow } from './combine-workflows';
+import { OWN_WORKFLOWS, PLUGIN_NAME, shareOwnModules } from './own-workflows';
 
-const BESIDE_HOST = require.resolve('./beside-host');
+const HOST_AND_OWN = require.resolve('./host-and-own');
 
 type WebpackConfig = Parameters<NonNullable<BundleOptions['webpackConfigHook']>>[0];
 type WebpackPlugin = Extract<NonNullable<WebpackConfig['plugins']>[number], { apply: unknown }>;
 
 /** Leaves options alone that were changed by this function before: the SDK calls a plugin as often as it is named. */
-export function bundleBesideHost(options: BundleOptions): BundleOptions {
+export function bundleWithHost(options: BundleOptions): BundleOptions {
   const { workflowsPath, webpackConfigHook: hostHook = (config) => config } = options;
-  if (workflowsPath === BESIDE_HOST) return options;
+  if (workflowsPath === HOST_AND_OWN) return options;
   if (!workflowsPath || workflowsPath === OWN_WORKFLOWS)
     return shareOwnModules({ ...options, workflowsPath: OWN_WORKFLOWS });
   return {
     ...shareOwnModules(options),
-    workflowsPath: BESIDE_HOST,
+    workflowsPath: HOST_AND_OWN,
     webpackConfigHook: (config) => withHost(hostHook(config), resolve(workflowsPath)),
   };
 }
@@ -52,7 +52,7 @@ function resolveToHost(hostWorkflows: string): WebpackPlugin {
     apply({ hooks }) {
       hooks.normalModuleFactory.tap(PLUGIN_NAME, (factory) => {
         factory.hooks.beforeResolve.tap(PLUGIN_NAME, (resolveData) => {
-          if (resolveData.request === './no-host' && resolveData.contextInfo.issuer === BESIDE_HOST) {
+          if (resolveData.request === './no-host' && resolveData.contextInfo.issuer === HOST_AND_OWN) {
             resolveData.request = hostWorkflows;
           }
         });
