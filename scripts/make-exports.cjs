@@ -10,22 +10,7 @@ const PAGE = join(ROOT, 'docs/reference.md');
 const START = '<!-- exports:start -->';
 const END = '<!-- exports:end -->';
 
-/** A name that several entry points export is described once, by the first of these. */
-const DESCRIBED_BY = [
-  'contract',
-  'activities',
-  'workflows',
-  '',
-  'plugin',
-  'nexus',
-  'gateway',
-  'webhooks',
-  'ai-sdk',
-  'testing',
-  'failures',
-];
-
-/** What each entry point exports, as `{ specifier, names: [{ name, kind, about, hasExample, home }] }`. */
+/** What each entry point exports, as `{ specifier, names: [{ name, kind, about, hasExample }] }`. */
 function readExports() {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
@@ -35,20 +20,12 @@ function readExports() {
     ownSourcesOnly(options),
   );
   const checker = program.getTypeChecker();
-  const found = ENTRY_POINTS.map(({ specifier, source }) => ({
+  return ENTRY_POINTS.map(({ specifier, source }) => ({
     specifier,
     names: checker
       .getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(source)))
       .map((symbol) => describe(symbol, checker))
       .sort((a, b) => a.name.localeCompare(b.name, 'en')),
-  }));
-  const homes = new Map();
-  for (const { specifier, names } of found.toSorted((a, b) => rank(a) - rank(b))) {
-    for (const { symbol } of names) if (!homes.has(symbol)) homes.set(symbol, specifier);
-  }
-  return found.map(({ specifier, names }) => ({
-    specifier,
-    names: names.map(({ symbol, ...rest }) => ({ ...rest, home: homes.get(symbol) })),
   }));
 }
 
@@ -64,12 +41,6 @@ function ownSourcesOnly(options) {
   return host;
 }
 
-function rank({ specifier }) {
-  const index = DESCRIBED_BY.indexOf(specifier.split('/')[1] ?? '');
-  if (index < 0) throw new Error(`${specifier} is not in DESCRIBED_BY: add it.`);
-  return index;
-}
-
 function describe(exported, checker) {
   const isAlias = exported.flags & ts.SymbolFlags.Alias;
   const symbol = isAlias ? checker.getAliasedSymbol(exported) : exported;
@@ -80,7 +51,6 @@ function describe(exported, checker) {
     kind: kindOf(symbol, checker),
     about: firstSentence(comment),
     hasExample,
-    symbol,
   };
 }
 
@@ -108,18 +78,7 @@ function firstSentence(comment) {
 
 /** The tables in Markdown. */
 function exportTables(found) {
-  return found
-    .map(({ specifier, names }) => {
-      const own = names.filter(({ home }) => home === specifier);
-      const homes = new Set(names.map(({ home }) => home));
-      homes.delete(specifier);
-      const others = [...homes].map((home) => {
-        const list = names.filter((one) => one.home === home).map(({ name }) => `\`${name}\``);
-        return `From \`${home}\`: ${list.join(', ')}.`;
-      });
-      return [`### \`${specifier}\``, ...(own.length > 0 ? [table(own)] : []), ...others].join('\n\n');
-    })
-    .join('\n\n');
+  return found.map(({ specifier, names }) => `### \`${specifier}\`\n\n${table(names)}`).join('\n\n');
 }
 
 function table(names) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import { type JobPhase, type VideoClient, VideoFailure, type VideoJob } from 'temporal-videogen';
+import type { JobProgress, VideoClient, VideoJob } from 'temporal-videogen';
+import { VideoFailure } from 'temporal-videogen/failures';
 import { NoSuchVideo, toHttpError } from './http-error';
 
 /** A prefix keeps callers from reading or cancelling other workflows of the namespace. */
@@ -9,7 +10,7 @@ const nameOf = (id: string) => `web-video-${id}`;
 /** Well below Temporal's limit of 1000 for a workflow id. */
 const LONGEST_KEY_CHARS = 255;
 
-const ENDS: readonly JobPhase[] = ['succeeded', 'failed', 'cancelled'];
+const ENDS: readonly JobProgress['phase'][] = ['succeeded', 'failed', 'cancelled'];
 
 /** Videos over HTTP. All state is in Temporal, so it can restart at any time and run in many copies. */
 export function createApp(videos: VideoClient): Express {

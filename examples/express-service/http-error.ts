@@ -1,5 +1,6 @@
 import { ServiceError } from '@temporalio/client';
-import { DecisionRefused, FAILURES, VideoFailure } from 'temporal-videogen';
+import { DecisionRefused } from 'temporal-videogen';
+import { FAILURES, VideoFailure } from 'temporal-videogen/failures';
 
 export class NoSuchVideo extends Error {}
 

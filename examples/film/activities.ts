@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import type { VideoStorage } from 'temporal-videogen';
+import type { VideoStorage } from 'temporal-videogen/worker';
 import { joinShots } from '../trailer/join-shots';
 
 const run = promisify(execFile);

@@ -1,5 +1,5 @@
 import { executeChild, proxyActivities, workflowInfo } from '@temporalio/workflow';
-import type { VideoRequest } from 'temporal-videogen/contract';
+import type { VideoRequest } from 'temporal-videogen';
 import { generateVideo } from 'temporal-videogen/workflows';
 import type { FilmActivities } from './activities';
 

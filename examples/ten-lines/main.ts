@@ -1,7 +1,7 @@
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createVideoClient } from 'temporal-videogen';
-import { VideoPlugin } from 'temporal-videogen/plugin';
+import { VideoPlugin } from 'temporal-videogen/worker';
 
 async function main() {
   const { connectionOptions, namespace } = loadClientConnectConfig();

@@ -1,6 +1,7 @@
 import { basename } from 'node:path/posix';
 import { buffer, text } from 'node:stream/consumers';
-import { parseResults, type VideoStorage } from 'temporal-videogen';
+import { parseResults } from 'temporal-videogen';
+import type { VideoStorage } from 'temporal-videogen/worker';
 import { joinShots } from './join-shots';
 import { posterPage } from './poster-page';
 

@@ -1,7 +1,7 @@
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
-import { createVideoService, type VideoService } from 'temporal-videogen';
 import { createVideoTestEnvironment } from 'temporal-videogen/testing';
+import { createVideoService, type VideoService } from 'temporal-videogen/worker';
 
 /** The Temporal connection, and the service that generates the shots. */
 export interface Environment {

@@ -3,9 +3,9 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import { createFileStorage, readFailure, type VideoStorage } from 'temporal-videogen';
-import type { VideoRequest } from 'temporal-videogen/contract';
-import { VideoPlugin } from 'temporal-videogen/plugin';
+import type { VideoRequest } from 'temporal-videogen';
+import { readFailure } from 'temporal-videogen/failures';
+import { createFileStorage, VideoPlugin, type VideoStorage } from 'temporal-videogen/worker';
 import { openEnvironment } from './environment';
 import { storyboard } from './storyboard';
 

@@ -1,4 +1,4 @@
-import type { VideoRequest } from 'temporal-videogen/contract';
+import type { VideoRequest } from 'temporal-videogen';
 
 /** Shots must have the same format to be joined without encoding. */
 const FORMAT = { resolution: '480p', aspect_ratio: '16:9' } as const;

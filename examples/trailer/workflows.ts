@@ -1,5 +1,5 @@
 import { executeChild, proxyActivities, workflowInfo } from '@temporalio/workflow';
-import type { VideoRequest } from 'temporal-videogen/contract';
+import type { VideoRequest } from 'temporal-videogen';
 import { generateVideos } from 'temporal-videogen/workflows';
 import type { TrailerActivities } from './activities';
 

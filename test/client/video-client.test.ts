@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
-import { createVideoClient, type VideoClient, VideoFailure } from '../../src';
+import { createVideoClient, type VideoClient } from '../../src';
+import { VideoFailure } from '../../src/failures';
 
 /** Nobody listens there: what is refused is refused before Temporal is asked. */
 const client = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1', connectTimeout: 100 }) });

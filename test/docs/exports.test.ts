@@ -13,7 +13,7 @@ interface ExportedName {
 }
 
 interface EntryPoint {
-  /** What programs import, such as `temporal-videogen/plugin`. */
+  /** What programs import, such as `temporal-videogen/worker`. */
   specifier: string;
   names: ExportedName[];
 }
@@ -56,8 +56,9 @@ test.each(SPECIFIERS)('every name of %s has a doc comment, and every function an
   ).toEqual([]);
 });
 
-test('internal helpers are not exported', () => {
+test('each name has one entry point, and internal helpers have none', () => {
   const all = [...EXPORTS.values()].flat().map(({ name }) => name);
+  expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([]);
   expect(all.filter((name) => /^(Carried|describe|printable|clean|in[A-Z])/.test(name))).toEqual([]);
   expect(all).toEqual(expect.arrayContaining(['createVideoClient', 'VideoPlugin', 'VideoFailure']));
 });

@@ -83,7 +83,7 @@ const BUNDLING_MAX_MS = 240_000;
 const SCRIPT = `
 const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
 const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
-const { VideoPlugin } = require('temporal-videogen/plugin');
+const { VideoPlugin } = require('temporal-videogen/worker');
 const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/worker/bundle-with-host');
 const logger = new DefaultLogger('ERROR', () => undefined);
 Runtime.install({ logger });

@@ -167,7 +167,7 @@ describe('the versions of Temporal’s packages', () => {
     try {
       host.write({
         'say.js': `
-          const { VideoPlugin } = require('temporal-videogen/plugin');
+          const { VideoPlugin } = require('temporal-videogen/worker');
           const { NativeConnection } = require('@temporalio/worker');
           const connection = Object.create(NativeConnection.prototype);
           const env = ${JSON.stringify(SERVICE)};

@@ -1,7 +1,7 @@
 import { NexusOperationFailure } from '@temporalio/common';
 import { CancellationScope, createNexusServiceClient, isCancellation, sleep } from '@temporalio/workflow';
-import { readFailure } from '../../src/failures';
 import type { JobProgress, JobResult } from '../../src';
+import { readFailure } from '../../src/failures';
 import { type NexusJobInput, videoGeneration } from '../../src/nexus';
 
 /** Workflows of another namespace. They import only what callers may import. */
