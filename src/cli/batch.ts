@@ -5,27 +5,22 @@ import { printableJson, shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
 import { batchCommand } from './commands';
 import { copyOut, openStored } from './copy-out';
-import { EXIT, reportError } from './exit-codes';
+import { EXIT } from './exit-codes';
 import { reportJoined, requestedStorage, STORAGE_MEMO } from './joined-job';
 import { showProgress } from './live-view';
 import { printUiCommand, queueAndLink, type TemporalSession } from './open-temporal';
-import type { BatchOptions } from './options';
-import { type BatchOrder, readBatch } from './read-batch';
+import { type BatchOptions, type BatchOrder, readBatch } from './read-batch';
 import { printLine, type Terminal } from './terminal';
 import { orEnded, whileShown, withTemporal } from './with-temporal';
 
 /** `videogen batch`: generates a video for each line of a file. The same file again continues the same batch. */
 export async function batch(file: string, options: BatchOptions, terminal: Terminal): Promise<number> {
-  try {
-    const order = await readBatch(file, options, terminal.env);
-    return await withTemporal(terminal, {
-      what: 'the batch',
-      isNew: true,
-      run: (session) => runBatch(session, order, { file, options, terminal }),
-    });
-  } catch (error) {
-    return reportError(error, options, terminal);
-  }
+  const order = await readBatch(file, options, terminal.env);
+  return await withTemporal(terminal, {
+    what: 'the batch',
+    isNew: true,
+    run: (session) => runBatch(session, order, { file, options, terminal }),
+  });
 }
 
 interface CommandLine {

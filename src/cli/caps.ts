@@ -4,9 +4,8 @@ import { describeAmount, describeUse } from '../contract/caps';
 import { printableJson, shown } from '../contract/clean-text';
 import type { LedgerCount, LedgerReport } from '../contract/ledger';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
-import { EXIT, reportError } from './exit-codes';
+import { EXIT } from './exit-codes';
 import { type JobsSession, withJobs } from './open-jobs';
-import type { SpendOptions } from './options';
 import { printLine, type Terminal } from './terminal';
 import { type Column, tableLines } from './text-columns';
 
@@ -16,20 +15,16 @@ const NONE =
   'Nothing is counted: no worker with caps has submitted anything today. VIDEOGEN_CAPS sets the caps of a worker.';
 
 /** `videogen spend --caps`: each cap, what was used and reserved of it, and what is left. */
-export async function caps(options: SpendOptions, terminal: Terminal): Promise<number> {
-  try {
-    return await withJobs(terminal, {
-      // The one that answers.
-      withWorker: true,
-      run: (session) => printCaps(session, options, terminal),
-      withoutJobs: () => {
-        printLine(terminal, NONE);
-        return EXIT.ok;
-      },
-    });
-  } catch (error) {
-    return reportError(error, options, terminal);
-  }
+export async function caps(options: { json?: boolean }, terminal: Terminal): Promise<number> {
+  return await withJobs(terminal, {
+    // The one that answers.
+    withWorker: true,
+    run: (session) => printCaps(session, options, terminal),
+    withoutJobs: () => {
+      printLine(terminal, NONE);
+      return EXIT.ok;
+    },
+  });
 }
 
 interface QueueReport extends LedgerReport {
@@ -38,7 +33,7 @@ interface QueueReport extends LedgerReport {
 
 async function printCaps(
   { client }: JobsSession,
-  { json }: SpendOptions,
+  { json }: { json?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   const reports: QueueReport[] = [];
@@ -88,12 +83,8 @@ function rowsOf({ scope, name, limits, used, reserved, resetsAt = '' }: LedgerCo
 const COLUMNS: Column<CapRow>[] = [
   { title: 'CAP', text: ({ whose }) => whose, leastWidth: 8 },
   { title: 'LIMIT', text: ({ limit }) => limit },
+  { title: 'LEFT', text: ({ left }) => left, colour: ({ isReached }) => (isReached ? 'red' : undefined) },
   { title: 'USED', text: ({ used }) => used },
   { title: 'RESERVED', text: ({ reserved }) => reserved },
-  {
-    title: 'LEFT',
-    text: ({ left }) => left,
-    colour: ({ isReached }) => (isReached ? 'red' : undefined),
-  },
   { title: 'RESETS', text: ({ resetsAt }) => resetsAt },
 ];

@@ -12,14 +12,16 @@ import { commandOn } from '../contract/lost-submit';
 import { CopyFailed, checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
-import { onJob } from './job-action';
-import type { JobsSession } from './open-jobs';
-import type { DownloadOptions } from './options';
+import { type JobsSession, onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 
 /** `videogen download`: copies the stored video of an ended job to a file. */
-export function download(workflowId: string, options: DownloadOptions, terminal: Terminal): Promise<number> {
-  return onJob(workflowId, options, terminal, async (session) => {
+export function download(
+  workflowId: string,
+  options: { out?: string; json?: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  return onJob(workflowId, terminal, async (session) => {
     await checkOut(options.out);
     const video = await storedVideo(session, workflowId);
     const target = resolve(options.out ?? fileNameFor(workflowId, video.uri));

@@ -9,10 +9,10 @@ import { adoptCommand, DecisionRefused } from '../contract/lost-submit';
 import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { StorageUnusable } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
-import { BadLines } from './bad-lines';
 import { CopyFailed } from './copy-out';
 import { messageOf } from './doctor/described-error';
-import { NoSuchJob } from './no-such-job';
+import { BadLines } from './read-batch';
+import { NoSuchJob } from './similar-names';
 import { LeftWaiting } from './stack-note';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 

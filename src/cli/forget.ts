@@ -1,13 +1,16 @@
 import type { ForgottenJob } from '../client/forget-job';
 import { ForgetRefused, NothingToForget } from '../client/forget-refused';
-import { recentNames } from '../client/list-jobs';
 import { printableJson, shown } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
-import { onJob } from './job-action';
-import type { JobsSession } from './open-jobs';
-import type { ForgetCommandOptions } from './options';
-import { noSuchJob } from './similar-names';
+import { noSuchJob } from './find-job';
+import { type JobsSession, onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
+
+interface ForgetCommandOptions {
+  dryRun?: boolean;
+  yes?: boolean;
+  json?: boolean;
+}
 
 /** A batch may have thousands of files; `--json` has them all. */
 const MOST_LINES = 20;
@@ -18,25 +21,23 @@ export function forget(
   options: ForgetCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
-  return onJob(workflowId, options, terminal, async (session) => {
+  return onJob(workflowId, terminal, async (session) => {
     const asks = !options.dryRun && !options.yes;
     if (asks && !terminal.canAsk()) throw new ForgetRefused(NOT_ASKED);
-    if (asks || options.dryRun) {
-      const plan = await forgetOrExplain(session, workflowId, { dryRun: true });
-      for (const line of reportLines(plan)) printLine(terminal, line);
-      if (options.dryRun) {
-        terminal.out(options.json ? printableJson(plan) : shown(workflowId));
-        return EXIT.ok;
-      }
+    const report = async (dryRun: boolean) => {
+      const forgotten = await forgetOrExplain(session, workflowId, { dryRun });
+      for (const line of reportLines(forgotten)) printLine(terminal, line);
+      if (!asks || !dryRun) terminal.out(options.json ? printableJson(forgotten) : shown(workflowId));
+    };
+    if (asks) {
+      await report(true);
       const answer = await terminal.ask('Remove all this? It cannot be undone. [y/N] ');
       if (!/^\s*y(es)?\s*$/i.test(answer)) {
         printLine(terminal, 'Nothing was removed.');
         return session.isInterrupted() ? EXIT.interrupted : EXIT.ok;
       }
     }
-    const done = await forgetOrExplain(session, workflowId, { dryRun: false });
-    for (const line of reportLines(done)) printLine(terminal, line);
-    terminal.out(options.json ? printableJson(done) : shown(workflowId));
+    await report(options.dryRun ?? false);
     return EXIT.ok;
   });
 }
@@ -54,7 +55,7 @@ async function forgetOrExplain(
     return await videos.forget(workflowId, options);
   } catch (error) {
     if (!(error instanceof NothingToForget)) throw error;
-    throw await noSuchJob(workflowId, (most) => recentNames(client, most));
+    throw await noSuchJob(client, workflowId);
   }
 }
 
@@ -63,7 +64,7 @@ function reportLines({ workflowId, kind, dryRun, removed, kept, stays }: Forgott
   const verb = dryRun ? 'Would be removed' : 'Removed';
   const none = dryRun ? 'Nothing would be removed' : 'Nothing was left to remove';
   return [
-    removed.length === 0 ? `${none} of the ${name}.` : `${verb} of the ${name}:`,
+    removed.length === 0 ? `${none} of the ${name}.` : `${verb} from the ${name}:`,
     ...few(removed.map(({ what, where }) => `  ${what.padEnd(12)} ${shown(where)}`)),
     ...(kept.length === 0 ? [] : ['Not removed:']),
     ...few(kept.map(({ what, where, why }) => `  ${what.padEnd(12)} ${shown(where)}: ${shown(why)}`)),

@@ -6,7 +6,7 @@ import { durationMs } from '../contract/duration';
 import { isFailureType } from '../contract/failure-table';
 import { chargesOf } from '../contract/job-cost';
 import { describeSum, sumOf } from '../contract/money';
-import { EXIT, reportError } from './exit-codes';
+import { EXIT } from './exit-codes';
 import { watchRows } from './live-view';
 import { type JobsSession, withJobs } from './open-jobs';
 import { ageText, type JobRow, phaseText } from './progress-lines';
@@ -29,17 +29,13 @@ const MOST_LISTED = 10_000;
 
 /** `videogen list`: the jobs and batches of the namespace, newest first. It asks no worker. */
 export async function list(options: ListCommandOptions, terminal: Terminal): Promise<number> {
-  try {
-    const wanted = readFilters(options, Date.now());
-    return await withJobs(terminal, {
-      withWorker: options.watch,
-      run: (session) =>
-        options.watch ? watchList(session, options, terminal) : printList(session, wanted, options, terminal),
-      withoutJobs: () => sayNoneHere('list', terminal),
-    });
-  } catch (error) {
-    return reportError(error, options, terminal);
-  }
+  const wanted = readFilters(options, Date.now());
+  return await withJobs(terminal, {
+    withWorker: options.watch,
+    run: (session) =>
+      options.watch ? watchList(session, options, terminal) : printList(session, wanted, options, terminal),
+    withoutJobs: () => sayNoneHere('list', terminal),
+  });
 }
 
 /** Someone who forgot the address of the right Temporal must not take this for good news. */

@@ -6,11 +6,13 @@ import { readTemporalUiUrl } from '../config/gateway-config';
 import { ConfigError } from '../config/service-config';
 import { readTemporalAddress } from '../config/temporal-config';
 import { inShell, shown } from '../contract/clean-text';
+import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { Closers } from './closers';
 import { devCommand } from './commands';
 import { EXIT } from './exit-codes';
 import type { LocalStack } from './local-stack';
+import { NoSuchJob } from './similar-names';
 import { printLine, redrawOn, type Terminal } from './terminal';
 
 /** The jobs of a Temporal server, for one command. */
@@ -25,16 +27,13 @@ export interface JobsSession {
   isInterrupted(): boolean;
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
-  /** The worker that runs beside this machine's own server, if one does. */
+  /** The worker of this machine's own server, if one runs. */
   worker?: Pick<LocalStack, 'taskQueue' | 'startWorkerFor'> | undefined;
 }
 
-interface OpenedServer {
-  client: Client;
-  uiUrl?: string | undefined;
+interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker'> {
   /** Whether it is this machine's own. */
   isLocal: boolean;
-  worker?: JobsSession['worker'];
   /** Settles when another process that ran Temporal has ended. */
   ended?: Promise<void>;
   close(): Promise<void>;
@@ -52,12 +51,32 @@ const load = {
   missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
 };
 
+type RunJobs = (session: JobsSession) => Promise<number>;
+
 export interface JobsWork {
-  /** Runs a worker beside this machine's own server: what is watched should go on. */
-  withWorker?: boolean;
-  run(session: JobsSession): Promise<number>;
+  /** Runs a worker for this machine's own server: what is watched should continue. */
+  withWorker?: boolean | undefined;
+  run: RunJobs;
   /** The exit code if this machine has had no jobs yet. */
   withoutJobs(): number;
+}
+
+/** Runs a command about one job by its name. */
+export async function onJob(
+  workflowId: string,
+  terminal: Terminal,
+  run: RunJobs,
+  { withWorker }: Pick<JobsWork, 'withWorker'> = {},
+): Promise<number> {
+  checkName(workflowId);
+  const withoutJobs = () => {
+    throw new NoSuchJob(workflowId);
+  };
+  return withJobs(terminal, { withWorker, run, withoutJobs });
+}
+
+export function checkName(workflowId: string): void {
+  if (!isWorkflowId(workflowId)) throw new ConfigError(`The name of a job ${WORKFLOW_ID_RULE}.`);
 }
 
 /**
@@ -68,40 +87,27 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
   for (;;) {
     const opened = await openServer(terminal, work);
     if (opened === undefined) return work.withoutJobs();
-    const interrupted = new AbortController();
-    const stopListening = terminal.onInterrupt(() => interrupted.abort());
-    const { signal } = interrupted;
+    const stopped = new AbortController();
+    const { signal } = stopped;
+    const stopListening = terminal.onInterrupt(() => stopped.abort());
     // Each call to Temporal leaves a listener.
     setMaxListeners(0, signal);
     let hasEnded = false;
     void opened.ended?.then(() => {
       hasEnded = true;
-      interrupted.abort();
+      stopped.abort();
     });
+    const { client, uiUrl, worker } = opened;
+    const { env } = terminal;
     try {
-      const { client, uiUrl } = opened;
-      const { env } = terminal;
       const videos = await load.videos().createVideoClient({ env, client, log: () => undefined });
-      const describeMissingWorker = async (workflowId: string) => {
-        const missing = await load.missingWorker().describeMissingWorker(client, workflowId, env);
-        if (missing === undefined || !opened.isLocal) return missing;
-        // Whoever joins a job here has been told which settings its worker needs.
-        return opened.worker === undefined ? missingHere(workflowId, env) : undefined;
-      };
-      const code = await client.withAbortSignal(signal, () =>
-        work.run({
-          client,
-          videos,
-          uiUrl,
-          signal,
-          isInterrupted: () => signal.aborted && !hasEnded,
-          describeMissingWorker,
-          worker: opened.worker,
-        }),
-      );
+      const describeMissingWorker = (name: string) => missingWorkerOf(opened, name, env);
+      const isInterrupted = () => signal.aborted && !hasEnded;
+      const session = { client, videos, uiUrl, signal, isInterrupted, describeMissingWorker, worker };
+      const code = await client.withAbortSignal(signal, () => work.run(session));
       if (!hasEnded) return code;
     } catch (error) {
-      if (!signal.aborted) throw explained(error, opened.client);
+      if (!signal.aborted) throw explained(error, client);
       if (!hasEnded) return EXIT.interrupted;
     } finally {
       stopListening();
@@ -120,9 +126,21 @@ function explained(error: unknown, { options: { namespace } }: Client): unknown 
   );
 }
 
+async function missingWorkerOf(
+  { client, isLocal, worker }: OpenedServer,
+  workflowId: string,
+  env: Terminal['env'],
+): Promise<string | undefined> {
+  const missing = await load.missingWorker().describeMissingWorker(client, workflowId, env);
+  if (missing === undefined || !isLocal) return missing;
+  // The command that joined the job has said which settings its worker needs.
+  if (worker !== undefined) return undefined;
+  return `No worker for ${shown(workflowId)} runs on this machine; it continues with: ${commandOn('watch', workflowId)}, or with: ${devCommand(env.VIDEOGEN_DATA)}`;
+}
+
 async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise<OpenedServer | undefined> {
   const { env } = terminal;
-  if (readTemporalAddress(env) !== undefined) return openNamed(terminal);
+  if (readTemporalAddress(env) !== undefined) return openNamed(env);
   const options = {
     env,
     terminal,
@@ -137,12 +155,7 @@ async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise
   return { ...stack, isLocal: true, worker: stack };
 }
 
-/** A worker for this machine's own server is part of the commands that run it. */
-function missingHere(workflowId: string, env: Terminal['env']): string {
-  return `No worker for ${shown(workflowId)} runs on this machine; it continues with: ${commandOn('watch', workflowId)}, or with: ${devCommand(env.VIDEOGEN_DATA)}`;
-}
-
-async function openNamed({ env }: Terminal): Promise<OpenedServer | undefined> {
+async function openNamed(env: Terminal['env']): Promise<OpenedServer | undefined> {
   const closers = new Closers();
   try {
     const dataConverter = load.encryption().withEncryption(undefined, { ring: readEncryptionKeys(env) });

@@ -21,27 +21,6 @@ export interface GenerateOptions {
   service?: string;
 }
 
-export interface BatchOptions {
-  window?: string;
-  onFailure?: string;
-  id?: string;
-  json?: boolean;
-  wait: boolean;
-  deadline?: string;
-  onLostSubmit?: string;
-  holdFor?: string;
-  storage?: string;
-  cap?: string[];
-  service?: string;
-}
-
-export interface DecideOptions {
-  resubmit?: boolean;
-  adopt?: string;
-  abandon?: boolean;
-  json?: boolean;
-}
-
 export interface DevOptions {
   port?: string;
   uiPort?: string;
@@ -94,35 +73,5 @@ export interface EncryptionKeyOptions {
 
 export interface DoctorOptions {
   register?: boolean;
-  json?: boolean;
-}
-
-export interface SpendOptions {
-  since: string;
-  until?: string;
-  by?: string;
-  caps?: boolean;
-  json?: boolean;
-}
-
-export interface CancelOptions {
-  json?: boolean;
-}
-
-export interface RetryCommandOptions {
-  resubmit?: boolean;
-  service?: string;
-  deadline?: string;
-  json?: boolean;
-}
-
-export interface ForgetCommandOptions {
-  dryRun?: boolean;
-  yes?: boolean;
-  json?: boolean;
-}
-
-export interface DownloadOptions {
-  out?: string;
   json?: boolean;
 }

@@ -4,19 +4,30 @@ import { ConfigError, type Environment, namesAService, readServiceConfig } from 
 import { usesEmulator } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
 import type { BatchInput } from '../contract/batch';
+import { shown } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { parseBatchInput } from '../contract/job-input';
-import type { VideoRequest } from '../contract/request';
-import { parseRequestLines } from '../contract/request';
+import { type LineProblem, parseRequestLines, type VideoRequest } from '../contract/request';
 import { servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';
-import { BadLines } from './bad-lines';
 import { chooseService } from './choose-service';
-import type { BatchOptions } from './options';
-import { readCap } from './read-cap';
-import { checkId, defined, EMULATOR_POLLING, number } from './read-job-input';
+import { checkId, defined, EMULATOR_POLLING, number, readCap, refused } from './read-job-input';
+
+export interface BatchOptions {
+  window?: string;
+  onFailure?: string;
+  id?: string;
+  json?: boolean;
+  wait: boolean;
+  deadline?: string;
+  onLostSubmit?: string;
+  holdFor?: string;
+  storage?: string;
+  cap?: string[];
+  service?: string;
+}
 
 /** Larger requests go through the storage instead of the workflow's input. */
 const MAX_INLINE_BYTES = 200_000;
@@ -100,6 +111,25 @@ function digestOf(...parts: string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('hex');
 }
 
-function refused(message: string): VideoFailure {
-  return new VideoFailure('InvalidRequest', { message });
+/** The next run reports the rest. */
+const MAX_PROBLEMS_SHOWN = 10;
+
+/** A file of requests with problems: one message for programs, a line for each problem for people. */
+export class BadLines extends VideoFailure {
+  /** `foxes.jsonl:4: prompt is missing`, a format that editors can open. */
+  readonly lines: readonly string[];
+
+  constructor(file: string, { problem, problems }: { problem: string; problems: readonly LineProblem[] }) {
+    super('InvalidRequest', { message: `${file}: ${problem}` });
+    const more = problems.length - MAX_PROBLEMS_SHOWN;
+    this.lines = [
+      ...problems
+        .slice(0, MAX_PROBLEMS_SHOWN)
+        .map(
+          ({ line, problem: one }) => `${shown(file)}${line === undefined ? '' : `:${line}`}: ${shown(one)}`,
+        ),
+      ...(more > 0 ? [`and ${more} more`] : []),
+      'Nothing was started. Correct the file and run the command again.',
+    ];
+  }
 }

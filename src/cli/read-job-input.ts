@@ -1,10 +1,11 @@
 import type { GivenChoice } from '../client/pin-choice';
+import { ConfigError } from '../config/read-setting';
+import { CAP_FIELDS, type Cap } from '../contract/caps';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
 import { VideoFailure } from '../contract/video-failure';
 import type { GenerateOptions } from './options';
-import { readCap } from './read-cap';
 
 /** The emulator's generations are short, and polls cost nothing. */
 export const EMULATOR_POLLING = { min: '1s', max: '1s' };
@@ -94,6 +95,33 @@ export function defined(fields: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function refused(message: string): VideoFailure {
+/** A command line or a file of requests that cannot be taken. */
+export function refused(message: string): VideoFailure {
   return new VideoFailure('InvalidRequest', { message });
+}
+
+/** `--cap "3 videos" "2.50 USD"`: the last word is the unit, or the currency. */
+export function readCap(given: string[] | undefined): Cap | undefined {
+  if (given === undefined) return undefined;
+  const cap: Cap = {};
+  for (const text of given) {
+    const limit = readLimit(text);
+    const [unit = ''] = Object.keys(limit);
+    if (unit in cap) throw new ConfigError(`--cap has two limits in ${unit}: give one.`);
+    Object.assign(cap, limit);
+  }
+  return cap;
+}
+
+function readLimit(text: string): Cap {
+  const [, digits = '', unit = ''] = /^\s*([\d.]+)\s*([A-Za-z][\w-]*)\s*$/.exec(text) ?? [];
+  const value = Number(digits);
+  if (/^videos?$/.test(unit) && CAP_FIELDS.videos.accepts(value)) return { videos: value };
+  if (/^(seconds?|s)$/.test(unit) && CAP_FIELDS.seconds.accepts(value)) return { seconds: value };
+  const money = { amount: value, currency: unit };
+  if (digits !== '' && !/^(videos?|seconds?|s)$/.test(unit) && CAP_FIELDS.money.accepts(money))
+    return { money };
+  throw new ConfigError(
+    `--cap is ${JSON.stringify(text)}: give a number with videos, seconds or a currency, such as "2.50 USD".`,
+  );
 }

@@ -8,24 +8,27 @@ import { commandOn } from '../contract/lost-submit';
 import { VideoFailure } from '../contract/video-failure';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
-import { onJob } from './job-action';
-import type { RetryCommandOptions } from './options';
+import { onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 
-/** A job keeps its service, so only a new one is looked up. */
-function checkService(service: string, env: Terminal['env']): void {
-  const pinned = pinChoice({ service }, readKnownServices(env));
-  if (!pinned.ok) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
+interface RetryCommandOptions {
+  resubmit?: boolean;
+  service?: string;
+  deadline?: string;
+  json?: boolean;
 }
 
 /** `videogen retry`: tries a failed job again, without paying twice unless the user has decided to. */
 export function retry(workflowId: string, options: RetryCommandOptions, terminal: Terminal): Promise<number> {
-  return onJob(workflowId, options, terminal, async (session) => {
+  return onJob(workflowId, terminal, async (session) => {
     const { resubmit, deadline, service } = options;
     if (deadline !== undefined && durationMs(deadline) === undefined) {
       throw new ConfigError(`--deadline ${DURATION.sentence}.`);
     }
-    if (service !== undefined) checkService(service, terminal.env);
+    // A job keeps its service, so only a new one is looked up.
+    const pinned =
+      service === undefined ? undefined : pinChoice({ service }, readKnownServices(terminal.env));
+    if (pinned?.ok === false) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
     // Before anything else: a mistyped name gets a proposal.
     await findJob(session, workflowId);
     const retried = await session.videos.retry(workflowId, { resubmit, deadline, service });

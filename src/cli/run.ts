@@ -3,6 +3,9 @@ import { cleanText, printableJson } from '../contract/clean-text';
 import { type Call, describeProgram, LONGEST_USAGE_CHARS } from './program';
 import type { Terminal } from './terminal';
 
+/** The same code as a refused request: `EXIT.usage`, which takes a moment to load. */
+const BAD_USAGE = 2;
+
 /** Runs one command and returns its exit code. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
   let code = 0;
@@ -13,24 +16,27 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    const { EXIT, exitCodeOf }: typeof import('./exit-codes') = require('./exit-codes');
-    if (error instanceof CommanderError) {
-      const usage = { type: 'UsageError', message: cleanText(error.message, LONGEST_USAGE_CHARS) };
-      if (args.includes('--json')) terminal.out(printableJson({ error: usage }));
-      return EXIT.usage;
-    }
-    terminal.err(`${error instanceof Error ? error.message : String(error)}\n`);
-    // These are bugs. The message of any other error says enough.
-    if (error instanceof TypeError || error instanceof ReferenceError) terminal.err(`${error.stack}\n`);
-    return exitCodeOf(error);
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return 0;
+    const usage = { type: 'UsageError', message: cleanText(error.message, LONGEST_USAGE_CHARS) };
+    if (args.includes('--json')) terminal.out(printableJson({ error: usage }));
+    return BAD_USAGE;
   }
 }
 
-function runCall({ given, load, isTraced }: Call, terminal: Terminal): Promise<number> {
-  const command = () => load()(...given, terminal);
-  // Without such variables nothing of OpenTelemetry is loaded.
-  if (!isTraced || !Object.keys(terminal.env).some((name) => name.startsWith('OTEL_'))) return command();
-  const { whileExporting }: typeof import('./while-exporting') = require('./while-exporting');
-  return whileExporting(terminal, command);
+async function runCall({ given, load, isTraced }: Call, terminal: Terminal): Promise<number> {
+  const command = async () => load()(...given, terminal);
+  try {
+    // Without such variables nothing of OpenTelemetry is loaded.
+    if (!isTraced || !Object.keys(terminal.env).some((name) => name.startsWith('OTEL_')))
+      return await command();
+    const { whileExporting }: typeof import('./while-exporting') = require('./while-exporting');
+    return await whileExporting(terminal, command);
+  } catch (error) {
+    const { reportError }: typeof import('./exit-codes') = require('./exit-codes');
+    const exitCode = reportError(error, Object(given.at(-1)), terminal);
+    // These are bugs. The message of any other error says enough.
+    if (error instanceof TypeError || error instanceof ReferenceError) terminal.err(`${error.stack}\n`);
+    return exitCode;
+  }
 }

@@ -1,21 +1,28 @@
 import { shown } from '../contract/clean-text';
-import { NoSuchJob } from './no-such-job';
 
-/** So many names are compared with a mistyped one. */
+/** How many names are compared with a mistyped one. */
 const MOST_NAMES = 500;
 const MOST_SUGGESTIONS = 3;
 /** Comparing longer names would take seconds. */
 const LONGEST_COMPARED_CHARS = 100;
 
-type RecentNames = (most: number) => Promise<string[]>;
+/** Temporal has no job or batch with the name. */
+export class NoSuchJob extends Error {
+  override readonly name = 'NoSuchJob';
 
-/** The error for a name that Temporal does not have, with those that may be meant. */
-export async function noSuchJob(workflowId: string, recentNames: RecentNames): Promise<NoSuchJob> {
-  return new NoSuchJob(workflowId, didYouMean(await namesLike(workflowId, recentNames)));
+  constructor(workflowId: string, didYouMean = '') {
+    super(`There is no job ${shown(workflowId)}.${didYouMean || FORGOTTEN}`);
+  }
 }
 
+const FORGOTTEN =
+  ' Temporal forgets ended jobs after a time, the retention of the namespace; stored videos stay.';
+
 /** A server without lists, such as a test server, has none. */
-export async function namesLike(workflowId: string, recentNames: RecentNames): Promise<string[]> {
+export async function namesLike(
+  workflowId: string,
+  recentNames: (most: number) => Promise<string[]>,
+): Promise<string[]> {
   return similarNames(workflowId, await recentNames(MOST_NAMES).catch(() => []));
 }
 

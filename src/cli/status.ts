@@ -10,8 +10,7 @@ import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
-import { onJob } from './job-action';
-import type { JobsSession } from './open-jobs';
+import { type JobsSession, onJob } from './open-jobs';
 import { ageText, batchLine, isBatch, type Progress, plainLine } from './progress-lines';
 import type { Terminal } from './terminal';
 import { wrapText } from './text-columns';
@@ -37,7 +36,7 @@ export interface StatusReport extends JobOverview {
 
 /** `videogen status`: everything that is known about one job or batch. */
 export function status(workflowId: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
-  return onJob(workflowId, options, terminal, async (session) => {
+  return onJob(workflowId, terminal, async (session) => {
     const report = await readReport(session, workflowId);
     const screen = options.json ? undefined : terminal.outScreen();
     if (screen === undefined) terminal.out(printableJson(report));

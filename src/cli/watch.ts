@@ -2,13 +2,13 @@ import { inTime } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
 import { FAILURES } from '../contract/failure-table';
 import { EXIT, reportError } from './exit-codes';
-import { checkName, findJob } from './find-job';
+import { findJob } from './find-job';
 import { reportJoined } from './joined-job';
 import { fittingLines } from './list';
 import { watchRows } from './live-view';
-import { NoSuchJob } from './no-such-job';
-import { type JobsSession, withJobs } from './open-jobs';
+import { checkName, type JobsSession, withJobs } from './open-jobs';
 import { holdNotes, type JobRow, storedLines } from './progress-lines';
+import { NoSuchJob } from './similar-names';
 import { printLine, type Terminal } from './terminal';
 
 const READ_EVERY_MS = 1_000;
@@ -23,19 +23,15 @@ export async function watch(
   options: { json?: boolean },
   terminal: Terminal,
 ): Promise<number> {
-  try {
-    const names = [...new Set(workflowIds)];
-    names.forEach(checkName);
-    return await withJobs(terminal, {
-      withWorker: true,
-      run: (session) => watchJobs(session, names, options, terminal),
-      withoutJobs: () => {
-        throw new NoSuchJob(names[0] ?? '');
-      },
-    });
-  } catch (error) {
-    return reportError(error, options, terminal);
-  }
+  const names = [...new Set(workflowIds)];
+  names.forEach(checkName);
+  return await withJobs(terminal, {
+    withWorker: true,
+    run: (session) => watchJobs(session, names, options, terminal),
+    withoutJobs: () => {
+      throw new NoSuchJob(names[0] ?? '');
+    },
+  });
 }
 
 async function watchJobs(

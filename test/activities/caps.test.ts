@@ -7,8 +7,7 @@ import { createPollVideo, type PollVideoInput } from '../../activities/poll-vide
 import { createFindTools } from '../../activities/service-tools';
 import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
-import { recordedJobs } from '../../src/cli/spend/record-costs';
-import { SpendBook } from '../../src/cli/spend/spend-book';
+import { recordedJobs, SpendBook } from '../../src/cli/spend';
 import type { Caps } from '../../src/contract/caps';
 import type { LedgerEntry } from '../../src/contract/ledger';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -360,13 +359,9 @@ async function spent() {
   const book = new SpendBook();
   const period = { since: new Date(0), until: new Date(Date.now() + 60_000) };
   const storage = createFileStorage(world.folder);
-  for await (const job of recordedJobs({
-    storage,
-    namespace: 'test',
-    period,
-    onDamaged: (key) => expect(key).toBeUndefined(),
-  }) ?? [])
-    book.add(job);
+  const damaged: string[] = [];
+  for await (const job of recordedJobs({ storage, namespace: 'test', period, damaged })) book.add(job);
+  expect(damaged).toEqual([]);
   const { videos, charged, estimated } = book.total();
   return { videos, charged, estimated };
 }

@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BatchOptions } from '../../src/cli/options';
-import { readBatch } from '../../src/cli/read-batch';
+import { type BatchOptions, readBatch } from '../../src/cli/read-batch';
 import { ConfigError } from '../../src/config/service-config';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { failureOf } from '../support/world';

@@ -1,5 +1,5 @@
 import type { GenerateOptions } from '../../src/cli/options';
-import { readJobInput } from '../../src/cli/read-job-input';
+import { readCap, readJobInput } from '../../src/cli/read-job-input';
 import { VideoFailure } from '../../src/contract/video-failure';
 
 const read = (prompt: string | undefined, options: Partial<GenerateOptions>, onEmulator = false) =>
@@ -106,4 +106,24 @@ test('further fields that the profile allows become part of the request, as JSON
 
 test.each(['model', '=x', ''])('a further field written as %j is refused', (field) => {
   expect(refusal('A red fox', { field: [field] })).toContain('give NAME=VALUE');
+});
+
+test('limits in different units are one cap', () => {
+  expect(readCap(['3 videos', '20 seconds', '2.50 USD'])).toEqual({
+    videos: 3,
+    seconds: 20,
+    money: { amount: 2.5, currency: 'USD' },
+  });
+});
+
+test.each([
+  [['2 USD', '300 USD'], '--cap has two limits in money: give one.'],
+  [['2 USD', '1 EUR'], '--cap has two limits in money: give one.'],
+  [['1 video', '5 videos'], '--cap has two limits in videos: give one.'],
+  [
+    ['1.2.3 USD'],
+    '--cap is "1.2.3 USD": give a number with videos, seconds or a currency, such as "2.50 USD".',
+  ],
+])('%j is refused', (given, sentence) => {
+  expect(() => readCap(given)).toThrow(sentence);
 });

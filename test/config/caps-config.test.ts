@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../src/cli/doctor/described-error';
-import { readCap } from '../../src/cli/read-cap';
+import { readCap } from '../../src/cli/read-job-input';
 import { checkCaps, readCaps } from '../../src/config/caps-config';
 
 let folder: string;

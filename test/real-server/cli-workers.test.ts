@@ -178,7 +178,9 @@ test('decide and generate say that a workflow of the host is not a video job, an
 
   const decided = terminalFor(taskQueue);
   expect(await run(['decide', 'trailer', '--abandon'], decided)).toBe(2);
-  expect(decided.stderr).toBe('trailer is a makeTrailer, not a video job. Its video jobs are shot.\n');
+  expect(decided.stderr).toBe(
+    'trailer is a makeTrailer, not a video job. Video jobs that it waits for: shot.\n',
+  );
 
   const followed = terminalFor(taskQueue);
   expect(await run(['generate', '--id', 'trailer', '--json'], followed)).toBe(2);

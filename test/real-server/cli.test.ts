@@ -330,14 +330,14 @@ describe('a lost submit', () => {
       decide('wolf', '--abandon'),
       decide('lost', '--adopt', 'WRONG99'),
     ]);
-    for (const [end, words] of [
-      [refused[0], 'taskId must be text'],
-      [refused[1], 'There is no job wolf.'],
-      [refused[2], 'Task "WRONG99" is not adopted: the service does not know it.'],
+    for (const [end, type, words] of [
+      [refused[0], 'DecisionRefused', 'taskId must be text'],
+      [refused[1], 'NoSuchJob', 'There is no job wolf.'],
+      [refused[2], 'DecisionRefused', 'Task "WRONG99" is not adopted: the service does not know it.'],
     ] as const) {
       expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
       expect(lastLine(end)).toEqual({
-        error: { type: 'DecisionRefused', message: expect.stringContaining(words) },
+        error: { type, message: expect.stringContaining(words) },
       });
     }
     const decided = await decide('lost', '--adopt', lost);

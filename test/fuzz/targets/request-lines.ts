@@ -1,4 +1,4 @@
-import { BadLines } from '../../../src/cli/bad-lines';
+import { BadLines } from '../../../src/cli/read-batch';
 import { staticBatchDetails } from '../../../src/client/describe-batch';
 import { parseRequestLines } from '../../../src/contract/request';
 import { fc } from '../../support/properties';
