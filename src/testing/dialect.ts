@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { ContentStage } from '../contract/failure-details';
 import { type ParsedRequest, parseRequest, type VideoRequest } from '../contract/request';
 import type { EmulatedCall } from './faults';
@@ -43,6 +43,7 @@ export interface ContentRefusal {
 /** The body of an answer, as an object or as text, with its status if that is not the usual one. */
 export interface Reply {
   status?: number;
+  headers?: OutgoingHttpHeaders;
   body?: object | string;
 }
 

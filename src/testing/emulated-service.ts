@@ -217,5 +217,5 @@ function failureBy(
 }
 
 function answerOf(status: number, reply: Reply, headers?: OutgoingHttpHeaders): HttpAnswer {
-  return jsonAnswer(reply.status ?? status, reply.body ?? '', headers);
+  return jsonAnswer(reply.status ?? status, reply.body ?? '', { ...reply.headers, ...headers });
 }

@@ -6,6 +6,7 @@ import { Chaos } from './chaos';
 import { CANCELLING, type Dialect, type DialectRoute, INTERFACE } from './dialect';
 import { type Caller, EmulatedService, idIn, invalid, refuse } from './emulated-service';
 import type { EmulatorOptions, RecordedCall } from './emulator-options';
+import { FAL } from './fal-dialect';
 import { checkName, type EmulatedCall, FaultScript, type Faults, showValue } from './faults';
 import type { EmulatedTask } from './task-store';
 
@@ -50,7 +51,7 @@ const MAX_REQUEST_BYTES = 2 * 1024 * 1024;
 const DEFAULT_JOB_TIME_MS = 5_000;
 
 /** Dialects that the emulator speaks at their own paths, next to the interface's. */
-const OTHER_DIALECTS: readonly Dialect[] = [];
+const OTHER_DIALECTS: readonly Dialect[] = [FAL];
 
 /** The file behind a link. It needs no API key, since the link is signed. */
 const FILE: DialectRoute = {
