@@ -7,10 +7,9 @@ import { readTemporalConfig } from '../config/temporal-config';
 import { printableJson } from '../contract/clean-text';
 import { plainHider } from '../contract/redact';
 import { Closers } from './closers';
-import { askAddress } from './doctor/check-service';
 import { CHECKS, type Check } from './doctor/checks';
 import { messageOf } from './doctor/described-error';
-import { type AddressAnswer, type Context, type Finding, failed, skipped } from './doctor/finding';
+import { type Context, type Finding, failed, skipped } from './doctor/finding';
 import { EXIT, reportError } from './exit-codes';
 import { findServer, findTemporal, type Temporal } from './find-temporal';
 import type { DoctorOptions } from './options';
@@ -69,17 +68,11 @@ async function register({ json }: DoctorOptions, terminal: Terminal, closers: Cl
 
 function contextOf(env: Environment, closers: Closers): Context {
   let temporal: Promise<Temporal> | undefined;
-  const answers = new Map<string, Promise<AddressAnswer>>();
   return {
     env,
     temporal() {
       temporal ??= findTemporal(env, closers);
       return temporal;
-    },
-    addressAnswer(baseUrl) {
-      const answer = answers.get(baseUrl) ?? askAddress(baseUrl);
-      answers.set(baseUrl, answer);
-      return answer;
     },
   };
 }

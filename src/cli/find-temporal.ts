@@ -1,5 +1,3 @@
-import { connect as openSocket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
 import { TemporalUnreachable } from '../client/temporal-unreachable';
 import type { Environment } from '../config/service-config';
@@ -59,9 +57,6 @@ export function withinCall<T>(connection: ConnectionLike, call: () => Promise<T>
   return connection.withDeadline(Date.now() + CALL_LIMIT_MS, call);
 }
 
-/** When a plain socket fails, the SDK may still connect through a proxy, which is quick. */
-const PROXY_GRACE_MS = 1_000;
-
 /** For commands that watch: the default waits two minutes for a server that was gone for long. */
 const RECONNECT_WITHIN_MS = 3_000;
 
@@ -72,53 +67,29 @@ async function reachServer(
   options: ConnectionOptions & { address: string },
   closers: Closers,
 ): Promise<Pick<TemporalServer, 'connection' | 'version'> | { problem: string; refused: boolean }> {
-  const probing = problemOfSocket(options.address);
-  const connection = Connection.lazy({
-    ...options,
-    connectTimeout: CALL_LIMIT_MS,
-    channelArgs: { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS },
-  });
-  closers.add(() => connection.close());
+  // The SDK's own interceptor repeats a call until its time is up, and then forgets why it failed.
+  const probe = Connection.lazy({ ...options, interceptors: [] });
   try {
-    await Promise.race([connection.ensureConnected(), failSoonAfter(probing)]);
-    const info = await withinCall(connection, () => connection.workflowService.getSystemInfo({}));
+    const info = await withinCall(probe, () => probe.workflowService.getSystemInfo({}));
+    const channelArgs = { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS };
+    const connection = Connection.lazy({ ...options, connectTimeout: CALL_LIMIT_MS, channelArgs });
+    closers.add(() => connection.close());
     return { connection, version: info.serverVersion };
   } catch (error) {
-    return { problem: (await probing) ?? problemOfCall(error), refused: REFUSALS.includes(codeOf(error)) };
+    return { problem: problemOfCall(error), refused: REFUSALS.includes(codeOf(error)) };
+  } finally {
+    await probe.close();
   }
 }
 
-/** Rejects if the socket fails; never settles otherwise. */
-async function failSoonAfter(probing: Promise<string | undefined>): Promise<never> {
-  const problem = await probing;
-  if (problem === undefined) return new Promise(() => undefined);
-  await sleep(PROXY_GRACE_MS);
-  throw new Error(problem);
-}
+/** The gRPC statuses DEADLINE_EXCEEDED and UNIMPLEMENTED. */
+const [NO_ANSWER, NOT_TEMPORAL] = [4, 12];
 
 function problemOfCall(error: unknown): string {
-  if (codeOf(error) === undefined)
+  const message = messageOf(error);
+  if (codeOf(error) === NO_ANSWER) return 'no answer';
+  if (codeOf(error) === NOT_TEMPORAL || message.includes('Protocol error'))
     return 'something listens there, but it does not answer as a Temporal server';
-  // The SDK wraps the server's error.
-  return messageOf(error instanceof Error ? (error.cause ?? error) : error);
-}
-
-/** The SDK's default. */
-const DEFAULT_PORT = 7233;
-
-/** For an unreachable server, the SDK reports only a timeout; a plain socket knows the reason. */
-function problemOfSocket(address: string): Promise<string | undefined> {
-  const url = URL.canParse(`tcp://${address}`) ? new URL(`tcp://${address}`) : undefined;
-  if (!url) return Promise.resolve(undefined);
-  const [host, port] = [url.hostname.replace(/^\[|\]$/g, ''), Number(url.port || DEFAULT_PORT)];
-  return new Promise((resolve) => {
-    const socket = openSocket({ host, port });
-    const end = (problem: string | undefined) => {
-      socket.destroy();
-      resolve(problem);
-    };
-    socket.setTimeout(CALL_LIMIT_MS, () => end('no answer'));
-    socket.once('error', (error) => end(messageOf(error)));
-    socket.once('connect', () => end(undefined));
-  });
+  const [, lastError] = /Last error: (?:Error: )?(.+?)\. Resolution note/.exec(message) ?? [];
+  return lastError ?? message;
 }

@@ -38,6 +38,20 @@ it('puts a key first in a private file, and shows it nowhere else', async () => 
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
 });
 
+it('puts a key last for the first step of a rotation, and first for the second', async () => {
+  await encryptionKey('2026-05', '--file', file);
+  const { err } = await encryptionKey('2026-11', '--last', '--file', file);
+  expect(err).toBe(
+    `Put 2026-11 last in ${file}: it decrypts after a restart. When all processes have it, put it first with: videogen encryption-key 2026-11 --file ${file}\n`,
+  );
+  const made = readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS_FILE: file });
+  expect([made?.writingId, made?.secrets().length]).toEqual(['2026-05', 2]);
+  await encryptionKey('2026-11', '--file', file);
+  const moved = readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS_FILE: file });
+  expect([moved?.writingId, moved?.secrets()]).toEqual(['2026-11', made?.secrets().reverse()]);
+  expect((await encryptionKey('2027-05', '--last')).err).toContain('Put it last in VIDEOGEN_ENCRYPTION_KEYS');
+});
+
 it('changes no file with a mistake in it, and no key of the same name', async () => {
   await encryptionKey('2026-11', '--file', file);
   const before = readFileSync(file, 'utf8');

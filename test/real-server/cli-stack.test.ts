@@ -52,7 +52,7 @@ test('two commands that start Temporal at once run it together, for one job and 
     // One line for programs; everything else goes to stderr.
     expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
     expect(end.err).toMatch(
-      /^Using the emulated video service, whose videos take 3 s; set VIDEO_API_BASE_URL/,
+      /^Using the emulated video service, whose videos take 1 s; set VIDEO_API_BASE_URL/,
     );
     expect(end.err).toMatch(
       /^Job fox on task queue video-generation-emulator-[0-9a-f]{8}, shown at http:\/\/127\.0\.0\.1:\d+\/namespaces\/default\/workflows\/fox$/m,

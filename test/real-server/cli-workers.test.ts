@@ -73,13 +73,10 @@ async function runUntil(args: string[], terminal: FakeTerminal, line: RegExp): P
 }
 
 test('generate names the queue that no worker polls, and says what to do', async () => {
-  const waitIn = (id: string, queue: string) =>
-    runUntil(['generate', 'A red fox', '--id', id, '--json'], terminalFor(queue), /^No worker polls.*$/m);
-  expect(await Promise.all([waitIn('alone', 'nobody'), waitIn('unsubmitted', taskQueue)])).toEqual([
+  const args = ['generate', 'A red fox', '--id', 'alone', '--json'];
+  expect(await runUntil(args, terminalFor('nobody'), /^No worker polls.*$/m)).toBe(
     'No worker polls task queue nobody, so alone waits; start one with: videogen worker',
-    // A worker with the plugin polls only its own queue.
-    `No worker polls task queue ${taskQueue}-submit, where unsubmitted waits for its submit. If the worker of ${taskQueue} has the plugin, start jobs with the createVideoClient of the plugin; otherwise start one with: videogen worker`,
-  ]);
+  );
   expect(env.emulator.generations()).toEqual([]);
 });
 
@@ -99,9 +96,7 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
   });
   await worker.runUntil(async () => {
     let report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue });
-    // A slow answer makes the clock of the service seem late.
-    const isOk = () => report.ok && report.checks.clock?.found === 'the same as that of the service';
-    for (; !isOk(); report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
+    for (; !report.ok; report = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue })) await pause();
     expect(report).toMatchObject({
       code: 0,
       checks: {
@@ -112,8 +107,7 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
           ok: true,
           found: expect.stringMatching(/^one on doctor-served, last polled \d+ m?s ago$/),
         },
-        key: { ok: true },
-        clock: { ok: true, found: 'the same as that of the service' },
+        service: { ok: true },
       },
     });
     const { checks } = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue, VIDEOGEN_DOWNLOAD_QUEUE: 'deserted' });
@@ -151,7 +145,7 @@ test('a missing namespace is reported with the command that creates it', async (
   });
 });
 
-test('doctor warns a healthy host that jobs of videogen generate would wait', async () => {
+test('doctor finds the worker of a host with the plugin', async () => {
   const examine = async () => {
     const terminal = terminalFor(taskQueue);
     await run(['doctor'], terminal);
@@ -160,10 +154,7 @@ test('doctor warns a healthy host that jobs of videogen generate would wait', as
   let report = await examine();
   // On a busy machine a check may not finish in time.
   while (/^(failed|skipped) +(temporal|namespace|workers)/m.test(report)) report = await examine();
-  expect(report).toMatch(
-    new RegExp(`^warning +workers +no worker polls for the submits of ${taskQueue}-submit$`, 'm'),
-  );
-  expect(report).toContain('A worker with the plugin serves the jobs of its own client');
+  expect(report).toMatch(new RegExp(`^ok +workers +one on ${taskQueue}, last polled`, 'm'));
 });
 
 test('decide and generate say that a workflow of the host is not a video job, and name its jobs', async () => {

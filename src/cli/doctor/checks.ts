@@ -21,7 +21,7 @@ import { CALL_LIMIT_MS, type TemporalServer, withinCall } from '../find-temporal
 import { findUnreadableJob } from '../missing-worker';
 import { pollersOf } from '../pollers';
 import { editDistance } from '../similar-names';
-import { checkClock, checkKey, checkService } from './check-service';
+import { checkService } from './check-service';
 import { codeOf, messageOf } from './described-error';
 import { type Context, type Finding, failed, ok, warning } from './finding';
 
@@ -42,8 +42,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'encryption', needs: ['temporal', 'namespace'], run: checkEncryption },
   { name: 'workers', needs: ['temporal', 'namespace'], run: checkWorkers },
   { name: 'service', run: checkService },
-  { name: 'key', needs: ['service'], run: checkKey },
-  { name: 'clock', needs: ['service'], run: checkClock },
   { name: 'storage', run: checkStorage },
 ];
 
@@ -263,7 +261,7 @@ async function judgeWorkers(server: TemporalServer, env: Environment): Promise<F
     if (only !== 'submits') return failed(found, 'Start one with: videogen worker');
     return warning(
       found,
-      'A worker with the plugin serves the jobs of its own client and of child workflows; jobs of videogen generate would wait. Other workers pause this during a rate limit, and log it. If you need one, start it with: videogen worker',
+      'Workers pause this during a rate limit, and log it. A worker of your own that has only our activities does its submits on its task queue. Otherwise start one with: videogen worker',
     );
   }
   const unserved = ofServices.filter(isMissing);

@@ -11,20 +11,8 @@ export const warning = (found: string, fix: string): Finding => ({ state: 'warni
 export const failed = (found: string, fix: string): Finding => ({ state: 'failed', found, fix });
 export const skipped = (found: string): Finding => ({ state: 'skipped', found });
 
-/** The answer of an address to a request without a key. */
-export type AddressAnswer =
-  | { kind: 'answered'; clock: ClockReading | undefined }
-  | { kind: 'silent'; code: string; message: string };
-
-/** The service's time from its Date header, and ours halfway between request and answer. */
-interface ClockReading {
-  theirsMs: number;
-  oursMs: number;
-}
-
-/** What the checks look at. Each lookup happens once. */
+/** What the checks look at. The server is looked up once. */
 export interface Context {
   readonly env: Environment;
   temporal(): Promise<Temporal>;
-  addressAnswer(baseUrl: string): Promise<AddressAnswer>;
 }
