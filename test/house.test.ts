@@ -65,7 +65,9 @@ const ALLOWED: Record<string, string> = {
   'src/worker/combine-workflows.ts': 'export const a = 1;',
   'src/nexus.ts': "import './contract'; export const a = 1;",
   'src/ai-sdk/index.ts': "import '../client'; import '../storage'; export const a = 1;",
-  'src/gateway/index.ts': "import '../config/service-config'; import '../client'; export const a = 1;",
+  'src/worker/monitor.ts': "import '../config/service-config'; export const a = 1;",
+  'src/gateway/index.ts':
+    "import '../config/service-config'; import '../client'; import '../worker/monitor'; export const a = 1;",
   'src/gateway/page/page.mjs': "import './form.mjs';",
   'src/gateway/page/form.mjs': 'export const a = 1;',
   'src/cli/index.ts':

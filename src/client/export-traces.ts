@@ -6,7 +6,7 @@ import type { ClientOptions } from '@temporalio/client';
 import type * as Interceptors from '@temporalio/interceptors-opentelemetry';
 import type { WorkerPlugin } from '@temporalio/worker';
 import { NO_SECRETS, redact } from '../contract/redact';
-import { openTelemetry } from '../service';
+import { openTelemetry } from '../service/spans';
 
 type Api = typeof OpenTelemetry;
 type SpanProcessor = Interceptors.OpenTelemetryPluginOptions['spanProcessor'];

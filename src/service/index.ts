@@ -41,7 +41,7 @@ export {
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
-export { type OpenSpan, openSpan, openTelemetry } from './spans';
+export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
 export { idsInJobs } from './task-paths';
 export { openVideoBytes } from './video-bytes';

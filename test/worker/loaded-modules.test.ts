@@ -42,12 +42,10 @@ describe('a worker that starts', () => {
       'src/config',
       'src/contract',
       'src/encryption',
-      'src/logging',
       'src/media',
       'src/service',
       'src/storage',
       'src/temporal-server',
-      'src/tracing',
       'src/worker',
     ]);
     rmSync(storage, { recursive: true });
