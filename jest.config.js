@@ -46,6 +46,7 @@ const AT_NIGHT = [
   // Whole programs and projects of their own, whose types are checked in every run.
   'test/ai-sdk/providers/programs.test.ts',
   'test/package/installed.test.ts',
+  'test/package/peer-ends.test.ts',
   'test/real-server/examples.test.ts',
   'test/time-skipping/testing-page.test.ts',
   // Workers of several versions beside each other. The recorded histories are replayed in every run.

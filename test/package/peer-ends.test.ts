@@ -1,0 +1,68 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { name, peerDependencies } from '../../package.json';
+import { S3_SERVER_TIMEOUT_MS, startS3Server } from '../support/s3-server';
+import { startTraceCollector } from '../support/trace-collector';
+import { createHost, INSTALL_TIMEOUT_MS, installNode, SPECIFIERS } from './host';
+import { run } from './run';
+import { startServiceWorld } from './service-world';
+
+/** The current OpenTelemetry needs it. */
+const NODE = '22.23.3';
+
+/** Each peer at both ends of its range; npm takes the newest version of a range. */
+const ENDS = {
+  lowest: Object.entries(peerDependencies).map(([peer, range]) => `${peer}@${lowestOf(range)}`),
+  highest: Object.entries(peerDependencies)
+    // The other package of AWS brings the one that fits it.
+    .filter(([peer]) => peer !== '@aws-sdk/client-s3')
+    .map(([peer, range]) => `${peer}@${range}`),
+};
+
+function lowestOf(range: string): string {
+  return /\d+\.\d+\.\d+/.exec(range)?.[0] ?? range;
+}
+
+const IMPORTS = SPECIFIERS.map((specifier) => `require('${specifier}');`).join('\n');
+
+jest.setTimeout(2 * INSTALL_TIMEOUT_MS + S3_SERVER_TIMEOUT_MS);
+
+test.each(['lowest', 'highest'] as const)(
+  'with the %s supported version of every peer, a video is generated on Node 22, stored in S3 and traced',
+  async (end) => {
+    const host = await createHost(ENDS[end]);
+    const [world, s3] = await Promise.all([startServiceWorld(), startS3Server()]);
+    const collector = await startTraceCollector(join(host, 'spans.jsonl'));
+    try {
+      const node = await installNode(NODE, join(host, 'node'));
+      await writeFile(join(host, 'imports.cjs'), IMPORTS);
+      await run(node, [join(host, 'imports.cjs')], { cwd: host });
+      const { endpoint, region, credentials } = s3.connection;
+      const command = join(host, 'node_modules', name, 'dist/src/cli/main.js');
+      const { stdout, stderr } = await run(node, [command, 'generate', 'A fox', '--id', end], {
+        cwd: host,
+        env: {
+          ...world.settings(`s3://${s3.bucket}/${end}`),
+          AWS_ENDPOINT_URL_S3: endpoint,
+          AWS_REGION: region,
+          AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+          AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+          VIDEOGEN_S3_PATH_STYLE: 'true',
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+          OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+        },
+      });
+      expect(stdout.trim()).toBe(`s3://${s3.bucket}/${end}/${end}.mp4`);
+      expect(stderr).not.toMatch(/traces/i);
+      const spans = new Set(collector.spans().map((span) => span.name));
+      expect([...spans].sort()).toEqual(
+        expect.arrayContaining(['GET', 'POST', 'RunActivity:submitVideo', 'RunWorkflow:generateVideo']),
+      );
+    } finally {
+      await collector.close();
+      await world.stop();
+      await s3.stop();
+      await rm(host, { recursive: true, force: true });
+    }
+  },
+);
