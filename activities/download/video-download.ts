@@ -11,7 +11,7 @@ import type { FoundService, TaskReading, VideoBody } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
 import { openVideoBytes } from '../../src/service/video-bytes';
 import type { PartFile } from '../../src/storage/part-file';
-import { isPartName } from '../../src/storage/part-files';
+import { isPartName } from '../../src/storage/part-file';
 import { logEvent } from '../log-event';
 import { callWithinLimits } from '../rate-limited-call';
 import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';

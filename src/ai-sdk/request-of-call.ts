@@ -3,7 +3,7 @@ import { describeValue } from '../contract/redact-links';
 import { ASPECT_RATIOS } from '../contract/request';
 import { VideoFailure } from '../contract/video-failure';
 import { BadImage, type CheckedImage, checkImage } from '../storage';
-import { AI_SDK_OWNER } from '../storage/image-reference';
+import { AI_SDK_OWNER } from '../storage/images';
 import type { AiSdkCallOptions, AiSdkFile, ModelWarning } from './video-model-types';
 
 /** A call in the words of the service's interface. */

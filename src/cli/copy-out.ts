@@ -6,8 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
-import { readS3Uri } from '../storage';
-import { makeFolder, syncFolder } from '../storage/folders';
+import { createS3Storage, makeFolder, syncFolder } from '../storage';
 import { messageOf } from './doctor/described-error';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */
@@ -101,7 +100,8 @@ export async function openStored(uri: string, env?: Environment): Promise<Readab
   // Opened first, because a stream reports a missing file before anything listens for errors.
   if (uri.startsWith('file:')) return (await open(fileURLToPath(uri))).createReadStream();
   if (!uri.startsWith('s3:')) throw new Error('this process cannot read its storage');
-  const object = await readS3Uri(uri, readS3Connection(env));
+  const [, bucket = ''] = /^s3:\/\/([^/]+)\//.exec(uri) ?? [];
+  const object = await createS3Storage({ bucket, ...readS3Connection(env) }).open?.(uri);
   if (object === undefined) throw new Error('it no longer exists');
   return object;
 }

@@ -15,7 +15,7 @@ import {
   storeImage,
   tooLarge,
 } from '../storage';
-import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/image-reference';
+import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
 import type { GenerateOptions } from './options';
 
 /** The image of `--image`, checked before anything is started; undefined without the option. */

@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { VideoClient } from '../client/video-client';
 import type { VideoStorage } from '../storage';
-import { LARGEST_IMAGE_BYTES } from '../storage/image-reference';
+import { LARGEST_IMAGE_BYTES } from '../storage/images';
 import type { VideoLogger } from '../worker/logger';
 import { readCallers } from './caller';
 import { type CodecTools, serveCodec } from './codec';

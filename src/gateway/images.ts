@@ -16,7 +16,7 @@ import {
   IMAGE_TYPES,
   LARGEST_IMAGE_BYTES,
   parseImageReference,
-} from '../storage/image-reference';
+} from '../storage/images';
 import { badField, Refusal } from './http-errors';
 import { BODY_ERRORS } from './openapi';
 

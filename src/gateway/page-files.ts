@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SIZES, shapeOf } from '../client/video-size';
 import { FAILURES } from '../contract/failure-table';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
-import { LARGEST_IMAGE_BYTES } from '../storage/image-reference';
+import { LARGEST_IMAGE_BYTES } from '../storage/images';
 import type { CallerOf } from './caller';
 import { Refusal } from './http-errors';
 import { prefixOf } from './task-names';

@@ -97,9 +97,9 @@ export class EntryLog<Entry extends LogEntry> {
 
   private async readEntry(number: number): Promise<FoundEntry<Entry> | undefined> {
     const key = this.keyOf(number);
-    const text = await readSmallFile(this.storage, key, { isStrict: true }).catch((error: unknown) => {
+    const text = await readSmallFile(this.storage, key).catch((error: unknown) => {
       const { message, code } = storageFault(error);
-      throw new StorageFault(`${key} could not be read: ${message}`, { ...(code !== undefined && { code }) });
+      throw new StorageFault(`${key} could not be read: ${message}`, { code });
     });
     if (text === undefined) return undefined;
     const value = parseJson(text);
@@ -145,6 +145,5 @@ function parseJson(text: string): unknown {
 
 function mayArrive(key: string, problem: StorageFault, alsoUnread?: string): StorageFault {
   const why = [problem.message, alsoUnread].filter((text) => text !== undefined).join('; ');
-  const options = problem.code === undefined ? {} : { code: problem.code };
-  return new StorageFault(`${key} was not stored, or may still arrive: ${why}`, options);
+  return new StorageFault(`${key} was not stored, or may still arrive: ${why}`, { code: problem.code });
 }

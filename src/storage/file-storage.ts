@@ -1,18 +1,14 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
-import { createFile, writeDurably } from './create-file';
-import { inFolder, removeIfEmpty, syncFolder } from './folders';
-import { listFiles } from './list-files';
-import { isPartName, newPartName, removePartsBefore } from './part-files';
-import { newProbeKey, runProbe, writeAndRead } from './probe';
-import { publishFile } from './publish-file';
-import type { ByteRange, VideoStorage } from './storage';
-import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
-import { fixForFolder } from './storage-fixes';
+import { createFile, moveFile, removeIfEmpty, replaceFile } from './disk-files';
+import { isPartName, newPartName, removePartsBefore } from './part-file';
+import { fixForFolder, newProbeKey, runProbe, writeAndRead } from './probe';
+import type { ByteRange, ListedFile, VideoStorage } from './storage';
+import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
 
 /**
  * Stores videos as files in one folder. A video is written there under a temporary name and then gets its own.
@@ -25,31 +21,33 @@ import { fixForFolder } from './storage-fixes';
 export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   const pathOf = (key: string) => pathInside(root, key);
+  const temporaryOf = (path: string, key: string) => join(dirname(path), newPartName(key));
   const storage: VideoStorage = {
     // On the disk of the storage a video is published by giving it another name.
     partsFolder: root,
 
-    async publishFile(path, key, file) {
-      const target = { key, path: pathOf(key) };
-      return asStorageFault(() => publishFile(path, target, file));
+    async publishFile(file, key, whole) {
+      const path = pathOf(key);
+      await asStorageFault(() => moveFile(file, { key, path, temporaryName: newPartName(key) }, whole));
+      return { uri: pathToFileURL(path).href };
     },
 
     async write(key, content) {
       const path = pathOf(key);
-      await asStorageFault(() => replaceFile(path, newPartName(key), content));
+      await asStorageFault(() => replaceFile(path, temporaryOf(path, key), content));
       return { uri: pathToFileURL(path).href };
     },
 
     async create(key, content, { signal } = {}) {
       const path = pathOf(key);
-      return asStorageFault(() => createFile(path, newPartName(key), content, signal));
+      return asStorageFault(() => createFile(path, temporaryOf(path, key), content, signal));
     },
 
-    read: async (key, { isStrict = false } = {}) => readFileAt(pathOf(key), { isStrict }),
+    read: async (key) => readFileAt(pathOf(key)),
 
     open: async (uri, range) => {
       const path = pathOfUri(root, uri);
-      return path === undefined ? undefined : readFileAt(path, { range });
+      return path === undefined ? undefined : readFileAt(path, range);
     },
 
     probe: (limitMs) =>
@@ -63,7 +61,10 @@ export function createFileStorage(folder: string): VideoStorage {
 
     sweep: (olderThanMs) => asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, root)),
 
-    list: (prefix) => listFiles(root, prefix),
+    list: (prefix) => {
+      const end = prefix.lastIndexOf('/') + 1;
+      return listFiles(root, prefix.slice(0, end), prefix.slice(end));
+    },
 
     async removeKey(key) {
       const path = pathOf(key);
@@ -85,58 +86,11 @@ export function createFileStorage(folder: string): VideoStorage {
 function pathInside(root: string, key: string): string {
   const path = resolve(root, key);
   const inside = relative(root, path);
-  if (
-    inside === '' ||
-    inside === '..' ||
-    inside.startsWith(`..${sep}`) ||
-    key.includes('\0') ||
-    key.endsWith('/') ||
-    // The sweeper would remove it.
-    isPartName(basename(path))
-  ) {
+  const isOutside = inside === '' || inside === '..' || inside.startsWith(`..${sep}`);
+  // The sweeper would remove a file with the name of a part.
+  if (isOutside || key.includes('\0') || key.endsWith('/') || isPartName(basename(path)))
     throw new StorageFault(`the key ${JSON.stringify(key)} does not name a file inside the storage folder`);
-  }
   return path;
-}
-
-/** As long as a small write to S3 may take. A write that a hung disk delayed for longer could replace a newer file. */
-const REPLACE_WITHIN_MS = 60_000;
-
-async function replaceFile(path: string, temporaryName: string, content: string | Buffer): Promise<void> {
-  const folder = dirname(path);
-  const temporary = join(folder, temporaryName);
-  const startedAtMs = performance.now();
-  try {
-    const file = await inFolder(folder, () => open(temporary, 'wx'));
-    await writeDurably(file, content);
-    if (performance.now() - startedAtMs > REPLACE_WITHIN_MS)
-      throw new StorageFault('the write took too long');
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary).catch(() => undefined);
-    throw error;
-  }
-  await syncFolder(folder);
-}
-
-/** Records and sidecars are smaller: read at once, they need no stream of their own. */
-const SMALL_FILE_BYTES = 64 * 1024;
-
-async function readFileAt(
-  path: string,
-  { range, isStrict = false }: { range?: ByteRange | undefined; isStrict?: boolean } = {},
-): Promise<Readable | undefined> {
-  return asStorageFault(async () => {
-    const found = await (isStrict ? openOnlyFile(path) : openIfFile(path));
-    if (found === undefined) return undefined;
-    const { file, bytes } = found;
-    if (range !== undefined || bytes > SMALL_FILE_BYTES) return readWithFaults(file.createReadStream(range));
-    try {
-      return Readable.from([await file.readFile()], { objectMode: false });
-    } finally {
-      await file.close();
-    }
-  });
 }
 
 /** A uri comes from a history, which others may write: it names a file of this folder or none. */
@@ -149,42 +103,62 @@ function pathOfUri(root: string, uri: string): string | undefined {
   }
 }
 
-function unlessMissing(error: unknown): undefined {
-  const code = errorCode(error);
-  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
-  return undefined;
-}
+/** Records and sidecars are smaller: read at once, they need no stream of their own. */
+const SMALL_FILE_BYTES = 64 * 1024;
 
-interface OpenFile {
-  file: FileHandle;
-  bytes: number;
+async function readFileAt(path: string, range?: ByteRange): Promise<Readable | undefined> {
+  return asStorageFault(async () => {
+    const file = await openRegular(path);
+    if (file === undefined) return undefined;
+    const { size } = await file.stat();
+    if (range !== undefined || size > SMALL_FILE_BYTES) return readWithFaults(file.createReadStream(range));
+    try {
+      return Readable.from([await file.readFile()], { objectMode: false });
+    } finally {
+      await file.close();
+    }
+  });
 }
 
 // Without O_NONBLOCK, opening a FIFO waits for a writer.
 const READ_AT_ONCE = constants.O_RDONLY | constants.O_NONBLOCK;
 
-async function openIfFile(path: string): Promise<OpenFile | undefined> {
-  const file = await open(path, READ_AT_ONCE).catch(unlessMissing);
-  return file && unlessNotFile(file);
-}
-
-/** Undefined only when the name is free: `link` finds a broken link there too. */
-async function openOnlyFile(path: string): Promise<OpenFile | undefined> {
+/** Undefined only when the name is free: anything but a regular file is an error, never an absence. */
+async function openRegular(path: string): Promise<FileHandle | undefined> {
   const notFile = new StorageFault(`${path} is not a regular file`);
-  const file = await open(path, READ_AT_ONCE | constants.O_NOFOLLOW).catch((error: unknown) => {
-    const code = errorCode(error);
-    if (code === 'ENOENT') return undefined;
-    throw code === 'ELOOP' ? notFile : error;
+  const file = await open(path, READ_AT_ONCE).catch(async (error: unknown) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    // A broken link has the name.
+    const found = await lstat(path).catch(() => undefined);
+    if (found?.isSymbolicLink()) throw notFile;
+    return undefined;
   });
-  if (file === undefined) return undefined;
-  const found = await unlessNotFile(file);
-  if (found === undefined) throw notFile;
-  return found;
+  if (file === undefined || (await file.stat()).isFile()) return file;
+  await file.close();
+  throw notFile;
 }
 
-async function unlessNotFile(file: FileHandle): Promise<OpenFile | undefined> {
-  const found = await file.stat();
-  if (found.isFile()) return { file, bytes: found.size };
-  await file.close();
-  return undefined;
+/** `folder` is empty, or ends with a slash. It is read when its turn comes, so a reader that stops early has read little. */
+async function* listFiles(
+  root: string,
+  folder: string,
+  start: string,
+): AsyncGenerator<ListedFile, void, undefined> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(unlessGone([]));
+  const named = entries.filter(({ name }) => name.startsWith(start) && !isPartName(name));
+  named.sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of named) {
+    if (entry.isDirectory()) yield* listFiles(root, `${folder}${entry.name}/`, '');
+    if (!entry.isFile()) continue;
+    const key = `${folder}${entry.name}`;
+    const found = await stat(join(root, key)).catch(unlessGone(undefined));
+    if (found) yield { key, storedAt: found.mtime };
+  }
+}
+
+function unlessGone<T>(instead: T): (error: unknown) => T {
+  return (error) => {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return instead;
+    throw storageFault(error);
+  };
 }

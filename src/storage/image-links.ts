@@ -1,13 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import {
-  IMAGE_FOLDER,
-  IMAGE_TYPES,
-  type ImageReference,
-  imageKey,
-  imageName,
-  parseImageName,
-} from './image-reference';
-import { readImage, readUpTo, storeOnce } from './images';
+import { IMAGE_FOLDER, type ImageReference, imageKey, imageName, parseImageName, readImage } from './images';
+import { readSmallFile } from './small-files';
 import type { LinkValidity, VideoStorage } from './storage';
 import { StorageFault } from './storage-fault';
 
@@ -19,12 +12,12 @@ const VALID_MS = 2 * DAY_MS;
 export const IMAGE_LINK_PATH = '/v1/images';
 
 /**
- * In the storage, which gateway and workers share already, so nobody has to hand it to both. It protects nothing from
- * who can read it there: the images are in the same storage. No owner's folder can have this name, which has a dash.
+ * The secret that signs links is in the storage, which gateway and workers share already, so nobody has to hand it to both. It
+ * protects nothing from who can read it there: the images are in the same storage. No owner's folder can have this name, which
+ * has a dash.
  */
 const SECRET_KEY = `${IMAGE_FOLDER}/link-secret`;
 const SECRET = /^[0-9a-f]{64}\n$/;
-const SECRET_BYTES = 65;
 
 /**
  * The same for all links of a day: a submit that is repeated with its Idempotency-Key has the same link, because services
@@ -57,58 +50,42 @@ export class ImageLinks {
   }
 }
 
-export interface LinkedImage {
-  bytes: Buffer;
-  contentType: string;
-}
+const LINK = new RegExp(`^${IMAGE_LINK_PATH}/(.+)$`);
+const EXPIRES = /^\d{1,12}$/;
+const SIGNATURE = /^[0-9a-f]{64}$/;
 
 /** The image that a link leads to; undefined when no worker made the link, it has expired, or the image is gone. */
 export async function readLinkedImage(
   storage: VideoStorage,
-  link: URL,
+  { pathname, searchParams }: URL,
   nowMs = Date.now(),
-): Promise<LinkedImage | undefined> {
-  const start = `${IMAGE_LINK_PATH}/`;
-  const reference = link.pathname.startsWith(start)
-    ? parseImageName(link.pathname.slice(start.length))
-    : undefined;
-  const expires = link.searchParams.get('expires') ?? '';
-  const signature = link.searchParams.get('signature') ?? '';
+): Promise<{ bytes: Buffer; contentType: string } | undefined> {
+  const reference = parseImageName(LINK.exec(pathname)?.[1] ?? '');
+  const expires = searchParams.get('expires') ?? '';
+  const signature = searchParams.get('signature') ?? '';
   if (reference === undefined || !EXPIRES.test(expires) || !SIGNATURE.test(signature)) return undefined;
   // Without a secret there is no link; only workers make one.
   const secret = await readSecret(storage);
   if (secret === undefined) return undefined;
   const expected = sign(secret, imageName(reference), expires);
   if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) return undefined;
-  if (nowMs >= Number(expires) * 1_000) return undefined;
-  const bytes = await readImage(storage, reference);
-  return bytes && { bytes, contentType: IMAGE_TYPES[reference.extension] };
+  return nowMs >= Number(expires) * 1_000 ? undefined : readImage(storage, reference);
 }
-
-const EXPIRES = /^\d{1,12}$/;
-const SIGNATURE = /^[0-9a-f]{64}$/;
 
 function sign(secret: string, name: string, expires: string): Buffer {
   return createHmac('sha256', secret).update(`${name}\n${expires}`).digest();
 }
 
 async function readSecret(storage: VideoStorage): Promise<string | undefined> {
-  const bytes = await readUpTo(storage, SECRET_KEY, SECRET_BYTES);
-  if (bytes === undefined) return undefined;
-  const text = bytes.toString('latin1');
-  if (SECRET.test(text)) return text;
+  const text = await readSmallFile(storage, SECRET_KEY);
+  if (text === undefined || SECRET.test(text)) return text;
   throw new StorageFault(`${SECRET_KEY} in the storage is damaged: delete it, and a worker makes a new one`);
 }
 
-/** Of two workers that make it at the same moment, the storage takes one, and both use that one. */
+/** If two workers make it at the same moment, the storage takes one, and both use that one. */
 async function makeSecret(storage: VideoStorage): Promise<string> {
-  const bytes = Buffer.from(`${randomBytes(32).toString('hex')}\n`);
-  try {
-    await storeOnce(storage, SECRET_KEY, { contentType: 'text/plain', bytes });
-  } catch (error) {
-    const other = await readSecret(storage);
-    if (other === undefined) throw error;
-    return other;
-  }
-  return bytes.toString('latin1');
+  await storage.create(SECRET_KEY, `${randomBytes(32).toString('hex')}\n`);
+  const made = await readSecret(storage);
+  if (made === undefined) throw new StorageFault(`${SECRET_KEY} is gone although it was just stored`);
+  return made;
 }

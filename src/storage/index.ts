@@ -1,21 +1,15 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createFileStorage } from './file-storage';
+import { createS3Storage, type S3StorageOptions } from './s3-storage';
+import type { VideoStorage } from './storage';
+
 export { fileName } from '../contract/digest';
-export {
-  createStorage,
-  type StorageConfig,
-  storageAddress,
-} from './create-storage';
+export { makeFolder, syncFolder } from './disk-files';
 export { type Appended, DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
-export { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from './image-links';
-export {
-  BadImage,
-  type CheckedImage,
-  checkImage,
-  hasImage,
-  storeImage,
-  tooLarge,
-} from './images';
-export { isStored } from './is-stored';
+export * from './image-links';
+export * from './images';
 export {
   digestOfJob,
   type JobEntry,
@@ -32,31 +26,24 @@ export {
   recordsOf,
   type StoredEntry,
 } from './job-record';
-export { createPart, isPartName, partsFolderOf, sweepParts } from './part-files';
-export type { S3Connection, S3Credentials } from './s3-connection';
-export { createS3Storage, readS3Uri, type S3StorageOptions } from './s3-storage';
-export { inTime, readSmallFile, readSmallText, writeSmallJson } from './small-files';
-export {
-  type ByteRange,
-  canRemove,
-  type FileToPublish,
-  type LinkValidity,
-  type ListedFile,
-  type RemovingStorage,
-  type VideoStorage,
-} from './storage';
-export {
-  asStorageFault,
-  StorageFault,
-  type StorageFaultOptions,
-  StorageUnusable,
-  storageFault,
-} from './storage-fault';
-export { ANOTHER_FOLDER } from './storage-fixes';
-export {
-  type Claim,
-  claimTask,
-  type TaskClaim,
-  type TaskName,
-  type TaskOwner,
-} from './task-claims';
+export { createPart, isPartName, newPartName, partsFolderOf, sweepParts } from './part-file';
+export { ANOTHER_FOLDER } from './probe';
+export { createS3Storage, type S3StorageOptions } from './s3-storage';
+export { inTime, isStored, RECORD_IO_MS, readSmallFile, readSmallText, writeSmallJson } from './small-files';
+export * from './storage';
+export * from './storage-fault';
+export { type Claim, claimTask, type TaskClaim, type TaskName, type TaskOwner } from './task-claims';
+
+/** Where videos are stored, as the settings say. */
+export type StorageConfig = { kind: 'file'; folder: string } | ({ kind: 's3' } & S3StorageOptions);
+
+export function createStorage(config: StorageConfig): VideoStorage {
+  return config.kind === 'file' ? createFileStorage(config.folder) : createS3Storage(config);
+}
+
+/** Names a storage: two settings that mean the same folder or bucket have the same address. */
+export function storageAddress(config: StorageConfig): string {
+  if (config.kind === 'file') return pathToFileURL(resolve(config.folder)).href;
+  const { bucket, prefix, endpoint } = config;
+  return `s3://${bucket}${prefix ? `/${prefix}` : ''}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
+}

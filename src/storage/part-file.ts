@@ -1,18 +1,95 @@
-import { createHash } from 'node:crypto';
-import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { type FileHandle, open, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { createPart, partsFolderOf, partsOf, unlessGone } from './part-files';
+import { errorCode } from '../contract/error-code';
+import { inFolder } from './disk-files';
 import type { VideoStorage } from './storage';
 import { asStorageFault } from './storage-fault';
+
+type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
+
+// Long enough that two owners in one folder never get the same mark.
+const MARK_DIGITS = 16;
+
+const PART_NAME = new RegExp(
+  `^\\.videogen-[0-9a-f]{${MARK_DIGITS}}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part$`,
+);
+
+/** What the names of one owner's parts have in common. */
+function markOf(owner: string): string {
+  return `.videogen-${createHash('sha256').update(owner).digest('hex').slice(0, MARK_DIGITS)}-`;
+}
+
+/** Nobody else has this name: an attempt that Temporal took for dead may still write to its own part. */
+export function newPartName(owner: string): string {
+  return `${markOf(owner)}${randomUUID()}.part`;
+}
+
+export function isPartName(name: string): boolean {
+  return PART_NAME.test(name);
+}
+
+/** Where videos are written before they are published. */
+export function partsFolderOf({ partsFolder = tmpdir() }: PartsFolder): string {
+  return partsFolder;
+}
+
+/** A file for a video that is not published yet. In a folder that others share, only this user may read it. */
+export async function createPart(
+  storage: PartsFolder,
+  owner: string,
+): Promise<{ path: string; file: FileHandle }> {
+  const folder = partsFolderOf(storage);
+  const path = join(folder, newPartName(owner));
+  const mode = storage.partsFolder === undefined ? 0o600 : 0o666;
+  return { path, file: await inFolder(folder, () => open(path, 'wx', mode)) };
+}
+
+/** Removes unfinished videos that were not written to for this long, from the storage and from this machine. */
+export async function sweepParts(storage: VideoStorage, olderThanMs: number): Promise<number> {
+  const inStorage = (await storage.sweep?.(olderThanMs)) ?? 0;
+  if (storage.partsFolder !== undefined) return inStorage;
+  const here = asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, tmpdir(), { isDeep: false }));
+  return inStorage + (await here);
+}
+
+/** Removes parts that were last written before a time, from a folder and those inside; does not follow links. */
+export async function removePartsBefore(
+  timeMs: number,
+  folder: string,
+  { isDeep = true } = {},
+): Promise<number> {
+  let removed = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(unless('ENOENT', []))) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && isDeep) {
+      // A folder of another user, such as `lost+found`, contains no parts.
+      removed += await removePartsBefore(timeMs, path).catch(unless(['EACCES', 'EPERM'], 0));
+    } else if (entry.isFile() && isPartName(entry.name)) {
+      const found = await stat(path).catch(unless('ENOENT', undefined));
+      if (found === undefined || found.mtimeMs >= timeMs) continue;
+      await rm(path, { force: true });
+      removed += 1;
+    }
+  }
+  return removed;
+}
+
+/** Other processes may remove files meanwhile. */
+function unless<T>(codes: string | string[], instead: T): (error: unknown) => T {
+  return (error) => {
+    if ([codes].flat().includes(String(errorCode(error)))) return instead;
+    throw error;
+  };
+}
 
 /** A few large writes take the least processor time. What a slow source sends is written after a moment. */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_MS = 250;
 /** A million chunks of one byte would take a hundred times their bytes. */
 const BATCH_CHUNKS = 1_024;
-/** Bytes that are synced while more come need no waiting at the end. */
-const SYNC_EVERY_BYTES = 32 * 1024 * 1024;
 
 /** Bytes that a part has, or had. */
 export interface PartContent {
@@ -25,19 +102,17 @@ export interface PartContent {
 /** A video that is not published yet: a file on the disk of the worker, hashed and counted while it is written. */
 export class PartFile {
   bytes = 0;
-  /** What is on the disk, while more is being written. */
+  /** What is in the file, while more is being written. */
   onDisk: PartContent | undefined;
   waitsForDisk = false;
   private hash = createHash('sha256');
   private opened: { path: string; file: FileHandle } | undefined;
-  private unsyncedBytes = 0;
-  private syncing: Promise<void> | undefined;
   /** The names of what earlier attempts left. */
   private left: string[] = [];
 
-  /** What this attempt does not finish, the next one of the same owner finds. */
+  /** The next attempt of the same owner finds what this one does not finish. */
   constructor(
-    private readonly storage: Pick<VideoStorage, 'partsFolder'>,
+    private readonly storage: PartsFolder,
     private readonly owner: string,
   ) {}
 
@@ -50,7 +125,8 @@ export class PartFile {
    * an attempt that Temporal took for dead may still be writing. The file stays until this attempt ends.
    */
   async takeOver(earlier: PartContent | undefined): Promise<boolean> {
-    this.left = await partsOf(this.storage, this.owner).catch(() => []);
+    const names = await readdir(partsFolderOf(this.storage)).catch(() => []);
+    this.left = names.filter((name) => isPartName(name) && name.startsWith(markOf(this.owner)));
     const hasCopied = earlier !== undefined && (await this.copy(earlier).catch(() => false));
     if (!hasCopied) {
       await this.clear();
@@ -62,34 +138,33 @@ export class PartFile {
   /** Appends a stream. What came of a stream that breaks off is written too, up to a chunk that the check refuses. */
   async append(stream: Readable, check: (chunk: Buffer) => void = () => undefined): Promise<void> {
     const { path, file } = await this.open();
-    const part = basename(path);
     let batch: Buffer[] = [];
-    let [batchBytes, batchAtMs] = [0, 0];
+    let [batchBytes, flushedAtMs] = [0, 0];
     let writing = Promise.resolve();
     const flush = async () => {
       const [chunks, position] = [batch, this.bytes - batchBytes];
-      const content = { part, bytes: this.bytes, sha256: this.sha256 };
+      const content = { part: basename(path), bytes: this.bytes, sha256: this.sha256 };
       [batch, batchBytes] = [[], 0];
       this.waitsForDisk = true;
       await writing;
       this.waitsForDisk = false;
-      batchAtMs = performance.now();
-      writing = asStorageFault(() => this.writeAll(file, chunks, position)).then(() => {
+      flushedAtMs = performance.now();
+      writing = asStorageFault(() => writeAll(file, chunks, position)).then(() => {
         this.onDisk = content;
       });
       // The next flush reports it.
       writing.catch(() => undefined);
     };
     try {
-      await eachChunk(stream, (chunk) => {
+      for await (const chunk of stream) {
         check(chunk);
         this.bytes += chunk.length;
         this.hash.update(chunk);
         batch.push(chunk);
         batchBytes += chunk.length;
         const isFull = batchBytes >= BATCH_BYTES || batch.length >= BATCH_CHUNKS;
-        return isFull || performance.now() - batchAtMs >= BATCH_MS ? flush() : undefined;
-      });
+        if (isFull || performance.now() - flushedAtMs >= BATCH_MS) await flush();
+      }
     } finally {
       await flush();
       await writing;
@@ -106,10 +181,7 @@ export class PartFile {
 
   async close(): Promise<{ path: string; bytes: number; sha256: string }> {
     const { path, file } = await this.open();
-    await asStorageFault(async () => {
-      await this.syncing;
-      await file.close();
-    });
+    await asStorageFault(() => file.close());
     return { path, bytes: this.bytes, sha256: this.sha256 };
   }
 
@@ -122,7 +194,7 @@ export class PartFile {
   async remove(): Promise<void> {
     const { opened } = this;
     await opened?.file.close().catch(() => undefined);
-    if (opened) await asStorageFault(() => unlink(opened.path).catch(unlessGone(undefined)));
+    if (opened) await asStorageFault(() => unlink(opened.path).catch(unless('ENOENT', undefined)));
     await this.removeLeft();
   }
 
@@ -143,40 +215,14 @@ export class PartFile {
     this.opened ??= await asStorageFault(() => createPart(this.storage, this.owner));
     return this.opened;
   }
-
-  private async writeAll(file: FileHandle, chunks: Buffer[], position: number): Promise<void> {
-    const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-    for (let [left, rest] = [bytes, chunks]; left > 0; ) {
-      const { bytesWritten } = await file.writev(rest, position + bytes - left);
-      left -= bytesWritten;
-      // The system may write less than it was given.
-      if (left > 0) rest = [Buffer.concat(rest).subarray(bytesWritten)];
-    }
-    this.unsyncedBytes += bytes;
-    // A file that is uploaded need not outlive a power cut.
-    if (this.storage.partsFolder === undefined || this.unsyncedBytes < SYNC_EVERY_BYTES) return;
-    this.unsyncedBytes = 0;
-    // The system reports a block that it could not write only once: the next sync or `close` tells it.
-    await this.syncing;
-    this.syncing = file.datasync();
-    this.syncing.catch(() => undefined);
-  }
 }
 
-/** Pauses the stream only while there is something to wait for: a loop that awaits every chunk takes a fifth more processor time. */
-function eachChunk(stream: Readable, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    if (stream.destroyed) reject(stream.errored ?? new Error('the stream was closed'));
-    stream.on('data', (chunk: Buffer) => {
-      try {
-        const wait = take(chunk);
-        if (wait) stream.pause();
-        wait?.then(() => stream.resume(), reject);
-      } catch (error) {
-        reject(error);
-      }
-    });
-    stream.once('end', resolve).once('error', reject);
-    stream.once('close', () => reject(new Error('the stream was closed before its end')));
-  }).finally(() => stream.destroy());
+async function writeAll(file: FileHandle, chunks: Buffer[], position: number): Promise<void> {
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  for (let [left, rest] = [bytes, chunks]; left > 0; ) {
+    const { bytesWritten } = await file.writev(rest, position + bytes - left);
+    left -= bytesWritten;
+    // The system may write less than it was given.
+    if (left > 0) rest = [Buffer.concat(rest).subarray(bytesWritten)];
+  }
 }

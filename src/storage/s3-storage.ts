@@ -1,26 +1,19 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import { newProbeKey, runProbe, writeAndRead } from './probe';
+import { fixForBucket, IGNORES_IF_NONE_MATCH, newProbeKey, runProbe, writeAndRead } from './probe';
 import { S3Bucket } from './s3-bucket';
-import type { S3Connection } from './s3-connection';
-import type { ByteRange, ListedFile, VideoStorage } from './storage';
-import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
-import { fixForBucket, IGNORES_IF_NONE_MATCH } from './storage-fixes';
-import { type S3Target, uploadFile } from './upload-file';
+import { incomplete, isSameVideo, keyTaken } from './same-video';
+import type { ByteRange, FileToPublish, ListedFile, S3Connection, VideoStorage } from './storage';
+import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
 
 /** Options of createS3Storage. */
 export interface S3StorageOptions extends S3Connection {
   bucket: string;
   /** The folder of all keys. */
   prefix?: string | undefined;
-  /**
-   * False for a server that ignores If-None-Match. Each put is then preceded by a check that its key is free, and of two
-   * videos that arrive under one key at the same moment the later one stays.
-   */
-  conditionalPuts?: boolean | undefined;
 }
-
-const SCHEME = 's3://';
 
 /**
  * Stores videos as objects of a bucket. The AWS SDK is loaded on first use.
@@ -33,99 +26,112 @@ const SCHEME = 's3://';
 export function createS3Storage({
   bucket: name,
   prefix = '',
-  conditionalPuts: isConditional = true,
   ...connection
 }: S3StorageOptions): VideoStorage {
-  const folder = prefix.replace(/^\/+|\/+$/g, '');
-  const openBucket = openOnce(name, connection);
-  const targetOf = (key: string): S3Target => {
-    const objectKey = folder === '' ? normalizeKey(key) : `${folder}/${normalizeKey(key)}`;
-    return { key, objectKey, uri: `${SCHEME}${name}/${objectKey}` };
+  const start = prefix.replace(/^\/+|\/+$/g, '').replace(/.$/s, '$&/');
+  const root = `s3://${name}/`;
+  const objectKeyOf = (key: string) => `${start}${normalizeKey(key)}`;
+  /** A uri comes from a history, which others may write: it names an object of this storage or none. */
+  const objectKeyIn = (uri: string) =>
+    uri.startsWith(`${root}${start}`) && uri.length > root.length ? uri.slice(root.length) : undefined;
+
+  let opening: Promise<S3Bucket> | undefined;
+  const call = <T>(work: (bucket: S3Bucket) => Promise<T>) =>
+    asStorageFault(async () => {
+      opening ??= S3Bucket.open(name, connection);
+      return work(await opening);
+    });
+  const read = async (objectKey: string, range?: ByteRange): Promise<Readable | undefined> => {
+    const stored = await call((bucket) => bucket.get(objectKey, range));
+    return stored && readWithFaults(stored.content);
   };
+
   const address = JSON.stringify([connection.endpoint, connection.region, name]);
   const refuseIfIgnored = async () => {
-    if ((await knownConditions(address)) === false) throw ignoresConditions();
+    if ((await knownConditions(address)) === false) throw new StorageFault(IGNORES_IF_NONE_MATCH);
   };
+
   const storage: VideoStorage = {
     async publishFile(path, key, file) {
-      const target = targetOf(key);
-      return asStorageFault(async () => {
-        const bucket = await openBucket();
-        if (isConditional) await refuseIfIgnored();
+      const objectKey = objectKeyOf(key);
+      await call(async (bucket) => {
+        await refuseIfIgnored();
+        const isOfThis = ({ Key }: { Key?: string }) => Key === objectKey;
         // Credentials that may upload may still not list uploads. The bucket's own rules then remove what is left.
-        if (file.isRetry) await abortUploadsOf(bucket, target.objectKey).catch(() => undefined);
-        return uploadFile(bucket, path, target, { ...file, isConditional });
+        if (file.isRetry) await bucket.abortUploads(objectKey, isOfThis).catch(() => undefined);
+        await uploadFile(bucket, path, { key, objectKey }, file);
       });
+      return { uri: `${root}${objectKey}` };
     },
 
     async write(key, content, contentType) {
-      const { objectKey, uri } = targetOf(key);
-      await asStorageFault(async () =>
-        (await openBucket()).put({ Key: objectKey, Body: content, ContentType: contentType }),
-      );
-      return { uri };
+      const Key = objectKeyOf(key);
+      await call((bucket) => bucket.put({ Key, Body: content, ContentType: contentType }));
+      return { uri: `${root}${Key}` };
     },
 
     async create(key, content, { signal } = {}) {
-      const { objectKey } = targetOf(key);
-      return asStorageFault(async () => {
-        const bucket = await openBucket();
-        if (!isConditional) return putIfSeenFree(bucket, objectKey, content, signal);
+      const objectKey = objectKeyOf(key);
+      return call(async (bucket) => {
         await refuseIfIgnored();
         return bucket.putIfFree(objectKey, content, signal);
       });
     },
 
-    read: async (key) => readObject(openBucket, targetOf(key).objectKey),
+    read: async (key) => read(objectKeyOf(key)),
 
     open: async (uri, range) => {
-      const objectKey = objectKeyOf(uri, name, folder);
-      return objectKey === undefined ? undefined : readObject(openBucket, objectKey, range);
+      const objectKey = objectKeyIn(uri);
+      return objectKey === undefined ? undefined : read(objectKey, range);
     },
 
-    link: (key, validity) =>
-      asStorageFault(async () => (await openBucket()).presign(targetOf(key).objectKey, validity)),
+    link: (key, validity) => call((bucket) => bucket.presign(objectKeyOf(key), validity)),
 
     linkTo: async (uri, validity) => {
-      const objectKey = objectKeyOf(uri, name, folder);
-      if (objectKey === undefined) return undefined;
-      return asStorageFault(async () => (await openBucket()).presign(objectKey, validity));
+      const objectKey = objectKeyIn(uri);
+      return objectKey === undefined ? undefined : call((bucket) => bucket.presign(objectKey, validity));
     },
 
     probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
-      const location = `${SCHEME}${name}${folder === '' ? '' : `/${folder}`}${at}`;
-      return runProbe({ location, limitMs, fixFor: ({ message }) => fixForBucket(message) }, async () => {
-        const bucket = await openBucket();
-        const key = newProbeKey();
-        // Credentials that may put may still not delete.
-        await writeAndRead(storage, key).finally(() =>
-          bucket.remove(targetOf(key).objectKey).catch(() => undefined),
-        );
-        if (!isConditional) return;
-        const test = () => testConditions(bucket, targetOf(newProbeKey()).objectKey);
-        if (!(await honoursConditions(address, test))) throw ignoresConditions();
-      });
+      const location = `${root}${start}`.replace(/\/$/, at);
+      return runProbe({ location, limitMs, fixFor: fixForBucket }, () =>
+        call(async (bucket) => {
+          const key = newProbeKey();
+          // Credentials that may put may still not delete.
+          const remove = () => bucket.remove(objectKeyOf(key)).catch(() => undefined);
+          await writeAndRead(storage, key).finally(remove);
+          if ((await knownConditions(address)) === true) return;
+          conditionsByAddress.set(address, testConditions(bucket, objectKeyOf(newProbeKey())));
+          if (!(await conditionsByAddress.get(address))) throw new StorageFault(IGNORES_IF_NONE_MATCH);
+        }),
+      );
     },
 
-    // Without a prefix, uploads in the bucket may belong to others.
-    sweep: (olderThanMs) =>
-      folder === ''
-        ? Promise.resolve(0)
-        : asStorageFault(async () =>
-            abortUploadsBefore(Date.now() - olderThanMs, await openBucket(), `${folder}/`),
-          ),
+    async sweep(olderThanMs) {
+      // Without a prefix, uploads in the bucket may belong to others.
+      if (start === '') return 0;
+      const before = Date.now() - olderThanMs;
+      const isOld = ({ Initiated }: { Initiated?: Date }) => Number(Initiated ?? before) < before;
+      return call((bucket) => bucket.abortUploads(start, isOld));
+    },
 
-    list: (prefix) => listObjects(openBucket, folder === '' ? '' : `${folder}/`, prefix),
+    async *list(prefix): AsyncGenerator<ListedFile, void, undefined> {
+      let after: string | undefined;
+      do {
+        const page = await call((bucket) => bucket.list(`${start}${prefix}`, after));
+        for (const { key, storedAt } of page.files) yield { key: key.slice(start.length), storedAt };
+        after = page.isTruncated ? page.files.at(-1)?.key : undefined;
+      } while (after !== undefined);
+    },
 
-    async removeKey(key) {
-      const { objectKey } = targetOf(key);
-      await asStorageFault(async () => (await openBucket()).remove(objectKey));
+    removeKey: async (key) => {
+      const objectKey = objectKeyOf(key);
+      await call((bucket) => bucket.remove(objectKey));
     },
 
     keyOf: (uri) => {
-      const objectKey = objectKeyOf(uri, name, folder);
-      const key = folder === '' ? objectKey : objectKey?.slice(folder.length + 1);
+      const key = objectKeyIn(uri)?.slice(start.length);
       // Another key would be removed for one with `..` in it.
       return key === undefined || posix.normalize(key) !== key || key.startsWith('../') ? undefined : key;
     },
@@ -133,20 +139,16 @@ export function createS3Storage({
   return storage;
 }
 
-function ignoresConditions(): StorageFault {
-  return new StorageFault(IGNORES_IF_NONE_MATCH);
+/** Accepts and refuses the same keys as the file storage does. */
+function normalizeKey(key: string): string {
+  const normalized = posix.normalize(key);
+  if (/^(\.|\.\.|)$|^\.\.\/|^\/|\/$|\0/.test(normalized))
+    throw new StorageFault(`the key ${JSON.stringify(key)} does not name an object inside the storage`);
+  return normalized;
 }
 
 /** Whether each server honours If-None-Match, as tested by this process. */
 const conditionsByAddress = new Map<string, Promise<boolean>>();
-
-/** Whether the server refuses to replace an object. A positive result is cached per bucket and process. */
-async function honoursConditions(address: string, test: () => Promise<boolean>): Promise<boolean> {
-  if ((await knownConditions(address)) === true) return true;
-  const tested = test();
-  conditionsByAddress.set(address, tested);
-  return tested;
-}
 
 /** Undefined when it was not tested yet, or the test failed. */
 async function knownConditions(address: string): Promise<boolean | undefined> {
@@ -158,9 +160,8 @@ async function testConditions(bucket: S3Bucket, objectKey: string): Promise<bool
   try {
     const isStored = await bucket.putIfFree(objectKey, 'first');
     // After a lost answer the SDK repeats the put, which then finds its own object.
-    if (!isStored && (await bucket.get(objectKey)) === undefined) {
+    if (!isStored && (await bucket.get(objectKey)) === undefined)
       throw new StorageFault('the server refuses a put with If-None-Match although the key is free');
-    }
     return !(await bucket.putIfFree(objectKey, 'second')) && !(await bucket.uploadIfFree(objectKey, 'third'));
   } finally {
     // Credentials that may put may still not delete.
@@ -168,88 +169,54 @@ async function testConditions(bucket: S3Bucket, objectKey: string): Promise<bool
   }
 }
 
-/** For servers without conditions: of two that come at the same moment the later one stays. */
-async function putIfSeenFree(
+/** The caller's name for an object, and the bucket's. */
+interface ObjectName {
+  key: string;
+  objectKey: string;
+}
+
+/** Uploads a file. Nothing of it is visible before its upload is completed. */
+async function uploadFile(
   bucket: S3Bucket,
-  objectKey: string,
-  content: string,
-  signal?: AbortSignal,
+  path: string,
+  name: ObjectName,
+  whole: FileToPublish,
+): Promise<void> {
+  const { bytes, contentType, signal } = whole;
+  const { size } = await stat(path);
+  if (size !== bytes) throw incomplete(size, bytes);
+  const body = createReadStream(path);
+  // The library's abort() does not wait for parts in flight, and S3 stores parts that arrive after the abort.
+  const stop = () => body.destroy(new StorageFault('the upload was stopped'));
+  signal?.addEventListener('abort', stop, { once: true });
+  const upload = bucket.upload(name.objectKey, contentType, body);
+  try {
+    await upload.done();
+  } catch (error) {
+    // The library leaves an upload that could not be completed. The sweeper removes what cannot be removed now.
+    const { uploadId } = upload;
+    if (uploadId !== undefined) await bucket.abortUpload(name.objectKey, uploadId).catch(() => undefined);
+    if (error instanceof StorageFault) throw error;
+    // After every failure, not only when S3 says that the key is taken: a server may close the connection before its
+    // refusal is read, and the answer to a completed upload may be lost.
+    const isThere = await isStored(bucket, name, whole).catch((problem: unknown) => {
+      if (problem instanceof StorageFault) throw problem;
+      return false;
+    });
+    if (!isThere) throw storageFault(error);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    body.on('error', () => undefined).destroy();
+  }
+}
+
+async function isStored(
+  bucket: S3Bucket,
+  { key, objectKey }: ObjectName,
+  whole: FileToPublish,
 ): Promise<boolean> {
   const stored = await bucket.get(objectKey);
-  stored?.content.destroy();
-  if (stored !== undefined) return false;
-  await bucket.put({ Key: objectKey, Body: content, ContentType: 'application/json' }, signal);
+  if (stored === undefined) return false;
+  if (!(await isSameVideo(stored, whole))) throw keyTaken(key);
   return true;
-}
-
-/** Reads the object at a URI that an S3 storage has returned; undefined when there is none. */
-export async function readS3Uri(uri: string, connection: S3Connection): Promise<Readable | undefined> {
-  const named = /^s3:\/\/([^/]+)\/(.+)/s.exec(uri);
-  if (named === null) throw new StorageFault(`${JSON.stringify(uri)} does not name an object in S3`);
-  const [, name = '', key = ''] = named;
-  return readObject(openOnce(name, connection), key);
-}
-
-type OpenBucket = () => Promise<S3Bucket>;
-
-function openOnce(name: string, connection: S3Connection): OpenBucket {
-  let opening: Promise<S3Bucket> | undefined;
-  return () => {
-    opening ??= S3Bucket.open(name, connection);
-    return opening;
-  };
-}
-
-/** A uri comes from a history, which others may write: it names an object of this storage or none. */
-function objectKeyOf(uri: string, bucket: string, folder: string): string | undefined {
-  const start = `${SCHEME}${bucket}/`;
-  const objectKey = uri.startsWith(start) ? uri.slice(start.length) : '';
-  const isInside = objectKey !== '' && (folder === '' || objectKey.startsWith(`${folder}/`));
-  return isInside ? objectKey : undefined;
-}
-
-async function readObject(
-  open: OpenBucket,
-  objectKey: string,
-  range?: ByteRange,
-): Promise<Readable | undefined> {
-  const stored = await asStorageFault(async () => (await open()).get(objectKey, range));
-  return stored && readWithFaults(stored.content);
-}
-
-/** Accepts and refuses the same keys as the file storage does. */
-function normalizeKey(key: string): string {
-  const normalized = posix.normalize(key);
-  if (/^(\.|\.\.|)$|^\.\.\/|^\/|\/$|\0/.test(normalized)) {
-    throw new StorageFault(`the key ${JSON.stringify(key)} does not name an object inside the storage`);
-  }
-  return normalized;
-}
-
-async function abortUploadsOf(bucket: S3Bucket, objectKey: string): Promise<void> {
-  for (const { Key, UploadId } of await bucket.unfinishedUploads(objectKey))
-    if (Key === objectKey) await bucket.abortUpload(Key, UploadId);
-}
-
-async function* listObjects(
-  open: OpenBucket,
-  start: string,
-  prefix: string,
-): AsyncGenerator<ListedFile, void, undefined> {
-  let after: string | undefined;
-  do {
-    const page = await asStorageFault(async () => (await open()).list(`${start}${prefix}`, after));
-    for (const { key, storedAt } of page.files) yield { key: key.slice(start.length), storedAt };
-    after = page.isTruncated ? page.files.at(-1)?.key : undefined;
-  } while (after !== undefined);
-}
-
-async function abortUploadsBefore(timeMs: number, bucket: S3Bucket, prefix: string): Promise<number> {
-  let aborted = 0;
-  for (const { Key, UploadId, Initiated } of await bucket.unfinishedUploads(prefix)) {
-    if (Initiated === undefined || Initiated.getTime() >= timeMs) continue;
-    await bucket.abortUpload(Key, UploadId);
-    aborted += 1;
-  }
-  return aborted;
 }

@@ -14,36 +14,40 @@ const READS = 3;
 const BETWEEN_READS_MS = 50;
 
 /** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
-export async function inTime<T>(work: () => Promise<T>): Promise<T> {
+export async function inTime<T>(work: () => Promise<T>, limitMs = RECORD_IO_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(new StorageFault(`no answer within ${RECORD_IO_MS / 1_000} s`));
-    timer = setTimeout(giveUp, RECORD_IO_MS);
+    const giveUp = () => reject(new StorageFault(`no answer within ${limitMs / 1_000} s`));
+    timer = setTimeout(giveUp, limitMs);
   });
   return Promise.race([asStorageFault(work), late]).finally(() => clearTimeout(timer));
 }
 
-/** Cuts a file that is too large, so that its reader finds it incomplete. */
-export async function readSmallText(stored: Readable): Promise<string> {
+/** The first bytes of a stored file, and whether those are all. The rest is not read. */
+export async function readUpTo(
+  stored: Readable,
+  mostBytes: number,
+): Promise<{ bytes: Buffer; isWhole: boolean }> {
   const chunks: Buffer[] = [];
-  let bytes = 0;
+  let left = mostBytes;
   for await (const chunk of stored) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_SMALL_FILE_BYTES) break;
+    if (chunk.length > left) return { bytes: Buffer.concat(chunks), isWhole: false };
+    left -= chunk.length;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return { bytes: Buffer.concat(chunks), isWhole: true };
+}
+
+/** Cuts a file that is too large, so that its reader finds it incomplete. */
+export async function readSmallText(stored: Readable): Promise<string> {
+  return (await readUpTo(stored, LARGEST_SMALL_FILE_BYTES)).bytes.toString('utf8');
 }
 
 /** The text under a key, in time; undefined when nothing is there. */
-export function readSmallFile(
-  storage: Pick<VideoStorage, 'read'>,
-  key: string,
-  options?: { isStrict?: boolean },
-): Promise<string | undefined> {
+export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
   return inTime(async () => {
     for (let read = 1; ; read++) {
-      const stored = await storage.read(key, options);
+      const stored = await storage.read(key);
       try {
         return stored && (await readSmallText(stored));
       } catch (error) {
@@ -52,6 +56,13 @@ export function readSmallFile(
       await sleep(BETWEEN_READS_MS);
     }
   });
+}
+
+/** Whether there is a file under a key. Nothing of it is read. */
+export async function isStored(storage: Pick<VideoStorage, 'read'>, key: string): Promise<boolean> {
+  const stored = await storage.read(key);
+  stored?.destroy();
+  return stored !== undefined;
 }
 
 /** Stores an object as JSON, in time. */

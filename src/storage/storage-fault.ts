@@ -7,7 +7,7 @@ const LONGEST_MESSAGE_CHARS = 2_000;
 /** Options of a StorageFault: whether a retry is useless, and the error code. */
 export interface StorageFaultOptions extends ErrorOptions {
   isFinal?: boolean;
-  code?: string;
+  code?: string | undefined;
 }
 
 /** An error of the storage, not of the network that the video comes from. */

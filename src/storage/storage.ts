@@ -7,15 +7,15 @@ export interface VideoStorage {
    * file is there, unless it is the same video.
    */
   publishFile(path: string, key: string, file: FileToPublish): Promise<{ uri: string }>;
-  /** Stores a small file beside the videos, replacing an earlier one. */
+  /** Stores a small file next to the videos, replacing an earlier one. */
   write(key: string, content: string | Buffer, contentType: string): Promise<{ uri: string }>;
   /**
    * Stores a small JSON text under a free key, whole or not at all; false when something is there already. It may be this
    * very text: a call that is repeated after a lost answer finds its own. After an error or an abort it may be there too.
    */
   create(key: string, content: string, options?: { signal?: AbortSignal }): Promise<boolean>;
-  /** What is stored under a key; undefined when nothing is. If strict, anything there but a regular file is an error. */
-  read(key: string, options?: { isStrict?: boolean }): Promise<Readable | undefined>;
+  /** What is stored under a key; undefined when nothing is. Anything there but a regular file is an error. */
+  read(key: string): Promise<Readable | undefined>;
   /** The video that a job's result names, whole or in part; undefined when it is not in this storage. */
   open?(uri: string, range?: ByteRange): Promise<Readable | undefined>;
   /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
@@ -73,4 +73,20 @@ export interface FileToPublish {
   isRetry?: boolean;
   /** Stops an upload. */
   signal?: AbortSignal;
+}
+
+/** How to reach S3 or a compatible server. The AWS SDK and its environment decide what is left out. */
+export interface S3Connection {
+  endpoint?: string | undefined;
+  region?: string | undefined;
+  /** True for servers that expect the bucket in the path instead of the host name. */
+  pathStyle?: boolean | undefined;
+  credentials?: S3Credentials | undefined;
+}
+
+/** Fixed credentials for S3. Without them the AWS SDK finds its own. */
+export interface S3Credentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken?: string;
 }

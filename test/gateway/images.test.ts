@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { makeKey, openKeyFile } from '../../src/gateway/gateway-keys';
 import { createFileStorage, ImageLinks, type VideoStorage } from '../../src/storage';
-import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/storage/image-reference';
+import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/storage/images';
 import { createLogger } from '../../src/worker/logger';
 import {
   dataUrl,

@@ -400,7 +400,7 @@ export class ScriptedJob extends PlayedWorkflow {
         this.stored.push(key);
         return real.write(ownKey(key), content, contentType);
       },
-      read: (key, options) => real.read(ownKey(key), options),
+      read: (key) => real.read(ownKey(key)),
       partsFolder: this.partsFolder,
     };
   }

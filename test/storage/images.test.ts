@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from '../../src/storage/image-links';
-import { imageKey } from '../../src/storage/image-reference';
-import { imageTypeOf } from '../../src/storage/image-type';
-import { BadImage, checkImage, hasImage, readImage, readUpTo, storeImage } from '../../src/storage/images';
+import { BadImage, checkImage, hasImage, imageKey, readImage, storeImage } from '../../src/storage/images';
 import { GIF, HTML, JPEG, LARGEST_PNG, PNG, SVG, sha256Of, TOO_LARGE_PNG, WEBP } from '../support/images';
 
 const IMAGES = { png: PNG, jpg: JPEG, webp: WEBP, gif: GIF };
@@ -17,20 +15,28 @@ const changed = (bytes: Buffer, at: number, ...values: number[]) => {
   return copy;
 };
 
+/** The kind of an image, or undefined if it cannot be stored. */
+function kindOf(bytes: Buffer): string | undefined {
+  try {
+    return checkImage(bytes, 'shop').reference.extension;
+  } catch (error) {
+    if (error instanceof BadImage) return undefined;
+    throw error;
+  }
+}
+
 describe('the type of an image', () => {
   it.each(CASES)('is known by its bytes: %s', (extension, bytes) => {
-    expect(imageTypeOf(bytes)).toBe(extension);
+    expect(kindOf(bytes)).toBe(extension);
   });
 
   it.each(CASES)('is also known when other bytes follow its end: %s', (extension, bytes) => {
-    expect(imageTypeOf(Buffer.concat([bytes, Buffer.alloc(5)]))).toBe(extension);
+    expect(kindOf(Buffer.concat([bytes, Buffer.alloc(5)]))).toBe(extension);
   });
 
   it.each(CASES)('is unknown when the end is missing, wherever it was cut: %s', (_extension, bytes) => {
-    // A PNG ends with a checksum of four bytes that nobody needs to find its end.
-    const needed = bytes === PNG ? bytes.length - 5 : bytes.length - 1;
-    for (let length = 0; length <= needed; length++) {
-      expect([length, imageTypeOf(bytes.subarray(0, length))]).toEqual([length, undefined]);
+    for (let length = 0; length < bytes.length; length++) {
+      expect([length, kindOf(bytes.subarray(0, length))]).toEqual([length, undefined]);
     }
   });
 
@@ -39,12 +45,7 @@ describe('the type of an image', () => {
     ['a drawing with a script', SVG],
     ['nothing', Buffer.alloc(0)],
     ['zeros', Buffer.alloc(100)],
-    ['a PNG of no width', changed(PNG, 16, 0, 0, 0, 0)],
-    ['a PNG of no height', changed(PNG, 20, 0, 0, 0, 0)],
     ['a PNG that begins with another chunk', changed(PNG, 12, 0x49, 0x44, 0x41, 0x54)],
-    ['a PNG whose chunk leads beyond its end', changed(PNG, 33, 0x7f, 0xff, 0xff, 0xff)],
-    ['a GIF of no width', changed(GIF, 6, 0, 0)],
-    ['a GIF of no height', changed(GIF, 8, 0, 0)],
     ['a GIF of an unknown version', changed(GIF, 4, 0x38)],
     ['a WebP of an unknown kind', changed(WEBP, 15, 0x39)],
     ['a WebP that says it is longer', changed(WEBP, 4, 0xff)],
@@ -55,20 +56,18 @@ describe('the type of an image', () => {
     ['a GIF whose only end is in its header', changed(GIF.subarray(0, 14), 12, 0x3b, 0)],
     ['a JPEG whose segment leads beyond its end', changed(JPEG, 4, 0xff, 0xff)],
   ])('is unknown for %s', (_what, bytes) => {
-    expect(imageTypeOf(bytes)).toBeUndefined();
+    expect(kindOf(bytes)).toBeUndefined();
   });
 
   it.each([
     ['jpg', Buffer.from('ffd8ffdaffd9', 'hex')],
     ['gif', Buffer.concat([GIF.subarray(0, 13), Buffer.of(0x3b)])],
   ])('is known of the shortest %s', (extension, bytes) => {
-    expect(imageTypeOf(bytes)).toBe(extension);
+    expect(kindOf(bytes)).toBe(extension);
   });
 
   it('of a JPEG allows fill bytes before a marker', () => {
-    expect(imageTypeOf(Buffer.concat([JPEG.subarray(0, 2), Buffer.from([0xff]), JPEG.subarray(2)]))).toBe(
-      'jpg',
-    );
+    expect(kindOf(Buffer.concat([JPEG.subarray(0, 2), Buffer.from([0xff]), JPEG.subarray(2)]))).toBe('jpg');
   });
 });
 
@@ -116,21 +115,13 @@ describe('in a storage', () => {
     await storeImage(storage, image);
     await storeImage(storage, image);
     expect(await hasImage(storage, image.reference)).toBe(true);
-    expect(await readImage(storage, image.reference)).toEqual(PNG);
+    expect(await readImage(storage, image.reference)).toEqual({ bytes: PNG, contentType: 'image/png' });
   });
 
   it('a file with other bytes is not the image of its name', async () => {
     await storeImage(storage, image);
     await writeFile(join(folder, imageKey(image.reference)), GIF);
     expect(await readImage(storage, image.reference)).toBeUndefined();
-  });
-
-  it('a small file is read up to its expected size', async () => {
-    await storeImage(storage, image);
-    const key = imageKey(image.reference);
-    expect(await readUpTo(storage, key, PNG.length)).toEqual(PNG);
-    expect(await readUpTo(storage, key, PNG.length - 1)).toBeUndefined();
-    expect(await readUpTo(storage, 'nothing.png', 10)).toBeUndefined();
   });
 
   it('a link leads to the image for one to two days, and is the same all day', async () => {
@@ -210,7 +201,7 @@ describe('in a storage', () => {
   it('a secret that cannot be stored is told as the storage says it', async () => {
     const full: VideoStorage = {
       ...storage,
-      publishFile: () => Promise.reject(new Error('ENOSPC: disk full')),
+      create: () => Promise.reject(new Error('ENOSPC: disk full')),
     };
     const linking = new ImageLinks(full, 'https://gateway.example').linkTo(image.reference);
     await expect(linking).rejects.toThrow('ENOSPC: disk full');
@@ -228,7 +219,7 @@ describe('in a storage', () => {
 
   it('two uploads of one image at once both succeed', async () => {
     await Promise.all([storeImage(storage, image), storeImage(storage, image)]);
-    expect(await readImage(storage, image.reference)).toEqual(PNG);
+    expect(await readImage(storage, image.reference)).toEqual({ bytes: PNG, contentType: 'image/png' });
   });
 
   it('a damaged secret is said, and not replaced', async () => {

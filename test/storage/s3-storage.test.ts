@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
-import { text } from 'node:stream/consumers';
 import {
   CreateMultipartUploadCommand,
   HeadObjectCommand,
@@ -12,7 +11,6 @@ import {
   checkImage,
   createS3Storage,
   ImageLinks,
-  readS3Uri,
   StorageFault,
   storeImage,
   type VideoStorage,
@@ -116,16 +114,6 @@ it('a video and its sidecar have their content types', async () => {
   expect(await typeOf('fox.mp4')).toBe('video/mp4');
   expect(await typeOf('long.mp4')).toBe('video/mp4');
   expect(await typeOf('fox.json')).toBe('application/json');
-});
-
-it('an object is read by its URI', async () => {
-  const { uri } = await storage.write('ein Fuchs?#%41 🦊.txt', 'a fox', 'text/plain');
-  const found = await readS3Uri(uri, server.connection);
-  expect(found && (await text(found))).toBe('a fox');
-  expect(await readS3Uri(`${uri}x`, server.connection)).toBeUndefined();
-  for (const wrong of ['file:///x', 's3://', 's3://bucket', 's3://bucket/', 'x']) {
-    await expect(readS3Uri(wrong, server.connection)).rejects.toThrow(StorageFault);
-  }
 });
 
 it.each(['', '/', undefined])('with the prefix %j the key is the object key', async (none) => {

@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { Duplex, PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { StorageFault, StorageUnusable, storageFault } from '../../src/storage';
-import { runProbe } from '../../src/storage/probe';
+import { fixForBucket, fixForFolder, runProbe } from '../../src/storage/probe';
 import { isSameVideo } from '../../src/storage/same-video';
 import { readWithFaults } from '../../src/storage/storage-fault';
-import { fixForBucket, fixForFolder } from '../../src/storage/storage-fixes';
 
 test.each<[string, unknown, string, string | undefined]>([
   ['a plain error', new Error('it broke'), 'it broke', undefined],
@@ -87,7 +86,7 @@ test.each([
   ['NotImplemented: no', 'Use a server that honours it'],
   ['something else', 'Check the bucket'],
 ])('a bucket that says %j has a fix', (message, fix) => {
-  expect(fixForBucket(message)).toContain(fix);
+  expect(fixForBucket({ message })).toContain(fix);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LARGEST_IMAGE_BYTES } from '../../src/storage/image-reference';
+import { LARGEST_IMAGE_BYTES } from '../../src/storage/images';
 
 const decode = (base64: string) => Buffer.from(base64, 'base64');
 

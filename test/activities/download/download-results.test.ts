@@ -95,9 +95,9 @@ describe('the record of the job', () => {
   const recordingWorld = () => {
     const memory = inMemory();
     const reads: string[] = [];
-    const read: VideoStorage['read'] = (key, options) => {
+    const read: VideoStorage['read'] = (key) => {
       if (key.startsWith('jobs/test.')) reads.push(key);
-      return memory.read(key, options);
+      return memory.read(key);
     };
     return { reads, memory, ...createMemoryWorld(video, { storage: { ...memory, read } }) };
   };

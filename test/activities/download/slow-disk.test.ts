@@ -51,14 +51,6 @@ it.each(['ENOSPC', 'EDQUOT', 'EIO'])(
   },
 );
 
-it('a disk that cannot keep what it took fails the download, and nothing is published', async () => {
-  disk.onSync = () => Promise.reject(ioError('EIO'));
-  const world = createMemoryWorld(large);
-  const { failure } = await failureOf(world.download());
-  expect(failure.type).toBe('StorageFailed');
-  expect([world.parts(), [...world.stored.keys()]]).toEqual([[], []]);
-});
-
 it('a disk that is full when an attempt resumes makes it start over', async () => {
   let isBroken = true;
   const openVideo = async (
