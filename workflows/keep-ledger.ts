@@ -12,7 +12,7 @@ import { describeCap, describeUse } from '../src/contract/caps';
 import { plainMarkdown } from '../src/contract/clean-text';
 import type { CarriedLedger, LedgerAnswer, LedgerEntry, LedgerReport } from '../src/contract/ledger';
 import { LEDGER_QUERY, LEDGER_UPDATE } from '../src/contract/names';
-import { LONGEST_HISTORY_EVENTS } from '../src/contract/policies';
+import { LONGEST_HISTORY_EVENTS, LONGEST_LEDGER_RUN_MS } from '../src/contract/policies';
 import { createFailure } from '../src/contract/video-failure';
 import { Ledger } from './ledger';
 import { logEvent } from './log-event';
@@ -24,8 +24,8 @@ export const writeLedger = defineUpdate<LedgerAnswer[], [LedgerEntry[]]>(LEDGER_
 export const ledgerCounts = defineQuery<LedgerReport>(LEDGER_QUERY);
 
 /**
- * Counts what the caps of a task queue allow. Workers start it with their first update, and it never ends: who terminates it
- * begins to count anew.
+ * Counts what the caps of a task queue allow. Workers start it with their first update, and it never ends: if you terminate
+ * it, it counts from zero.
  *
  * @example
  * ```ts
@@ -54,8 +54,7 @@ export async function keepLedger(carried?: CarriedLedger): Promise<void> {
     { description: 'Reserves and settles videos; sent by workers' },
   );
   show();
-  // Without a timer: it costs nothing while nothing is submitted, and the first update of a day begins that day.
-  await condition(() => historyIsLong(LONGEST_HISTORY_EVENTS));
+  await condition(() => historyIsLong(LONGEST_HISTORY_EVENTS), LONGEST_LEDGER_RUN_MS);
   logEvent('continuedAsNew');
   await continueAsNew<typeof keepLedger>(ledger.carry());
 }

@@ -35,6 +35,12 @@ export const POST_WITHIN_MS = 15 * SECOND;
 /** An attempt sends nothing this close to the deadline: the job could end before it knows that a request was sent. */
 export const POST_BEFORE_DEADLINE_MS = 500;
 
+/**
+ * The ledger continues as new at least this often, so that nothing of it is encrypted with an old key when a namespace's
+ * retention, of a day at least, has passed.
+ */
+export const LONGEST_LEDGER_RUN_MS = 20 * HOUR;
+
 /** An attempt waits so long for the ledger of the caps. Well below POST_WITHIN_MS: the record needs its time too. */
 export const LEDGER_WITHIN_MS = 6 * SECOND;
 
