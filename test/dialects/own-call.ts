@@ -24,7 +24,7 @@ export interface OwnRoute {
 /** How the real service is called: its paths, its key and its own requests, next to the interface's. */
 export interface OwnInterface {
   routes: readonly OwnRoute[];
-  /** The key in the headers of a call; that of `Authorization: Bearer` unless set. */
+  /** The key in the headers of a call; by default that of `Authorization: Bearer`. */
   keyIn?(headers: IncomingHttpHeaders): string | undefined;
   /** A request in the words of the service, strictly: it refuses the interface's own fields. */
   read(body: unknown, of?: AskedFor): ReadOwnRequest;

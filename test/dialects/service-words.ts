@@ -36,7 +36,7 @@ export interface ServiceWords {
   accepted(task: ShownTask): Words;
   status(task: ShownTask): Words;
   refused(refusal: RefusalFacts): Words;
-  /** How clients reach the video; by an absolute link in the answer unless set. */
+  /** How clients reach the video; by default by an absolute link in the answer. */
   video?: 'content' | { fileOf(id: string): bigint; retrieved(task: ShownTask): Words };
 }
 
