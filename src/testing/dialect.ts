@@ -24,22 +24,6 @@ export interface TaskFacts {
   origin: string;
 }
 
-/** Why a call is refused. */
-export interface RefusalFacts {
-  status: number;
-  code: string;
-  message: string;
-  /** What the content policy refused, if that is the reason. */
-  refuses?: ContentStage;
-}
-
-/** How the content policy refuses: the submit, or by the failure of its task. */
-export interface ContentRefusal {
-  at: 'submit' | 'task';
-  code: string;
-  message: string;
-}
-
 /** The body of an answer, as an object or as text, with its status if that is not the usual one. */
 export interface Reply {
   status?: number;
@@ -72,10 +56,13 @@ export interface Dialect {
   idOf?(taskId: string): string;
   accepted(task: TaskFacts): Reply;
   status(task: TaskFacts): Reply;
-  refused(refusal: RefusalFacts): Reply;
-  /** How the content policy refuses. */
-  refusedContent?(stage: ContentStage): ContentRefusal;
+  /** `refuses` is what the content policy refused, if that is the reason. */
+  refused(refusal: { status: number; code: string; message: string; refuses?: ContentStage }): Reply;
+  /** How the content policy refuses: the submit, or by the failure of its task. */
+  refusedContent?(stage: ContentStage): { at: 'submit' | 'task'; code: string; message: string };
 }
+
+export type RefusalFacts = Parameters<Dialect['refused']>[0];
 
 /** Section 4 of the interface. What it does not show is worded as most services do. */
 export const INTERFACE: Dialect = {
@@ -118,7 +105,7 @@ const POLICY: Record<ContentStage, string> = {
 };
 
 /** Most services refuse a prompt or an image at once, and a video when it is finished. */
-export const refuseContent = (stage: ContentStage): ContentRefusal => ({
+export const refuseContent: NonNullable<Dialect['refusedContent']> = (stage) => ({
   at: stage === 'output' ? 'task' : 'submit',
   code: 'content_policy_violation',
   message: POLICY[stage],

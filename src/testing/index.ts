@@ -1,5 +1,5 @@
 export type { ChaosOptions } from './chaos';
-export type { ContentRefusal, Dialect, DialectRoute, RefusalFacts, Reply, TaskFacts } from './dialect';
+export type { Dialect, DialectRoute, Reply, TaskFacts } from './dialect';
 export { type Emulator, startEmulator } from './emulator';
 export type { EmulatorOptions, RecordedCall } from './emulator-options';
 export type { EmulatedCall, FaultName, Faults } from './faults';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ContentStage, fieldOfStage } from '../../src/contract/failure-details';
-import type { RefusalFacts, TaskFacts, TaskFailure } from '../../src/testing';
+import type { TaskFacts, TaskFailure } from '../../src/testing';
+import type { RefusalFacts } from '../../src/testing/dialect';
 
 export type StateWord = string | number | boolean;
 
