@@ -5,7 +5,6 @@ import type { Money } from '../contract/money';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
 import { readCharged } from './read-charged';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
-import { type AnswerWords, findRefusedContent, type ReadRefusal } from './read-refused-content';
 import {
   booleanFrom,
   first,
@@ -28,6 +27,7 @@ import {
   mayBeOfCall,
   type ReadingRules,
 } from './reading-rules';
+import { type AnswerWords, findRefusedContent, type ReadRefusal } from './refused-content';
 
 export interface HttpAnswer {
   status: number;
