@@ -143,12 +143,17 @@ export interface VideoClient {
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env, log = (line) => process.emitWarning(line, 'VideogenWarning') } = options;
   const taskQueue = options.taskQueue ?? readTaskQueue(env);
-  const requestFields = options.requestFields ?? readProfile(env)?.requestFields ?? [];
+  // Read at the first start: commands that only show jobs need no profile.
+  let fields = options.requestFields;
+  const requestFields = () => {
+    fields ??= readProfile(env)?.requestFields ?? [];
+    return fields;
+  };
   const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
   const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
   const services = options.services ?? readKnownServices(env);
-  const settings = { requestFields, services, searchAttributes, hidesTaskId };
+  const settings = { services, searchAttributes, hidesTaskId };
 
   const send =
     (type: string) =>
@@ -159,14 +164,14 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
       });
 
   const start: VideoClient['start'] = async (given, startOptions) => {
-    const job = prepareJob(given, { ...startOptions, ...settings });
+    const job = prepareJob(given, { ...startOptions, ...settings, requestFields: requestFields() });
     const outcome = await startOrJoin(client, job, send(job.type));
     const endedAt = 'existing' in outcome ? outcome.existing.closeTime : undefined;
     return jobOf(client.workflow.getHandle(job.options.workflowId), { identity: job.identity, endedAt, log });
   };
 
   const startBatch: VideoClient['startBatch'] = async (given, startOptions) => {
-    const batch = prepareBatch(given, { ...startOptions, ...settings });
+    const batch = prepareBatch(given, { ...startOptions, ...settings, requestFields: requestFields() });
     await startOrJoin(client, batch, send(batch.type));
     return batchOf(client.workflow.getHandle(batch.options.workflowId), log);
   };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shown } from '../contract/clean-text';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import type { VideoServiceOptions } from '../service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
@@ -118,7 +119,7 @@ export function readProfileNamed(name: string, folder?: string): ServiceProfile 
   const given = readYamlFile(name, { folder, not: 'neither a built-in profile nor' });
   if (!given.ok) return given.problem;
   const parsed = parseProfile(given.value);
-  return parsed.ok ? parsed.profile : `names a profile with a mistake (${parsed.problem})`;
+  return parsed.ok ? parsed.profile : `names ${shown(name)}, a profile with a mistake (${parsed.problem})`;
 }
 
 /** What a worker does about a lost submit of a job that does not say it itself. */

@@ -155,8 +155,11 @@ function problemOf({ issues }: z.ZodError, given: unknown): string {
     );
     if (!own.ok) return `${issue.path.join('.')} has a mistake (${own.problem})`;
   }
-  const [first = ''] = describeIssue(issue, 'the file');
   const isSecret = issue.code === 'unrecognized_keys' && issue.keys.some((one) => SECRET_FIELD.test(one));
+  const [first = ''] = describeIssue(issue, {
+    whole: 'the file',
+    ...(!isSecret && { schema: servicesFileSchema }),
+  });
   return isSecret
     ? `${first}: say in key of the service where its key is, and never write a key itself into this file`
     : first.replace(/of type record$/, 'an object');

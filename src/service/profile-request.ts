@@ -35,15 +35,16 @@ const place = z
     error: `must have no index above ${MAX_LIST_INDEX}`,
   })
   .refine((text) => !stepsOf(text).includes('__proto__'), { error: 'must not have the key __proto__' })
-  .describe('Keys joined by dots; [0] after a key is the first entry of a list.');
+  .meta({
+    description: 'Keys joined by dots; [0] after a key is the first entry of a list.',
+    examples: ['input.prompt'],
+  });
 
-const scalar = z.union([z.string().max(LONGEST_TEXT), z.number(), z.boolean(), z.null()]);
-const most = (count: number, what: string) => (record: object) =>
-  Object.keys(record).length <= count ? undefined : `must have at most ${count} ${what}`;
-
+const scalar = z
+  .union([z.string().max(LONGEST_TEXT), z.number(), z.boolean(), z.null()])
+  .meta({ examples: ['720p'] });
 function atMost<Record extends z.ZodType<object>>(record: Record, count: number, what: string): Record {
-  const problemOf = most(count, what);
-  return record.refine((given) => problemOf(given) === undefined, {
+  return record.refine((given) => Object.keys(given).length <= count, {
     error: `must have at most ${count} ${what}`,
   });
 }
@@ -89,7 +90,7 @@ const field = z
   .refine(
     ({ to, with: more, values: rows, as, default: usual }) =>
       to !== null || (more ?? rows ?? as ?? usual) === undefined,
-    { error: 'must have nothing beside to: null' },
+    { error: 'must have nothing besides to: null' },
   )
   .refine(({ values: rows, as }) => rows === undefined || as === undefined, {
     error: 'must have values or as, not both',
@@ -178,7 +179,7 @@ function unknownFields(request: RequestPart, names: readonly string[]): RequestP
         .filter((one) => !names.includes(one))
         .map((one) => ({
           path: [...path, name],
-          problem: `names ${one}, which is no field of a request: add it to requestFields, or correct it`,
+          problem: `names ${one}, which is not a field of a request: add it to requestFields, or correct it`,
         })),
     ),
   );

@@ -28,38 +28,46 @@ const CONNECTION_HEADERS = [
   ...['proxy-connection', 'transfer-encoding', 'upgrade'],
 ];
 
-const text = z.string().min(1);
+const text = z
+  .string()
+  .min(1)
+  .meta({ examples: ['a text'] });
 const pathText = z
   .string()
   // Checked first: matching a very long path takes seconds.
   .max(MAX_PATH_LENGTH, { error: `must have at most ${MAX_PATH_LENGTH} characters`, abort: true });
 const path = pathText
   .regex(/^\/[^\s#]*$/, 'must be a path that begins with /')
-  .describe('A path at the service.');
+  .meta({ description: 'A path at the service.', examples: ['/v1/videos/text-to-video'] });
 const pathWith = (name: 'taskId' | 'fileId') =>
   pathText
     .regex(
       new RegExp(`^/[^\\s#]*\\{\\+?${name}\\}[^\\s#]*$`),
       `must be a path that begins with / and contains {${name}}`,
     )
-    .describe(`A path at the service with {${name}} in it, or {+${name}} to keep the slashes of the id.`);
+    .meta({
+      description: `A path at the service with {${name}} in it, or {+${name}} to keep the slashes of the id.`,
+      examples: [name === 'taskId' ? '/v1/videos/{taskId}' : '/v1/files/{fileId}'],
+    });
 const taskPath = pathWith('taskId');
 const headerName = z
   .string()
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: 'must be the name of a header', abort: true })
   .refine((name) => !CONNECTION_HEADERS.includes(name.toLowerCase()), {
     error: ({ input }) => `must not be ${input}, which is set by the connection`,
-  });
+  })
+  .meta({ examples: ['X-Api-Key'] });
 const headerValue = z
   .string()
   .regex(
     /^[\t\x20-\x7e\x80-\xff]*$/,
     'must be text that a header can have: Latin-1 without control characters',
-  );
+  )
+  .meta({ examples: ['2026-11-15'] });
 const time = z
   .union([z.number(), z.string()])
   .refine((value) => durationMs(value) !== undefined, 'must be milliseconds or a length of time such as "5s"')
-  .describe('Milliseconds, or a length of time such as "5s".');
+  .meta({ description: 'Milliseconds, or a length of time such as "5s".', examples: ['5s'] });
 
 const answerPath = z
   .string()
@@ -67,22 +75,39 @@ const answerPath = z
     /^[^.\s[\]]+(\[\])?(\.[^.\s[\]]+(\[\])?)*$/,
     'must be a path of keys such as data.task_id or videos[].url',
   )
-  .describe('Keys joined by dots; [] after a key means every entry of a list.');
+  .meta({
+    description: 'Keys joined by dots; [] after a key means every entry of a list.',
+    examples: ['data.task_id'],
+  });
 const answerPaths = z
   .union([answerPath, z.array(answerPath).min(1)])
   .describe('One path, or several in the order in which to try them.');
 
-const status = z.int().min(300).max(599).describe('An HTTP status.');
-const serverError = z.int().min(500).max(599).describe('An HTTP status of a server error.');
-const headers = z.record(headerName, headerValue);
-const words = z.array(z.union([z.string(), z.number()])).describe("The service's own words or numbers.");
+const status = z
+  .int()
+  .min(300)
+  .max(599)
+  .meta({ description: 'An HTTP status.', examples: [429] });
+const statuses = z.array(status).meta({ examples: [[422]] });
+const serverError = z
+  .int()
+  .min(500)
+  .max(599)
+  .meta({ description: 'An HTTP status of a server error.', examples: [503] });
+const headers = z.record(headerName, headerValue).meta({ examples: [{ 'X-Version': '2026-11-15' }] });
+const words = z
+  .array(z.union([z.string(), z.number()]))
+  .meta({ description: "The service's own words or numbers.", examples: [['DONE', 3]] });
 const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
 /** A profile has only the parts in which the service differs from the interface. */
 export const profileSchema = z
   .strictObject({
     $schema: z.string().optional(),
-    name: text.optional().describe('The name of the service in messages.'),
+    name: text
+      .meta({ examples: ['Example Video'] })
+      .optional()
+      .describe('The name of the service in messages.'),
     paths: z
       .strictObject({
         textToVideo: path.optional(),
@@ -125,7 +150,11 @@ export const profileSchema = z
       })
       .optional()
       .describe('Sent with the calls of one kind, in addition to headers.'),
-    requestFields: z.array(text).optional().describe('Further fields that a request may have.'),
+    requestFields: z
+      .array(text)
+      .meta({ examples: [['model']] })
+      .optional()
+      .describe('Further fields that a request may have.'),
     request: requestPartSchema.optional(),
     read: z
       .strictObject({
@@ -168,8 +197,7 @@ export const profileSchema = z
           .record(text, status)
           .optional()
           .describe('Error codes of answers with HTTP 200, and the HTTP status that each stands for.'),
-        taskMayExist: z
-          .array(status)
+        taskMayExist: statuses
           .optional()
           .describe(
             'Error answers to a submit after which a task may still exist: they count as lost submits and are not retried.',
@@ -180,8 +208,7 @@ export const profileSchema = z
           .describe(
             "Server errors to a submit after which certainly no task exists: the submit is retried, and the next of a job's services may be tried.",
           ),
-        failed: z
-          .array(status)
+        failed: statuses
           .optional()
           .describe(
             'Error answers to a poll, or to the call for the link, that mean that the task has failed.',
@@ -237,6 +264,7 @@ export const profileSchema = z
       .describe('For services whose answer to a poll has no link.'),
     cancel: z
       .strictObject({ method: z.enum(['POST', 'PUT', 'DELETE']), path: taskPath })
+      .meta({ examples: [{ method: 'DELETE', path: '/v1/videos/{taskId}' }] })
       .optional()
       .describe('How to cancel a task.'),
     polling: z
@@ -285,7 +313,7 @@ export function parseProfile(given: unknown): ParsedProfile {
     return { ok: false, problem: cleanText(`${hidden} is not known`, MAX_PROBLEM_LENGTH) };
   const parsed = profileSchema.safeParse(given);
   if (parsed.success) return { ok: true, profile: parsed.data };
-  const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue));
+  const problems = parsed.error.issues.flatMap((issue) => describeIssue(issue, { schema: profileSchema }));
   const more = problems.splice(MAX_PROBLEMS).length;
   const list = problems.map((problem) => cleanText(problem, MAX_PROBLEM_LENGTH)).join('; ');
   return { ok: false, problem: list + (more > 0 ? `; and ${more} more` : '') };

@@ -108,7 +108,7 @@ test.each([
   [
     'a profile file with a mistake',
     one('profile: profiles/bad.yaml'),
-    'a profile with a mistake (naem is not known)',
+    'a profile with a mistake (naem is not known: the profile has name, paths,',
   ],
   ['an inline profile with a mistake', one('profile: { naem: x }'), 'services.one.profile.naem is not known'],
   [

@@ -3,7 +3,7 @@ import { describeIssue } from '../../src/service/describe-issue';
 
 const describeAll = (schema: z.ZodType, given: unknown, whole?: string) => {
   const { error } = schema.safeParse(given);
-  return (error?.issues ?? []).flatMap((issue) => describeIssue(issue, whole));
+  return (error?.issues ?? []).flatMap((issue) => describeIssue(issue, { schema, whole }));
 };
 
 it.each<[string, z.ZodType, unknown]>([
@@ -31,6 +31,26 @@ it('each unknown key is named with its path', () => {
   expect(describeAll(z.object({ a: z.strictObject({}) }), { a: { b: 1, c: 2 } })).toEqual([
     'a.b is not known',
     'a.c is not known',
+  ]);
+  expect(describeAll(z.object({ a: z.strictObject({ d: z.string().optional() }) }), { a: { b: 1 } })).toEqual(
+    ['a.b is not known: a has d'],
+  );
+});
+
+it('an example of the field is shown, also of one inside a list, a record or an alternative', () => {
+  const path = z
+    .string()
+    .regex(/^\//, 'must begin with /')
+    .meta({ examples: ['/v1'] });
+  const schema = z.object({
+    a: path.optional(),
+    b: z.array(path),
+    c: z.record(z.string(), z.union([z.number(), path])),
+  });
+  expect(describeAll(schema, { a: 'x', b: ['/', 5], c: { d: 'x' } })).toEqual([
+    'a must begin with /, such as "/v1"',
+    'b.1 must be of type string, such as "/v1"',
+    'c.d must begin with /, such as "/v1"',
   ]);
 });
 

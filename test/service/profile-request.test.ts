@@ -43,15 +43,15 @@ describe('the request of a profile is refused', () => {
   it.each<[object, string]>([
     [
       { imageToVideo: { fields: { promt: {} } } },
-      'request.imageToVideo.fields.promt names promt, which is no field of a request: add it to requestFields, or correct it',
+      'request.imageToVideo.fields.promt names promt, which is not a field of a request: add it to requestFields, or correct it',
     ],
     [
       { fields: { seed: { to: null, values: { 1: 1 } } } },
-      'request.fields.seed must have nothing beside to: null',
+      'request.fields.seed must have nothing besides to: null',
     ],
     [
       { fields: { seed: { to: null, as: '{value}' } } },
-      'request.fields.seed must have nothing beside to: null',
+      'request.fields.seed must have nothing besides to: null',
     ],
     [
       { textToVideo: { fields: { prompt: { to: 'seed' } } } },
@@ -68,7 +68,7 @@ describe('the request of a profile is refused', () => {
   it('for each thing that is beside to: null', () => {
     expect(problemsOf({ fields: { resolution: { to: null, with: ['aspect_ratio'] } } })).toEqual([
       'request.fields.resolution must have values, because it has with',
-      'request.fields.resolution must have nothing beside to: null',
+      'request.fields.resolution must have nothing besides to: null',
     ]);
   });
 

@@ -125,7 +125,7 @@ describe('a profile', () => {
   it('with several problems is refused with all of them', () => {
     const parsed = parseProfile({ read: { taskID: 'x' }, paths: { task: '/tasks' } });
     expect(!parsed.ok && parsed.problem).toBe(
-      'paths.task must be a path that begins with / and contains {taskId}; read.taskID is not known',
+      'paths.task must be a path that begins with / and contains {taskId}, such as "/v1/videos/{taskId}"; read.taskID is not known: read has within, taskId, state, progress, video, code, message, charged',
     );
   });
 });
@@ -201,7 +201,7 @@ describe('a profile that would make every call fail is refused', () => {
 
   it.each(['a\nb', 'a\r', '\u0000', '\u007f', 'naïve €', '狐'])('for the header value %j', (value) => {
     expect(problemOf({ headers: { 'X-Version': value } })).toBe(
-      'headers.X-Version must be text that a header can have: Latin-1 without control characters',
+      'headers.X-Version must be text that a header can have: Latin-1 without control characters, such as "2026-11-15"',
     );
   });
 
