@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failureOfEnded, inTime } from '../client/job-overview';
+import { failureOfEnded } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
+import { inTime } from '../client/temporal-calls';
 import { ConfigError } from '../config/service-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { adoptCommand, commandOn } from '../contract/lost-submit';

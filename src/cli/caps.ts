@@ -1,5 +1,5 @@
-import { inTime } from '../client/job-overview';
 import { queuesWithLedger, readLedger } from '../client/read-ledger';
+import { inTime } from '../client/temporal-calls';
 import { describeAmount, describeUse } from '../contract/caps';
 import { printableJson, shown } from '../contract/clean-text';
 import type { LedgerCount, LedgerReport } from '../contract/ledger';

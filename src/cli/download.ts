@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { inTime } from '../client/job-overview';
+import { inTime } from '../client/temporal-calls';
 import { ConfigError } from '../config/service-config';
 import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
+import { isMissingNamespace } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { readTemporalUiUrl } from '../config/gateway-config';
@@ -43,7 +44,6 @@ interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker'> 
 const load = {
   sdk: (): typeof import('@temporalio/client') => require('@temporalio/client'),
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
-  overview: (): typeof import('../client/job-overview') => require('../client/job-overview'),
   findTemporal: (): typeof import('./find-temporal') => require('./find-temporal'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
@@ -119,7 +119,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
 
 /** The SDK's own sentence does not say what to do about a namespace that is not there. */
 function explained(error: unknown, { options: { namespace } }: Client): unknown {
-  if (!load.overview().isMissingNamespace(error)) return error;
+  if (!isMissingNamespace(error)) return error;
   return new ConfigError(
     `There is no namespace ${shown(namespace)}: create it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
     { cause: error },

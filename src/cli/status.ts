@@ -1,6 +1,6 @@
-import { inTime } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
 import { mayRetryAsItIs } from '../client/retry-plan';
+import { inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import type { JobResult } from '../contract/job';

@@ -1,5 +1,5 @@
-import { inTime } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
+import { inTime } from '../client/temporal-calls';
 import { FAILURES } from '../contract/failure-table';
 import { EXIT, reportError } from './exit-codes';
 import { findJob } from './find-job';

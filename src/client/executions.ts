@@ -3,11 +3,16 @@ import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { WEBHOOK_WORKFLOW_TYPE, webhookId } from '../contract/names';
 import { WEBHOOK_EVENTS } from '../contract/webhook';
-import { inTime, isMissingNamespace, KINDS } from './job-overview';
-
-const NOT_FOUND = 5;
-const PERMISSION_DENIED = 7;
-const UNIMPLEMENTED = 12;
+import {
+  describeRun,
+  inTime,
+  isNotThere,
+  KINDS,
+  listRuns,
+  OF_OUR_TYPES,
+  quoted,
+  STATUS,
+} from './temporal-calls';
 
 /** One run of a workflow in Temporal. */
 export interface Execution {
@@ -21,12 +26,12 @@ const RUNNING = 1;
 
 /** The runs of a name that are jobs or batches, the current one last. Lists lag behind, so it is described too. */
 export async function executionsOf(client: Client, workflowId: string): Promise<Execution[]> {
-  const current = await describeRun(client, { workflowId });
-  const runIds = await listRuns(client, `WorkflowId = ${quoted(workflowId)}`);
+  const current = await findRun(client, { workflowId });
+  const runIds = await findRuns(client, `WorkflowId = ${quoted(workflowId)}`);
   const earlier: Execution[] = [];
   for (const { runId } of runIds) {
     if (runId === current?.runId) continue;
-    const found = await describeRun(client, { workflowId, runId });
+    const found = await findRun(client, { workflowId, runId });
     if (found) earlier.push(found);
   }
   return current ? [...earlier, current] : earlier;
@@ -40,7 +45,7 @@ export async function deliveriesOf(client: Client, runs: readonly Execution[]): 
       // Only a hold can begin more than once.
       for (let count = 1; ; count++) {
         const workflowId = webhookId(firstRunId, event, count);
-        const delivery = await describeRun(client, { workflowId }, [WEBHOOK_WORKFLOW_TYPE]);
+        const delivery = await findRun(client, { workflowId }, [WEBHOOK_WORKFLOW_TYPE]);
         if (delivery) found.push(delivery);
         if (delivery === undefined || event !== 'video.needs_decision') break;
       }
@@ -54,13 +59,13 @@ const byFirstRun = (runs: readonly Execution[]) =>
 
 /** The jobs that a batch, or a job with several services, has started. */
 export function childrenOf(client: Client, parent: string): Promise<Execution[]> {
-  return listRuns(client, `ParentWorkflowId = ${quoted(parent)}`);
+  return findRuns(client, `ParentWorkflowId = ${quoted(parent)}`);
 }
 
 /** Names that begin so of jobs that somebody else has started. */
 export async function namesWith(client: Client, prefix: string, parent: string): Promise<Set<string>> {
   const isOther = `(ParentWorkflowId IS NULL OR ParentWorkflowId != ${quoted(parent)})`;
-  const runs = await listRuns(client, `WorkflowId STARTS_WITH ${quoted(prefix)} AND ${isOther}`);
+  const runs = await findRuns(client, `WorkflowId STARTS_WITH ${quoted(prefix)} AND ${isOther}`);
   return new Set(runs.map(({ workflowId }) => workflowId));
 }
 
@@ -77,7 +82,7 @@ export async function deleteExecution(
     );
     return undefined;
   } catch (error) {
-    if (errorCode(error) === NOT_FOUND && !isMissingNamespace(error)) return undefined;
+    if (isNotThere(error)) return undefined;
     const refused = REFUSALS.get(Number(errorCode(error)));
     if (refused === undefined) throw error;
     return `${refused} (${cleanText(String(error))})`;
@@ -86,25 +91,18 @@ export async function deleteExecution(
 
 const REFUSALS: ReadonlyMap<number, string> = new Map([
   [
-    PERMISSION_DENIED,
+    STATUS.permissionDenied,
     'these credentials may not delete executions in the namespace; use some that may, and run it again, or wait for the retention of the namespace',
   ],
-  [UNIMPLEMENTED, 'this server cannot delete executions; the retention of the namespace ends it'],
+  [STATUS.unimplemented, 'this server cannot delete executions; the retention of the namespace ends it'],
 ]);
 
-async function describeRun(
+async function findRun(
   client: Client,
   execution: { workflowId: string; runId?: string },
   types: readonly string[] = [...KINDS.keys()],
 ): Promise<Execution | undefined> {
-  const { namespace } = client.options;
-  const described = await inTime(client, () =>
-    client.workflowService.describeWorkflowExecution({ namespace, execution }),
-  ).catch((error: unknown) => {
-    if (errorCode(error) === NOT_FOUND && !isMissingNamespace(error)) return undefined;
-    throw error;
-  });
-  const info = described?.workflowExecutionInfo;
+  const info = (await describeRun(client, execution))?.workflowExecutionInfo;
   const runId = info?.execution?.runId;
   // The name may have been that of another program's workflow.
   if (!runId || !types.includes(info?.type?.name ?? '')) return undefined;
@@ -117,33 +115,16 @@ async function describeRun(
 }
 
 /** A server without lists, such as a test server, has none. */
-async function listRuns(client: Client, condition: string): Promise<Execution[]> {
-  const types = [...KINDS.keys()].map((type) => `WorkflowType = '${type}'`).join(' OR ');
+async function findRuns(client: Client, condition: string): Promise<Execution[]> {
   const found: Execution[] = [];
-  let nextPageToken: Uint8Array | undefined;
-  do {
-    const page = await inTime(client, () =>
-      client.workflowService.listWorkflowExecutions({
-        namespace: client.options.namespace,
-        query: `${condition} AND (${types})`,
-        pageSize: 500,
-        nextPageToken,
-      }),
-    ).catch((error: unknown) => {
-      if (errorCode(error) === UNIMPLEMENTED) return undefined;
-      throw error;
-    });
-    for (const { execution, status, firstRunId } of page?.executions ?? []) {
-      const { workflowId, runId } = execution ?? {};
-      if (!workflowId || !runId) continue;
+  try {
+    for await (const { workflowId, runId, status, firstRunId } of listRuns(
+      client,
+      `${condition} AND ${OF_OUR_TYPES}`,
+    ))
       found.push({ workflowId, runId, isOpen: status === RUNNING, firstRunId: firstRunId || runId });
-    }
-    nextPageToken = page?.nextPageToken;
-  } while (nextPageToken?.length);
+  } catch (error) {
+    if (errorCode(error) !== STATUS.unimplemented) throw error;
+  }
   return found;
-}
-
-/** A name may contain anything. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -33,9 +33,9 @@ import {
   type KeptPart,
 } from './forget-files';
 import { ForgetRefused, ForgetStopped, NothingToForget } from './forget-refused';
-import { findWorkflow, inTime } from './job-overview';
+import { findWorkflow, readInput, type StoredInput } from './job-overview';
 import type { JobOverview } from './overview';
-import { readInput, type StoredInput } from './stored-input';
+import { inTime } from './temporal-calls';
 import { jobOf } from './video-job';
 
 /** Options for forgetting a job. */

@@ -2,13 +2,11 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { decodeSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { cleanText } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
 import { isFailureType } from '../contract/failure-table';
 import { isWorkflowId } from '../contract/input-rules';
 import { JOB_PHASES, type JobPhase } from '../contract/job';
 import { readCost } from '../contract/job-cost';
 import {
-  BATCH_WORKFLOW_TYPE,
   COST_MEMO,
   FALLBACK_WORKFLOW_TYPE,
   IDENTITY_MEMO,
@@ -17,25 +15,13 @@ import {
   RETRY_OF_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
-  WORKFLOW_TYPE,
 } from '../contract/names';
 import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
-import { decodeFirst } from '../encryption/decode-first';
+import { decodeFirst, readFirstInput } from '../encryption/decode-first';
 import type { JobOverview, OverviewState } from './overview';
+import { type DescribedRun, describeRun, inTime, KINDS } from './temporal-calls';
 import { batchOf } from './video-batch';
 import { jobOf } from './video-job';
-
-/** Temporal answers within milliseconds; a silent one must not hold a command for good. */
-const ANSWERS_WITHIN_MS = 10_000;
-
-/** The status NOT_FOUND of gRPC. */
-const NOT_FOUND = 5;
-
-export const KINDS: ReadonlyMap<string, JobOverview['kind']> = new Map([
-  [WORKFLOW_TYPE, 'job'],
-  [FALLBACK_WORKFLOW_TYPE, 'job'],
-  [BATCH_WORKFLOW_TYPE, 'batch'],
-]);
 
 /** What Temporal's numbers for the end of a workflow mean for a job; any other number means that it runs. */
 const ENDED: ReadonlyMap<number, OverviewState> = new Map([
@@ -47,8 +33,6 @@ const ENDED: ReadonlyMap<number, OverviewState> = new Map([
   // A timeout that the starter set for the workflow.
   [7, 'failed'],
 ]);
-
-type Described = Awaited<ReturnType<Client['workflowService']['describeWorkflowExecution']>>;
 
 /** A workflow of ours, or one of another type with the video jobs and batches among its children. */
 export type Found = { overview: JobOverview } | { otherType: string; children: string[] };
@@ -63,13 +47,7 @@ export async function findWorkflow(
   { readEnding = true }: { readEnding?: boolean } = {},
 ): Promise<Found | undefined> {
   if (!isWorkflowId(workflowId)) return undefined;
-  const { namespace } = client.options;
-  const described = await inTime(client, () =>
-    client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
-  ).catch((error: unknown) => {
-    if (errorCode(error) === NOT_FOUND && !isMissingNamespace(error)) return undefined;
-    throw error;
-  });
+  const described = await describeRun(client, { workflowId });
   if (described === undefined) return undefined;
   const type = described.workflowExecutionInfo?.type?.name ?? '';
   const kind = KINDS.get(type);
@@ -80,30 +58,14 @@ export async function findWorkflow(
   return { overview };
 }
 
-/** Whether the server does not know the namespace. It has the same status for a workflow that is not there. */
-export function isMissingNamespace(error: unknown): boolean {
-  const { name, message, cause }: { name?: unknown; message?: unknown; cause?: unknown } = Object(error);
-  if (name === 'NamespaceNotFoundError' || /^(5 NOT_FOUND: )?Namespace /.test(String(message))) return true;
-  return cause !== undefined && isMissingNamespace(cause);
-}
-
-/** Every call to Temporal in it fails after a while. */
-export function inTime<T>(
-  client: Client,
-  calls: () => Promise<T>,
-  withinMs: number = ANSWERS_WITHIN_MS,
-): Promise<T> {
-  return client.withDeadline(Date.now() + withinMs, calls);
-}
-
-function childrenOf({ pendingChildren }: Described): string[] {
+function childrenOf({ pendingChildren }: DescribedRun): string[] {
   return (pendingChildren ?? []).flatMap(({ workflowTypeName, workflowId }) =>
     KINDS.has(workflowTypeName ?? '') && workflowId ? [workflowId] : [],
   );
 }
 
 /** What the job at the service does whose turn it is. */
-async function turnOf(client: Client, described: Described): Promise<Partial<JobOverview>> {
+async function turnOf(client: Client, described: DescribedRun): Promise<Partial<JobOverview>> {
   const [child] = childrenOf(described);
   const found = child === undefined ? undefined : await findWorkflow(client, child, { readEnding: false });
   if (found === undefined || !('overview' in found) || found.overview.endedAt !== undefined) return {};
@@ -115,7 +77,7 @@ async function turnOf(client: Client, described: Described): Promise<Partial<Job
 async function overviewOf(
   client: Client,
   kind: JobOverview['kind'],
-  described: Described,
+  described: DescribedRun,
 ): Promise<JobOverview> {
   const { workflowExecutionInfo: info, workflowExtendedInfo: extended } = described;
   const memo = await readMemos(client, info?.memo?.fields, OWN_MEMOS);
@@ -178,18 +140,15 @@ function madeForIn(noted: unknown): Pick<JobOverview, 'madeFor'> {
 /** The start of the first run: a reset run and one that continued as new have later ones. */
 async function firstStart(
   client: Client,
-  { workflowExecutionInfo: info, workflowExtendedInfo: extended }: Described,
+  { workflowExecutionInfo: info, workflowExtendedInfo: extended }: DescribedRun,
 ): Promise<Timestamp> {
   const start = extended?.originalStartTime ?? info?.startTime;
   const { workflowId, runId } = info?.execution ?? {};
   if (!info?.firstRunId || info.firstRunId === runId) return start;
-  const { namespace } = client.options;
-  const execution = { workflowId, runId: info.firstRunId };
-  const first = await inTime(
-    client,
-    () => client.workflowService.describeWorkflowExecution({ namespace, execution }),
-    // Temporal may have forgotten it.
-  ).catch(() => undefined);
+  // Temporal may have forgotten it.
+  const first = await describeRun(client, { workflowId: workflowId ?? '', runId: info.firstRunId }).catch(
+    () => undefined,
+  );
   return first?.workflowExecutionInfo?.startTime ?? start;
 }
 
@@ -210,7 +169,7 @@ async function messageOf(client: Client, failure: Failure): Promise<string> {
   return textIn(Reflect.get(Object(encoded), 'message')) ?? failure?.message ?? '';
 }
 
-type Failure = NonNullable<Described['pendingActivities']>[number]['lastFailure'];
+type Failure = NonNullable<DescribedRun['pendingActivities']>[number]['lastFailure'];
 
 /** Any program with access to the namespace may write a memo, and a codec that is not set here may have encoded it. */
 export async function readMemos(
@@ -274,3 +233,19 @@ type Timestamp = Parameters<typeof requiredTsToDate>[0];
 const isoOf = (time: Timestamp) => requiredTsToDate(time, 'startTime').toISOString();
 
 const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+export type StoredInput = Record<string, unknown>;
+
+/**
+ * The input of a run; a job continues as new with the same. Any program may have written it. Undefined if a codec that is not
+ * set here has encoded it.
+ */
+export async function readInput(
+  client: Client,
+  execution: { workflowId: string; runId: string },
+): Promise<StoredInput | undefined> {
+  const first = await inTime(client, () => readFirstInput(client.workflow, execution));
+  if (typeof first !== 'object' || first === null) return undefined;
+  // Some languages send null for an unset field.
+  return Object.fromEntries(Object.entries(first).filter(([, value]) => value !== null));
+}

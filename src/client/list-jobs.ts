@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { FailureType } from '../contract/failure-table';
 import { BATCH_WORKFLOW_TYPE } from '../contract/names';
-import { quoted } from './executions';
-import { findWorkflow, inTime, KINDS } from './job-overview';
+import { findWorkflow } from './job-overview';
 import { newestFirst, type StartedRun } from './newest-first';
 import type { JobOverview, OverviewState } from './overview';
+import { OF_OUR_TYPES, quoted } from './temporal-calls';
 
 /** Which jobs and batches a list has. */
 export interface ListOptions {
@@ -16,13 +16,13 @@ export interface ListOptions {
   since?: Date;
   /** Only the items of this batch. */
   batch?: string;
-  /** At most so many. Default: 50. */
+  /** Maximum number of rows. Default: 50. */
   limit?: number;
 }
 
 const DEFAULT_LIMIT = 50;
 
-/** So many are read at the same time. */
+/** How many are read at the same time. */
 const AT_ONCE = 10;
 
 /** What Temporal calls the states, for its list. Items of a batch that has completed may have failed. */
@@ -65,18 +65,8 @@ export async function recentNames(client: Client, most: number): Promise<string[
   return [...names];
 }
 
-/** A server that falls silent ends the list with an error. */
-async function* startedRuns(
-  client: Client,
-  wanted: Conditions = {},
-): AsyncGenerator<StartedRun, void, undefined> {
-  const runs = newestFirst(client, conditionsOf(wanted), undefined);
-  for (;;) {
-    const next = await inTime(client, () => runs.next());
-    if (next.done) return;
-    yield next.value;
-  }
-}
+const startedRuns = (client: Client, wanted: Conditions = {}) =>
+  newestFirst(client, conditionsOf(wanted), undefined);
 
 interface Conditions {
   states?: readonly OverviewState[] | undefined;
@@ -87,7 +77,7 @@ interface Conditions {
 function conditionsOf({ states, since, batch }: Conditions): string {
   const ofState = new Set(states?.map((state) => CONDITIONS[state]));
   return [
-    `(${[...KINDS.keys()].map((type) => `WorkflowType = '${type}'`).join(' OR ')})`,
+    OF_OUR_TYPES,
     "ExecutionStatus != 'ContinuedAsNew'",
     ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
     ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),

@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
+import { inTime, listRuns } from './temporal-calls';
 
-/** Where a list goes on: after this workflow, which is in the list or was. */
+/** Where a list continues: after this workflow, which is in the list or was. */
 export interface Cursor {
   startTime: Date;
   workflowId: string;
@@ -12,7 +13,7 @@ export interface StartedRun extends Cursor {
   runId: string;
 }
 
-/** Of so many workflows at a time, all are read and sorted. */
+/** This many workflows at a time are read and sorted. */
 const MOST_AT_A_TIME = 500;
 const FIRST_SPAN_MS = 3_600_000;
 const LONGEST_SPAN_MS = 365 * 24 * FIRST_SPAN_MS;
@@ -29,7 +30,7 @@ export async function* newestFirst(
   { nowMs = Date.now(), mostAtATime = MOST_AT_A_TIME }: { nowMs?: number; mostAtATime?: number } = {},
 ): AsyncGenerator<StartedRun> {
   const count = async (...more: string[]) =>
-    (await client.workflow.count([conditions, ...more].join(' AND '))).count;
+    (await inTime(client, () => client.workflow.count([conditions, ...more].join(' AND ')))).count;
   // Temporal stores microseconds and answers milliseconds. A clock of another machine may be ahead.
   let endMs = after === undefined ? nowMs + FIRST_SPAN_MS : after.startTime.getTime() + 1;
   let spanMs = 2 * FIRST_SPAN_MS;
@@ -44,7 +45,9 @@ export async function* newestFirst(
         span = spanOf(endMs, spanMs);
       }
     }
-    const found = await runsOf(client, [conditions, span].join(' AND '), mostAtATime);
+    const found: StartedRun[] = [];
+    for await (const { workflowId, runId, startTime } of listRuns(client, `${conditions} AND ${span}`))
+      found.push({ workflowId, runId, startTime: requiredTsToDate(startTime, 'startTime') });
     found.sort(byStart);
     for (const one of found) if (after === undefined || byStart(after, one) < 0) yield one;
     if (left <= mostAtATime) return;
@@ -52,27 +55,6 @@ export async function* newestFirst(
     // Not beyond the times that a date can have.
     spanMs = Math.min(spanMs * GROWTH, LONGEST_SPAN_MS);
   }
-}
-
-async function runsOf(client: Client, query: string, pageSize: number): Promise<StartedRun[]> {
-  const { namespace } = client.options;
-  const runs: StartedRun[] = [];
-  let nextPageToken: Uint8Array | undefined;
-  do {
-    const page = await client.workflowService.listWorkflowExecutions({
-      namespace,
-      query,
-      pageSize,
-      nextPageToken,
-    });
-    for (const { execution, startTime } of page.executions) {
-      const { workflowId, runId } = execution ?? {};
-      if (!workflowId || !runId) continue;
-      runs.push({ workflowId, runId, startTime: requiredTsToDate(startTime, 'startTime') });
-    }
-    nextPageToken = page.nextPageToken;
-  } while (nextPageToken?.length);
-  return runs;
 }
 
 /** Up to its end, which is not in it. */

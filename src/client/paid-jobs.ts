@@ -4,7 +4,8 @@ import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { decodeFirst } from '../encryption/decode-first';
 import { isNotDecrypted } from '../encryption/not-decrypted';
-import { inTime, readMemos } from './job-overview';
+import { readMemos } from './job-overview';
+import { listRuns } from './temporal-calls';
 
 /** A job that was paid for, or may have been. */
 export interface PaidJob {
@@ -23,41 +24,26 @@ export interface Period {
   until: Date;
 }
 
-const JOBS_PER_PAGE = 500;
 const MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, COST_MEMO, SERVICE_MEMO];
 
 /** The jobs of a namespace that were submitted, in whatever order Temporal has them. Their costs are in the lists: no query. */
 export async function* paidJobs(client: Client, period: Period): AsyncGenerator<PaidJob, void, undefined> {
-  const { namespace } = client.options;
-  const query = conditions(WORKFLOW_TYPE, period);
-  let nextPageToken: Uint8Array | undefined;
-  do {
-    const page = await inTime(client, () =>
-      client.workflowService.listWorkflowExecutions({
-        namespace,
-        query,
-        pageSize: JOBS_PER_PAGE,
-        nextPageToken,
-      }),
-    );
-    for (const { execution, startTime, memo: fields } of page.executions) {
-      await refuseUnreadable(client, fields?.fields);
-      const memo = await readMemos(client, fields?.fields, MEMOS);
-      const taskId = memo(TASK_ID_MEMO);
-      const wasSent = typeof taskId === 'string' || memo(LOST_SUBMIT_MEMO) !== undefined;
-      if (!execution?.workflowId || !wasSent) continue;
-      const cost = readCost(memo(COST_MEMO));
-      const service = memo(SERVICE_MEMO);
-      yield {
-        name: execution.workflowId,
-        at: requiredTsToDate(startTime, 'startTime'),
-        ...(typeof taskId === 'string' && { taskId }),
-        ...(typeof service === 'string' && { service }),
-        ...(cost && { cost }),
-      };
-    }
-    nextPageToken = page.nextPageToken;
-  } while (nextPageToken?.length);
+  for await (const { workflowId, startTime, memo: noted } of listRuns(client, conditions(period))) {
+    await refuseUnreadable(client, noted?.fields);
+    const memo = await readMemos(client, noted?.fields, MEMOS);
+    const taskId = memo(TASK_ID_MEMO);
+    const wasSent = typeof taskId === 'string' || memo(LOST_SUBMIT_MEMO) !== undefined;
+    if (!wasSent) continue;
+    const cost = readCost(memo(COST_MEMO));
+    const service = memo(SERVICE_MEMO);
+    yield {
+      name: workflowId,
+      at: requiredTsToDate(startTime, 'startTime'),
+      ...(typeof taskId === 'string' && { taskId }),
+      ...(typeof service === 'string' && { service }),
+      ...(cost && { cost }),
+    };
+  }
 }
 
 /** A job whose memos cannot be decrypted here would be left out of the sum, and nobody would know. */
@@ -74,9 +60,9 @@ async function refuseUnreadable(
   }
 }
 
-function conditions(type: string, { since, until }: Period): string {
+function conditions({ since, until }: Period): string {
   return [
-    `WorkflowType = '${type}'`,
+    `WorkflowType = '${WORKFLOW_TYPE}'`,
     "ExecutionStatus != 'ContinuedAsNew'",
     `StartTime >= '${since.toISOString()}'`,
     `StartTime < '${until.toISOString()}'`,

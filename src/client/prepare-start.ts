@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { WorkflowStartOptions } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
+import { cleanText } from '../contract/clean-text';
 import type { VideoInput } from '../contract/fallback';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { identityOf, type JobIdentity } from '../contract/job-identity';
@@ -16,9 +17,16 @@ import {
 } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { isServiceList, servicesOf } from '../contract/service-choice';
-import { describeJob, staticJobDetails } from '../contract/summaries';
+import {
+  bounded,
+  describeJob,
+  LONGEST_PROMPT_CHARS,
+  LONGEST_SUMMARY_CHARS,
+  plain,
+  redacted,
+  staticJobDetails,
+} from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
-import { describeBatch, staticBatchDetails } from './describe-batch';
 import { type GivenChoice, pinChoice } from './pin-choice';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 
@@ -151,4 +159,27 @@ function batchIdentity({ requests, requestsFrom }: BatchInput): object {
 /** Some languages send null for an unset field. */
 function withoutNulls(input: object): object {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
+}
+
+/** A batch in one line: `batch of 12, the first: "A red fox"`, or the key of its requests. */
+export function describeBatch({ requests, requestsFrom }: BatchInput): string {
+  if (requests === undefined) return cleanText(`batch of ${requestsFrom}`, LONGEST_SUMMARY_CHARS);
+  const [first] = requests;
+  return cleanText(
+    `batch of ${requests.length}, the first: "${redacted(first?.prompt, LONGEST_PROMPT_CHARS)}"`,
+    LONGEST_SUMMARY_CHARS,
+  );
+}
+
+const LONGEST_BATCH_PROMPT_CHARS = 200;
+const MOST_PROMPTS = 10;
+
+/** The first prompts of a batch, or where its requests are. The input has the rest. */
+export function staticBatchDetails({ requests, requestsFrom }: BatchInput): string {
+  if (requests === undefined) return `A video for each line of ${plain(requestsFrom)} in the storage`;
+  const first = requests
+    .slice(0, MOST_PROMPTS)
+    .map(({ prompt }, index) => `${index + 1}. ${plain(prompt, LONGEST_BATCH_PROMPT_CHARS)}`);
+  const more = requests.length - first.length;
+  return bounded(`${first.join('\n')}${more > 0 ? `\n\nand ${more} more` : ''}`);
 }

@@ -9,12 +9,12 @@ import { LOST_SUBMIT_MEMO, OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO 
 import { readServiceName } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
-import { failureOfEnded, findWorkflow, inTime } from './job-overview';
+import { failureOfEnded, findWorkflow, readInput, type StoredInput } from './job-overview';
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
 import { type Existing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
-import { readInput, type StoredInput } from './stored-input';
+import { inTime } from './temporal-calls';
 
 /** Options for a retry. */
 export interface RetryOptions {

@@ -1,4 +1,4 @@
-import { staticBatchDetails } from '../../src/client/describe-batch';
+import { staticBatchDetails } from '../../src/client/prepare-start';
 import { staticJobDetails } from '../../src/contract/summaries';
 
 describe('the details of a job', () => {

@@ -1,4 +1,4 @@
-import { describeBatch } from '../../src/client/describe-batch';
+import { describeBatch } from '../../src/client/prepare-start';
 import { describeJob, describeRequest, describeVideo } from '../../src/contract/summaries';
 import { signedLinks } from '../support/signed-links';
 

@@ -1,4 +1,4 @@
-import { describeBatch, staticBatchDetails } from '../../../src/client/describe-batch';
+import { describeBatch, staticBatchDetails } from '../../../src/client/prepare-start';
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';

@@ -1,7 +1,7 @@
 import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
 import { plainLine, screenLines, storedLines } from '../../../src/cli/progress-lines';
 import { printLine } from '../../../src/cli/terminal';
-import { describeBatch, staticBatchDetails } from '../../../src/client/describe-batch';
+import { describeBatch, staticBatchDetails } from '../../../src/client/prepare-start';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';

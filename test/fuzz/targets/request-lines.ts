@@ -1,5 +1,5 @@
 import { BadLines } from '../../../src/cli/read-batch';
-import { staticBatchDetails } from '../../../src/client/describe-batch';
+import { staticBatchDetails } from '../../../src/client/prepare-start';
 import { parseRequestLines } from '../../../src/contract/request';
 import { fc } from '../../support/properties';
 import { anyText, edited, longText } from '../hostile';

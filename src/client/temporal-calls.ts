@@ -1,0 +1,79 @@
+import type { Client } from '@temporalio/client';
+import { errorCode } from '../contract/error-code';
+import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
+
+/** Temporal answers within milliseconds; a silent one must not hold a command for good. */
+const ANSWERS_WITHIN_MS = 10_000;
+
+/** Status codes of gRPC. */
+export const STATUS = { notFound: 5, permissionDenied: 7, unimplemented: 12 } as const;
+
+const PAGE_SIZE = 500;
+
+/** What our workflow types are to people. */
+export const KINDS: ReadonlyMap<string, 'job' | 'batch'> = new Map([
+  [WORKFLOW_TYPE, 'job'],
+  [FALLBACK_WORKFLOW_TYPE, 'job'],
+  [BATCH_WORKFLOW_TYPE, 'batch'],
+]);
+
+/** The condition for a list of jobs and batches. */
+export const OF_OUR_TYPES = `(${[...KINDS.keys()].map((type) => `WorkflowType = '${type}'`).join(' OR ')})`;
+
+/** A name in a condition. It may contain anything. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+/** Every call to Temporal in it fails after a while. */
+export function inTime<T>(
+  client: Client,
+  calls: () => Promise<T>,
+  withinMs: number = ANSWERS_WITHIN_MS,
+): Promise<T> {
+  return client.withDeadline(Date.now() + withinMs, calls);
+}
+
+/** Whether the server does not know the namespace. It has the same status for a workflow that is not there. */
+export function isMissingNamespace(error: unknown): boolean {
+  const { name, message, cause }: { name?: unknown; message?: unknown; cause?: unknown } = Object(error);
+  if (name === 'NamespaceNotFoundError' || /^(5 NOT_FOUND: )?Namespace /.test(String(message))) return true;
+  return cause !== undefined && isMissingNamespace(cause);
+}
+
+/** Whether Temporal says that it does not have the workflow. */
+export const isNotThere = (error: unknown): boolean =>
+  errorCode(error) === STATUS.notFound && !isMissingNamespace(error);
+
+/**
+ * A run as Temporal describes it, the last one by default; undefined when there is none. Memos are not decoded: those that another
+ * program has encrypted could not be.
+ */
+export async function describeRun(client: Client, execution: { workflowId: string; runId?: string }) {
+  const { namespace } = client.options;
+  try {
+    return await inTime(client, () =>
+      client.workflowService.describeWorkflowExecution({ namespace, execution }),
+    );
+  } catch (error) {
+    if (isNotThere(error)) return undefined;
+    throw error;
+  }
+}
+
+export type DescribedRun = NonNullable<Awaited<ReturnType<typeof describeRun>>>;
+
+/** The runs of a list in Temporal's order, undecoded as well. A server that falls silent ends it with an error. */
+export async function* listRuns(client: Client, query: string) {
+  const { namespace } = client.options;
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const asked = { namespace, query, pageSize: PAGE_SIZE, nextPageToken };
+    const page = await inTime(client, () => client.workflowService.listWorkflowExecutions(asked));
+    for (const { execution, ...run } of page.executions) {
+      const { workflowId, runId } = execution ?? {};
+      if (workflowId && runId) yield { ...run, workflowId, runId };
+    }
+    nextPageToken = page.nextPageToken;
+  } while (nextPageToken?.length);
+}
