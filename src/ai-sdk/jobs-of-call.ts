@@ -2,9 +2,10 @@ import type { JobOverview } from '../client/overview';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import { shown } from '../contract/clean-text';
-import type { JobInput, JobResult } from '../contract/job';
+import type { JobResult } from '../contract/job';
 import { describeDecisionCommands } from '../contract/lost-submit';
 import { isVideoFailure } from '../contract/video-failure';
+import type { PreparedCall } from './prepare-call';
 import type { ModelMetadata, ModelWarning } from './video-model-types';
 
 /** A job, and what was asked of it: that it runs, or its result. */
@@ -25,13 +26,21 @@ export interface Outcomes<T> {
   failed: FailedJob[];
 }
 
-/** Starts the jobs of a call, or joins them. Throws the first failure if none runs; the same call joins those that do. */
+/**
+ * Starts the jobs of a call, or joins them, and adds them to `running`: they are paid for, whatever becomes of the others. Throws
+ * the first failure if none runs. The same call joins those that do.
+ */
 export async function startJobs(
   client: VideoClient,
-  input: JobInput,
-  names: readonly string[],
+  { input, names }: Pick<PreparedCall, 'input' | 'names'>,
+  running: VideoJob[],
 ): Promise<Outcomes<VideoJob>> {
-  const starts = names.map((workflowId) => outcomeOf(workflowId, client.start(input, { workflowId })));
+  const starts = names.map(async (workflowId) => {
+    const started = await outcomeOf(workflowId, client.start(input, { workflowId }));
+    if ('value' in started) running.push(started.value);
+    return started;
+  });
+  await Promise.allSettled(starts);
   return unlessAllFailed(sorted(await Promise.all(starts)));
 }
 
@@ -47,9 +56,9 @@ export async function endsOf({ good, failed }: Outcomes<VideoJob>): Promise<Outc
   return unlessAllFailed(sorted([...failed, ...(await Promise.all(ends))]));
 }
 
-export async function cancelAll({ good }: Outcomes<VideoJob>): Promise<void> {
+export async function cancelAll(jobs: readonly VideoJob[]): Promise<void> {
   // One that has ended already cannot be cancelled, and need not be.
-  await Promise.allSettled(good.map(({ value: job }) => job.cancel()));
+  await Promise.allSettled(jobs.map((job) => job.cancel()));
 }
 
 /** The jobs of an operation that still run, or how all of them ended. Temporal itself knows: no worker is needed. */

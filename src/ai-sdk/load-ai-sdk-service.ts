@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { isObject } from '../service/answer-paths';
 import type { VideoService } from '../service/http-video-service';
 import { type AiSdkServiceOptions, aiSdkService, checkModel } from './ai-sdk-service';
 import { FAL_QUEUE } from './model-connections';
@@ -33,11 +32,15 @@ export interface AiSdkPackageOptions extends AiSdkServiceOptions {
  * ```
  */
 export function loadAiSdkService(options: AiSdkPackageOptions): VideoService {
-  const missing = NEEDED_NAMES.find(([name]) => !isName(Object(options)[name]));
-  if (missing) throw new TypeError(`loadAiSdkService: ${missing[0]} must be a name, such as ${missing[1]}.`);
-  const { package: _, model: __, apiKey, baseUrl, settings: ___, ...rest } = options;
-  const create = createLoader(options.package);
-  return aiSdkService(async ({ fetch }) => modelOf(await create(), options, fetch), {
+  const { package: name, model, apiKey, baseUrl, settings: _, ...rest } = options;
+  for (const [option, value, example] of [
+    ['package', name, '@ai-sdk/fal'],
+    ['model', model, 'luma-dream-machine'],
+  ]) {
+    if (typeof value === 'string' && value.trim() !== '') continue;
+    throw new TypeError(`loadAiSdkService: ${option} must be a name, such as ${example}.`);
+  }
+  return aiSdkService(({ fetch }) => loadModel(options, fetch), {
     ...rest,
     origins: [...(rest.origins ?? []), ...(baseUrl === undefined ? [] : [baseUrl])],
     secrets: () => [...(rest.secrets?.() ?? []), ...(apiKey ? [apiKey()] : [])],
@@ -57,40 +60,18 @@ export async function findAiSdkProblem(
   options: Pick<AiSdkPackageOptions, 'package' | 'model' | 'settings'>,
 ): Promise<string | undefined> {
   try {
-    modelOf(await createLoader(options.package)(), { ...options, apiKey: () => 'none' }, globalThis.fetch);
+    await loadModel({ ...options, apiKey: () => 'none' }, globalThis.fetch);
     return undefined;
   } catch (error) {
     return messageOf(error);
   }
 }
 
-/** What a service cannot be loaded without, and an example. */
-const NEEDED_NAMES: readonly [option: string, example: string][] = [
-  ['package', '@ai-sdk/fal'],
-  ['model', 'luma-dream-machine'],
-];
-
-const isName = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
-
-type CreateProvider = (settings: Record<string, unknown>) => unknown;
-
-/** Loads the package once; a package that could not be loaded may be installed meanwhile. */
-function createLoader(name: string): () => Promise<CreateProvider> {
-  let loading: Promise<CreateProvider> | undefined;
-  return () => {
-    loading ??= loadProvider(name).catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
-  };
-}
-
 /** `create` and the name of the provider: `createFal`. Older names of the same function come later in the list. */
 const CREATE = /^create[A-Z]/;
 
-async function loadProvider(name: string): Promise<CreateProvider> {
-  const exported = await importPackage(name);
+async function loadProvider(name: string): Promise<(settings: Record<string, unknown>) => unknown> {
+  const exported: object = Object(await importPackage(name));
   for (const [key, value] of Object.entries(exported)) {
     if (CREATE.test(key) && typeof value === 'function') return (settings) => value(settings);
   }
@@ -99,9 +80,10 @@ async function loadProvider(name: string): Promise<CreateProvider> {
   );
 }
 
-async function importPackage(name: string): Promise<object> {
+/** Node loads a package once. One that could not be loaded may be installed meanwhile. */
+async function importPackage(name: string): Promise<unknown> {
   try {
-    return withDefault(await importNamed(name));
+    return await importNamed(name);
   } catch (error) {
     const shown = cleanText(name);
     if (isMissing(error, name)) {
@@ -131,13 +113,6 @@ function isMissing(error: unknown, name: string): boolean {
   return MISSING.some((code) => code === errorCode(error)) && messageOf(error).includes(`'${name}'`);
 }
 
-/** A CommonJS package may have its names under `default` alone. */
-function withDefault(exported: unknown): object {
-  const names: object = Object(exported);
-  const { default: inner }: { default?: unknown } = Object(exported);
-  return isObject(inner) ? { ...inner, ...names } : names;
-}
-
 /** Where a package words its settings in its own way. */
 interface PackageRule {
   /** Its settings for the key and the address; `apiKey` and `baseURL` unless it says so. */
@@ -153,11 +128,11 @@ const PACKAGES: Record<string, PackageRule> = {
   '@ai-sdk/alibaba': { address: 'videoBaseURL' },
 };
 
-function modelOf(
-  create: CreateProvider,
+async function loadModel(
   { package: name, model, apiKey, baseUrl, settings }: AiSdkPackageOptions,
   fetch: AiSdkFetch,
-): AiSdkVideoModel {
+): Promise<AiSdkVideoModel> {
+  const create = await loadProvider(name);
   const { key = 'apiKey', address = 'baseURL', fixedAddress } = PACKAGES[name] ?? {};
   const isLed = baseUrl !== undefined && fixedAddress !== undefined;
   const provider: unknown = create({

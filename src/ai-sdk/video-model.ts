@@ -106,14 +106,22 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
   const response = (): ModelResponse => ({ timestamp: new Date(), modelId, headers: undefined });
 
   const start = async (
-    { input, names, image }: PreparedCall,
+    prepared: PreparedCall,
     signal: AbortSignal | undefined,
+    cancelling: Promise<void>[] = [],
   ): Promise<Outcomes<VideoJob>> => {
-    if (image) await storeImage(storage(), image);
+    if (prepared.image) await storeImage(storage(), prepared.image);
     const client = await connection.client();
     // Nothing is paid for yet, and nobody waits for it.
     signal?.throwIfAborted();
-    return startJobs(client, input, names);
+    const running: VideoJob[] = [];
+    const starting = startJobs(client, prepared, running);
+    if (prepared.cancelOnAbort) {
+      // Also after a start: `ai` asks for the status then, and only this signal tells that nobody wants the video.
+      const cancel = () => cancelling.push(starting.catch(() => undefined).then(() => cancelAll(running)));
+      signal?.addEventListener('abort', cancel, { once: true });
+    }
+    return starting;
   };
 
   const result = async (outcomes: Outcomes<JobResult>): Promise<ModelResult> => ({
@@ -141,30 +149,21 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
     doGenerate: (call) =>
       asCall(call.abortSignal, async () => {
         const prepared = prepareCall(call, { defaults, scope, isAskedLater: false });
-        const starting = start(prepared, call.abortSignal);
+        const cancelling: Promise<void>[] = [];
         try {
-          const { warnings, ...made } = await result(
-            await unlessAborted(starting.then(endsOf), call.abortSignal),
-          );
+          const ending = start(prepared, call.abortSignal, cancelling).then(endsOf);
+          const { warnings, ...made } = await result(await unlessAborted(ending, call.abortSignal));
           return { ...made, warnings: [...prepared.warnings, ...warnings] };
         } finally {
-          if (prepared.cancelOnAbort && call.abortSignal?.aborted) {
-            // Without a start there is nothing to cancel, and the call has its error.
-            await starting.then(cancelAll).catch(() => undefined);
-          }
+          // The process may end right after its call.
+          await Promise.all(cancelling);
         }
       }),
 
     doStart: (call) =>
       asCall(call.abortSignal, async () => {
         const prepared = prepareCall(call, { defaults, scope, isAskedLater: true });
-        const starting = start(prepared, call.abortSignal);
-        if (prepared.cancelOnAbort) {
-          // `ai` asks for the status after this call: only its signal tells that nobody wants the video.
-          const cancel = () => void starting.then(cancelAll).catch(() => undefined);
-          call.abortSignal?.addEventListener('abort', cancel, { once: true });
-        }
-        const started = await unlessAborted(starting, call.abortSignal);
+        const started = await unlessAborted(start(prepared, call.abortSignal), call.abortSignal);
         const [workflowId = '', ...others] = started.good.map((job) => job.workflowId);
         return {
           operation: others.length === 0 ? workflowId : [workflowId, ...others],
