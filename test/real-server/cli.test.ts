@@ -106,7 +106,7 @@ const modeOf = (path: string) => modeFrom(statSync(path));
 
 /** Each file in a data folder with its mode. SQLite's journals come and go, so one may be gone before it is asked. */
 function modesIn(folder: string): [name: string, mode: string][] {
-  return readdirSync(folder).flatMap((name) => {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
     const found = statSync(join(folder, name), { throwIfNoEntry: false });
     return found?.isFile() ? [[name, modeFrom(found)]] : [];
   });
@@ -117,9 +117,7 @@ test('dev ends the orphaned server of a killed start, makes the data private and
 
   expect(modeOf(home.data)).toBe('700');
   const modes = modesIn(home.data);
-  expect(modes.map(([name]) => name)).toEqual(
-    expect.arrayContaining(['temporal.db', 'temporal.log', 'stack.json']),
-  );
+  expect(modes.map(([name]) => name)).toEqual(expect.arrayContaining(['temporal.db', 'temporal.log']));
   expect(modes.filter(([, mode]) => mode !== '600')).toEqual([]);
 
   const { config } = await client.workflowService.describeNamespace({ namespace: 'default' });
@@ -519,7 +517,7 @@ test('generate without a Temporal server, and dev without its port, fail with on
   expect(withoutPort.err).toMatch(
     /^The Temporal dev server cannot start on .+ because that port is in use: .+\.\n$/,
   );
-  expect(existsSync(join(data, 'stack.json'))).toBe(false);
+  expect(existsSync(join(data, 'stack.running'))).toBe(false);
 
   const end = await withoutTemporal;
   expect(end.code).toBe(EXIT.noTemporal);
