@@ -22,7 +22,9 @@ export interface ExportOptions {
 export type StopExporting = () => Promise<void>;
 
 /** Temporal's tracing, in a process whose spans we export. */
-let temporal: { interceptors: typeof Interceptors; plugin: WorkerPlugin } | undefined;
+let temporal:
+  | { interceptors: typeof Interceptors; plugin: WorkerPlugin; report(problem: unknown): void }
+  | undefined;
 
 /** A collector that does not answer must not hold up the end of a command. */
 const STOP_WITHIN_MS = 5_000;
@@ -74,7 +76,7 @@ function start(
     resource: Object({}),
     spanProcessor: makeAgain(api, ids),
   });
-  temporal = { interceptors, plugin };
+  temporal = { interceptors, plugin, report };
   return async () => {
     temporal = undefined;
     const late = sleep(STOP_WITHIN_MS, 'late', { ref: false });
@@ -83,20 +85,36 @@ function start(
   };
 }
 
-/** For a worker: Temporal's own plugin, if this process exports spans. */
-export function tracePlugins(): WorkerPlugin[] {
-  return temporal ? [temporal.plugin] : [];
+/**
+ * Makes a worker with Temporal's own plugin if this process exports spans, or without it if that fails: the package may be of
+ * another version than the SDK.
+ */
+export async function createTraced<T>(create: (plugins: WorkerPlugin[]) => Promise<T>): Promise<T> {
+  if (temporal === undefined) return create([]);
+  const { plugin, report } = temporal;
+  try {
+    return await create([plugin]);
+  } catch (error) {
+    const untraced = await create([]);
+    report(error);
+    return untraced;
+  }
 }
 
 /** For a client: Temporal's own interceptor, of starts alone. A command that shows progress asks a job every second. */
 export function tracedClient(): Pick<ClientOptions, 'interceptors'> {
   if (temporal === undefined) return {};
-  const traced = new temporal.interceptors.OpenTelemetryWorkflowClientInterceptor();
-  const starts = {
-    start: traced.start.bind(traced),
-    startWithDetails: traced.startWithDetails.bind(traced),
-  };
-  return { interceptors: { workflow: [starts] } };
+  try {
+    const traced = new temporal.interceptors.OpenTelemetryWorkflowClientInterceptor();
+    const starts = {
+      start: traced.start.bind(traced),
+      startWithDetails: traced.startWithDetails.bind(traced),
+    };
+    return { interceptors: { workflow: [starts] } };
+  } catch (error) {
+    temporal.report(error);
+    return {};
+  }
 }
 
 /** Temporal's package names the spans of a workflow in its sandbox, and their children name them as parents. */
@@ -134,7 +152,7 @@ function makeAgain({ trace, ROOT_CONTEXT }: Api, ids: GivenIds): SpanProcessor {
     shutdown: async () => undefined,
     onEnd: ({ name, kind, startTime, endTime, status, attributes, parentSpanId, spanContext }) => {
       const { traceId, spanId, traceFlags } = spanContext();
-      // Whoever asks a job about its progress would make a trace of each query.
+      // A query about the progress of a job would be a trace of its own.
       if (parentSpanId === undefined && !name.startsWith('RunWorkflow:')) return;
       const parent =
         parentSpanId === undefined
@@ -165,12 +183,12 @@ function hasProvider({ trace, ProxyTracerProvider }: Api): boolean {
 function reportOnce(
   { diag, DiagLogLevel }: Api,
   onProblem: (problem: string) => void,
-): (problem: string) => void {
+): (problem: unknown) => void {
   let isReported = false;
-  const report = (message: string) => {
+  const report = (problem: unknown) => {
     if (isReported) return;
     isReported = true;
-    onProblem(described(message));
+    onProblem(described(String(problem)));
   };
   const ignore = () => undefined;
   diag.setLogger(

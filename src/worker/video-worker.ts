@@ -1,6 +1,6 @@
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { orUnreachable } from '../client/connect';
-import { tracePlugins } from '../client/export-traces';
+import { createTraced } from '../client/export-traces';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
@@ -72,8 +72,7 @@ export interface VideoWorker {
  */
 export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise<VideoWorker> {
   const { env } = given;
-  const plugins = [...(given.worker?.plugins ?? []), ...tracePlugins()];
-  const options = { ...given, worker: { ...given.worker, plugins } };
+  const options = { ...given, worker: given.worker ?? {} };
   const queues = resolveWorkerQueues(options, env);
   const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
   const workerDeploymentOptions = deploymentOptions(options.worker, env);
@@ -109,6 +108,7 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
 
   try {
     const workers: Worker[] = [];
+    const { plugins = [] } = options.worker;
     // First: a worker that was created and never runs keeps the connection, and a taken port would be reported as that.
     if (monitored) {
       const { taskQueue } = queues;
@@ -122,23 +122,25 @@ export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise
       });
     }
     if (roles.includes('jobs')) {
-      workers.push(
-        await Worker.create(
+      const create = (traces: WorkerPlugin[]) =>
+        Worker.create(
           withOwnWorkflows({
             ...shared,
             taskQueue: queues.taskQueue,
             activities: work.activities,
             ...encryptedWorker(options.worker, { ring, connection }),
             maxCachedWorkflows,
-            plugins: [...plugins, QUIET_BUNDLER],
+            plugins: [...plugins, ...traces, QUIET_BUNDLER],
           }),
-        ),
-      );
+        );
+      workers.push(await createTraced(create));
     }
     for (const { role, options: own } of activityWorkers(work, queues)) {
       if (!roles.includes(role)) continue;
       const ofHost = encryptedWorker(withoutOwnTasks(options.worker), { ring, connection });
-      workers.push(await Worker.create({ ...shared, ...ofHost, ...own }));
+      const create = (traces: WorkerPlugin[]) =>
+        Worker.create({ ...shared, ...ofHost, ...own, plugins: [...plugins, ...traces] });
+      workers.push(await createTraced(create));
     }
     return {
       run: () => withJanitor(() => runTogether(workers)).finally(closeOwn),

@@ -5,7 +5,7 @@ import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
-import { exportTraces, type StopExporting, tracedClient, tracePlugins } from '../../src/client/export-traces';
+import { createTraced, exportTraces, type StopExporting, tracedClient } from '../../src/client/export-traces';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -104,6 +104,8 @@ function edges(spans: ExportedSpan[]): string[] {
 
 /** Those of a job whose video is ready at the first poll, and of its webhook. */
 const spansOfRun = (submits: number): string[] => [
+  'RunWorkflow:generateVideo > StartActivity:routeJob',
+  'StartActivity:routeJob > RunActivity:routeJob',
   'RunWorkflow:generateVideo > StartActivity:submitVideo',
   ...Array.from({ length: submits }, () => [
     'StartActivity:submitVideo > RunActivity:submitVideo',
@@ -289,11 +291,10 @@ test('a job whose caller has no trace is a trace of its own, with its run as the
 
 test("a worker of a host with Temporal's plugin and ours makes the same spans", async () => {
   const plugin = env.createPlugin();
-  const hosts = await Worker.create({
-    connection: env.temporal.nativeConnection,
-    taskQueue: 'films',
-    plugins: [plugin, ...tracePlugins()],
-  });
+  const { nativeConnection: connection } = env.temporal;
+  const hosts = await createTraced((traces) =>
+    Worker.create({ connection, taskQueue: 'films', plugins: [plugin, ...traces] }),
+  );
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
   await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'hosted' }));
   const ofJob = spansOfRun(1).filter((edge) => !/webhook/i.test(edge));
