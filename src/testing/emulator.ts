@@ -54,12 +54,7 @@ const DEFAULT_JOB_TIME_MS = 5_000;
 const OTHER_DIALECTS: readonly Dialect[] = [FAL];
 
 /** The file behind a link. It needs no API key, since the link is signed. */
-const FILE: DialectRoute = {
-  method: 'GET',
-  path: /^\/files\/([^/]+)\.mp4$/,
-  call: 'download',
-  idOf: (taskId) => taskId,
-};
+const FILE: DialectRoute = { method: 'GET', path: /^\/files\/([^/]+)\.mp4$/, call: 'download' };
 /** A file server answers with plain HTTP statuses, even if the service puts errors under HTTP 200. */
 const LINK_REFUSED = jsonAnswer(403, { error: { code: 'forbidden', message: 'the link is not valid' } });
 
@@ -152,7 +147,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     const inPath = decodeURIComponent(route.path.exec(path)?.[1] ?? '');
     const id = route.idIn === undefined ? inPath : (query.get(route.idIn) ?? '');
     if (route === FILE && query.get('signature') !== service.signature) return LINK_REFUSED;
-    const task = taskBy(route.idOf ? route : caller.dialect, id);
+    // Links have the emulator's own id.
+    const task = taskBy(route === FILE ? {} : route.idOf ? route : caller.dialect, id);
     if (!task) return route === FILE ? LINK_REFUSED : refused(404, 'not_found', 'no such task');
     switch (route.call) {
       case 'cancel':

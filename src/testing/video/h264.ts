@@ -90,7 +90,8 @@ export class H264Stream {
   next(): { key: boolean; data: Buffer } {
     const key = this.before === undefined;
     const unit = this.slice(key);
-    this.before = Buffer.from(this.picture.data);
+    this.before ??= Buffer.alloc(this.picture.data.length);
+    this.picture.data.copy(this.before);
     this.frame++;
     const length = Buffer.alloc(4);
     length.writeUInt32BE(unit.length);
