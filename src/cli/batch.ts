@@ -6,18 +6,17 @@ import { describeBatchCost } from '../contract/job-cost';
 import { batchCommand } from './commands';
 import { copyOut, openStored } from './copy-out';
 import { EXIT } from './exit-codes';
-import { reportJoined, requestedStorage, STORAGE_MEMO } from './joined-job';
-import { showProgress } from './live-view';
-import { printUiCommand, queueAndLink, type TemporalSession } from './open-temporal';
+import { followJob, reportJoined, requestedStorage, STORAGE_MEMO } from './follow-job';
+import { type JobsSession, withJobs } from './open-jobs';
 import { type BatchOptions, type BatchOrder, readBatch } from './read-batch';
 import { printLine, type Terminal } from './terminal';
-import { orEnded, whileShown, withTemporal } from './with-temporal';
 
 /** `videogen batch`: generates a video for each line of a file. The same file again continues the same batch. */
 export async function batch(file: string, options: BatchOptions, terminal: Terminal): Promise<number> {
   const order = await readBatch(file, options, terminal.env);
-  return await withTemporal(terminal, {
-    what: 'the batch',
+  return await withJobs(terminal, {
+    withWorker: true,
+    starts: 'the batch',
     isNew: true,
     run: (session) => runBatch(session, order, { file, options, terminal }),
   });
@@ -30,38 +29,24 @@ interface CommandLine {
 }
 
 async function runBatch(
-  session: TemporalSession,
+  session: JobsSession,
   { workflowId, requests, input }: BatchOrder,
   { file, options, terminal }: CommandLine,
-): Promise<number | 'temporal-ended'> {
+): Promise<number> {
+  const { videos, client, worker } = session;
   const requested = requestedStorage(session, options.storage);
   const temporal = { memo: { [STORAGE_MEMO]: requested } };
-  const handle = await orEnded(session, session.videos.startBatch(input, { workflowId, temporal }));
-  if (handle === 'temporal-ended') return handle;
-  const description = await orEnded(session, session.describe(workflowId));
-  if (description === 'temporal-ended') return description;
-  await reportJoined(description, session, { terminal, requested, service: options.service });
-  printLine(
+  const started = await videos.startBatch(input, { workflowId, temporal });
+  const description = await client.workflow.getHandle(workflowId).describe();
+  await reportJoined(description, worker, { terminal, requested, service: options.service });
+  const result = await followJob(session, started, {
+    title: `Batch ${shown(workflowId)} of ${requests.length}`,
+    description,
+    command: batchCommand(file, options.id),
+    options,
     terminal,
-    `Batch ${shown(workflowId)} of ${requests.length}${queueAndLink(description, session)}`,
-  );
-  const command = batchCommand(file, options.id);
-  if (!options.wait) {
-    printUiCommand(session, terminal);
-    printLine(terminal, `It continues wherever a worker runs. Follow it with: ${command}`);
-    terminal.out(options.json ? printableJson({ workflowId }) : shown(workflowId));
-    return EXIT.ok;
-  }
-  const result = await whileShown(
-    showProgress(handle, terminal, session.describeMissingWorker),
-    handle.result(),
-    { session, terminal },
-  );
-  if (result === 'temporal-ended') return result;
-  if (result === 'interrupted') {
-    printLine(terminal, `Stopped watching. The batch is not cancelled. Pick it up again with: ${command}`);
-    return EXIT.interrupted;
-  }
+  });
+  if (typeof result === 'number') return result;
   for (const line of await summaryLines(result, terminal.env)) printLine(terminal, line);
   const results = await copyOut(result.results.uri, undefined, terminal.env);
   terminal.out(options.json ? printableJson({ workflowId, ...result }) : results);

@@ -4,7 +4,7 @@ import { printableJson, shown } from '../contract/clean-text';
 import { commandOn, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
-import { reportJoined } from './joined-job';
+import { reportJoined } from './follow-job';
 import { type JobsSession, onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 

@@ -4,11 +4,17 @@ import { usesEmulator } from '../config/services-config';
 import { inShell } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
-import type { DevOptions } from './options';
 import { readFaults, type ScriptedFault } from './read-faults';
 import { readPort } from './read-port';
 import { redrawOn, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
+
+interface DevOptions {
+  port?: string;
+  uiPort?: string;
+  gatewayPort?: string;
+  fault?: string[];
+}
 
 /** `videogen dev`: runs Temporal, its UI, a worker, the gateway and the emulator until Ctrl-C. */
 export async function dev(options: DevOptions, terminal: Terminal): Promise<number> {

@@ -6,11 +6,23 @@ import type { ChaosOptions } from '../testing/chaos';
 import { startEmulator } from '../testing/emulator';
 import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
-import type { EmulatorCommandOptions } from './options';
 import { readFaults } from './read-faults';
 import { readPort } from './read-port';
 import type { Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
+
+interface EmulatorCommandOptions {
+  host?: string;
+  port: string;
+  jobTime: string;
+  concurrentTasks?: string;
+  tasksFile?: string;
+  honourKeys?: boolean;
+  fault?: string[];
+  charge?: string;
+  chaos?: string;
+  chaosSeed?: string;
+}
 
 /** `videogen emulator`: runs the emulated video service until Ctrl-C. */
 export async function emulator(options: EmulatorCommandOptions, terminal: Terminal): Promise<number> {

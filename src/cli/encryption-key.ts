@@ -3,8 +3,12 @@ import { ENCRYPTION_SETTINGS } from '../config/encryption-config';
 import { ConfigError, readerOf } from '../config/read-setting';
 import { isKeyId, KEY_ID_RULE, makeEncryptionKey, parseKeyRing } from '../encryption/key-ring';
 import { EXIT } from './exit-codes';
-import type { EncryptionKeyOptions } from './options';
 import { printLine, type Terminal } from './terminal';
+
+interface EncryptionKeyOptions {
+  file?: string;
+  last?: boolean;
+}
 
 const read = readerOf(ENCRYPTION_SETTINGS);
 

@@ -31,9 +31,16 @@ import {
   placesIn,
   requestLines,
 } from './explain-request';
-import type { ExplainOptions } from './options';
 import { readStatus, type SavedAnswer, savedAnswers, savedRequest } from './saved-answers';
 import type { Terminal } from './terminal';
+
+interface ExplainOptions {
+  status: string;
+  /** A file with the body of a request. */
+  request?: string;
+  service?: string;
+  json?: boolean;
+}
 
 /** What is shown: how the answers are read today, and what the profile could say. */
 interface Explanation {

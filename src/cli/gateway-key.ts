@@ -3,8 +3,12 @@ import { readGatewayConfig } from '../config/gateway-config';
 import { ConfigError } from '../config/read-setting';
 import { makeKey, parseKeys } from '../gateway/gateway-keys';
 import { EXIT } from './exit-codes';
-import type { GatewayKeyOptions } from './options';
 import { printLine, type Terminal } from './terminal';
+
+interface GatewayKeyOptions {
+  file?: string;
+  ifMissing?: boolean;
+}
 
 /** `videogen gateway-key NAME`: prints a new key and adds its digest to the file of keys. */
 export async function gatewayKey(

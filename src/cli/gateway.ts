@@ -1,10 +1,15 @@
 import { readLogConfig } from '../config/log-config';
 import { createVideoGateway } from '../gateway';
 import { EXIT } from './exit-codes';
-import type { GatewayCommandOptions } from './options';
 import { describeMonitor, readMonitor, readPort } from './read-port';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
+
+interface GatewayCommandOptions {
+  host?: string;
+  port: string;
+  monitorPort?: string;
+}
 
 /** `videogen gateway`: serves the interface until Ctrl-C or SIGTERM, then answers what has begun. */
 export async function gateway(options: GatewayCommandOptions, terminal: Terminal): Promise<number> {

@@ -16,7 +16,7 @@ import {
   tooLarge,
 } from '../storage';
 import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
-import type { GenerateOptions } from './options';
+import type { GenerateOptions } from './read-job-input';
 
 /** The image of `--image`, checked before anything is started; undefined without the option. */
 export async function readImageFile({

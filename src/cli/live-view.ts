@@ -71,7 +71,7 @@ export class LiveLines {
 }
 
 /** A job or a batch whose progress is shown. */
-interface Followed {
+export interface FollowedJob {
   workflowId: string;
   follow(options?: FollowOptions & { items?: boolean }): AsyncIterable<Progress>;
 }
@@ -81,7 +81,7 @@ type FindMissingWorker = (workflowId: string) => Promise<string | undefined>;
 
 /** Shows a job or a batch until `stop` is called: redrawn lines on a terminal, a line for each change in a pipe. */
 export function showProgress(
-  job: Followed,
+  job: FollowedJob,
   terminal: Terminal,
   findMissingWorker: FindMissingWorker = async () => undefined,
 ): { stop(): void } {

@@ -5,12 +5,15 @@ import type { VideoClient } from '../client/video-client';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { readTemporalUiUrl } from '../config/gateway-config';
 import { ConfigError } from '../config/service-config';
-import { readTemporalAddress } from '../config/temporal-config';
+import { usesEmulator } from '../config/services-config';
+import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
 import { inShell, shown } from '../contract/clean-text';
+import { describeDuration } from '../contract/duration';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { Closers } from './closers';
 import { devCommand } from './commands';
+import { EMULATED_JOB_MS } from './emulated-job';
 import { EXIT } from './exit-codes';
 import type { LocalStack } from './local-stack';
 import { NoSuchJob } from './similar-names';
@@ -29,12 +32,16 @@ export interface JobsSession {
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
   /** The worker of this machine's own server, if one runs. */
-  worker?: Pick<LocalStack, 'taskQueue' | 'startWorkerFor'> | undefined;
+  worker?: Pick<LocalStack, 'taskQueue' | 'storage' | 'startWorkerFor'> | undefined;
+  /** Whether the Temporal UI ends with this command. */
+  ownsUi?: boolean | undefined;
 }
 
-interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker'> {
+interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker' | 'ownsUi'> {
   /** Whether it is this machine's own. */
   isLocal: boolean;
+  /** Whether the namespace has the search attributes of jobs, if that is known. */
+  searchable?: boolean;
   /** Settles when another process that ran Temporal has ended. */
   ended?: Promise<void>;
   close(): Promise<void>;
@@ -49,6 +56,7 @@ const load = {
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
   encryption: (): typeof import('../encryption/data-converter') => require('../encryption/data-converter'),
   missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
+  traces: (): typeof import('../client/export-traces') => require('../client/export-traces'),
 };
 
 type RunJobs = (session: JobsSession) => Promise<number>;
@@ -56,9 +64,13 @@ type RunJobs = (session: JobsSession) => Promise<number>;
 export interface JobsWork {
   /** Runs a worker for this machine's own server: what is watched should continue. */
   withWorker?: boolean | undefined;
+  /** What it may start. That is not given up half-way: Ctrl-C aborts `signal`, but no call to Temporal. */
+  starts?: 'the job' | 'the batch';
+  /** Whether what it starts may use the emulator. An existing job has its own service. */
+  isNew?: boolean;
   run: RunJobs;
   /** The exit code if this machine has had no jobs yet. */
-  withoutJobs(): number;
+  withoutJobs?(): number;
 }
 
 /** Runs a command about one job by its name. */
@@ -80,41 +92,57 @@ export function checkName(workflowId: string): void {
 }
 
 /**
- * Runs a command about existing jobs: on the configured server, or on this machine's own. Unlike `openTemporal`, it starts no
- * worker unless it is asked to.
+ * Runs a command about jobs: on the configured server, or on this machine's own. It runs again if another process that ran
+ * Temporal ends meanwhile: jobs are stored and continue with the next server.
  */
 export async function withJobs(terminal: Terminal, work: JobsWork): Promise<number> {
+  const { env } = terminal;
   for (;;) {
     const opened = await openServer(terminal, work);
-    if (opened === undefined) return work.withoutJobs();
-    const stopped = new AbortController();
-    const { signal } = stopped;
-    const stopListening = terminal.onInterrupt(() => stopped.abort());
+    if (opened === undefined) return work.withoutJobs?.() ?? EXIT.ok;
+    const [interrupted, ended] = [new AbortController(), new AbortController()];
+    const signal = AbortSignal.any([interrupted.signal, ended.signal]);
+    const aborting = work.starts ? ended.signal : signal;
     // Each call to Temporal leaves a listener.
-    setMaxListeners(0, signal);
-    let hasEnded = false;
-    void opened.ended?.then(() => {
-      hasEnded = true;
-      stopped.abort();
-    });
-    const { client, uiUrl, worker } = opened;
-    const { env } = terminal;
+    setMaxListeners(0, aborting);
+    const stopListening = terminal.onInterrupt(() => interrupted.abort());
+    void opened.ended?.then(() => ended.abort());
+    const { client, uiUrl, worker, ownsUi } = opened;
     try {
-      const videos = await load.videos().createVideoClient({ env, client, log: () => undefined });
+      if (work.starts && signal.aborted) {
+        // Starting Temporal takes seconds. A Ctrl-C meanwhile stops the job before anything is paid for.
+        printLine(terminal, `Stopped before ${work.starts} was started.`);
+        return EXIT.interrupted;
+      }
+      const videos = await load.videos().createVideoClient({
+        env,
+        client,
+        log: () => undefined,
+        ...(worker && { taskQueue: worker.taskQueue }),
+        searchAttributes: readSearchAttributes(env) ?? opened.searchable,
+      });
       const describeMissingWorker = (name: string) => missingWorkerOf(opened, name, env);
-      const isInterrupted = () => signal.aborted && !hasEnded;
-      const session = { client, videos, uiUrl, signal, isInterrupted, describeMissingWorker, worker };
-      const code = await client.withAbortSignal(signal, () => work.run(session));
-      if (!hasEnded) return code;
+      const isInterrupted = () => interrupted.signal.aborted && !ended.signal.aborted;
+      const session = { client, videos, uiUrl, signal, isInterrupted, describeMissingWorker, worker, ownsUi };
+      const code = await client.withAbortSignal(aborting, () => work.run(session));
+      if (!ended.signal.aborted) return code;
     } catch (error) {
-      if (!signal.aborted) throw explained(error, client);
-      if (!hasEnded) return EXIT.interrupted;
+      if (!aborting.aborted) throw explained(error, client);
+      if (!ended.signal.aborted) return EXIT.interrupted;
     } finally {
       stopListening();
+      ended.abort();
       await opened.close();
     }
     printLine(terminal, 'The process that ran Temporal has ended. Continuing without it.');
   }
+}
+
+/** The page of a workflow, if the address of the UI is known. Without a run, so that it leads to the last one. */
+export function pageOf({ uiUrl, client }: JobsSession, workflowId: string): string | undefined {
+  if (uiUrl === undefined) return undefined;
+  const { namespace } = client.options;
+  return `${uiUrl.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
 /** The SDK's own sentence does not say what to do about a namespace that is not there. */
@@ -138,9 +166,19 @@ async function missingWorkerOf(
   return `No worker for ${shown(workflowId)} runs on this machine; it continues with: ${commandOn('watch', workflowId)}, or with: ${devCommand(env.VIDEOGEN_DATA)}`;
 }
 
-async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise<OpenedServer | undefined> {
+async function openServer(
+  terminal: Terminal,
+  { withWorker, starts, isNew }: JobsWork,
+): Promise<OpenedServer | undefined> {
   const { env } = terminal;
-  if (readTemporalAddress(env) !== undefined) return openNamed(env);
+  if (readTemporalAddress(env) !== undefined) return openNamed(env, starts !== undefined);
+  if (isNew && usesEmulator(env)) {
+    const takes = describeDuration(EMULATED_JOB_MS);
+    printLine(
+      terminal,
+      `Using the emulated video service, whose videos take ${takes}; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.`,
+    );
+  }
   const options = {
     env,
     terminal,
@@ -152,18 +190,26 @@ async function openServer(terminal: Terminal, { withWorker }: JobsWork): Promise
     return server && { ...server, isLocal: true };
   }
   const stack = await load.localStack().openLocalStack(options);
-  return { ...stack, isLocal: true, worker: stack };
+  const ownsUi = stack.uiUrl !== undefined && stack.runBy === undefined;
+  return { ...stack, isLocal: true, worker: stack, ownsUi };
 }
 
-async function openNamed(env: Terminal['env']): Promise<OpenedServer | undefined> {
+async function openNamed(env: Terminal['env'], isFollowed: boolean): Promise<OpenedServer | undefined> {
   const closers = new Closers();
   try {
     const dataConverter = load.encryption().withEncryption(undefined, { ring: readEncryptionKeys(env) });
     const server = await load.findTemporal().findServer(env, closers);
     if (server === undefined) return undefined;
     const { connection, namespace } = server;
-    const client = new (load.sdk().Client)({ connection, namespace, dataConverter });
-    return { client, uiUrl: uiOf(server.address, env), isLocal: false, close: () => closers.close() };
+    const client = new (load.sdk().Client)({
+      connection,
+      namespace,
+      dataConverter,
+      ...load.traces().tracedClient(),
+    });
+    // The SDK may be repeating a query of the progress, and an error that cannot be caught would follow.
+    const close = async () => (isFollowed ? undefined : closers.close());
+    return { client, uiUrl: uiOf(server.address, env), isLocal: false, close };
   } catch (error) {
     await closers.close();
     throw error;

@@ -13,20 +13,19 @@ import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';
 import { chooseService } from './choose-service';
-import { checkId, defined, EMULATOR_POLLING, number, readCap, refused } from './read-job-input';
+import {
+  checkId,
+  defined,
+  EMULATOR_POLLING,
+  type JobOptions,
+  number,
+  readCap,
+  refused,
+} from './read-job-input';
 
-export interface BatchOptions {
+export interface BatchOptions extends JobOptions {
   window?: string;
   onFailure?: string;
-  id?: string;
-  json?: boolean;
-  wait: boolean;
-  deadline?: string;
-  onLostSubmit?: string;
-  holdFor?: string;
-  storage?: string;
-  cap?: string[];
-  service?: string;
 }
 
 /** Larger requests go through the storage instead of the workflow's input. */

@@ -5,7 +5,31 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
 import { VideoFailure } from '../contract/video-failure';
-import type { GenerateOptions } from './options';
+
+/** The options that `generate` and `batch` share. */
+export interface JobOptions {
+  id?: string;
+  json?: boolean;
+  wait: boolean;
+  deadline?: string;
+  onLostSubmit?: string;
+  holdFor?: string;
+  storage?: string;
+  cap?: string[];
+  service?: string;
+}
+
+export interface GenerateOptions extends JobOptions {
+  imageUrl?: string;
+  image?: string;
+  resolution?: string;
+  aspectRatio?: string;
+  duration?: string;
+  seed?: string;
+  field?: string[];
+  out?: string;
+  adopt?: string;
+}
 
 /** The emulator's generations are short, and polls cost nothing. */
 export const EMULATOR_POLLING = { min: '1s', max: '1s' };

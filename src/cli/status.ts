@@ -10,7 +10,7 @@ import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
-import { type JobsSession, onJob } from './open-jobs';
+import { type JobsSession, onJob, pageOf } from './open-jobs';
 import { ageText, batchLine, isBatch, type Progress, plainLine } from './progress-lines';
 import type { Terminal } from './terminal';
 import { wrapText } from './text-columns';
@@ -46,7 +46,8 @@ export function status(workflowId: string, options: { json?: boolean }, terminal
 }
 
 async function readReport(session: JobsSession, workflowId: string): Promise<StatusReport> {
-  const { client, uiUrl } = session;
+  const { client } = session;
+  const uiUrl = pageOf(session, workflowId);
   const overview = await findJob(session, workflowId);
   const readSummary = async () => (await client.workflow.getHandle(workflowId).describe()).staticSummary();
   const [summary, known] = await Promise.all([
@@ -57,16 +58,10 @@ async function readReport(session: JobsSession, workflowId: string): Promise<Sta
   const report = {
     ...overview,
     ...(summary && { summary }),
-    ...(uiUrl && { uiUrl: workflowUrl(uiUrl, client.options.namespace, workflowId) }),
+    ...(uiUrl && { uiUrl }),
     ...known,
   };
   return { ...report, commands: commandsFor(report) };
-}
-
-/** Without a run, so that it leads to the last one. */
-function workflowUrl(uiUrl: string, namespace: string, workflowId: string): string {
-  const base = uiUrl.replace(/\/+$/, '');
-  return `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
 }
 
 type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;

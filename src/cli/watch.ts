@@ -3,19 +3,17 @@ import { inTime } from '../client/temporal-calls';
 import { FAILURES } from '../contract/failure-table';
 import { EXIT, reportError } from './exit-codes';
 import { findJob } from './find-job';
-import { reportJoined } from './joined-job';
+import { reportJoined } from './follow-job';
 import { fittingLines } from './list';
 import { watchRows } from './live-view';
 import { checkName, type JobsSession, withJobs } from './open-jobs';
-import { holdNotes, type JobRow, storedLines } from './progress-lines';
+import { holdNotes, type JobRow, type Note, storedLines } from './progress-lines';
 import { NoSuchJob } from './similar-names';
 import { printLine, type Terminal } from './terminal';
 
 const READ_EVERY_MS = 1_000;
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 2_000;
-const QUERY_AGAIN_AFTER_MS = 10_000;
-const READ_AT_ONCE = 10;
 
 /** `videogen watch`: shows jobs and batches until all of them have ended. */
 export async function watch(
@@ -47,10 +45,7 @@ async function watchJobs(
     json,
     read: () => reader.readAll(names),
     lines: fittingLines,
-    notesOn: (row) => [
-      ...holdNotes(row.workflowId, row.progress ?? row.batch),
-      ...reader.missingWorkers(row.workflowId),
-    ],
+    notesOn: (row) => [...holdNotes(row.workflowId, row.progress ?? row.batch), ...reader.notesOn(row)],
     isOver: (all) => all.every(({ endedAt }) => endedAt !== undefined),
   });
   if (rows === undefined) {
@@ -91,22 +86,17 @@ async function reportEnd({ client, videos }: JobsSession, row: JobRow, terminal:
 /** Reads what Temporal knows of jobs, and asks their workers for the rest. */
 class RowReader {
   private readonly ended = new Map<string, JobRow>();
-  /** Jobs whose worker did not answer: when to ask again, and what is known about that worker. */
-  private readonly silent = new Map<string, { untilMs: number; text?: string | undefined }>();
+  /** Why the worker of a job may not answer. */
+  private readonly notes = new Map<string, string>();
 
   constructor(private readonly session: JobsSession) {}
 
-  async readAll(names: readonly string[]): Promise<JobRow[]> {
-    const rows: JobRow[] = [];
-    for (let first = 0; first < names.length; first += READ_AT_ONCE) {
-      const some = names.slice(first, first + READ_AT_ONCE);
-      rows.push(...(await Promise.all(some.map((name) => this.read(name)))));
-    }
-    return rows;
+  readAll(names: readonly string[]): Promise<JobRow[]> {
+    return Promise.all(names.map((name) => this.read(name)));
   }
 
-  missingWorkers(workflowId: string) {
-    const text = this.silent.get(workflowId)?.text;
+  notesOn({ workflowId }: JobRow): Note[] {
+    const text = this.notes.get(workflowId);
     return text === undefined ? [] : [{ key: text, text }];
   }
 
@@ -120,7 +110,6 @@ class RowReader {
   }
 
   private async askWorker({ workflowId, kind }: JobOverview): Promise<Partial<JobRow>> {
-    if (Date.now() < (this.silent.get(workflowId)?.untilMs ?? 0)) return {};
     const { client, videos, describeMissingWorker } = this.session;
     const ask = async (): Promise<Partial<JobRow>> =>
       kind === 'batch'
@@ -129,8 +118,8 @@ class RowReader {
     try {
       return await inTime(client, ask, QUERY_WITHIN_MS);
     } catch {
-      const text = await describeMissingWorker(workflowId).catch(() => undefined);
-      this.silent.set(workflowId, { untilMs: Date.now() + QUERY_AGAIN_AFTER_MS, text });
+      const note = await describeMissingWorker(workflowId).catch(() => undefined);
+      if (note !== undefined) this.notes.set(workflowId, note);
       return {};
     }
   }

@@ -7,10 +7,15 @@ import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import { openLog } from './open-log';
-import type { WorkerCommandOptions } from './options';
 import { describeMonitor, readMonitor } from './read-port';
 import { printLine, type Terminal } from './terminal';
 import { untilInterrupted } from './until-interrupted';
+
+interface WorkerCommandOptions {
+  monitorPort?: string;
+  record?: string;
+  only?: string[];
+}
 
 /** `videogen worker`: runs a worker until Ctrl-C or SIGTERM, then drains it. */
 export async function worker(options: WorkerCommandOptions, terminal: Terminal): Promise<number> {

@@ -1,5 +1,4 @@
-import type { GenerateOptions } from '../../src/cli/options';
-import { readCap, readJobInput } from '../../src/cli/read-job-input';
+import { type GenerateOptions, readCap, readJobInput } from '../../src/cli/read-job-input';
 import { VideoFailure } from '../../src/contract/video-failure';
 
 const read = (prompt: string | undefined, options: Partial<GenerateOptions>, onEmulator = false) =>

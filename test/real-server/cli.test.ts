@@ -14,7 +14,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import type { DoctorReport } from '../../src/cli/doctor';
 import { EXIT } from '../../src/cli/exit-codes';
-import { STORAGE_MEMO } from '../../src/cli/joined-job';
+import { STORAGE_MEMO } from '../../src/cli/follow-job';
 import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';

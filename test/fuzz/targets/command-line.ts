@@ -12,7 +12,6 @@ import type { Target } from '../target';
 const nothingIsConnected = async () => {
   throw new TemporalUnreachable('nothing is connected here');
 };
-jest.mock('../../../src/cli/open-temporal', () => ({ openTemporal: nothingIsConnected }));
 jest.mock('../../../src/cli/local-stack', () => ({ openLocalStack: nothingIsConnected }));
 jest.mock('../../../src/cli/open-log', () => ({ openLog: () => undefined }));
 jest.mock('../../../src/cli/doctor/checks', () => ({ CHECKS: [] }));
