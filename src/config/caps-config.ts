@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { CAP_FIELDS, type Cap, type Caps, limitsOf } from '../contract/caps';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 import type { Money } from '../contract/money';
-import { ConfigError, type Environment, readerOf, type SettingGroup, text } from './read-setting';
-import { readYamlFile } from './read-yaml';
+import { readYamlFile } from './read-files';
+import { ConfigError, type Environment, parsed, readerOf, type SettingGroup } from './read-setting';
 
 /** `50 USD`, for files that people write. */
 export function parseMoney(given: unknown): unknown {
@@ -40,25 +40,17 @@ const capsSchema: z.ZodType<Caps> = z.strictObject({
   day: cap.optional(),
 });
 
-type ParsedCaps = { ok: true; caps: Caps } | { ok: false; problem: string };
-
-function parseCaps(given: unknown): ParsedCaps {
-  const parsed = capsSchema.safeParse(given ?? {});
-  if (parsed.success) return { ok: true, caps: parsed.data };
-  const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'is wrong' };
-  return { ok: false, problem: [path.map(String).join('.'), message].filter(Boolean).join(' ') };
+/** The caps, or what is wrong with them. */
+function parseCaps(given: unknown): Caps | string {
+  const { success, data, error } = capsSchema.safeParse(given ?? {});
+  if (success) return data;
+  const { path, message } = error.issues[0] ?? { path: [], message: 'is wrong' };
+  return [path.map(String).join('.'), message].filter(Boolean).join(' ');
 }
-
-const capsFile = text.transform((file, { addIssue }): Caps => {
-  const read = readCapsFile(file);
-  if (typeof read !== 'string') return read;
-  addIssue(read);
-  return z.NEVER;
-});
 
 export const CAP_SETTINGS = {
   VIDEOGEN_CAPS: {
-    type: capsFile.optional(),
+    type: parsed(readCapsFile).optional(),
     meaning: 'What workers may make: a YAML or JSON file with caps in videos, seconds and money.',
     page: 'costs.md#caps',
     unset: 'no caps',
@@ -75,17 +67,17 @@ export function readCaps(env?: Environment): Caps {
 
 /** The caps that a program gives, checked as those of the file. */
 export function checkCaps(given: Caps): Caps {
-  const parsed = parseCaps(given);
-  if (parsed.ok) return parsed.caps;
-  throw new ConfigError(`The option caps has a mistake: ${parsed.problem}.`);
+  const caps = parseCaps(given);
+  if (typeof caps !== 'string') return caps;
+  throw new ConfigError(`The option caps has a mistake: ${caps}.`);
 }
 
 /** The caps, or what is wrong with the file. */
 function readCapsFile(file: string): Caps | string {
   const given = readYamlFile(file);
   if (!given.ok) return given.problem;
-  const parsed = parseCaps(given.value);
-  if (!parsed.ok) return `names caps with a mistake (${parsed.problem})`;
+  const caps = parseCaps(given.value);
+  if (typeof caps === 'string') return `names caps with a mistake (${caps})`;
   // A file that lost its content must not let everything through.
-  return Object.keys(parsed.caps).length > 0 ? parsed.caps : 'names a file without a cap';
+  return Object.keys(caps).length > 0 ? caps : 'names a file without a cap';
 }

@@ -68,6 +68,16 @@ export function withoutBlanks(env: Environment): Record<string, string> {
 
 export const text = z.string().trim();
 
+/** A text with a meaning of its own: the function returns that, or what is wrong as a phrase that follows the name. */
+export function parsed<T extends object>(read: (given: string) => T | string) {
+  return text.transform((given, { addIssue }): T => {
+    const found = read(given);
+    if (typeof found !== 'string') return found;
+    addIssue(found);
+    return z.NEVER;
+  });
+}
+
 export const flag = text.pipe(
   z.stringbool({
     truthy: ['true', '1'],

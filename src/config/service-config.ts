@@ -4,11 +4,12 @@ import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-su
 import type { VideoServiceOptions } from '../service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
 import { parseProfile, type ServiceProfile } from '../service/profile';
-import { secretFile } from './read-files';
+import { readYamlFile, secretIfSet } from './read-files';
 import {
   type Environment,
   HOSTS_FIX,
   hosts,
+  parsed,
   problemWith,
   quoted,
   readerOf,
@@ -17,7 +18,6 @@ import {
   text,
   withoutBlanks,
 } from './read-setting';
-import { readYamlFile } from './read-yaml';
 
 export { ConfigError, type Environment } from './read-setting';
 
@@ -26,13 +26,6 @@ export const API_KEY = text.regex(
   /^[\x21-\x7e]*$/,
   'holds a space, a line break or a character outside ASCII',
 );
-
-const profile = text.transform((name, { addIssue }): ServiceProfile => {
-  const read = readProfileNamed(name);
-  if (typeof read !== 'string') return read;
-  addIssue(read);
-  return z.NEVER;
-});
 
 export const SERVICE_SETTINGS = {
   VIDEO_API_BASE_URL: {
@@ -53,7 +46,7 @@ export const SERVICE_SETTINGS = {
     fix: 'name a file that can be read and has the key in it, on one line',
   },
   VIDEOGEN_PROFILE: {
-    type: profile.optional(),
+    type: parsed((name) => readProfileNamed(name)).optional(),
     meaning: 'How the service differs from the interface: a profile by name, or a JSON or YAML file.',
     page: 'other-services.md',
     unset: 'none',
@@ -95,16 +88,11 @@ export function readBaseUrl(env?: Environment): string {
 }
 
 export function readApiKey(env: Environment = process.env): () => string {
-  const key = read('VIDEO_API_KEY', env);
-  const file = read('VIDEO_API_KEY_FILE', env);
-  if (key !== undefined && file !== undefined) {
-    throw problemWith('VIDEO_API_KEY', { fix: 'unset one of them' }, 'and VIDEO_API_KEY_FILE are both set');
-  }
-  if (file !== undefined)
-    return secretFile('VIDEO_API_KEY_FILE', SERVICE_SETTINGS.VIDEO_API_KEY_FILE, { file, type: API_KEY });
-  if (key !== undefined) return () => key;
+  const setting = SERVICE_SETTINGS.VIDEO_API_KEY;
+  const key = secretIfSet('VIDEO_API_KEY', { setting, type: API_KEY }, env);
+  if (key !== undefined) return key;
   const problem = env.VIDEO_API_KEY === undefined ? 'is not set' : 'is empty';
-  throw problemWith('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, problem);
+  throw problemWith('VIDEO_API_KEY', setting, problem);
 }
 
 /** How the service differs from the interface; undefined when it does not. */
@@ -118,8 +106,8 @@ export function readProfileNamed(name: string, folder?: string): ServiceProfile 
   if (builtIn) return builtIn;
   const given = readYamlFile(name, { folder, not: 'neither a built-in profile nor' });
   if (!given.ok) return given.problem;
-  const parsed = parseProfile(given.value);
-  return parsed.ok ? parsed.profile : `names ${shown(name)}, a profile with a mistake (${parsed.problem})`;
+  const read = parseProfile(given.value);
+  return read.ok ? read.profile : `names ${shown(name)}, a profile with a mistake (${read.problem})`;
 }
 
 /** What a worker does about a lost submit of a job that does not say it itself. */

@@ -1,29 +1,192 @@
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import type { KnownService, KnownServices } from '../contract/service-choice';
-import { secretFile } from './read-files';
+import { cleanText } from '../contract/clean-text';
+import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
+import {
+  isServiceName,
+  type KnownService,
+  type KnownServices,
+  SERVICE_NAME_RULE,
+} from '../contract/service-choice';
+import { describeIssue } from '../service/describe-issue';
+import { parseProfile, pathOfProto, profileSchema, type ServiceProfile } from '../service/profile';
+import { readYamlFile, secretFile } from './read-files';
 import {
   ConfigError,
   type Environment,
+  hosts,
+  parsed,
   readerOf,
   type SettingGroup,
-  text,
+  serviceUrl,
   withoutBlanks,
 } from './read-setting';
-import { API_KEY, namesAService, readBaseUrl } from './service-config';
-import { readServicesFile, type ServiceInFile, type ServicesFile } from './services-file';
+import { API_KEY, namesAService, readBaseUrl, readProfileNamed } from './service-config';
 
-export type { ServiceInFile, ServicesFile } from './services-file';
+/** Each has a worker of its own for its submits. */
+const MOST_SERVICES = 50;
+const LONGEST_TEXT_CHARS = 1_000;
 
-const servicesFile = text.transform((file, { addIssue }): ServicesFile => {
-  const read = readServicesFile(file);
-  if (typeof read !== 'string') return read;
-  addIssue(read);
-  return z.NEVER;
-});
+const name = z.string().refine(isServiceName, SERVICE_NAME_RULE);
+const line = z.string().trim().min(1).max(LONGEST_TEXT_CHARS);
+
+const NOT_THE_KEY =
+  'must say where the key is, and must not be the key itself: put the key into an environment variable and write { env: NAME }, or into a file and write { file: PATH }';
+
+/** A name in capitals is shown in messages, so it must not be a key. Keys are long and have no words. */
+const looksLikeVariable = (given: string) =>
+  /^[A-Z][A-Z0-9_]{0,63}$/.test(given) && !/[A-Z0-9]{20}/.test(given);
+
+const keySource = z
+  .strictObject({
+    env: z.string().refine(looksLikeVariable, NOT_THE_KEY).optional().describe('An environment variable.'),
+    file: line
+      .optional()
+      .describe('A file, read at every call, so that you can rotate the key. Relative to this file.'),
+  })
+  .refine(({ env, file }) => (env === undefined) !== (file === undefined), {
+    error: 'must have either env or file',
+  })
+  .describe('Where its key is. The key itself is never in this file.');
+
+const service = z
+  .strictObject({
+    baseUrl: serviceUrl.optional().describe('The address of the service.'),
+    aiSdk: z
+      .strictObject({
+        package: line.describe('Such as @ai-sdk/fal; install it beside temporal-videogen.'),
+        model: line.describe('The id of the video model, as the package takes it.'),
+        baseUrl: serviceUrl.optional().describe('Instead of the address that the package knows.'),
+      })
+      .optional()
+      .describe('Instead of baseUrl: a video model of the AI SDK.'),
+    profile: z
+      .union([line, profileSchema])
+      .optional()
+      .describe(
+        'How it differs from the interface: a built-in profile by name, a file relative to this one, or here.',
+      ),
+    key: keySource,
+    submitsPerSecond: z
+      .number()
+      .positive()
+      .optional()
+      .describe('How many submits per second all workers together may start.'),
+    downloadAllow: z
+      .array(z.string().pipe(hosts))
+      .optional()
+      .describe('Hosts whose videos may be at private addresses or without TLS.'),
+    onLostSubmit: z.enum(LOST_SUBMIT_POLICIES).optional().describe('For jobs that do not say it.'),
+  })
+  .refine(({ baseUrl, aiSdk }) => (baseUrl === undefined) !== (aiSdk === undefined), {
+    error: 'must have either baseUrl or aiSdk',
+  });
+
+const servicesFileSchema = z
+  .strictObject({
+    $schema: z.string().optional(),
+    services: z
+      .record(name, service)
+      .refine((services) => Object.keys(services).length > 0, { error: 'must have at least one service' })
+      .refine((services) => Object.keys(services).length <= MOST_SERVICES, {
+        error: `must have at most ${MOST_SERVICES} services`,
+      })
+      .describe('The services, by the names that jobs use.'),
+    default: name.optional().describe('The service of jobs that name none.'),
+  })
+  .describe('The video services of a worker of temporal-videogen.');
+
+/** One service of the file. */
+export interface ServiceInFile {
+  name: string;
+  baseUrl?: string | undefined;
+  aiSdk?: { package: string; model: string; baseUrl?: string | undefined } | undefined;
+  profile?: ServiceProfile | undefined;
+  key: KeySource;
+  submitsPerSecond?: number | undefined;
+  downloadAllow: readonly string[];
+  onLostSubmit?: LostSubmitPolicy | undefined;
+}
+
+/** Where a key is; of a file, its full path. */
+type KeySource = { env: string } | { file: string };
+
+/** The checked file. It has no keys in it, so clients and the gateway can have it too. */
+export interface ServicesFile {
+  services: ReadonlyMap<string, ServiceInFile>;
+  default: string | undefined;
+}
+
+/** The services of a file, or what is wrong with it, as a phrase that follows its name. */
+function readServicesFile(path: string): ServicesFile | string {
+  const given = readYamlFile(path);
+  if (!given.ok) return given.problem;
+  const file = parseServices(given.value, dirname(resolve(path)));
+  return typeof file === 'string'
+    ? `names a file with a mistake (${cleanText(file, LONGEST_TEXT_CHARS)})`
+    : file;
+}
+
+/** The services, or the first problem, which begins with the path of the mistake. */
+function parseServices(given: unknown, folder: string): ServicesFile | string {
+  const hidden = pathOfProto(given);
+  if (hidden !== undefined) return `${hidden} is not known`;
+  const { success, data, error } = servicesFileSchema.safeParse(given);
+  if (!success) return problemOf(error, given);
+  const { services: entries, default: byDefault } = data;
+  const services = new Map<string, ServiceInFile>();
+  for (const [serviceName, entry] of Object.entries(entries)) {
+    const { key, profile: givenProfile, downloadAllow = [], ...rest } = entry;
+    const profile = typeof givenProfile === 'string' ? readProfileNamed(givenProfile, folder) : givenProfile;
+    if (typeof profile === 'string') return `services.${serviceName}.profile ${profile}`;
+    services.set(serviceName, {
+      ...rest,
+      name: serviceName,
+      key: key.file === undefined ? { env: key.env ?? '' } : { file: resolve(folder, key.file) },
+      downloadAllow: downloadAllow.flat(),
+      ...(profile && { profile }),
+    });
+  }
+  if (byDefault !== undefined && !services.has(byDefault))
+    return `default must be one of the services: ${[...services.keys()].join(', ')}`;
+  return { services, default: byDefault };
+}
+
+const SECRET_FIELD = /key|token|secret|password/i;
+
+/** No value of the file is shown: somebody may have put a key in the wrong place. */
+function problemOf({ issues }: z.ZodError, given: unknown): string {
+  // A misspelt name says more than the part that is missing because of it.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  if (issue === undefined) return 'it is wrong';
+  const [part, , field, more] = issue.path;
+  const isInService = part === 'services' && more === undefined;
+  if (isInService && field === 'key' && issue.code === 'invalid_type')
+    return `${issue.path.join('.')} ${NOT_THE_KEY}`;
+  if (isInService && field === 'profile' && issue.code === 'invalid_union') {
+    const own = parseProfile(
+      issue.path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), given),
+    );
+    if (!own.ok) return `${issue.path.join('.')} has a mistake (${own.problem})`;
+  }
+  const isSecret = issue.code === 'unrecognized_keys' && issue.keys.some((one) => SECRET_FIELD.test(one));
+  const [first = ''] = describeIssue(issue, {
+    whole: 'the file',
+    ...(!isSecret && { schema: servicesFileSchema }),
+  });
+  return isSecret
+    ? `${first}: say in key of the service where its key is, and never write a key itself into this file`
+    : first.replace(/of type record$/, 'an object');
+}
+
+/** The JSON Schema of the file, for editors. */
+export function servicesJsonSchema(): object {
+  return z.toJSONSchema(servicesFileSchema, { io: 'input' });
+}
 
 export const SERVICES_SETTINGS = {
   VIDEOGEN_SERVICES_FILE: {
-    type: servicesFile.optional(),
+    type: parsed(readServicesFile).optional(),
     meaning: 'Several services with names: a YAML or JSON file, for workers and those who start jobs.',
     page: 'several-services.md',
     unset: 'only the service in `VIDEO_API_BASE_URL`',
@@ -94,8 +257,8 @@ export function keyReader(
     return secretFile(place, { fix }, { file: key.file, type: API_KEY });
   }
   const value = env[key.env]?.trim() ?? '';
-  const parsed = API_KEY.safeParse(value);
-  const problem = value === '' ? 'is not set' : parsed.success ? undefined : parsed.error.issues[0]?.message;
+  const { error } = API_KEY.safeParse(value);
+  const problem = value === '' ? 'is not set' : error?.issues[0]?.message;
   if (problem === undefined) return () => value;
   throw new ConfigError(
     `${place} names ${key.env}, which ${problem}: set it to the key as the service gave it, on one line.`,

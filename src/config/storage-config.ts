@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
 import type { DownloadOptions } from '../../activities';
 import { isPlainKey, isStorageKey, KEY_PLACEHOLDERS } from '../contract/input-rules';
 import type { S3Connection, StorageConfig } from '../storage';
@@ -8,6 +7,7 @@ import {
   FLAG_FIX,
   flag,
   httpUrl,
+  parsed,
   quoted,
   readerOf,
   type SettingGroup,
@@ -17,15 +17,9 @@ import {
 
 type Location = { kind: 'file'; folder: string } | { kind: 's3'; bucket: string; prefix: string };
 
-const location = text.min(1, 'is empty').transform((given, { addIssue }): Location => {
-  const found = parseLocation(given);
-  if (typeof found !== 'string') return found;
-  addIssue(found);
-  return z.NEVER;
-});
-
 /** The location, or what is wrong with it. */
 function parseLocation(given: string): Location | string {
+  if (given === '') return 'is empty';
   // One letter and a colon are a drive.
   const scheme = /^[a-z][a-z0-9+.-]+:(\/\/)?/i.exec(given)?.[0].toLowerCase();
   if (scheme === undefined) return { kind: 'file', folder: given };
@@ -83,7 +77,7 @@ const PLACEHOLDERS = KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
 
 export const STORAGE_SETTINGS = {
   VIDEOGEN_STORAGE: {
-    type: location.default({ kind: 'file', folder: './videos' }),
+    type: parsed(parseLocation).default({ kind: 'file', folder: './videos' }),
     meaning: 'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`.',
     page: 'downloads-and-storage.md',
     unset: '`./videos`',

@@ -8,9 +8,9 @@ import {
   readableKeys,
   readKnownServices,
   readServices,
+  servicesJsonSchema,
   usesEmulator,
 } from '../../src/config/services-config';
-import { servicesJsonSchema } from '../../src/config/services-file';
 
 const KEY = 'sk-1234567890-abcdefghij';
 
