@@ -89,7 +89,9 @@ const changed = ({ uri }: StoredVideo, how: string) =>
   unread(`The file ${uri} is no longer the video of the job: ${how}. Find out what has changed it.`);
 
 async function linkTo({ uri }: StoredVideo, storage: VideoStorage): Promise<string> {
-  const link = await storage.linkTo?.(uri, { from: new Date(), seconds: LINK_SECONDS });
+  const key = storage.keyOf?.(uri);
+  const validity = { from: new Date(), seconds: LINK_SECONDS };
+  const link = key === undefined ? undefined : await storage.link?.(key, validity);
   if (link !== undefined) return link;
   throw unread(
     `The video is stored at ${uri}, to which this storage makes no link: only S3 does. Set delivery of videoModel to bytes or stored.`,

@@ -54,7 +54,7 @@ const service = z
     baseUrl: serviceUrl.optional().describe('The address of the service.'),
     aiSdk: z
       .strictObject({
-        package: line.describe('Such as @ai-sdk/fal; install it beside temporal-videogen.'),
+        package: line.describe('Such as @ai-sdk/fal; install it next to temporal-videogen.'),
         model: line.describe('The id of the video model, as the package takes it.'),
         baseUrl: serviceUrl.optional().describe('Instead of the address that the package knows.'),
       })

@@ -5,7 +5,7 @@ import { type EncryptionKeyRing, isKeyId } from './key-ring';
 import { NotDecrypted, type NotDecryptedReason } from './not-decrypted';
 import { readPayload, writePayload } from './wire-payload';
 
-/** Not `binary/encrypted`, which other people's codecs use: a host may have one beside ours. */
+/** Not `binary/encrypted`, which other people's codecs use: a host may have one besides ours. */
 export const ENCODING = 'binary/videogen-encrypted';
 const ENCODING_FIELD = 'encoding';
 const KEY_ID_FIELD = 'encryption-key-id';

@@ -22,7 +22,7 @@ class EncodingFailureConverter extends DefaultFailureConverter {
 
   override errorToFailure(...[error, payloadConverter, context]: Arguments): Failure {
     const failure = super.errorToFailure(error, payloadConverter, context);
-    // It says which key is missing, to whoever does not have it.
+    // It says which key is missing to those who do not have it.
     if (isNotDecryptedType(failure.applicationFailureInfo?.type)) return failure;
     const { message, stackTrace } = failure;
     return {

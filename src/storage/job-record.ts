@@ -160,8 +160,8 @@ export class JobRecord {
   }
 
   /**
-   * Leaves nothing of the job but that it was forgotten. The last entry says so before the others lose their content: whoever
-   * reads meanwhile, and whatever is written late, it stays forgotten. Repeated after a kill, it finishes.
+   * Leaves nothing of the job but that it was forgotten. The last entry says so before the others lose their content: for
+   * readers meanwhile, and whatever is written late, it stays forgotten. Repeated after a kill, it finishes.
    */
   async forget(storage: Pick<VideoStorage, 'write'>): Promise<void> {
     const { forgotten } = await this.read();

@@ -87,11 +87,6 @@ export function createS3Storage({
 
     link: (key, validity) => call((bucket) => bucket.presign(objectKeyOf(key), validity)),
 
-    linkTo: async (uri, validity) => {
-      const objectKey = objectKeyIn(uri);
-      return objectKey === undefined ? undefined : call((bucket) => bucket.presign(objectKey, validity));
-    },
-
     probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
       const location = `${root}${start}`.replace(/\/$/, at);

@@ -20,8 +20,6 @@ export interface VideoStorage {
   open?(uri: string, range?: ByteRange): Promise<Readable | undefined>;
   /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
   link?(key: string, validity: LinkValidity): Promise<string>;
-  /** The same for the video that a job's result names; undefined when it is not in this storage. */
-  linkTo?(uri: string, validity: LinkValidity): Promise<string | undefined>;
   /** The folder in which videos are written before they are published; that of temporary files by default. */
   readonly partsFolder?: string | undefined;
   /** Writes, reads and removes a small file; throws a StorageUnusable that names the problem and the fix. */

@@ -69,8 +69,8 @@ test('a video that is too large for the memory is refused before it is read, and
 });
 
 test('a link is one of the storage, and a storage without links says so', async () => {
-  const linkTo = async (uri: string) => `https://bucket.example/${uri.length}`;
-  const storage = { ...createFileStorage(folder), linkTo };
+  const link = async (key: string) => `https://bucket.example/${key}`;
+  const storage = { ...createFileStorage(folder), link };
   expect(await delivered(stored(), { delivery: 'link', storage })).toEqual([
     { type: 'url', url: expect.stringContaining('https://bucket.example/'), mediaType: 'video/mp4' },
   ]);
