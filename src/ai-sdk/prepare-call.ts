@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { ConfigError } from '../config/service-config';
 import { BATCH_STORAGE_RULE, isBatchStorage } from '../contract/batch';
-import { shown } from '../contract/clean-text';
 import {
   type FieldRule,
   type FieldRules,
@@ -18,7 +17,10 @@ import type { AiSdkCallOptions, ModelWarning } from './video-model-types';
 
 /** What `providerOptions.videogen` of a call takes: every option of a job, and these. */
 export interface ModelJobOptions extends JobOptions {
-  /** The workflow id. The same name joins the job, whatever its options are; another request under it is refused. */
+  /**
+   * The workflow id, with the scope of the model in front of it. The same name joins the job, whatever its options are; another
+   * request under it is refused.
+   */
   name?: string;
   /** A new job for this call, even if the same call was made before. A repeated call pays again. */
   fresh?: boolean;
@@ -44,18 +46,12 @@ export interface PreparedCall {
   cancelOnAbort: boolean;
 }
 
-export interface CallRules {
-  /** The options of every job of the model. */
-  defaults?: Omit<ModelJobOptions, 'name'> | undefined;
-  scope: JobScope;
-  /** Somebody asks for the job later, by its operation. */
-  isAskedLater: boolean;
-}
-
 /** Checks a call and names its jobs, before anything is stored or started. Throws InvalidRequest. */
 export function prepareCall(
   call: AiSdkCallOptions & { webhookUrl?: string | undefined },
-  { defaults, scope, isAskedLater }: CallRules,
+  /** The options of every job of the model. */
+  defaults: Omit<ModelJobOptions, 'name'> | undefined,
+  scope: string,
 ): PreparedCall {
   const {
     name,
@@ -64,7 +60,6 @@ export function prepareCall(
     cancelOnAbort = false,
     ...options
   } = readOptions(defaults, call.providerOptions?.[PROVIDER]);
-  checkName(name, scope, isAskedLater);
   const { request, image, warnings } = requestOfCall(call);
   const { webhookUrl } = call;
   const job = { ...(webhookUrl !== undefined && { callbackUrl: webhookUrl }), ...options };
@@ -74,7 +69,7 @@ export function prepareCall(
   const { input } = parsed;
   return {
     input,
-    names: namesOf(name ?? nameOf(call, fresh, input, scope), countOf(call.n, input)),
+    names: namesOf(nameOf(call, { name, fresh }, input, scope), countOf(call.n, input)),
     ...(image && { image }),
     warnings,
     cancelOnAbort,
@@ -97,8 +92,8 @@ const RULES_OF_DEFAULTS: FieldRules = {
 };
 /** Whether it can be a workflow id is checked where the job is started. */
 const NAME: FieldRule<string> = {
-  accepts: (value): value is string => typeof value === 'string',
-  sentence: 'must be text',
+  accepts: (value): value is string => typeof value === 'string' && value !== '',
+  sentence: 'must be text, and not empty',
 };
 
 /** The options of a call, over the defaults of its model. */
@@ -121,48 +116,26 @@ function checked(given: object, rules: FieldRules, owner: string): ModelJobOptio
   return options;
 }
 
-/** The jobs of a model among all of its namespace: those whose workflow id begins so. */
-export interface JobScope {
-  prefix: string;
-  /** The host has chosen it, so that names of calls begin so too. */
-  isGiven: boolean;
-}
-
+/** Another one would have every call pay again that is repeated after an update of this package. */
+const DEFAULT_SCOPE = 'ai-sdk-';
 /** A prefix is a word or two. */
 const LONGEST_SCOPE_CHARS = 100;
 
-export function readScope(given: string | undefined): JobScope {
-  // Another default would have every call pay again that is repeated after an update of this package.
-  if (given === undefined) return { prefix: 'ai-sdk-', isGiven: false };
-  if (isWorkflowId(given) && given.length <= LONGEST_SCOPE_CHARS) return { prefix: given, isGiven: true };
+/** How the workflow ids of a model begin, among all of its namespace. */
+export function readScope(scope: string = DEFAULT_SCOPE): string {
+  if (isWorkflowId(scope) && scope.length <= LONGEST_SCOPE_CHARS) return scope;
   throw new ConfigError(
     `The option scope must be text of 1 to ${LONGEST_SCOPE_CHARS} characters, such as "shop-".`,
   );
 }
 
 /**
- * Refuses names outside the scope. Without a scope of the host any name will do for a call that waits for its video; for one
- * that is asked about later it would not be handed over.
- */
-function checkName(name: string | undefined, { prefix, isGiven }: JobScope, isAskedLater: boolean): void {
-  if (name === undefined || name.startsWith(prefix)) return;
-  if (isGiven) {
-    throw refused(`name is ${shown(name)}, and must begin with the scope of videoModel, ${shown(prefix)}`);
-  }
-  if (isAskedLater) {
-    throw refused(
-      `name is ${shown(name)}: give videoModel a scope that your names begin with, because nobody may ask for a job outside it`,
-    );
-  }
-}
-
-/**
  * The workflow ids of an operation. Programs keep operations for days, in places where anybody may write. A job outside the
  * scope is refused without a look: it may be somebody else's.
  */
-export function readOperation(operation: unknown, { prefix }: JobScope): string[] {
+export function readOperation(operation: unknown, scope: string): string[] {
   const names: unknown[] = Array.isArray(operation) ? operation : [operation];
-  const ours = names.filter(isWorkflowId).filter((name) => name.startsWith(prefix));
+  const ours = names.filter(isWorkflowId).filter((name) => name.startsWith(scope));
   const areAllOurs = ours.length > 0 && ours.length === names.length && ours.length <= MOST_VIDEOS_PER_CALL;
   if (areAllOurs) return ours;
   throw refused('the operation is not one of this model: pass on what experimental_startVideo returned');
@@ -172,20 +145,21 @@ export function readOperation(operation: unknown, { prefix }: JobScope): string[
 const KEY_OF_AI = /^aisdk_vid_/;
 
 /**
- * The workflow id of a call. The same call has the same one, in any process: it joins its job instead of paying again. An
- * Idempotency-Key of the caller's comes first.
+ * The workflow id of a call. The same call has the same one, in any process: it joins its job instead of paying again. A name of
+ * the caller's comes first, then an Idempotency-Key of the caller's.
  */
 function nameOf(
   call: AiSdkCallOptions,
-  fresh: boolean | undefined,
+  { name, fresh }: Pick<ModelJobOptions, 'name' | 'fresh'>,
   input: JobInput,
-  { prefix }: JobScope,
+  scope: string,
 ): string {
+  if (name !== undefined) return name.startsWith(scope) ? name : scope + name;
   const headers = Object.entries(call.headers ?? {});
   // An empty one would be that of every caller who forgot it.
-  const key = headers.find(([name]) => name.toLowerCase() === 'idempotency-key')?.[1] || undefined;
-  if (key !== undefined && !KEY_OF_AI.test(key)) return prefix + digestOf(['key', key]);
-  return prefix + digestOf(fresh ? ['fresh', key ?? freshIdOf(call)] : ['call', input]);
+  const key = headers.find(([header]) => header.toLowerCase() === 'idempotency-key')?.[1] || undefined;
+  if (key !== undefined && !KEY_OF_AI.test(key)) return scope + digestOf(['key', key]);
+  return scope + digestOf(fresh ? ['fresh', key ?? freshIdOf(call)] : ['call', input]);
 }
 
 const freshIds = new WeakMap<object, string>();

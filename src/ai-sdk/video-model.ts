@@ -48,9 +48,8 @@ export interface VideoModelOptions {
   /** Options for each job. `providerOptions.videogen` of a call goes before them. */
   job?: Omit<ModelJobOptions, 'name'>;
   /**
-   * How the workflow ids of this model begin, such as `shop-`: names of calls have to begin so, and only such jobs are handed
-   * over by their operation. Models whose scopes differ never see each other's jobs. Default: `ai-sdk-`, and any name for calls
-   * that wait for their video.
+   * How the workflow ids of this model begin, such as `shop-`. Only such jobs are handed over by their operation, so models whose
+   * scopes differ never see each other's jobs. Default: `ai-sdk-`.
    */
   scope?: string;
   /** Where the workers store videos. Default: `VIDEOGEN_STORAGE`. */
@@ -148,7 +147,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doGenerate: (call) =>
       asCall(call.abortSignal, async () => {
-        const prepared = prepareCall(call, { defaults, scope, isAskedLater: false });
+        const prepared = prepareCall(call, defaults, scope);
         const cancelling: Promise<void>[] = [];
         try {
           const ending = start(prepared, call.abortSignal, cancelling).then(endsOf);
@@ -162,7 +161,7 @@ export function videoModel(options: VideoModelOptions = {}): JobVideoModel {
 
     doStart: (call) =>
       asCall(call.abortSignal, async () => {
-        const prepared = prepareCall(call, { defaults, scope, isAskedLater: true });
+        const prepared = prepareCall(call, defaults, scope);
         const started = await unlessAborted(start(prepared, call.abortSignal), call.abortSignal);
         const [workflowId = '', ...others] = started.good.map((job) => job.workflowId);
         return {

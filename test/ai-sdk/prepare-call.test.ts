@@ -1,11 +1,11 @@
 import type { AiSdkCallOptions } from '../../src/ai-sdk';
-import { type CallRules, prepareCall, readScope } from '../../src/ai-sdk/prepare-call';
+import { prepareCall, readScope } from '../../src/ai-sdk/prepare-call';
 import { callOf } from './model-call';
 
-const preparedOf = (call: AiSdkCallOptions & { webhookUrl?: string }, rules: Partial<CallRules> = {}) =>
-  prepareCall(call, { scope: readScope(undefined), isAskedLater: false, ...rules });
+const preparedOf = (call: AiSdkCallOptions & { webhookUrl?: string }, defaults = {}) =>
+  prepareCall(call, defaults, readScope());
 const prepared = (given: Partial<AiSdkCallOptions> & { webhookUrl?: string } = {}, defaults = {}) =>
-  preparedOf(callOf(given), { defaults });
+  preparedOf(callOf(given), defaults);
 const withOptions = (videogen: object, given: Partial<AiSdkCallOptions> = {}) =>
   prepared({ ...given, providerOptions: { videogen } });
 
@@ -48,7 +48,7 @@ describe('the name of a call', () => {
   });
 
   test('is the name that the caller gives, or made of an Idempotency-Key of the caller alone', () => {
-    expect(withOptions({ name: 'fox-1' }).names).toEqual(['fox-1']);
+    expect(withOptions({ name: 'fox-1' }).names).toEqual(['ai-sdk-fox-1']);
     const keyed = (key: string, given = {}) =>
       prepared({ headers: { 'Idempotency-Key': key }, ...given }).names;
     expect(keyed('order-17')).toEqual(
@@ -58,20 +58,17 @@ describe('the name of a call', () => {
     expect(keyed('')).toEqual(prepared().names);
   });
 
-  test('begins with the scope of the model, and so must a name of the caller', () => {
-    const scope = readScope('shop-');
+  test('begins with the scope of the model, also if the caller gives it', () => {
     const named = (name?: string) =>
-      preparedOf(callOf({ providerOptions: { videogen: { ...(name && { name }) } } }), { scope }).names;
+      prepareCall(
+        callOf({ providerOptions: { videogen: { ...(name && { name }) } } }),
+        {},
+        readScope('shop-'),
+      ).names;
     expect(named()).toEqual(prepared().names.map((name) => name.replace(/^ai-sdk-/, 'shop-')));
+    expect(named('order-17')).toEqual(['shop-order-17']);
     expect(named('shop-order-17')).toEqual(['shop-order-17']);
-    expect(() => named('blog-order-17')).toThrow(/must begin with the scope of videoModel, shop-/);
     expect(() => readScope('')).toThrow(/scope must be text of 1 to 100 characters/);
-  });
-
-  test('without a scope may be any, unless the job is asked about later', () => {
-    const call = callOf({ providerOptions: { videogen: { name: 'order-17' } } });
-    expect(preparedOf(call).names).toEqual(['order-17']);
-    expect(() => preparedOf(call, { isAskedLater: true })).toThrow(/give videoModel a scope/);
   });
 
   test('is new with fresh for each call, and the same when ai repeats one', () => {
@@ -134,7 +131,7 @@ describe('several videos', () => {
   });
 
   test('whose names would be too long are refused before the first of them is paid for', () => {
-    const name = 'x'.repeat(999);
+    const name = `ai-sdk-${'x'.repeat(992)}`;
     expect(withOptions({ name }).names).toEqual([name]);
     expect(() => withOptions({ name }, { n: 2 })).toThrow(/n is 2: the names of the others would be/);
   });

@@ -172,7 +172,7 @@ describe('a call', () => {
       const name = `fox-${randomUUID()}`;
       const others = [await jobOf({ fresh: true }), await jobOf({ name })];
       expect(new Set([first, ...others]).size).toBe(3);
-      expect(others[1]).toBe(name);
+      expect(others[1]).toBe(`ai-sdk-${name}`);
       expect(emulator.generations()).toHaveLength(3);
     });
   });
@@ -296,7 +296,7 @@ describe('a call', () => {
     async (cancelOnAbort) => {
       await withModel({}, async ({ videos }) => {
         const controller = new AbortController();
-        const name = `fox-${randomUUID()}`;
+        const name = `ai-sdk-fox-${randomUUID()}`;
         const started: string[] = [];
         const client = {
           ...videos,
@@ -321,7 +321,7 @@ describe('a call', () => {
   test('that is aborted while its jobs are started cancels those that were, although another was not', async () => {
     await withModel({ jobTimeMs: 60_000 }, async ({ videos }) => {
       const controller = new AbortController();
-      const name = `fox-${randomUUID()}`;
+      const name = `ai-sdk-fox-${randomUUID()}`;
       const client = {
         ...videos,
         start: async (...[input, options]: Parameters<typeof videos.start>) => {
@@ -343,7 +343,7 @@ describe('a call', () => {
 
   test('that is aborted before it begins starts nothing', async () => {
     await withModel({}, async ({ model, videos }) => {
-      const name = `fox-${randomUUID()}`;
+      const name = `ai-sdk-fox-${randomUUID()}`;
       const abortSignal = AbortSignal.abort();
       const failure = await failureOf(
         model.doStart(callOf({ abortSignal, providerOptions: { videogen: { name } } })),
@@ -382,10 +382,10 @@ test('a job is handed over by the models of its scope alone, under the id of the
     const shop = videoModel({ client, storage, scope: 'shop-' });
     const others = [videoModel({ client, storage, scope: 'blog-' }), videoModel({ client, storage })];
     const call = callOf({ prompt: newPrompt() });
-    const name = `shop-${randomUUID()}`;
+    const name = randomUUID();
     const named = callOf({ prompt: newPrompt(), providerOptions: { videogen: { name } } });
     const operations = [(await shop.doStart(call)).operation, (await shop.doStart(named)).operation];
-    expect(operations).toEqual([expect.stringMatching(/^shop-[0-9a-f]{32}$/), name]);
+    expect(operations).toEqual([expect.stringMatching(/^shop-[0-9a-f]{32}$/), `shop-${name}`]);
     for (const operation of operations) {
       await client.handle(String(operation)).result();
       expect(await shop.doStatus({ operation })).toMatchObject({ status: 'completed' });
