@@ -5,7 +5,7 @@ import type { VideoRequest } from '../src/contract/request';
 import { JobRecord } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask, type TaskClaim } from '../src/storage/task-claims';
-import { describeJob, whileHeartbeating } from './attempt';
+import { describeWorkflow, whileHeartbeating } from './attempt';
 import {
   digestOf,
   openRecord,
@@ -70,7 +70,7 @@ async function endedWithoutVideo(
   const recorded =
     record === undefined ? undefined : await new JobRecord(storage, { namespace, job }, record).read();
   if (recorded?.forgotten) return true;
-  const found = await describeJob(job);
+  const found = await describeWorkflow(job);
   // Terminated before it could hand its video over, nobody reaches it under its name.
   if (found) return !['RUNNING', 'PAUSED', 'COMPLETED'].includes(found.status.name);
   return recorded?.stored === undefined;

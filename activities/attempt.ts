@@ -24,7 +24,7 @@ export async function unlessDeleted<T>(ask: () => Promise<T>): Promise<T | undef
   }
 }
 
-export async function describeJob(name: string) {
+export async function describeWorkflow(name: string) {
   return unlessDeleted(() => Context.current().client.workflow.getHandle(name).describe());
 }
 

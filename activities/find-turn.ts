@@ -4,7 +4,7 @@ import type { VideoRequest } from '../src/contract/request';
 import { createFailure } from '../src/contract/video-failure';
 import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
-import { describeJob, jobName } from './attempt';
+import { describeWorkflow, jobName } from './attempt';
 import type { FindTools } from './service-tools';
 import { toFailure } from './to-failure';
 
@@ -44,5 +44,5 @@ async function mayHaveTask(storage: VideoStorage, job: string, request: VideoReq
 }
 
 async function isRunning(job: string): Promise<boolean> {
-  return (await describeJob(job))?.status.name === 'RUNNING';
+  return (await describeWorkflow(job))?.status.name === 'RUNNING';
 }

@@ -22,7 +22,7 @@ import {
 } from '../../src/contract/names';
 import { readFailure, VideoFailure } from '../../src/contract/video-failure';
 import { readFirstInput } from '../../src/encryption/decode-first';
-import { describeJob } from '../attempt';
+import { describeWorkflow } from '../attempt';
 
 /** Input of the activity awaitJob. */
 export interface AwaitJobInput {
@@ -52,7 +52,7 @@ export interface HeldJob {
  */
 export async function awaitJob(input: AwaitJobInput): Promise<JobEnd | HeldJob> {
   const { name, identity, isHeld, sinceMs = activityInfo().scheduledTimestampMs } = input;
-  const found = await describeJob(name);
+  const found = await describeWorkflow(name);
   if (found === undefined) {
     const details = { message: 'its job was never started, or is deleted' };
     return { hadEnded: true, failure: 'Cancelled', details };

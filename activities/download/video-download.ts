@@ -23,7 +23,7 @@ export interface DownloadPace {
   leastBytes: number;
 }
 
-export interface VideoSource {
+export interface OpenedSource {
   at: FoundService;
   taskId: string;
   pace: DownloadPace;
@@ -60,7 +60,7 @@ export class VideoDownload {
 
   constructor(
     readonly part: PartFile,
-    private readonly source: VideoSource,
+    private readonly source: OpenedSource,
   ) {}
 
   /** For the heartbeat; undefined when no server could resume it, or when so few bytes come again as quickly. */
@@ -201,7 +201,7 @@ const WITHOUT_VIDEO: Partial<Record<TaskReading['task']['state'], FailureType>> 
 };
 
 /** Polls for the link, or the bytes. A link is never stored, because links are secrets and expire. */
-async function freshVideo({ at, taskId, signal }: VideoSource) {
+async function freshVideo({ at, taskId, signal }: OpenedSource) {
   try {
     const reading = await callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal }));
     const { task, serviceMessage, refusedContent, warnings = [] } = reading;

@@ -47,7 +47,7 @@ interface Circumstances {
 }
 
 /** A lost submit says it all already, and other errors pass unchanged. */
-export function explainFailure(
+export function explainSubmitFailure(
   failure: unknown,
   { lost, mayHaveTask, cost, isTurnOver }: Circumstances,
 ): unknown {

@@ -26,7 +26,7 @@ import type { FindTools, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
 import { type KnownSubmits, knownSubmits, leaveOthersTime, readKnownSubmits } from './known-submits';
 import { type ImageSource, prepareRequest } from './prepare-request';
-import { endWithoutTask, explainFailure, refuseIfLate } from './submit-failure';
+import { endWithoutTask, explainSubmitFailure, refuseIfLate } from './submit-failure';
 import { SubmitNotes } from './submit-note';
 
 /** Input of the activity submitVideo. */
@@ -229,7 +229,7 @@ class Submit {
           .catch((fault: unknown) => warnNotRecorded(record, fault));
       if (this.counted) await this.deps.caps?.settle(this.counted, 'nothing');
     }
-    return explainFailure(failure, {
+    return explainSubmitFailure(failure, {
       lost: known.lost.at(-1),
       mayHaveTask: known.mayHaveTask || outcome === 'unclear',
       cost: this.costOfLost(),

@@ -10,7 +10,7 @@ import {
   KINDS,
   listRuns,
   OF_OUR_TYPES,
-  quoted,
+  quotedText,
   STATUS,
 } from './temporal-calls';
 
@@ -27,7 +27,7 @@ const RUNNING = 1;
 /** The runs of a name that are jobs or batches, the current one last. Lists lag behind, so it is described too. */
 export async function executionsOf(client: Client, workflowId: string): Promise<Execution[]> {
   const current = await findRun(client, { workflowId });
-  const runIds = await findRuns(client, `WorkflowId = ${quoted(workflowId)}`);
+  const runIds = await findRuns(client, `WorkflowId = ${quotedText(workflowId)}`);
   const earlier: Execution[] = [];
   for (const { runId } of runIds) {
     if (runId === current?.runId) continue;
@@ -59,13 +59,13 @@ const byFirstRun = (runs: readonly Execution[]) =>
 
 /** The jobs that a batch, or a job with several services, has started. */
 export function childrenOf(client: Client, parent: string): Promise<Execution[]> {
-  return findRuns(client, `ParentWorkflowId = ${quoted(parent)}`);
+  return findRuns(client, `ParentWorkflowId = ${quotedText(parent)}`);
 }
 
 /** Names that begin so of jobs that somebody else has started. */
 export async function namesWith(client: Client, prefix: string, parent: string): Promise<Set<string>> {
-  const isOther = `(ParentWorkflowId IS NULL OR ParentWorkflowId != ${quoted(parent)})`;
-  const runs = await findRuns(client, `WorkflowId STARTS_WITH ${quoted(prefix)} AND ${isOther}`);
+  const isOther = `(ParentWorkflowId IS NULL OR ParentWorkflowId != ${quotedText(parent)})`;
+  const runs = await findRuns(client, `WorkflowId STARTS_WITH ${quotedText(prefix)} AND ${isOther}`);
   return new Set(runs.map(({ workflowId }) => workflowId));
 }
 

@@ -4,7 +4,7 @@ import { BATCH_WORKFLOW_TYPE } from '../contract/names';
 import { findWorkflow } from './job-overview';
 import { newestFirst, type StartedRun } from './newest-first';
 import type { JobOverview, OverviewState } from './overview';
-import { OF_OUR_TYPES, quoted } from './temporal-calls';
+import { OF_OUR_TYPES, quotedText } from './temporal-calls';
 
 /** Which jobs and batches a list has. */
 export interface ListOptions {
@@ -81,7 +81,7 @@ function conditionsOf({ states, since, batch }: Conditions): string {
     "ExecutionStatus != 'ContinuedAsNew'",
     ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
     ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),
-    ...(batch === undefined ? [] : [`ParentWorkflowId = ${quoted(batch)}`]),
+    ...(batch === undefined ? [] : [`ParentWorkflowId = ${quotedText(batch)}`]),
   ].join(' AND ');
 }
 

@@ -21,7 +21,7 @@ export const KINDS: ReadonlyMap<string, 'job' | 'batch'> = new Map([
 export const OF_OUR_TYPES = `(${[...KINDS.keys()].map((type) => `WorkflowType = '${type}'`).join(' OR ')})`;
 
 /** A name in a condition. It may contain anything. */
-export function quoted(text: string): string {
+export function quotedText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 

@@ -75,7 +75,7 @@ function checkNames(code: string): void {
     loadWorkflowExports(code);
   } catch (error) {
     const { name, message } = Object(error);
-    if (name === 'NameTaken') throw new ConfigError(message);
+    if (name === 'WorkflowNameTaken') throw new ConfigError(message);
     // Any other error of the host's module appears when the worker loads it.
   }
 }

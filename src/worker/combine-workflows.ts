@@ -10,7 +10,7 @@ export const isWorkflow = (exported: unknown) => typeof exported === 'function';
 export function combine(host: WorkflowModule, ours: WorkflowModule): WorkflowModule {
   const workflows = Object.entries(ours).filter(([, exported]) => isWorkflow(exported));
   const taken = workflows.find(([name, own]) => isWorkflow(host[name]) && host[name] !== own);
-  if (taken) throw new NameTaken(describeTaken('workflow', taken[0]));
+  if (taken) throw new WorkflowNameTaken(describeTaken('workflow', taken[0]));
   return { ...host, ...Object.fromEntries(workflows) };
 }
 
@@ -19,6 +19,6 @@ export function describeTaken(kind: 'workflow' | 'activity', name: string): stri
 }
 
 /** Crosses the border of the sandbox by its name. */
-export class NameTaken extends Error {
-  override readonly name = 'NameTaken';
+export class WorkflowNameTaken extends Error {
+  override readonly name = 'WorkflowNameTaken';
 }
