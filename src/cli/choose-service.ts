@@ -8,7 +8,7 @@ import { servicesOf } from '../contract/service-choice';
 import { VideoFailure } from '../contract/video-failure';
 
 /** The service of a command, as far as it is known here. */
-export interface ChosenService {
+interface ChosenService {
   /** What the input of the job says. */
   choice: GivenChoice;
   known?: ServiceOfFile | undefined;

@@ -51,7 +51,7 @@ async function storedVideo(session: JobsSession, workflowId: string): Promise<St
 const LONGEST_FILE_NAME_CHARS = 100;
 
 /** A file in this folder, named after the job: a name may contain anything. */
-export function fileNameFor(workflowId: string, uri: string): string {
+function fileNameFor(workflowId: string, uri: string): string {
   const safe = workflowId
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}._-]+/gu, '_')

@@ -23,33 +23,26 @@ export async function gatewayKey(
     );
   }
   const { key, line } = makeKey(name);
-  const keys = readFile(file);
-  if (options.ifMissing && parseKeys(keys, file).some((known) => known.name === name)) {
+  const before = attempt(`${file} cannot be read`, () =>
+    existsSync(file) ? readFileSync(file, 'utf8') : '',
+  );
+  // A file with a mistake in it would be refused whole, the new key included.
+  const keys = parseKeys(before, file);
+  if (options.ifMissing && keys.some((known) => known.name === name)) {
     printLine(terminal, `${name} has a key in ${file} already.`);
     return EXIT.ok;
   }
-  addLine(file, keys, line);
+  const separator = before === '' || before.endsWith('\n') ? '' : '\n';
+  attempt(`${file} cannot be written`, () => appendFileSync(file, `${separator}${line}\n`, { mode: 0o600 }));
   printLine(terminal, `Added ${name} to ${file}. This is its key, which is shown once:`);
   terminal.out(key);
   return EXIT.ok;
 }
 
-function readFile(file: string): string {
+function attempt<T>(problem: string, access: () => T): T {
   try {
-    return existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return access();
   } catch (error) {
-    throw new ConfigError(`${file} cannot be read (${error instanceof Error ? error.message : error}).`);
-  }
-}
-
-function addLine(file: string, before: string, line: string): void {
-  try {
-    // A file with a mistake in it would be refused whole, the new key included.
-    parseKeys(before, file);
-    const separator = before === '' || before.endsWith('\n') ? '' : '\n';
-    appendFileSync(file, `${separator}${line}\n`, { mode: 0o600 });
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`${file} cannot be written (${error instanceof Error ? error.message : error}).`);
+    throw new ConfigError(`${problem} (${error instanceof Error ? error.message : error}).`);
   }
 }

@@ -61,7 +61,7 @@ const load = {
 
 type RunJobs = (session: JobsSession) => Promise<number>;
 
-export interface JobsWork {
+interface JobsWork {
   /** Runs a worker for this machine's own server: what is watched should continue. */
   withWorker?: boolean | undefined;
   /** What it may start. That is not given up half-way: Ctrl-C aborts `signal`, but no call to Temporal. */

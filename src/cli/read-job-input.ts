@@ -35,7 +35,7 @@ export interface GenerateOptions extends JobOptions {
 export const EMULATOR_POLLING = { min: '1s', max: '1s' };
 
 /** What the settings say about a new job. */
-export interface JobSettings {
+interface JobSettings {
   onEmulator: boolean;
   choice?: GivenChoice;
   /** Further fields that its request may have. */

@@ -23,7 +23,7 @@ import { type JobsSession, withJobs } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 import { type Column, tableLines } from './text-columns';
 
-export interface SpendOptions {
+interface SpendOptions {
   since: string;
   until?: string;
   by?: string;
@@ -88,7 +88,7 @@ async function addRecords(
   return undefined;
 }
 
-export interface RecordSource {
+interface RecordSource {
   storage: VideoStorage;
   namespace: string;
   period: Period;
@@ -163,7 +163,7 @@ export interface SpentJob {
 }
 
 /** The sums of one group. Currencies are never mixed, and each job is in exactly one of the three. */
-export interface Spending {
+interface Spending {
   videos: number;
   /** Of jobs whose service said what it charged. */
   charged: Money[];

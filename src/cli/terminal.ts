@@ -89,7 +89,7 @@ export function paint(pieces: readonly Piece[], { env, outScreen }: Painted): st
 }
 
 /** The terminal of a process, which knows whether all results were printed. */
-export interface ProcessTerminal extends Terminal {
+interface ProcessTerminal extends Terminal {
   /** Waits until everything is written. Returns the command's code, or another if its result could not be printed. */
   end(code: number): Promise<number>;
 }
