@@ -15,9 +15,6 @@ export interface RequestOfCall {
   warnings: ModelWarning[];
 }
 
-type Fields = Record<string, unknown>;
-type Mapped = { fields: Fields; warnings: ModelWarning[] };
-
 /** Values that break a rule, such as a duration of 12 seconds, are refused later, with the whole request. */
 export function requestOfCall(call: AiSdkCallOptions): RequestOfCall {
   const { prompt, duration, seed } = call;
@@ -31,32 +28,22 @@ export function requestOfCall(call: AiSdkCallOptions): RequestOfCall {
   };
 }
 
-/** A size has lines and a ratio. Models take a ratio that is given beside it for the better one, and so do we. */
-function shapeOfCall({ resolution: size, aspectRatio }: AiSdkCallOptions): Mapped {
+/** A size has lines and a ratio. A ratio that is given too wins, as with other models. */
+function shapeOfCall({ resolution: size, aspectRatio }: AiSdkCallOptions) {
   const ratio = ASPECT_RATIOS.find((known) => known === aspectRatio);
   const shape = size === undefined ? undefined : shapeOf(size);
   const warnings: ModelWarning[] = [];
-  if (aspectRatio !== undefined && ratio === undefined) {
+  const leaveOut = (feature: string, value: string, known: readonly string[]) =>
     warnings.push(
-      unsupported(
-        'aspectRatio',
-        `${describeValue(aspectRatio)} is none of ${ASPECT_RATIOS.join(', ')}, so it was left out.`,
-      ),
+      unsupported(feature, `${describeValue(value)} is none of ${known.join(', ')}, so it was left out.`),
     );
-  }
-  if (size !== undefined && shape === undefined) {
-    warnings.push(
-      unsupported('resolution', `${describeValue(size)} is none of ${SIZES.join(', ')}, so it was left out.`),
-    );
-  }
+  if (aspectRatio !== undefined && ratio === undefined) leaveOut('aspectRatio', aspectRatio, ASPECT_RATIOS);
+  if (size !== undefined && shape === undefined) leaveOut('resolution', size, SIZES);
   if (shape && ratio !== undefined && ratio !== shape.aspect_ratio) {
     const details = `${size} is ${shape.aspect_ratio}: the service is asked for ${shape.resolution} and ${ratio}.`;
     warnings.push({ type: 'compatibility', feature: 'resolution', details });
   }
-  return {
-    fields: { ...shape, ...(ratio !== undefined && { aspect_ratio: ratio }) },
-    warnings,
-  };
+  return { fields: { ...shape, ...(ratio !== undefined && { aspect_ratio: ratio }) }, warnings };
 }
 
 /** What the interface has no field for, and when a call asks for it. */

@@ -29,7 +29,7 @@ export function createDownloadRules(
       if (protocol === 'https:') return;
       if (protocol === 'http:' && (base.protocol === 'http:' || allowed.has(normalizeHost(hostname)))) return;
       throw new ServiceFault('not-allowed', {
-        message: `the link is not https: add ${redactHost(hostname) || 'its host'} to VIDEOGEN_DOWNLOAD_ALLOW if videos may come from there unencrypted`,
+        message: `the link is not https: add ${redactHost(hostname) || 'its host'} to VIDEOGEN_DOWNLOAD_ALLOW, or to downloadAllow of the service, if videos may come from there unencrypted`,
       });
     },
   };
@@ -100,7 +100,7 @@ function asList(found: string | LookupAddress[]): LookupAddress[] {
 }
 
 const describeLink = (target: string, kind: AddressKind) =>
-  `the link leads to ${target}, a ${kind} address: add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos really come from there`;
+  `the link leads to ${target}, a ${kind} address: add the host to VIDEOGEN_DOWNLOAD_ALLOW, or to downloadAllow of the service, if videos really come from there`;
 
 function checkAddress(
   address: string,

@@ -102,7 +102,7 @@ test('links to addresses that are not public are refused, and the key in a link 
   expect(world.everythingReported()).not.toContain('0123456789-secret');
 });
 
-test('what the model does not support is in the record, and so in the result and beside the video', async () => {
+test('what the model does not support is in the record, and so in the result and next to the video', async () => {
   const unsupported = (feature: string) => ({ type: 'unsupported', feature });
   const status = () => ({ status: 'completed', videos: [WAYS[0]?.[1]()], warnings: [unsupported('fps')] });
   const start = () => ({ operation: 'task-1', warnings: [unsupported('seed'), unsupported('fps')] });

@@ -9,7 +9,8 @@ import { checkedLookup, createVideoConnector } from '../../src/service/download-
 import { type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
 
 const VIDEO = 'the bytes of a video';
-const ADD_IT = 'add the host to VIDEOGEN_DOWNLOAD_ALLOW if videos really come from there';
+const ADD_IT =
+  'add the host to VIDEOGEN_DOWNLOAD_ALLOW, or to downloadAllow of the service, if videos really come from there';
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -167,7 +168,7 @@ describe('a link that is not https', () => {
     kind: 'not-allowed',
     facts: {
       message:
-        'the link is not https: add cdn.example.com to VIDEOGEN_DOWNLOAD_ALLOW if videos may come from there unencrypted',
+        'the link is not https: add cdn.example.com to VIDEOGEN_DOWNLOAD_ALLOW, or to downloadAllow of the service, if videos may come from there unencrypted',
     },
   };
 
