@@ -6,8 +6,7 @@ import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import { readFaults, type ScriptedFault } from './read-faults';
 import { readPort } from './read-port';
-import { redrawOn, type Terminal } from './terminal';
-import { untilInterrupted } from './until-interrupted';
+import { redrawOn, type Terminal, untilInterrupted } from './terminal';
 
 interface DevOptions {
   port?: string;

@@ -12,9 +12,8 @@ import { messageOf } from './doctor/described-error';
 import { type Context, type Finding, failed, skipped } from './doctor/finding';
 import { EXIT, reportError } from './exit-codes';
 import { findServer, findTemporal, type Temporal } from './find-temporal';
-import { printLine, type Terminal } from './terminal';
+import { printLine, type Terminal, untilInterrupted } from './terminal';
 import { wrapText } from './text-columns';
-import { untilInterrupted } from './until-interrupted';
 
 interface DoctorOptions {
   register?: boolean;

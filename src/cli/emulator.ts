@@ -8,8 +8,7 @@ import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
 import { readFaults } from './read-faults';
 import { readPort } from './read-port';
-import type { Terminal } from './terminal';
-import { untilInterrupted } from './until-interrupted';
+import { type Terminal, untilInterrupted } from './terminal';
 
 interface EmulatorCommandOptions {
   host?: string;

@@ -2,8 +2,7 @@ import { readLogConfig } from '../config/log-config';
 import { createVideoGateway } from '../gateway';
 import { EXIT } from './exit-codes';
 import { describeMonitor, readMonitor, readPort } from './read-port';
-import { printLine, type Terminal } from './terminal';
-import { untilInterrupted } from './until-interrupted';
+import { printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface GatewayCommandOptions {
   host?: string;

@@ -11,11 +11,10 @@ import { type Emulator, emulatedTimes, startEmulator } from '../testing/emulator
 import { createVideoWorker } from '../worker/video-worker';
 import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
-import { EMULATED_JOB_MS } from './emulated-job';
 import { startImageServer } from './image-server';
 import { type LogTerminal, openLog } from './open-log';
 import type { ScriptedFault } from './read-faults';
-import type { StackNote } from './stack-note';
+import { EMULATED_JOB_MS, type StackNote } from './stack-note';
 
 interface EmulatorOptions {
   /** The one to use instead of a new one. */
@@ -81,7 +80,7 @@ export interface LocalWorkers {
   service: VideoServiceOptions | undefined;
   /** Already probed. */
   storage: VideoStorage;
-  /** Of the log, unless it is set. */
+  /** The log's level if none is set. */
   logLevel: LogLevel | undefined;
   /** Where the lines of the log go. */
   terminal: LogTerminal;

@@ -13,7 +13,7 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { Closers } from './closers';
 import { devCommand } from './commands';
-import { EMULATED_JOB_MS } from './emulated-job';
+import { EMULATED_JOB_MS } from './stack-note';
 import { EXIT } from './exit-codes';
 import type { LocalStack } from './local-stack';
 import { NoSuchJob } from './similar-names';

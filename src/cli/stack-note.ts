@@ -19,6 +19,9 @@ import { z } from 'zod';
 import { errorCode } from '../contract/error-code';
 import type { Terminal } from './terminal';
 
+/** How long a generation takes in an emulator that a command starts. Short, for a quick first run. */
+export const EMULATED_JOB_MS = 1_000;
+
 const noteSchema = z.object({
   pid: z.int(),
   serverPid: z.int(),

@@ -166,3 +166,9 @@ export function processTerminal(): ProcessTerminal {
   };
   return terminal;
 }
+
+export function untilInterrupted(terminal: Pick<Terminal, 'onInterrupt'>): Promise<void> {
+  return new Promise((resolve) => {
+    terminal.onInterrupt(resolve);
+  });
+}

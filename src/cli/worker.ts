@@ -8,8 +8,7 @@ import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/vide
 import { EXIT } from './exit-codes';
 import { openLog } from './open-log';
 import { describeMonitor, readMonitor } from './read-port';
-import { printLine, type Terminal } from './terminal';
-import { untilInterrupted } from './until-interrupted';
+import { printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface WorkerCommandOptions {
   monitorPort?: string;

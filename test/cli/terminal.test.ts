@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processTerminal, redrawOn } from '../../src/cli/terminal';
-import { untilInterrupted } from '../../src/cli/until-interrupted';
+import { processTerminal, redrawOn, untilInterrupted } from '../../src/cli/terminal';
 import { FakeTerminal } from './fake-terminal';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;

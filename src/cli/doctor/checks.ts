@@ -19,7 +19,6 @@ import { nodeRange, packageVersion } from '../../temporal-server/package-root';
 import { checkDataFolder } from '../data-folder';
 import { CALL_LIMIT_MS, type TemporalServer, withinCall } from '../find-temporal';
 import { findUnreadableJob } from '../missing-worker';
-import { pollersOf } from '../pollers';
 import { editDistance } from '../similar-names';
 import { checkService } from './check-service';
 import { codeOf, messageOf } from './described-error';
@@ -223,8 +222,10 @@ async function checkEncryption({ env, temporal }: Context): Promise<Finding> {
     : failed(unreadable, 'Give the same keys to all workers and clients of the namespace, and restart them.');
 }
 
-/** A worker polls at least once a minute, and stays listed for five. */
+/** A worker polls at least once a minute. */
 const STALE_AFTER_MS = 90_000;
+/** Temporal's numbers for the types of a task queue. */
+const [WORKFLOWS, ACTIVITIES] = [1, 2];
 
 async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
   const server = await temporal();
@@ -237,15 +238,18 @@ async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
 
 async function judgeWorkers(server: TemporalServer, env: Environment): Promise<Finding> {
   const { taskQueue: queue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
-  const polled = async (what: string, name: string, type: 'workflows' | 'activities' = 'activities') => ({
-    what,
-    name,
-    pollers: await pollersOf(server, name, type),
-  });
+  const { connection, namespace } = server;
+  /** Workers are listed for five minutes after they last polled. */
+  const polled = async (what: string, name: string, taskQueueType = ACTIVITIES) => {
+    const described = await withinCall(connection, () =>
+      connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
+    );
+    return { what, name, pollers: described.pollers ?? [] };
+  };
   const services = Object.keys(readKnownServices(env)?.services ?? {});
   const [needed, ofServices] = await Promise.all([
     Promise.all([
-      polled('workflows', queue, 'workflows'),
+      polled('workflows', queue, WORKFLOWS),
       polled('activities', queue),
       polled('submits', submitQueue),
       ...(downloadQueue === queue ? [] : [polled('downloads', downloadQueue)]),
@@ -273,8 +277,8 @@ async function judgeWorkers(server: TemporalServer, env: Environment): Promise<F
   }
   const workflows = needed[0]?.pollers ?? [];
   const count = new Set(workflows.map(({ identity }) => identity)).size;
-  const lastPolledMs = Math.max(...workflows.map((poller) => poller.lastPolledMs));
-  const sincePollMs = Math.max(0, Date.now() - lastPolledMs);
+  const lastPolled = Math.max(...workflows.map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0)));
+  const sincePollMs = Math.max(0, Date.now() - lastPolled * 1_000);
   const found = `${count === 1 ? 'one' : count} on ${queue}, last polled ${describeDuration(sincePollMs)} ago`;
   return sincePollMs <= STALE_AFTER_MS
     ? ok(found)
