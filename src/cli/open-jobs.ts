@@ -13,10 +13,10 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { Closers } from './closers';
 import { devCommand } from './commands';
-import { EMULATED_JOB_MS } from './stack-note';
 import { EXIT } from './exit-codes';
 import type { LocalStack } from './local-stack';
 import { NoSuchJob } from './similar-names';
+import { EMULATED_JOB_MS } from './stack-note';
 import { printLine, redrawOn, type Terminal } from './terminal';
 
 /** The jobs of a Temporal server, for one command. */
