@@ -1,8 +1,8 @@
 import { ConfigError } from '../config/service-config';
 import { FAULTS, type Faults, faultsOn, isByChance, namedFault } from '../testing/faults';
 
-/** The calls of the emulated service, which cannot cancel. */
-const CALLS = ['submit', 'status', 'download', 'retrieve'] as const;
+/** The calls of the interface, which cannot cancel. */
+const CALLS = ['submit', 'status', 'download'] as const;
 type Call = (typeof CALLS)[number];
 
 /** A fault for the next call of a kind. */
@@ -18,8 +18,8 @@ export function readFaults(texts: string[]): ScriptedFault[] {
     const call = CALLS.find((candidate) => candidate === name);
     const fault = call && namedFault(call, kind);
     if (call && fault) return Array.from({ length: Number(times) }, () => ({ call, fault }));
-    // `retrieve` has the kinds that all calls share.
-    const kinds = faultsOn(call ?? 'retrieve');
+    // `cancel` has the kinds that all calls share.
+    const kinds = faultsOn(call ?? 'cancel');
     const choices = `CALL one of ${CALLS.join(', ')} and KIND one of ${kinds.join(', ')}`;
     throw new ConfigError(
       `--fault is ${JSON.stringify(text)}: give CALL:KIND or CALL:KINDxTIMES with ${choices}.`,

@@ -42,7 +42,6 @@ test.each([
   ['download:cut', { kind: 'cut', afterBytes: 1_000 }],
   ['download:stall', { kind: 'stall', afterBytes: 1_000 }],
   ['download:web-page', { kind: 'web-page' }],
-  ['retrieve:reset', { kind: 'reset' }],
 ])('%s is read for its call, with its parameters', (text, fault) => {
   expect(readFaults([text])).toEqual([{ call: text.replace(/:.*/, ''), fault }]);
 });
@@ -72,6 +71,7 @@ test.each([
   'submit:',
   'pay:reset',
   'cancel:reset',
+  'retrieve:reset',
   'submit:explode',
   'submit:resetx',
   'submit:reset x2',
@@ -80,6 +80,6 @@ test.each([
   const read = () => readFaults(['submit:reset', text]);
   expect(read).toThrow(ConfigError);
   expect(read).toThrow(
-    /^--fault is ".*": give CALL:KIND or CALL:KINDxTIMES with CALL one of submit, status, download, retrieve and KIND one of rate-limited, .*\.$/,
+    /^--fault is ".*": give CALL:KIND or CALL:KINDxTIMES with CALL one of submit, status, download and KIND one of rate-limited, .*\.$/,
   );
 });
