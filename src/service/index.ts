@@ -2,13 +2,18 @@ export { parseJson } from './answer-paths';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
 export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
-export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './http-webhook-sender';
-export { type Candidate, findCandidates } from './likely-candidates';
 export { type MappedRequest, mapRequest } from './map-request';
-export type { OpenVideoOptions, VideoBody } from './open-video';
+export type { OpenVideoOptions, ResumePoint, VideoBody } from './open-video';
 export { type Estimate, estimateCost, estimateJob, type Prices } from './prices';
-export { parseProfile, profileSchema, readingRules, type ServiceProfile } from './profile';
-export { type AnswerSample, mergeProfiles, type ProposedProfile, proposeProfile } from './propose-profile';
+export { parseProfile, profileSchema, type ServiceProfile } from './profile';
+export {
+  type AnswerSample,
+  type Candidate,
+  findCandidates,
+  mergeProfiles,
+  type ProposedProfile,
+  proposeProfile,
+} from './propose-profile';
 export { type ProposedRequest, proposeRequest } from './propose-request';
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
@@ -26,6 +31,7 @@ export {
   redactAnswer,
   redactBody,
 } from './record-answers';
+export { readingRules } from './rules-of-profile';
 export { secretsOf } from './secrets-of-call';
 export {
   type FoundService,
@@ -45,9 +51,14 @@ export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
 export { idsInJobs } from './task-paths';
 export { openVideoBytes } from './video-bytes';
-export type { ResumePoint } from './video-range';
 export { createVideoService } from './video-service';
-export { createWebhookSender } from './webhook-sender';
+export {
+  createWebhookSender,
+  type ReceiverAnswer,
+  type Webhook,
+  type WebhookOptions,
+  type WebhookSender,
+} from './webhook-sender';
 export {
   isWebhookSecret,
   signWebhook,

@@ -1,14 +1,12 @@
 import type { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
+import { DecoratorHandler, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
 import { type AnswerTimeouts, callService, refusalFault, refusalText, startDeadline } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
 import type { DownloadRules } from './download-rules';
-import { FailAfterRead } from './fail-after-read';
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
-import { isResumable, type ResumePoint, rangeHeaders, totalOfRest, validatorOf } from './video-range';
 
 const MAX_REDIRECTS = 5;
 const MAX_ENCODING_LENGTH = 50;
@@ -202,4 +200,113 @@ function discard({ body }: Dispatcher.ResponseData): void {
 /** An error of a stream without a listener would end the process. Readers still get the error. */
 function ignoreErrors(stream: Readable): Readable {
   return stream.on('error', () => undefined);
+}
+
+const SECOND = 1_000;
+
+/** Where to resume a download, and the validator that came with the bytes so far. */
+export interface ResumePoint {
+  offset: number;
+  validator: string;
+}
+
+type Headers = Dispatcher.ResponseData['headers'];
+
+/** Whether a server can be asked to resume here. Another version may have recorded a point that it cannot. */
+function isResumable({ offset, validator }: ResumePoint): boolean {
+  return Number.isSafeInteger(offset) && offset > 0 && (isStrongTag(validator) || isHttpDate(validator));
+}
+
+/** Requests the rest of the video, or all of it if it has changed. */
+function rangeHeaders({ offset, validator }: ResumePoint): Record<string, string> {
+  return { range: `bytes=${offset}-`, 'if-range': validator };
+}
+
+/** What another request can use to resume within the same bytes. A weak ETag does not promise the same bytes. */
+function validatorOf({ etag, 'last-modified': modified, date }: Headers): string | undefined {
+  if (isStrongTag(etag)) return etag;
+  // RFC 9110, 8.8.2.2: a file that changed within the second of the answer may change again within that second.
+  const isOldEnough =
+    isHttpDate(modified) && isHttpDate(date) && Date.parse(date) - Date.parse(modified) >= SECOND;
+  return isOldEnough ? modified : undefined;
+}
+
+/**
+ * The length of the whole video if a 206 has exactly the rest from this point; undefined otherwise. A 206 without a total
+ * is rejected, because it may not reach the end.
+ */
+function totalOfRest(headers: Headers, { offset, validator }: ResumePoint): number | undefined {
+  const { 'content-range': range, 'content-type': type, 'content-length': length } = headers;
+  if (/^multipart\/byteranges/i.test(String(type ?? ''))) return undefined;
+  const [, first, last, whole] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(String(range)) ?? [];
+  const total = Number(whole);
+  const isRest =
+    Number(first) === offset && Number(last) === total - 1 && Number.isSafeInteger(total) && total > offset;
+  const fits = length === undefined || length === String(total - offset);
+  return isRest && fits && isSameVideo(headers, validator) ? total : undefined;
+}
+
+function isSameVideo({ etag, 'last-modified': modified }: Headers, validator: string): boolean {
+  const current = isHttpDate(validator) ? modified : etag;
+  return current === undefined || current === validator;
+}
+
+function isStrongTag(value: unknown): value is string {
+  return typeof value === 'string' && /^"[\x21\x23-\x7e]*"$/.test(value);
+}
+
+/** In the one form that servers must send. */
+function isHttpDate(value: unknown): value is string {
+  return typeof value === 'string' && new Date(value).toUTCString() === value && value !== 'Invalid Date';
+}
+
+/**
+ * When a connection breaks, undici drops the bytes that have arrived but were not read. A resumed download needs them, so
+ * the error is passed on only after all of them have been read.
+ */
+class FailAfterRead {
+  private body: Readable | undefined;
+  private fail: (() => void) | undefined;
+
+  /** Compose it into the dispatcher of one request. */
+  readonly interceptor: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
+    dispatch(options, new DelayedFailure(handler, (fail) => this.onFailure(fail)));
+
+  /** Call it with the body of that request as soon as it is there. */
+  watch(body: Readable): void {
+    this.body = body;
+    const read = body.read.bind(body);
+    body.read = (size?: number) => {
+      const chunk: unknown = read(size);
+      if (chunk === null) this.failWhenEmpty();
+      return chunk;
+    };
+  }
+
+  private onFailure(fail: () => void): void {
+    this.fail = fail;
+    this.failWhenEmpty();
+  }
+
+  private failWhenEmpty(): void {
+    const { body, fail } = this;
+    // A destroyed body is not read any further.
+    const isRead = body === undefined || body.destroyed || body.readableLength === 0;
+    if (fail === undefined || !isRead) return;
+    this.fail = undefined;
+    fail();
+  }
+}
+
+class DelayedFailure extends DecoratorHandler {
+  constructor(
+    private readonly inner: Dispatcher.DispatchHandler,
+    private readonly onFailure: (fail: () => void) => void,
+  ) {
+    super(inner);
+  }
+
+  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    this.onFailure(() => this.inner.onResponseError?.(controller, error));
+  }
 }

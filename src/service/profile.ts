@@ -4,17 +4,9 @@ import { durationMs } from '../contract/duration';
 import { CONTENT_STAGES } from '../contract/failure-details';
 import { TASK_STATES } from '../contract/job';
 import { describeIssue } from './describe-issue';
-import { chargedPaths, chargedSchema, currencyOf, pricesSchema } from './prices';
+import { chargedSchema, currencyOf, pricesSchema } from './prices';
 import { requestPartSchema, requestProblems } from './profile-request';
-import {
-  type AnswerPath,
-  type AnswerPaths,
-  type ContentRule,
-  DEFAULT_RULES,
-  type NamedState,
-  normalizeWord,
-  type ReadingRules,
-} from './reading-rules';
+import type { NamedState } from './reading-rules';
 
 /** A file with more problems is not a profile. */
 const MAX_PROBLEMS = 20;
@@ -98,7 +90,7 @@ const headers = z.record(headerName, headerValue).meta({ examples: [{ 'X-Version
 const words = z
   .array(z.union([z.string(), z.number()]))
   .meta({ description: "The service's own words or numbers.", examples: [['DONE', 3]] });
-const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
+export const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
 /** A profile has only the parts in which the service differs from the interface. */
 export const profileSchema = z
@@ -339,47 +331,4 @@ export function pathOfProto(given: unknown): string | undefined {
 /** The JSON Schema of a profile, for editors. */
 export function profileJsonSchema(): object {
   return z.toJSONSchema(profileSchema, { io: 'input' });
-}
-
-/** The default rules with the profile's own paths and words. */
-export function readingRules({ read = {}, states = {}, refusals, prices }: ServiceProfile): ReadingRules {
-  const { paths: defaults, stateOf } = DEFAULT_RULES;
-  const pathsOr = (given: AnswerPath | AnswerPath[] | undefined, usual: readonly AnswerPath[]) =>
-    given === undefined ? usual : [given].flat();
-  const { code, message } = read;
-  const paths: AnswerPaths = {
-    ...defaults,
-    within: pathsOr(read.within, defaults.within),
-    taskId: pathsOr(read.taskId, defaults.taskId),
-    // A path that the profile names is always the task's id.
-    ...(read.taskId !== undefined && { vagueIds: [], callIds: [] }),
-    state: pathsOr(read.state, defaults.state),
-    percent: pathsOr(read.progress, defaults.percent),
-    videoUrl: pathsOr(read.video, defaults.videoUrl),
-    code: pathsOr(code, defaults.code),
-    message: message === undefined ? defaults.message : [message].flat().map((path) => ({ path })),
-    charged: chargedPaths(read.charged, prices),
-  };
-  const ownStates = new Map(
-    NAMED_STATES.flatMap((state) =>
-      (states[state] ?? []).map((word) => [normalizeWord(String(word)), state] as const),
-    ),
-  );
-  return {
-    paths,
-    stateOf: (word) => ownStates.get(normalizeWord(word)) ?? stateOf(word),
-    isOwnWord: (word) => ownStates.has(normalizeWord(word)),
-    content: (refusals?.content ?? []).map(contentRule),
-  };
-}
-
-type ContentEntry = NonNullable<NonNullable<ServiceProfile['refusals']>['content']>[number];
-
-function contentRule({ codes, states, says, ...refused }: ContentEntry): ContentRule {
-  return {
-    refused,
-    ...(codes && { codes: codes.map(String) }),
-    ...(states && { states: states.map((word) => normalizeWord(String(word))) }),
-    ...(says !== undefined && { says: says.toLowerCase() }),
-  };
 }

@@ -1,9 +1,9 @@
 import type { RefusedContent } from '../contract/failure-details';
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
-import type { Money } from '../contract/money';
+import { AMOUNT_RULE, isAmount, type Money, money } from '../contract/money';
+import { describeValue } from '../contract/redact-links';
 import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
-import { readCharged } from './read-charged';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
 import {
   booleanFrom,
@@ -21,6 +21,7 @@ import {
 } from './read-values';
 import {
   type AnswerPaths,
+  type ChargedPath,
   DEFAULT_RULES,
   isEnvelopeWord,
   isTaskWord,
@@ -273,4 +274,32 @@ function errorFrom(
     const start = read(value)?.slice(0, maxLength);
     return start === undefined || meansSuccess(start, stateOf) ? undefined : start;
   };
+}
+
+interface ReadCharge {
+  charged?: Read<Money>;
+  /** Why a value that should say the cost was ignored, a sentence each. */
+  doubts: string[];
+}
+
+/** Before the end of a task, services say what they hold or expect, and correct it later. */
+const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
+
+/** A list of costs is not one. */
+const MOST_DOUBTS = 3;
+
+/** What the service says that an ended task cost. Whatever is not a plain amount is ignored: the video matters more. */
+function readCharged(bodies: readonly Found[], state: TaskState, paths: readonly ChargedPath[]): ReadCharge {
+  const doubts: string[] = [];
+  if (!ENDED.includes(state)) return { doubts };
+  for (const { path: wanted, currency, divideBy = 1 } of paths) {
+    for (const { value, path } of valuesIn(bodies, [wanted])) {
+      const amount = typeof value === 'number' ? value / divideBy : value;
+      if (isAmount(amount)) return { charged: { value: money(amount, currency), path }, doubts };
+      // Services send null for what they do not know.
+      if (value != null && doubts.length < MOST_DOUBTS)
+        doubts.push(`${path} is ${describeValue(value)}, and a cost ${AMOUNT_RULE}`);
+    }
+  }
+  return { doubts };
 }

@@ -20,8 +20,6 @@ export function stepsOf(place: RequestPlace): PlaceStep[] {
   });
 }
 
-type Container = Map<PlaceStep, Container | { value: unknown }>;
-
 /** A value and where it goes. */
 export interface PlacedValue {
   place: RequestPlace;
@@ -31,44 +29,26 @@ export interface PlacedValue {
 
 /** Why some values cannot be in the same body, each without its subject; empty if all of them can. */
 export function placeProblems(values: readonly PlacedValue[]): string[] {
-  const root = new PlaceNode();
+  /** What is at each place and around it: the first value there, and whether it holds keys or indexes. */
+  const taken = new Map<string, { by: PlacedValue; holds: string }>();
   const clashes = values.flatMap((value) => {
-    const other = root.add(stepsOf(value.place), value);
-    return other
-      ? [
-          `sends two values to one place: ${value.of} goes to ${value.place}, and ${other.of} to ${other.place}: both cannot be there`,
-        ]
-      : [];
+    const steps = stepsOf(value.place);
+    let around = '';
+    for (let depth = 0; depth <= steps.length; depth += 1) {
+      const holds = typeof steps[depth];
+      const known = taken.get(around);
+      if (known && (known.holds !== holds || holds === 'undefined')) {
+        const { by } = known;
+        return [
+          `sends two values to one place: ${value.of} goes to ${value.place}, and ${by.of} to ${by.place}: both cannot be there`,
+        ];
+      }
+      if (!known) taken.set(around, { by: value, holds });
+      around += `.${steps[depth]}`;
+    }
+    return [];
   });
   return [...clashes, ...gaps(values.map(({ place }) => stepsOf(place)))];
-}
-
-/** All places so far, as a tree: a profile may name very many fields. */
-class PlaceNode {
-  private readonly inner = new Map<PlaceStep, PlaceNode>();
-  /** The first value that is here or further in. */
-  private first?: PlacedValue;
-  private isValue = false;
-
-  /** Returns the value that is there already: at the same place, around it or inside it, or in a list that is an object here. */
-  add([step, ...rest]: readonly PlaceStep[], value: PlacedValue): PlacedValue | undefined {
-    if (this.first !== undefined && (this.isValue || step === undefined || this.isOtherKind(step))) {
-      return this.first;
-    }
-    this.first ??= value;
-    if (step === undefined) {
-      this.isValue = true;
-      return undefined;
-    }
-    const next = this.inner.get(step) ?? new PlaceNode();
-    this.inner.set(step, next);
-    return next.add(rest, value);
-  }
-
-  private isOtherKind(step: PlaceStep): boolean {
-    const [known] = this.inner.keys();
-    return known !== undefined && typeof known !== typeof step;
-  }
 }
 
 /** A list of which entry 2 is filled and entry 1 never is has a mistake in it. */
@@ -98,33 +78,30 @@ function placeOf(steps: readonly PlaceStep[]): string {
 
 /** A JSON body that is filled place by place. Its objects have no prototype, so that no key has a meaning of its own. */
 export class RequestBody {
-  private readonly root: Container = new Map();
+  private readonly root: object = Object.create(null);
+  /** Those made here. Values of the caller may be objects too, and stay as they are. */
+  private readonly made = new Set<unknown>([this.root]);
 
   put(steps: readonly PlaceStep[], value: unknown): void {
     let holder = this.root;
-    for (const step of steps.slice(0, -1)) {
-      const inner = holder.get(step);
-      const next: Container = inner instanceof Map ? inner : new Map();
-      holder.set(step, next);
+    for (const [index, step] of steps.slice(0, -1).entries()) {
+      const inner = Reflect.get(holder, step);
+      const next = this.made.has(inner)
+        ? inner
+        : typeof steps[index + 1] === 'number'
+          ? []
+          : Object.create(null);
+      this.made.add(next);
+      Reflect.set(holder, step, next);
       holder = next;
     }
     const last = steps.at(-1);
-    if (last !== undefined) holder.set(last, { value });
+    if (last !== undefined) Reflect.set(holder, last, value);
   }
 
   /** Entries of a list that got no value are left out, and the later ones move up. */
   toJson(): object {
-    return toJson(this.root) as object;
+    for (const one of this.made) if (Array.isArray(one)) one.splice(0, one.length, ...one.filter(() => true));
+    return this.root;
   }
-}
-
-function toJson(node: Container | { value: unknown }): unknown {
-  if (!(node instanceof Map)) return node.value;
-  const entries = [...node];
-  if (entries.length > 0 && entries.every(([step]) => typeof step === 'number')) {
-    return entries.sort(([a], [b]) => Number(a) - Number(b)).map(([, inner]) => toJson(inner));
-  }
-  const json: Record<string, unknown> = Object.create(null);
-  for (const [step, inner] of entries) json[step] = toJson(inner);
-  return json;
 }

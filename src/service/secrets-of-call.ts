@@ -1,6 +1,5 @@
 import type { Secrets } from '../contract/redact';
 import { looksLikeToken } from '../contract/redact-links';
-import { allHeaders } from './headers-of-call';
 import type { ServiceProfile } from './profile';
 
 /** Names of headers whose values are secrets, in requests and in answers. */
@@ -30,4 +29,9 @@ export function secretsOfLink(path: string, { keys, wholeValues }: Secrets): Sec
   const [address = ''] = path.split('?');
   const tokens = address.split(/[/;=]/).map((segment) => segment.replace(/\.\w{1,5}$/, ''));
   return { keys, wholeValues: [...wholeValues, ...own.wholeValues, ...tokens.filter(looksLikeToken)] };
+}
+
+/** Every header of the profile, whatever call it is for: what is secret in one is secret everywhere. */
+function allHeaders({ headers = {}, callHeaders = {} }: ServiceProfile): [name: string, value: string][] {
+  return [headers, ...Object.values(callHeaders)].flatMap((some) => Object.entries(some ?? {}));
 }

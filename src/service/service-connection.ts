@@ -10,11 +10,12 @@ import {
   type ServiceCall,
   startDeadline,
 } from './call-service';
-import { headersOfCall } from './headers-of-call';
-import { readingRules, type ServiceProfile } from './profile';
+import { operationOf } from './map-request';
+import type { ServiceProfile } from './profile';
 import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
+import { readingRules } from './rules-of-profile';
 import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import {
@@ -275,4 +276,21 @@ function describeRedirect(status: number, location: unknown, origin: string): st
   return target.origin === origin
     ? 'it redirects to another path of the service'
     : `it redirects to ${target.protocol}//${target.host}`;
+}
+
+/** The headers of the profile for one call: those of all calls, and those of its kind. */
+function headersOfCall(
+  { headers = {}, callHeaders = {} }: ServiceProfile,
+  call: ServiceAnswer['call'],
+  request?: { image_url?: string | undefined },
+): Record<string, string> {
+  const kind = call === 'submit' ? request && operationOf(request) : call;
+  const ofKind = kind === undefined ? {} : (callHeaders[kind] ?? {});
+  // In small letters, so that a header of the call replaces the same header of all calls.
+  return Object.fromEntries(
+    [...Object.entries(headers), ...Object.entries(ofKind)].map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ]),
+  );
 }

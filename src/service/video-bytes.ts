@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { VideoBody } from './open-video';
-import type { ResumePoint } from './video-range';
+import type { ResumePoint, VideoBody } from './open-video';
 
-/** So many bytes are written at once. */
+/** How many bytes are written at once. */
 const CHUNK_BYTES = 256 * 1024;
 
 /**

@@ -1,21 +1,113 @@
-import type { WebhookOptions, WebhookSender } from './http-webhook-sender';
+import type { Agent } from 'undici';
+import { traceAnswer } from './read-answer';
+import { secretsOfLink } from './secrets-of-call';
+import { ServiceFault } from './service-fault';
+import { traceHeaders } from './spans';
+import { signWebhook } from './webhook-signature';
 
-/** The sender loads undici for its first webhook, as a video service does for its first call. */
-export function createWebhookSender(options: WebhookOptions): WebhookSender {
-  let opened: WebhookSender | undefined;
-  const open = () => {
-    opened ??= openHttp(options);
-    return opened;
+/** One call of a receiver, from the connection to the headers of its answer; below the timeout of WEBHOOK_POLICY. */
+const WEBHOOK_EXCHANGE_MS = 20_000;
+
+/** How a worker sends webhooks. */
+export interface WebhookOptions {
+  /** The receiver of jobs that name none. Its host may be at any address. */
+  url?: string;
+  /** Signs every webhook: `whsec_…`. Called for each one, so that a rotated secret is used at once. */
+  secret: () => string;
+  /** Hosts, by name or IP address, that may be called without TLS or at an address that is not public. */
+  allow?: readonly string[];
+}
+
+export interface Webhook {
+  url: string;
+  id: string;
+  body: string;
+}
+
+export interface ReceiverAnswer {
+  status: number;
+  retryAfterMs?: number;
+}
+
+/** Calls receivers. Each call is one attempt: only Temporal retries. */
+export interface WebhookSender {
+  /** The receiver of jobs that name none. */
+  readonly defaultUrl: string | undefined;
+  /** Returns at the headers of the answer, whatever its status; a ServiceFault when none come or the address is forbidden. */
+  send(webhook: Webhook, options?: { signal?: AbortSignal }): Promise<ReceiverAnswer>;
+}
+
+const CONNECT_MS = 10_000;
+
+/** undici takes a tenth of a second and 20 MB to load: it is loaded for the first webhook, as for the first call of a service. */
+const undici = () => require('undici') as typeof import('undici');
+const calls = () => require('./call-service') as typeof import('./call-service');
+const rules = () => require('./download-rules') as typeof import('./download-rules');
+
+/** Receivers are named by callers, so they are guarded as the links of videos are. Redirects are not followed. */
+export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: WebhookOptions): WebhookSender {
+  const own = defaultUrl === undefined ? [] : [new URL(defaultUrl).hostname];
+  const isAllowed = (hostname: string) => {
+    const { normalizeHost } = rules();
+    return [...allow, ...own].map(normalizeHost).includes(normalizeHost(hostname));
+  };
+  let agent: Agent | undefined;
+  const dispatcher = () => {
+    agent ??= createAgent(isAllowed);
+    return agent;
   };
   return {
-    defaultUrl: options.url,
-    send: async (webhook, sending) => open().send(webhook, sending),
+    defaultUrl,
+    async send({ url, id, body }, { signal: cancellation } = {}) {
+      const { origin, protocol, hostname, pathname, search } = new URL(url);
+      if (protocol !== 'https:' && !isAllowed(hostname)) {
+        throw new ServiceFault('not-allowed', {
+          message: `the receiver is not https: add ${hostname} to VIDEOGEN_WEBHOOK_ALLOW if webhooks may go there unencrypted`,
+        });
+      }
+      const path = pathname + search;
+      const { callService, startDeadline } = calls();
+      const { signal, lift } = startDeadline(WEBHOOK_EXCHANGE_MS, cancellation);
+      try {
+        const key = secret();
+        const answer = await callService(dispatcher(), {
+          method: 'POST',
+          origin,
+          path,
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': 'temporal-videogen',
+            ...signWebhook(id, body, { secret: key }),
+            ...traceHeaders(),
+          },
+          body,
+          signal,
+          secrets: secretsOfLink(path, { keys: [key], wholeValues: [] }),
+          headersTimeout: WEBHOOK_EXCHANGE_MS,
+          bodyTimeout: WEBHOOK_EXCHANGE_MS,
+        });
+        const { statusCode: status, headers } = answer;
+        // Nothing in it matters, and it may be endless.
+        answer.body.on('error', () => undefined).destroy();
+        const { retryAfterMs } = traceAnswer({ status, headers, receivedAtMs: Date.now(), body: '' });
+        return { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+      } finally {
+        lift();
+      }
+    },
   };
 }
 
-function openHttp(options: WebhookOptions): WebhookSender {
-  const {
-    createHttpWebhookSender,
-  }: typeof import('./http-webhook-sender') = require('./http-webhook-sender');
-  return createHttpWebhookSender(options);
+function createAgent(isAllowed: (hostname: string) => boolean): Agent {
+  return new (undici().Agent)({
+    // Webhooks are rare: no connection is kept, so nothing has to be closed.
+    pipelining: 0,
+    connect: rules().createVideoConnector({
+      timeout: CONNECT_MS,
+      mayBePrivate: isAllowed,
+      redactHost: (hostname) => hostname,
+      describe: (target, kind) =>
+        `the receiver is at ${target}, a ${kind} address: add its host to VIDEOGEN_WEBHOOK_ALLOW if webhooks may go there`,
+    }),
+  });
 }

@@ -1,4 +1,4 @@
-import { findCandidates } from '../../src/service/likely-candidates';
+import { findCandidates } from '../../src/service';
 import { sample } from './answer-sample';
 
 const FIELDS = ['taskId', 'state', 'video'] as const;

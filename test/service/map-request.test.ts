@@ -180,7 +180,7 @@ describe('a profile is refused', () => {
   it.each<[object, string]>([
     [
       { fields: { style: {} } },
-      'request.fields.style names style, which is no field of a request: add it to requestFields, or correct it',
+      'request.fields.style names style, which is not a field of a request: add it to requestFields, or correct it',
     ],
     [{ textToVideo: { fields: { promt: {} } } }, 'request.textToVideo.fields.promt names promt'],
     [{ field: {} }, 'request.field is not known'],
@@ -205,7 +205,7 @@ describe('a profile is refused', () => {
       { fields: { seed: { as: '{value}', values: { 1: 1 } } } },
       'request.fields.seed must have values or as, not both',
     ],
-    [{ fields: { seed: { to: null, default: 1 } } }, 'request.fields.seed must have nothing beside to: null'],
+    [{ fields: { seed: { to: null, default: 1 } } }, 'request.fields.seed must have nothing besides to: null'],
     [
       { fields: { resolution: { with: ['aspect_ratio'] } } },
       'request.fields.resolution must have values, because it has with',

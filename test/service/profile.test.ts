@@ -3,13 +3,9 @@ import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
 import { parse } from 'yaml';
 import { BUILT_IN_PROFILES } from '../../src/service/built-in-profiles';
-import {
-  parseProfile,
-  profileJsonSchema,
-  readingRules,
-  type ServiceProfile,
-} from '../../src/service/profile';
+import { parseProfile, profileJsonSchema, type ServiceProfile } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { readingRules } from '../../src/service/rules-of-profile';
 import { blocksOf, readPage } from '../support/docs-page';
 
 const WHOLE = {

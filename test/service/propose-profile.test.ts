@@ -1,6 +1,7 @@
-import { parseProfile, readingRules } from '../../src/service/profile';
+import { parseProfile } from '../../src/service/profile';
 import { mergeProfiles, proposeProfile } from '../../src/service/propose-profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { readingRules } from '../../src/service/rules-of-profile';
 import { sample } from './answer-sample';
 import { PROVIDERS, VIDEO } from './provider-answers';
 

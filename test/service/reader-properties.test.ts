@@ -1,6 +1,7 @@
 import { TASK_STATES } from '../../src/contract/job';
-import { parseProfile, readingRules, type ServiceProfile } from '../../src/service/profile';
+import { parseProfile, type ServiceProfile } from '../../src/service/profile';
 import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
+import { readingRules } from '../../src/service/rules-of-profile';
 import { fc } from '../support/properties';
 import { readAnswer } from './read';
 

@@ -1,5 +1,6 @@
-import { readingRules, type ServiceProfile } from '../../src/service/profile';
+import type { ServiceProfile } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
+import { readingRules } from '../../src/service/rules-of-profile';
 
 type Request = { prompt?: string; image_url?: string };
 

@@ -1,4 +1,4 @@
-import { createHttpWebhookSender, type WebhookOptions } from '../../src/service/http-webhook-sender';
+import { createWebhookSender, type WebhookOptions } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
 import { verifySignature } from '../../src/service/webhook-signature';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
@@ -16,7 +16,7 @@ async function receiver(
 }
 
 const senderOf = (options: Partial<WebhookOptions> = {}) =>
-  createHttpWebhookSender({ secret: () => WEBHOOK_SECRET, ...options });
+  createWebhookSender({ secret: () => WEBHOOK_SECRET, ...options });
 const sender = senderOf({ allow: ['127.0.0.1'] });
 const webhook = (url: string) => ({ url, id: 'webhook_1', body: '{"type":"video.completed"}' });
 
