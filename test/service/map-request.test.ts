@@ -205,7 +205,10 @@ describe('a profile is refused', () => {
       { fields: { seed: { as: '{value}', values: { 1: 1 } } } },
       'request.fields.seed must have values or as, not both',
     ],
-    [{ fields: { seed: { to: null, default: 1 } } }, 'request.fields.seed must have nothing besides to: null'],
+    [
+      { fields: { seed: { to: null, default: 1 } } },
+      'request.fields.seed must have nothing besides to: null',
+    ],
     [
       { fields: { resolution: { with: ['aspect_ratio'] } } },
       'request.fields.resolution must have values, because it has with',
