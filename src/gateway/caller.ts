@@ -3,20 +3,20 @@ import type { GatewayKey, KeyRing } from './gateway-keys';
 import { badKey } from './http-errors';
 
 /** Whose key a call came with, and what that key may do. */
-export type Caller = Pick<GatewayKey, 'name' | 'limits'>;
+export type GatewayCaller = Pick<GatewayKey, 'name' | 'limits'>;
 
 /** Everybody, on a gateway without keys, which only this machine can reach. */
-export const ANYBODY: Caller = { name: 'local', limits: {} };
+export const ANYBODY: GatewayCaller = { name: 'local', limits: {} };
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 
 /** Throws a 401 that does not say what is wrong with the key. */
-export type CallerOf = (request: FastifyRequest) => Caller;
+export type CallerOf = (request: FastifyRequest) => GatewayCaller;
 
 /** Looks each call up once: that reads the state of the file of keys and compares with all of them. */
 export function readCallers(keys: KeyRing | undefined): CallerOf {
   if (keys === undefined) return () => ANYBODY;
-  const known = new WeakMap<FastifyRequest, Caller>();
+  const known = new WeakMap<FastifyRequest, GatewayCaller>();
   return (request) => {
     const key = keyIn(request);
     const caller = known.get(request) ?? (key === undefined ? undefined : keys.find(key));

@@ -3,11 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { FAILURES } from '../contract/failure-table';
 import type { ByteRange, VideoStorage } from '../storage';
-import { Refusal } from './http-errors';
+import { HttpRefusal } from './http-errors';
 import type { Answer } from './openapi';
 import { hasVersion } from './page-files';
 import { errorOf } from './video-object';
-import type { Found } from './videos-of-caller';
+import type { FoundVideo } from './videos-of-caller';
 
 export const contentHeaders = z.object({
   range: z
@@ -54,7 +54,7 @@ export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
 
 /** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
 export async function sendContent(
-  { taskId, ending }: Pick<Found, 'taskId' | 'ending'>,
+  { taskId, ending }: Pick<FoundVideo, 'taskId' | 'ending'>,
   storage: VideoStorage,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -67,7 +67,7 @@ export async function sendContent(
     if (ending.failure.type !== 'ContentRefused') throw notThere('no_video', message, advice);
     // For callers that look at the status alone: a video that was refused never comes.
     const { httpStatus: status } = FAILURES.ContentRefused;
-    throw new Refusal({ status, code: 'content_refused', message, advice, ...(param && { param }) });
+    throw new HttpRefusal({ status, code: 'content_refused', message, advice, ...(param && { param }) });
   }
   const { uri, bytes, sha256, contentType } = ending.result.video;
   const etag = `"${sha256}"`;
@@ -82,7 +82,7 @@ export async function sendContent(
   const range = rangeOf(request, etag, bytes);
   if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${bytes}`);
-    throw new Refusal({ status: 416, code: 'bad_range', message: `The video has ${bytes} bytes.` });
+    throw new HttpRefusal({ status: 416, code: 'bad_range', message: `The video has ${bytes} bytes.` });
   }
   const stream = await storage.open?.(uri, range);
   if (stream === undefined) {
@@ -129,6 +129,6 @@ function extensionOf(uri: string): string {
   return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
 }
 
-function notThere(code: string, message: string, advice?: string): Refusal {
-  return new Refusal({ status: 404, code, message, ...(advice !== undefined && { advice }) });
+function notThere(code: string, message: string, advice?: string): HttpRefusal {
+  return new HttpRefusal({ status: 404, code, message, ...(advice !== undefined && { advice }) });
 }

@@ -17,7 +17,7 @@ import {
   answerClientError,
   badField,
   bodyTooLarge,
-  type Refusal,
+  type HttpRefusal,
   refuseUnknownPaths,
   sendError,
 } from './http-errors';
@@ -194,7 +194,7 @@ function charsWithoutImages(body: string): number {
 }
 
 /** A body with a hundred thousand fields is small, and copying it over and over takes seconds. */
-function tooManyFields(parsed: unknown): Refusal | null {
+function tooManyFields(parsed: unknown): HttpRefusal | null {
   if (Object.keys(Object(parsed)).length <= MOST_JSON_FIELDS) return null;
   return badField(undefined, `The body has more than ${MOST_JSON_FIELDS} fields.`);
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CODEC_PATH } from './codec';
-import { Refusal } from './http-errors';
+import { HttpRefusal } from './http-errors';
 
 export interface GuardOptions {
   hasKeys: boolean;
@@ -99,7 +99,7 @@ async function allowOrigin(
 }
 
 const misdirected = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 421,
     code: 'wrong_host',
     message:
@@ -107,7 +107,7 @@ const misdirected = () =>
   });
 
 const crossSite = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 403,
     code: 'cross_site',
     message:

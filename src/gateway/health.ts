@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { HealthPart } from '../worker/monitor';
-import { errorBody, Refusal } from './http-errors';
+import { errorBody, HttpRefusal } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 
 const READY_WITHIN_MS = 2_000;
@@ -23,7 +23,7 @@ export function serveHealth(app: FastifyInstance, client: Client): void {
   };
   app.get('/readyz', { schema: ready }, async () => {
     if (await temporalAnswers(client)) return { status: 'ok' };
-    throw new Refusal({
+    throw new HttpRefusal({
       status: 503,
       code: 'temporal_unavailable',
       message: NOT_READY,

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { isTaskId } from '../contract/input-rules';
 import { POLL_NOW_SIGNAL, SEARCH_ATTRIBUTES, WORKFLOW_TYPE } from '../contract/names';
 import { idsInJobs, isWebhookSecret, verifySignature } from '../service';
-import { errorBody, type LogError, noSuchPath, Refusal } from './http-errors';
+import { errorBody, HttpRefusal, type LogError, noSuchPath } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 
 /** A service names a task in far less. */
@@ -151,7 +151,7 @@ function taskIdIn(sent: unknown): string | undefined {
 }
 
 const noTaskId = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 400,
     code: 'no_task_id',
     message: 'The body must be a JSON object that names a task as task_id, id or data.id.',

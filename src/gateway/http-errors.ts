@@ -52,15 +52,15 @@ export interface Refused {
 }
 
 /** What a caller did wrong, or has to wait for. */
-export class Refusal extends Error {
+export class HttpRefusal extends Error {
   constructor(readonly refused: Refused) {
     super(refused.message);
   }
 }
 
 /** A mistake in what a caller sent, and in which field it is. */
-export function badField(param: string | undefined, message: string): Refusal {
-  return new Refusal({
+export function badField(param: string | undefined, message: string): HttpRefusal {
+  return new HttpRefusal({
     status: 400,
     code: 'invalid_request',
     message,
@@ -69,17 +69,17 @@ export function badField(param: string | undefined, message: string): Refusal {
 }
 
 export const noSuchVideo = () =>
-  new Refusal({ status: 404, code: 'no_such_video', message: 'There is no such video.' });
+  new HttpRefusal({ status: 404, code: 'no_such_video', message: 'There is no such video.' });
 
 export const noSuchPath = () =>
-  new Refusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });
+  new HttpRefusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });
 
 export const bodyTooLarge = () =>
-  new Refusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
+  new HttpRefusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
 
 /** The same sentence for a missing, a wrong and a revoked key: a caller learns nothing by trying. */
 export const badKey = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 401,
     code: 'bad_key',
     message: 'The key is missing or wrong: send a key of this gateway as Authorization: Bearer KEY.',
@@ -113,7 +113,7 @@ const unavailable = (code: string, who: string): Refused => ({
 
 /** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
 function refusedBy(error: unknown): Refused | undefined {
-  if (error instanceof Refusal) return error.refused;
+  if (error instanceof HttpRefusal) return error.refused;
   if (error instanceof VideoFailure) {
     const { type, details, advice } = error;
     return {
@@ -245,7 +245,11 @@ export function refuseUnknownPaths(app: FastifyInstance): void {
     if (methods.size === 0) throw noSuchPath();
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
-    throw new Refusal({ status: 405, code: 'method_not_allowed', message: `This path takes ${allow} only.` });
+    throw new HttpRefusal({
+      status: 405,
+      code: 'method_not_allowed',
+      message: `This path takes ${allow} only.`,
+    });
   };
   // Before the body is read: it may be of a type that makes fastify answer with something else.
   app.addHook('onRequest', async (request, reply) => {

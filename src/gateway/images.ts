@@ -17,7 +17,7 @@ import {
   LARGEST_IMAGE_BYTES,
   parseImageReference,
 } from '../storage/images';
-import { badField, Refusal } from './http-errors';
+import { badField, HttpRefusal } from './http-errors';
 import { BODY_ERRORS } from './openapi';
 
 /** What POST /v1/images answers. */
@@ -108,7 +108,7 @@ async function sendImage(
 ): Promise<FastifyReply> {
   const image = await readLinkedImage(storage, new URL(url, 'http://gateway'));
   if (image === undefined) {
-    throw new Refusal({ status: 404, code: 'bad_link', message: 'The link is wrong or has expired.' });
+    throw new HttpRefusal({ status: 404, code: 'bad_link', message: 'The link is wrong or has expired.' });
   }
   return reply.type(image.contentType).header('cache-control', 'private, max-age=3600').send(image.bytes);
 }
@@ -199,8 +199,8 @@ function checked(bytes: Buffer, owner: string, field: string): CheckedImage {
 /** For files of forms, whose reader knows only that they are too large. */
 export const fileTooLarge = (field: string) => badBytes(tooLarge(), field);
 
-function badBytes({ reason, message }: BadImage, field: string): Refusal {
-  return new Refusal({
+function badBytes({ reason, message }: BadImage, field: string): HttpRefusal {
+  return new HttpRefusal({
     status: reason === 'too-large' ? 413 : 400,
     code: reason === 'too-large' ? 'image_too_large' : 'not_an_image',
     message: `The image ${message}.`,

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
-import type { Caller } from './caller';
-import { Refusal } from './http-errors';
+import type { GatewayCaller } from './caller';
+import { HttpRefusal } from './http-errors';
 import { jobsOfCaller, OF_JOBS } from './task-names';
 
 /** Counts the jobs of a key, whichever gateway has started them. */
@@ -37,7 +37,7 @@ export class LimitKeeper {
   ) {}
 
   /** Throws a 429 when the key has made too many requests in the last second. */
-  countRequest({ name, limits: { requestsPerSecond } }: Caller): void {
+  countRequest({ name, limits: { requestsPerSecond } }: GatewayCaller): void {
     if (requestsPerSecond === undefined) return;
     const nowMs = this.now();
     const most = Math.max(requestsPerSecond, 1);
@@ -56,7 +56,7 @@ export class LimitKeeper {
    * Throws a 429 when the key has too many jobs. The start is counted from here on, so that POSTs at the same moment do not
    * all find room for one; the returned function takes it back when it failed.
    */
-  async countStart({ name, limits }: Caller, workflowId: string): Promise<() => void> {
+  async countStart({ name, limits }: GatewayCaller, workflowId: string): Promise<() => void> {
     const { jobsAtATime, jobsADay } = limits;
     if (jobsAtATime === undefined && jobsADay === undefined) return () => undefined;
     const nowMs = this.now();
@@ -97,8 +97,8 @@ export function jobsInTemporal(client: Client): JobCounter {
 
 const describeJobs = (count: number) => (count === 1 ? '1 job' : `${count} jobs`);
 
-function tooMany(rule: string, retryAfterSeconds: number): Refusal {
-  return new Refusal({
+function tooMany(rule: string, retryAfterSeconds: number): HttpRefusal {
+  return new HttpRefusal({
     status: 429,
     code: 'too_many',
     message: `This key may have ${rule}.`,

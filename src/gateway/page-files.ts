@@ -7,7 +7,7 @@ import { FAILURES } from '../contract/failure-table';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
 import { LARGEST_IMAGE_BYTES } from '../storage/images';
 import type { CallerOf } from './caller';
-import { Refusal } from './http-errors';
+import { HttpRefusal } from './http-errors';
 import { prefixOf } from './task-names';
 import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
 
@@ -19,7 +19,7 @@ export interface PageOptions {
   namespace: string;
 }
 
-/** The build copies the folder, so it is beside this file in src and in dist. */
+/** The build copies the folder, so it is next to this file in src and in dist. */
 const FOLDER = join(__dirname, 'page');
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -87,7 +87,7 @@ function workflowLinkFor(
       workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(prefix)}`,
     };
   } catch (error) {
-    if (error instanceof Refusal) return {};
+    if (error instanceof HttpRefusal) return {};
     throw error;
   }
 }

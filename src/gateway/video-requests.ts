@@ -7,7 +7,7 @@ import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { choiceProblem, type KnownServices, MOST_SERVICES } from '../contract/service-choice';
-import { badField, Refusal } from './http-errors';
+import { badField, HttpRefusal } from './http-errors';
 import type { Asked } from './video-object';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
@@ -136,7 +136,7 @@ function inTheirWords<T>(seconds: unknown, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (seconds === undefined || !(error instanceof Refusal) || error.refused.param !== 'duration')
+    if (seconds === undefined || !(error instanceof HttpRefusal) || error.refused.param !== 'duration')
       throw error;
     throw badField('seconds', error.message.replace(/^duration/, 'seconds'));
   }
@@ -202,7 +202,7 @@ export function readForm(body: unknown, largestTextBytes: number): Record<string
 }
 
 const textTooLarge = (name: string) =>
-  new Refusal({
+  new HttpRefusal({
     status: 413,
     code: 'field_too_large',
     message: `${name} is too large for a text of a form, which may have 2 MiB.`,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { VideoStorage } from '../storage';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
-import { badField, errorBody, Refusal } from './http-errors';
+import { badField, errorBody, HttpRefusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
 import { BODY_ERRORS, ONE_JOB_ERRORS } from './openapi';
 import { videoObject } from './video-object';
@@ -277,7 +277,7 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   if (header === undefined) return undefined;
   const key = String(header);
   if (key.length > 0 && key.length <= LONGEST_IDEMPOTENCY_KEY_CHARS) return key;
-  throw new Refusal({
+  throw new HttpRefusal({
     status: 400,
     code: 'bad_idempotency_key',
     message: `Idempotency-Key must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters.`,
@@ -299,7 +299,7 @@ const badDecision = () =>
   );
 
 const jsonOnly = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 415,
     code: 'json_only',
     message: 'This path takes JSON, with Content-Type: application/json.',

@@ -5,7 +5,7 @@ import type { JobResult } from '../contract/job';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
 import { canRemove, isStored, type VideoStorage } from '../storage';
-import { Refusal } from './http-errors';
+import { HttpRefusal } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 import type { Ending } from './video-object';
 
@@ -142,7 +142,7 @@ export class VideoStates {
 const markOf = (workflowId: string) => `gateway/deleted/${workflowId}.json`;
 
 const cannotRemove = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 409,
     code: 'cannot_delete',
     message: 'The storage of this gateway cannot remove videos.',

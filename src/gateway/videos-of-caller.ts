@@ -6,8 +6,8 @@ import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { SubmitDecision } from '../contract/lost-submit';
-import type { Caller } from './caller';
-import { isUnavailable, noSuchVideo, Refusal } from './http-errors';
+import type { GatewayCaller } from './caller';
+import { HttpRefusal, isUnavailable, noSuchVideo } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
@@ -15,7 +15,7 @@ import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-
 import type { Wanted } from './video-requests';
 import type { VideoSnapshot, VideoStates } from './video-states';
 
-export interface Found extends VideoSnapshot {
+export interface FoundVideo extends VideoSnapshot {
   taskId: string;
   job: VideoJob;
 }
@@ -39,7 +39,7 @@ const QUERY_WITHIN_MS = 2_000;
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
   constructor(
-    private readonly caller: Caller,
+    private readonly caller: GatewayCaller,
     /** Of the gateway, as its caller sees it. */
     private readonly baseUrl: string,
     private readonly tools: Tools,
@@ -83,13 +83,13 @@ export class VideosOfCaller {
   }
 
   /** Throws a 404 for what is not there, and for what is somebody else's. */
-  async find(taskId: string): Promise<Found> {
+  async find(taskId: string): Promise<FoundVideo> {
     const found = await this.read(taskId);
     if (found === undefined || found.isDeleted) throw noSuchVideo();
     return found;
   }
 
-  show({ taskId, description, ending }: Found): VideoObject {
+  show({ taskId, description, ending }: FoundVideo): VideoObject {
     return toVideoObject({ taskId, description, ending, baseUrl: this.baseUrl });
   }
 
@@ -158,7 +158,7 @@ export class VideosOfCaller {
   }
 
   /** The same with the percentage that the service says, at the cost of a query. Without a worker it is 0. */
-  async showProgress(found: Found): Promise<VideoObject> {
+  async showProgress(found: FoundVideo): Promise<VideoObject> {
     const video = this.show(found);
     if (video.status !== 'in_progress') return video;
     const { states, client } = this.tools;
@@ -171,7 +171,7 @@ export class VideosOfCaller {
     return { ...video, progress: Math.min(Math.round(percent ?? 0), 99) };
   }
 
-  private async read(taskId: string): Promise<Found | undefined> {
+  private async read(taskId: string): Promise<FoundVideo | undefined> {
     if (!isTaskId(taskId)) return undefined;
     const workflowId = workflowIdOf(this.owner, taskId);
     const state = await this.tools.states.read(workflowId);
@@ -182,13 +182,13 @@ export class VideosOfCaller {
 /** A receiver's address may have a token in it, which lists of workflows must not show. */
 const digestOf = (callbackUrl: string) => createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16);
 
-function keyTaken(error: NameTaken): Refusal {
+function keyTaken(error: NameTaken): HttpRefusal {
   const [, differs = 'another request'] = /\(it (differs in [^)]*)\)/.exec(error.message) ?? [];
   return keyReused(differs);
 }
 
 const keyReused = (differs: string) =>
-  new Refusal({
+  new HttpRefusal({
     status: 409,
     code: 'idempotency_key_reused',
     message: `This Idempotency-Key was used for another request, which ${differs}.`,
@@ -198,7 +198,7 @@ const keyReused = (differs: string) =>
 
 /** Clients of OpenAI repeat a 503 by themselves, and a second job is paid for. */
 const mayHaveStarted = (taskId: string) =>
-  new Refusal({
+  new HttpRefusal({
     status: 503,
     code: 'start_unknown',
     message: `Temporal does not answer, and ${taskId} may have started: ask for it before you repeat the request.`,
@@ -208,7 +208,7 @@ const mayHaveStarted = (taskId: string) =>
   });
 
 const videoDeleted = () =>
-  new Refusal({
+  new HttpRefusal({
     status: 409,
     code: 'video_deleted',
     message: 'The video of this Idempotency-Key was deleted.',

@@ -13,14 +13,14 @@ export interface OpenSpan {
 export interface NewSpan {
   name: string;
   kind: 'SERVER' | 'CLIENT';
-  /** No address, prompt or message: whoever reads traces need not be allowed to read those. */
+  /** No address, prompt or message: readers of traces need not be allowed to read those. */
   attributes: Attributes;
   /** The span of another process that it belongs to; by default it belongs to the active one. */
   traceparent?: string | undefined;
 }
 
 /**
- * Opens a span at the tracer provider of the process, whoever installed it; without one it records nothing. Undefined
+ * Opens a span at the tracer provider that the process has; without one it records nothing. Undefined
  * without OpenTelemetry.
  */
 export function openSpan({ name, kind, attributes, traceparent }: NewSpan): OpenSpan | undefined {
@@ -28,7 +28,7 @@ export function openSpan({ name, kind, attributes, traceparent }: NewSpan): Open
     const api = openTelemetry();
     if (api === undefined) return undefined;
     const { trace, context, propagation } = api;
-    // Of what a caller sends, baggage and trace state stay out: Temporal would keep them in the job's history.
+    // A caller's baggage and trace state stay out: Temporal would keep them in the job's history.
     const around =
       traceparent === undefined ? context.active() : propagation.extract(context.active(), { traceparent });
     const span = trace

@@ -107,9 +107,9 @@ class SharedMonitor {
     registers: [this.registry],
   });
   private readonly routes: Readonly<Record<string, () => Promise<Answer>>> = {
-    '/livez': shared(async () => healthAnswer(this.liveness())),
-    '/readyz': shared(async () => healthAnswer(await this.readiness())),
-    '/metrics': shared(() => this.metrics()),
+    '/livez': async () => healthAnswer(this.liveness()),
+    '/readyz': async () => healthAnswer(await this.readiness()),
+    '/metrics': () => this.metrics(),
   };
 
   private constructor(
@@ -228,17 +228,6 @@ async function answerTo(method: string | undefined, route: (() => Promise<Answer
     // The error may quote an address; who runs the process finds it in the log of the part.
     return json(503, { error: `No answer within ${ANSWER_WITHIN_MS / 1_000} s, or none at all.` });
   }
-}
-
-/** Who asks while an answer is made gets the same one: more scrapers cost nothing. */
-function shared<T>(make: () => Promise<T>): () => Promise<T> {
-  let making: Promise<T> | undefined;
-  return () => {
-    making ??= make().finally(() => {
-      making = undefined;
-    });
-    return making;
-  };
 }
 
 /** Rejects when the answer takes longer. */

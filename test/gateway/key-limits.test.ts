@@ -1,5 +1,5 @@
 import type { KeyLimits } from '../../src/gateway/gateway-keys';
-import { Refusal } from '../../src/gateway/http-errors';
+import { HttpRefusal } from '../../src/gateway/http-errors';
 import { type JobCounter, LimitKeeper } from '../../src/gateway/key-limits';
 
 const SECOND_MS = 1_000;
@@ -53,7 +53,7 @@ async function refusal(work: () => unknown) {
   try {
     await work();
   } catch (error) {
-    if (error instanceof Refusal) return error.refused;
+    if (error instanceof HttpRefusal) return error.refused;
     throw error;
   }
   return undefined;

@@ -1,5 +1,5 @@
 import { SIZES } from '../../src/client/video-size';
-import { Refusal } from '../../src/gateway/http-errors';
+import { HttpRefusal } from '../../src/gateway/http-errors';
 import { type BodyKind, readVideoRequest } from '../../src/gateway/video-requests';
 
 const read = (kind: BodyKind, body: unknown, requestFields: string[] = []) =>
@@ -9,7 +9,7 @@ const refusalOf = (reading: () => unknown) => {
   try {
     reading();
   } catch (error) {
-    if (error instanceof Refusal) return error.refused;
+    if (error instanceof HttpRefusal) return error.refused;
     throw error;
   }
   throw new Error('it was accepted');

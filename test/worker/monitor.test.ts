@@ -137,24 +137,6 @@ describe('/metrics', () => {
     ]);
   });
 
-  test('is one collection for all who ask at the same time', async () => {
-    let collections = 0;
-    let release = () => {};
-    const text = () => {
-      collections += 1;
-      return new Promise<string>((resolve) => {
-        release = () => resolve('');
-      });
-    };
-    const { url } = await open(source([], { text }));
-    const scrapes = [ask(`${url}/metrics`), ask(`${url}/metrics`), ask(`${url}/metrics`)];
-    // The second and third have arrived when another request, sent after them, is answered.
-    await ask(`${url}/livez`);
-    release();
-    expect((await Promise.all(scrapes)).map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(collections).toBeLessThanOrEqual(2);
-  });
-
   test('says nothing of an error, which may quote an address', async () => {
     const text = () => Promise.reject(new Error('secret'));
     const { url } = await open(source([], { text }));
