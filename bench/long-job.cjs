@@ -4,6 +4,7 @@
  */
 const { DefaultLogger, Runtime } = require('@temporalio/worker');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
+const useTestServers = require('../test/support/use-test-servers.cjs');
 
 const setting = (name, defaultValue) => Number(process.env[name] ?? defaultValue);
 const DAYS = setting('DAYS', 30);
@@ -22,6 +23,7 @@ async function historyLengths(client, workflowId, firstRunId) {
 }
 
 async function main() {
+  await useTestServers();
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const env = await createVideoTestEnvironment({
     emulator: { jobTimeMs: DAYS * DAY_MS, videoBytes: 10_000 },

@@ -27,6 +27,7 @@ const { createVideoActivities } = require('../dist/activities');
 const { createVideoService } = require('../dist/src/service');
 const { createFileStorage } = require('../dist/src/storage');
 const { createVideoTestEnvironment } = require('../dist/src/testing');
+const useTestServers = require('../test/support/use-test-servers.cjs');
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -105,6 +106,7 @@ function activitiesAround({ pollVideo }) {
 
 /** A server, the emulator, and a worker with the ways and our own workflows. */
 async function withWorkers({ server, emulator, answersAfterMs = 0, workflowBundle }, work) {
+  await useTestServers();
   const env = await createVideoTestEnvironment({ server, emulator: { videoBytes: 10_000, ...emulator } });
   const folder = await mkdtemp(join(tmpdir(), 'videogen-bench-'));
   const fast = createVideoService({ baseUrl: env.emulator.url, apiKey: () => env.emulator.apiKey });

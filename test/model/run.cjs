@@ -6,6 +6,7 @@ const { availableParallelism, tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { parseArgs } = require('node:util');
 require('../support/run-typescript.cjs');
+const useTestServers = require('../support/use-test-servers.cjs');
 const { BREAK_VARIABLE, BREAKS } = require('./breaks.ts');
 
 const { values } = parseArgs({
@@ -132,6 +133,7 @@ function end({ pid }) {
 }
 
 async function main() {
+  await useTestServers();
   const startedAtMs = Date.now();
   const folder = mkdtempSync(join(tmpdir(), 'videogen-model-'));
   const total = {

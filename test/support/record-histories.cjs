@@ -7,6 +7,7 @@ const { writeFile } = require('node:fs/promises');
 const { join } = require('node:path');
 const { historyToJSON } = require('@temporalio/common/lib/proto-utils');
 const { chooseHistories } = require('./released-histories.cjs');
+const useTestServers = require('./use-test-servers.cjs');
 const { createVideoService } = require('../../dist/src/service');
 const { createVideoTestEnvironment } = require('../../dist/src/testing');
 
@@ -169,9 +170,6 @@ const STORIES = {
     prepare: (emulator) => emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 }),
     run: (start) => start({ request, deadline: '1m' }),
   },
-  'own-queues': {
-    run: (start) => start({ request }),
-  },
   adopted: { run: async (start, _sleep, submit) => start({ taskId: await submit() }) },
   // One item is refused, one is lost and adopted: each is a job of its own.
   batch: {
@@ -309,6 +307,7 @@ const pricedService = ({ url, apiKey }) =>
 async function main(names) {
   const { chosen, problem } = chooseHistories(FOLDER, Object.keys(STORIES), names);
   if (problem !== undefined) throw problem;
+  await useTestServers();
   for (const name of chosen) await record(name);
 }
 
