@@ -110,7 +110,6 @@ const OF_WORKERS = [
   'pollVideo',
   'downloadVideo',
   'cancelVideo',
-  'routeJob',
   'findTurn',
   'openBatch',
   'recordResults',

@@ -33,7 +33,7 @@ interface ScheduledActivity {
 }
 
 /** What a job asks its own worker, which the model does not play. */
-const UNPLAYED = ['inspectPendingSubmit', 'routeJob'];
+const UNPLAYED = ['inspectPendingSubmit'];
 
 const SHORTEST_TURN_MS = 60_000;
 
@@ -123,6 +123,8 @@ export function interceptors(): WorkflowInterceptors {
         async scheduleLocalActivity(input, next) {
           // No worker of the model has one, and to ask would take a moment that the model does not know.
           if (input.activityType === 'findReceiver') return false;
+          // Everything is done on the queue of the job.
+          if (input.activityType === 'routeJob') return {};
           if (UNPLAYED.includes(input.activityType)) return next(input);
           const { scheduleToCloseTimeout: closeMs } = input.options;
           return takeActivity({ ...input, closeMs, isLocal: true }, () => next(input));
