@@ -69,8 +69,13 @@ async function reachServer(
 ): Promise<Pick<TemporalServer, 'connection' | 'version'> | { problem: string; refused: boolean }> {
   // The SDK's own interceptor repeats a call until its time is up, and then forgets why it failed.
   const probe = Connection.lazy({ ...options, interceptors: [] });
+  const ask = () => withinCall(probe, () => probe.workflowService.getSystemInfo({}));
   try {
-    const info = await withinCall(probe, () => probe.workflowService.getSystemInfo({}));
+    const info = await ask().catch((error: unknown) => {
+      // The first call may fail before the connection has said why. The next one knows.
+      if (!messageOf(error).includes('Last error: null')) throw error;
+      return ask();
+    });
     const channelArgs = { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS };
     const connection = Connection.lazy({ ...options, connectTimeout: CALL_LIMIT_MS, channelArgs });
     closers.add(() => connection.close());

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
-import { createFile, moveFile, removeIfEmpty, replaceFile } from './disk-files';
+import { createFile, makeFolder, moveFile, removeIfEmpty, replaceFile } from './disk-files';
 import { isPartName, newPartName, removePartsBefore } from './part-file';
 import { fixForFolder, newProbeKey, runProbe, writeAndRead } from './probe';
 import type { ByteRange, ListedFile, VideoStorage } from './storage';
@@ -52,6 +52,8 @@ export function createFileStorage(folder: string): VideoStorage {
 
     probe: (limitMs) =>
       runProbe({ location: root, limitMs, fixFor: fixForFolder }, async () => {
+        // First: an error of the folder itself is easier to read than one of a file in it.
+        await makeFolder(root);
         const key = newProbeKey();
         // An error of the write says more than one of the removal.
         const remove = () => rm(pathOf(key)).catch(() => undefined);

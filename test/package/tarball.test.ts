@@ -24,7 +24,7 @@ test('every entry point has types for CommonJS, ES modules and bundlers', async 
   // Not for `moduleResolution: node10`, which ignores `exports`: TypeScript 6 deprecates it, the main entry point works with
   // it, and `typesVersions` would be a second list of the entry points.
   // All entry points are plain paths: one shows the kind, and installed.test.ts imports the rest.
-  const which = atLength(['--entrypoints', 'plugin'], []);
+  const which = atLength(['--entrypoints', 'worker'], []);
   await tool('attw', tarball(), '--profile', 'node16', '--quiet', ...which);
 });
 

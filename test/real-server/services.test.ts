@@ -88,39 +88,6 @@ afterAll(async () => {
 const submitsOf = (emulator: typeof a) => emulator.calls.filter(({ call }) => call === 'submit').length;
 const end = ({ workflowId }: VideoJob) => env.temporal.client.workflow.getHandle(workflowId).terminate();
 
-test('while one service answers only 429, jobs of another end as if they were alone', async () => {
-  a.next(
-    'submit',
-    ...Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const),
-  );
-  const stuck = await Promise.all(
-    Array.from({ length: 12 }, () => videos.start({ request, service: 'fal-seedance' })),
-  );
-  await untilWaiting(env, stuck);
-  while (submitsOf(a) === 0) await untilWaiting(env, stuck);
-  const submitsBefore = submitsOf(b);
-  const quick = await Promise.all(
-    Array.from({ length: 6 }, () => videos.start({ request, service: 'my-own' })),
-  );
-  for (const job of quick) {
-    expect(await job.result()).toMatchObject({ service: 'my-own', polls: 1 });
-    // One attempt each: none was paused or limited.
-    const past = activities(await historyOf(env.temporal.client, job.workflowId));
-    expect(past.map(({ type, attempts }) => ({ type, attempts }))).toEqual(
-      ['submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, attempts: 1 })),
-    );
-  }
-  expect(submitsOf(b) - submitsBefore).toBe(quick.length);
-  for (const job of stuck) {
-    expect(await job.progress()).toMatchObject({ phase: 'submitting', service: 'fal-seedance' });
-    const { activityOptions } = (await pendingSubmit(env, job)) ?? {};
-    expect(activityOptions?.taskQueue?.name).toBe(`${taskQueue}-submit-fal-seedance`);
-  }
-  // The others wait in Temporal, not in calls.
-  expect(submitsOf(a)).toBeLessThan(stuck.length);
-  await Promise.all(stuck.map(end));
-});
-
 test('a job has the name of its service in its input, and the key nowhere', async () => {
   const job = await videos.start({ request }, { workflowId: 'pinned' });
   const result = await job.result();
@@ -314,4 +281,38 @@ test('the commands of the page print what it shows', async () => {
   const joined = new FakeTerminal({ ...settings, ...more });
   await run(['generate', 'A red fox in the snow', '--service', 'fal-seedance', '--id', 'fox-1'], joined);
   expect(joined.stderr).toContain('fox-1 was started for the service my-own; the --service of this command');
+});
+
+// Last: it leaves the service paused for ten minutes.
+test('while one service answers only 429, jobs of another end as if they were alone', async () => {
+  a.next(
+    'submit',
+    ...Array.from({ length: 100 }, () => ({ kind: 'rate-limited', retryAfter: 600 }) as const),
+  );
+  const stuck = await Promise.all(
+    Array.from({ length: 12 }, () => videos.start({ request, service: 'fal-seedance' })),
+  );
+  await untilWaiting(env, stuck);
+  while (submitsOf(a) === 0) await untilWaiting(env, stuck);
+  const submitsBefore = submitsOf(b);
+  const quick = await Promise.all(
+    Array.from({ length: 6 }, () => videos.start({ request, service: 'my-own' })),
+  );
+  for (const job of quick) {
+    expect(await job.result()).toMatchObject({ service: 'my-own', polls: 1 });
+    // One attempt each: none was paused or limited.
+    const past = activities(await historyOf(env.temporal.client, job.workflowId));
+    expect(past.map(({ type, attempts }) => ({ type, attempts }))).toEqual(
+      ['routeJob', 'submitVideo', 'pollVideo', 'downloadVideo'].map((type) => ({ type, attempts: 1 })),
+    );
+  }
+  expect(submitsOf(b) - submitsBefore).toBe(quick.length);
+  for (const job of stuck) {
+    expect(await job.progress()).toMatchObject({ phase: 'submitting', service: 'fal-seedance' });
+    const { activityOptions } = (await pendingSubmit(env, job)) ?? {};
+    expect(activityOptions?.taskQueue?.name).toBe(`${taskQueue}-submit-fal-seedance`);
+  }
+  // The others wait in Temporal, not in calls.
+  expect(submitsOf(a)).toBeLessThan(stuck.length);
+  await Promise.all(stuck.map(end));
 });

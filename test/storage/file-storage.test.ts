@@ -57,7 +57,7 @@ it('a probe of a folder that is a file says so, with the fix', async () => {
   const probing = storage.probe?.();
   await expect(probing).rejects.toThrow(StorageUnusable);
   await expect(probing).rejects.toThrow(
-    /cannot be used: ENOTDIR: not a directory, .* There is a file where a folder should be: move it away, or set VIDEOGEN_STORAGE to another folder\.$/,
+    /cannot be used: EEXIST: file already exists, .* There is a file where a folder should be: move it away, or set VIDEOGEN_STORAGE to another folder\.$/,
   );
 });
 

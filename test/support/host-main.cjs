@@ -1,6 +1,6 @@
 /** A host's own worker with the plugin and separate queues, in a process that can be ended. */
 const { NativeConnection, Runtime, Worker } = require('@temporalio/worker');
-const { prometheusMetrics } = require('../../dist/src');
+const { prometheusMetrics } = require('../../dist/src/worker');
 const { VideoPlugin } = require('../../dist/src/worker/video-plugin');
 
 async function main() {

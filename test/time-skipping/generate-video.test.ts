@@ -56,6 +56,7 @@ test('one POST makes one file with the hash of the result, and the history is re
 
     const history = await historyOf(env.temporal.client, job.workflowId);
     expect(activities(history).map(({ type, summary }) => `${type} ${summary}`)).toEqual([
+      'routeJob queues',
       'submitVideo text to video, 480p 5 s: "A red fox"',
       'pollVideo poll 1',
       'pollVideo poll 2',
@@ -139,7 +140,7 @@ test('a refused submit is retried after its Retry-After, then at growing interva
     const job = await videos.start({ request });
     await job.result();
 
-    const [submit] = activities(await historyOf(env.temporal.client, job.workflowId));
+    const [, submit] = activities(await historyOf(env.temporal.client, job.workflowId));
     expect(submit).toMatchObject({ type: 'submitVideo', attempts: 4 });
     expect(submit?.waitedMs).toBeGreaterThanOrEqual((90 + 4 + 8) * SECOND);
     expect(submit?.waitedMs).toBeLessThan(130 * SECOND);
@@ -361,6 +362,7 @@ test('the failure of a cancelled or terminated job has the task id', async () =>
     // How its submit ended is known, and not asked for.
     const history = await historyOf(env.temporal.client, cancelled.workflowId);
     expect(activities(history).map(({ type }) => type)).toEqual([
+      'routeJob',
       'submitVideo',
       'cancelVideo',
       'findReceiver',

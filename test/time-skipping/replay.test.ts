@@ -54,7 +54,7 @@ test('a poll adds six events to the history of a job', () => {
   const history = historyFromJSON(read('well'));
   const polls = activities(history).filter(({ type }) => type === 'pollVideo');
   expect(polls).toEqual(polls.map((poll) => ({ ...poll, isLocal: true })));
-  expect(history.events).toHaveLength(18 + 6 * polls.length);
+  expect(history.events).toHaveLength(19 + 6 * polls.length);
 });
 
 test('the bundle in the package replays recorded jobs', async () => {
