@@ -3,7 +3,7 @@ import type { VideoService } from '../../src/service/http-video-service';
 import { mapRequest } from '../../src/service/map-request';
 import type { ImageLinks } from '../../src/storage/image-links';
 import { claimsToBeImageReference, hasImage, parseImageReference } from '../../src/storage/images';
-import { inTime } from '../../src/storage/small-files';
+import { withinTime } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { createCallFailure } from '../to-failure';
 
@@ -36,12 +36,12 @@ async function withImageLink(
   const { image_url: url } = request;
   if (url === undefined || !claimsToBeImageReference(url)) return request;
   const reference = parseImageReference(url);
-  if (reference === undefined || !(await inTime(() => hasImage(storage, reference)))) {
+  if (reference === undefined || !(await withinTime(() => hasImage(storage, reference)))) {
     throw refused('image_url names an image that is not in the storage of the worker', {
       advice: 'Upload the image again, to the storage that the workers use, and start a new job.',
     });
   }
-  const link = await inTime(() => imageLinks.linkTo(reference));
+  const link = await withinTime(() => imageLinks.linkTo(reference));
   if (link === undefined) {
     throw refused('the image is in a folder, from which the service cannot fetch it', {
       advice:

@@ -3,19 +3,3 @@ export type { Delivery } from './deliver-video';
 export { type AiSdkPackageOptions, findAiSdkProblem, loadAiSdkService } from './load-ai-sdk-service';
 export type { ModelJobOptions } from './prepare-call';
 export { type JobVideoModel, type VideoModelOptions, videoModel } from './video-model';
-export type {
-  AiSdkCallOptions,
-  AiSdkFetch,
-  AiSdkFile,
-  AiSdkModelSource,
-  AiSdkProviderOptions,
-  AiSdkVideoModel,
-  JsonValue,
-  ModelMetadata,
-  ModelResponse,
-  ModelResult,
-  ModelVideo,
-  ModelWarning,
-  OperationStatus,
-  StartedOperation,
-} from './video-model-types';

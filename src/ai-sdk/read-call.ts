@@ -15,7 +15,7 @@ import {
   redactReading,
   refusedContentOf,
   statusOfCode,
-  wordsOf,
+  wordsOfError,
 } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
 import { type Exchange, mayChange } from './model-call';
@@ -76,7 +76,7 @@ function faultInWords(kind: ServiceFault['kind'], error: unknown, { secrets }: C
 function withoutTask(error: unknown, answer: ServiceAnswer, facts: CallFacts): ServiceFault {
   const { secrets, profile, request } = facts;
   const { status, body } = answer;
-  const reading = redactReading(wordsOf(trace(answer, facts, request)), secrets);
+  const reading = redactReading(wordsOfError(trace(answer, facts, request)), secrets);
   if (reading.taskId !== undefined) return faultInWords('unreadable', error, facts, status);
   const inBody = statusOfCode(profile, reading.serviceMessage.code) ?? reading.refusal?.status;
   if (inBody !== undefined) return refusal('submit', { ...answer, status: inBody }, facts);
@@ -87,7 +87,7 @@ function withoutTask(error: unknown, answer: ServiceAnswer, facts: CallFacts): S
 function refusal(call: 'submit' | 'poll', answer: ServiceAnswer, facts: CallFacts): ServiceFault {
   const { profile, secrets, request } = facts;
   const { body } = answer;
-  const reading = wordsOf(trace(answer, facts, request));
+  const reading = wordsOfError(trace(answer, facts, request));
   const status = statusOfCode(profile, reading.serviceMessage.code) ?? answer.status;
   const isSubmit = call === 'submit';
   return refusalFault({ status, body }, reading, secrets, {
@@ -188,13 +188,13 @@ const NOTHING_READ = { json: true, serviceMessage: {}, doubts: [] };
 function bodyReading(facts: CallFacts): TracedReading | undefined {
   const { status, headers = {}, body } = facts.exchanges.at(-1) ?? {};
   if (status === undefined || body === undefined) return undefined;
-  return redactReading(wordsOf(trace({ status, headers, body }, facts)), facts.secrets);
+  return redactReading(wordsOfError(trace({ status, headers, body }, facts)), facts.secrets);
 }
 
 /** A failed or cancelled task, with the service's own code and words, and whether its content was refused. */
 function failedReading(text: string, facts: CallFacts): TaskReading {
   const seen = bodyReading(facts);
-  const told = redactReading(wordsOf(traceText(text, facts)), facts.secrets);
+  const told = redactReading(wordsOfError(traceText(text, facts)), facts.secrets);
   const refusedContent = (seen && refusedContentOf(seen)) ?? refusedContentOf(told);
   const { code, message = redact(text, facts.secrets) } = {
     ...told.serviceMessage,

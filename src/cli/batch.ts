@@ -8,11 +8,11 @@ import { copyOut, openStored } from './copy-out';
 import { EXIT } from './exit-codes';
 import { followJob, reportJoined, requestedStorage, STORAGE_MEMO } from './follow-job';
 import { type JobsSession, withJobs } from './open-jobs';
-import { type BatchOptions, type BatchOrder, readBatch } from './read-batch';
+import { type BatchOrder, type BatchSettings, readBatch } from './read-batch';
 import { printLine, type Terminal } from './terminal';
 
 /** `videogen batch`: generates a video for each line of a file. The same file again continues the same batch. */
-export async function batch(file: string, options: BatchOptions, terminal: Terminal): Promise<number> {
+export async function batch(file: string, options: BatchSettings, terminal: Terminal): Promise<number> {
   const order = await readBatch(file, options, terminal.env);
   return await withJobs(terminal, {
     withWorker: true,
@@ -24,7 +24,7 @@ export async function batch(file: string, options: BatchOptions, terminal: Termi
 
 interface CommandLine {
   file: string;
-  options: BatchOptions;
+  options: BatchSettings;
   terminal: Terminal;
 }
 

@@ -7,7 +7,7 @@ import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
 import { createS3Storage, makeFolder, syncFolder } from '../storage';
-import { messageOf } from './doctor/described-error';
+import { firstLineOf } from './doctor/described-error';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */
 export class CopyFailed extends Error {
@@ -29,7 +29,7 @@ async function targetProblem(target: string): Promise<string | undefined> {
     // Other problems of the path are reported when it is written.
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new CopyFailed(`${target} cannot be written: ${messageOf(error)}`);
+    throw new CopyFailed(`${target} cannot be written: ${firstLineOf(error)}`);
   });
   if (stats === undefined || stats.isFile()) return undefined;
   return `${target} exists and is not a regular file, so it is not replaced`;
@@ -62,7 +62,7 @@ export async function copyOut(
     await rm(temporary, { force: true }).catch(() => undefined);
     if (error instanceof CopyFailed) throw error;
     throw new CopyFailed(
-      `The video is at ${stored}, but could not be copied to ${target}: ${messageOf(error)}`,
+      `The video is at ${stored}, but could not be copied to ${target}: ${firstLineOf(error)}`,
     );
   }
 }

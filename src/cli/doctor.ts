@@ -8,7 +8,7 @@ import { printableJson } from '../contract/clean-text';
 import { plainHider } from '../contract/redact';
 import { Closers } from './closers';
 import { CHECKS, type Check } from './doctor/checks';
-import { messageOf } from './doctor/described-error';
+import { firstLineOf } from './doctor/described-error';
 import { type Context, type Finding, failed, skipped } from './doctor/finding';
 import { EXIT, reportError } from './exit-codes';
 import { findServer, findTemporal, type Temporal } from './find-temporal';
@@ -115,7 +115,7 @@ async function runCheck(
     error instanceof ConfigError
       ? skipped('it needs settings')
       : failed(
-          `could not be checked (${messageOf(error)})`,
+          `could not be checked (${firstLineOf(error)})`,
           'Fix the problem in the message, and run doctor again.',
         );
   return Promise.race([run(context, late.signal).catch(explain), timeout]).finally(() => clearTimeout(timer));

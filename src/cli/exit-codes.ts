@@ -10,7 +10,7 @@ import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/vi
 import { StorageUnusable } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
-import { messageOf } from './doctor/described-error';
+import { firstLineOf } from './doctor/described-error';
 import { BadLines } from './read-batch';
 import { NoSuchJob } from './similar-names';
 import { LeftWaiting } from './stack-note';
@@ -91,7 +91,7 @@ function linesOf(error: unknown): readonly string[] {
 
 /** The SDK's own sentence says only which call failed; the server says why. */
 function messageWithCause({ name, message, cause }: Error): string {
-  return name === 'ServiceError' && cause !== undefined ? `${message}: ${messageOf(cause)}` : message;
+  return name === 'ServiceError' && cause !== undefined ? `${message}: ${firstLineOf(cause)}` : message;
 }
 
 function pickUpCommand(failure: VideoFailure): string | undefined {

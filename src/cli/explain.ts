@@ -31,7 +31,7 @@ import {
   placesIn,
   requestLines,
 } from './explain-request';
-import { readStatus, type SavedAnswer, savedAnswers, savedRequest } from './saved-answers';
+import { readSavedStatus, type SavedAnswer, savedAnswers, savedRequest } from './saved-answers';
 import type { Terminal } from './terminal';
 
 interface ExplainOptions {
@@ -59,7 +59,7 @@ export async function explain(
   input?: NodeJS.ReadableStream,
 ): Promise<number> {
   try {
-    const status = readStatus(options.status);
+    const status = readSavedStatus(options.status);
     if (file === undefined && options.request === undefined) {
       throw new ConfigError(
         'There is nothing to explain: give a file with an answer, or --request and a file.',

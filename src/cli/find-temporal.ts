@@ -4,7 +4,7 @@ import type { Environment } from '../config/service-config';
 import { readDataFolder, readServerOptions, readTemporalConfig } from '../config/temporal-config';
 import { findServerAtHand, type ServerAtHand } from '../temporal-server';
 import type { Closers } from './closers';
-import { codeOf, messageOf } from './doctor/described-error';
+import { codeOf, firstLineOf } from './doctor/described-error';
 import { readStackNote } from './stack-note';
 
 /** A server that answers: the configured one, or the one of a `videogen dev` on this machine. */
@@ -73,7 +73,7 @@ async function reachServer(
   try {
     const info = await ask().catch((error: unknown) => {
       // The first call may fail before the connection has said why. The next one knows.
-      if (!messageOf(error).includes('Last error: null')) throw error;
+      if (!firstLineOf(error).includes('Last error: null')) throw error;
       return ask();
     });
     const channelArgs = { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS };
@@ -91,7 +91,7 @@ async function reachServer(
 const [NO_ANSWER, NOT_TEMPORAL] = [4, 12];
 
 function problemOfCall(error: unknown): string {
-  const message = messageOf(error);
+  const message = firstLineOf(error);
   if (codeOf(error) === NO_ANSWER) return 'no answer';
   if (codeOf(error) === NOT_TEMPORAL || message.includes('Protocol error'))
     return 'something listens there, but it does not answer as a Temporal server';

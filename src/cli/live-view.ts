@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FollowOptions } from '../client/workflow-handle';
 import { printableJson } from '../contract/clean-text';
-import { messageOf } from './doctor/described-error';
+import { firstLineOf } from './doctor/described-error';
 import type { JobsSession } from './open-jobs';
 import {
   holdNotes,
@@ -224,7 +224,7 @@ async function abortable<T>(
 
 /** The SDK's own sentence says only which call failed. */
 function reasonOf(error: unknown): string {
-  return messageOf(error instanceof Error ? (error.cause ?? error) : error);
+  return firstLineOf(error instanceof Error ? (error.cause ?? error) : error);
 }
 
 function printChanges(rows: readonly JobRow[], printed: Map<string, string>, terminal: Terminal): void {

@@ -334,7 +334,7 @@ const COMMANDS: Record<string, CommandRow> = {
 };
 
 /** What a command line asks for. */
-export interface Call {
+export interface CommandCall {
   name: string;
   /** Arguments and options. */
   given: unknown[];
@@ -343,7 +343,7 @@ export interface Call {
 }
 
 /** The parser of the command line. */
-export function describeProgram(terminal: Terminal, call: (call: Call) => Promise<void>): Command {
+export function describeProgram(terminal: Terminal, call: (call: CommandCall) => Promise<void>): Command {
   const program = new Command('videogen')
     .description('Video generation as a durable Temporal workflow.')
     .version(packageVersion(), '-V, --version', 'print the version of temporal-videogen')

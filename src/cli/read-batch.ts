@@ -23,7 +23,7 @@ import {
   refused,
 } from './read-job-input';
 
-export interface BatchOptions extends JobOptions {
+export interface BatchSettings extends JobOptions {
   window?: string;
   onFailure?: string;
 }
@@ -39,7 +39,7 @@ export interface BatchOrder {
   input: BatchInput;
 }
 
-export async function readBatch(file: string, options: BatchOptions, env: Environment): Promise<BatchOrder> {
+export async function readBatch(file: string, options: BatchSettings, env: Environment): Promise<BatchOrder> {
   checkId(options.id);
   const { choice, requestFields: extraFields } = chooseService(options.service, env);
   const content = await readContent(file);

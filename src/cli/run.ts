@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { cleanText, printableJson } from '../contract/clean-text';
-import { type Call, describeProgram, LONGEST_USAGE_CHARS } from './program';
+import { type CommandCall, describeProgram, LONGEST_USAGE_CHARS } from './program';
 import type { Terminal } from './terminal';
 
 /** The same code as a refused request: `EXIT.usage`, which takes a moment to load. */
@@ -24,7 +24,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
   }
 }
 
-async function runCall({ given, load, isTraced }: Call, terminal: Terminal): Promise<number> {
+async function runCall({ given, load, isTraced }: CommandCall, terminal: Terminal): Promise<number> {
   const command = async () => load()(...given, terminal);
   try {
     // Without such variables nothing of OpenTelemetry is loaded.

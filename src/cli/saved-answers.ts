@@ -23,7 +23,7 @@ export interface SavedRequest {
 const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'poll', 'link', 'cancel'];
 const LARGEST_REQUEST_BYTES = 1_000_000;
 
-export function readStatus(given: string): number {
+export function readSavedStatus(given: string): number {
   if (/^[1-5]\d\d$/.test(given)) return Number(given);
   throw new ConfigError(
     `--status is ${JSON.stringify(given)}: give the HTTP status of the answer, such as 200.`,

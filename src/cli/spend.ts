@@ -16,7 +16,7 @@ import {
   type VideoStorage,
 } from '../storage';
 import { caps } from './caps';
-import { messageOf } from './doctor/described-error';
+import { firstLineOf } from './doctor/described-error';
 import { EXIT } from './exit-codes';
 import { readTime, sayNoneHere } from './list';
 import { type JobsSession, withJobs } from './open-jobs';
@@ -79,7 +79,7 @@ async function addRecords(
     for await (const job of recordedJobs({ storage, namespace, period, damaged })) book.add(job);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    return `The storage ${storageAddress(config)} cannot be read (${messageOf(error)}).`;
+    return `The storage ${storageAddress(config)} cannot be read (${firstLineOf(error)}).`;
   }
   for (const key of damaged.slice(0, MOST_DAMAGED_NAMED))
     printLine(terminal, `${key} is damaged and was skipped.`);

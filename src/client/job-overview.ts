@@ -35,7 +35,7 @@ const ENDED: ReadonlyMap<number, OverviewState> = new Map([
 ]);
 
 /** A workflow of ours, or one of another type with the video jobs and batches among its children. */
-export type Found = { overview: JobOverview } | { otherType: string; children: string[] };
+export type FoundWorkflow = { overview: JobOverview } | { otherType: string; children: string[] };
 
 /**
  * Reads a workflow by its id, without a query. Undefined when Temporal does not have it. With `readEnding` false, the failure
@@ -45,7 +45,7 @@ export async function findWorkflow(
   client: Client,
   workflowId: string,
   { readEnding = true }: { readEnding?: boolean } = {},
-): Promise<Found | undefined> {
+): Promise<FoundWorkflow | undefined> {
   if (!isWorkflowId(workflowId)) return undefined;
   const described = await describeRun(client, { workflowId });
   if (described === undefined) return undefined;

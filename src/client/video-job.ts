@@ -17,7 +17,7 @@ import {
 } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
 import { orTellUnserved } from './missing-worker';
-import { taskInMemo, waitForTask } from './wait-for-task';
+import { taskInMemo, untilTask } from './wait-for-task';
 import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
@@ -82,7 +82,7 @@ export function jobOf(
   return {
     ...followedWorkflow<JobProgress, object>(handle, () => jobProgress(handle)),
     decideSubmit: (decision) => decideSubmit(handle, decision),
-    taskId: () => orExplain(waitForTask(handle, identity)),
+    taskId: () => orExplain(untilTask(handle, identity)),
     result: () => orExplain(resultOf<JobResult>(handle)),
   };
 }

@@ -12,7 +12,7 @@ const MAX_UPDATES = 50;
  * Waits for the task id. All callers of the same video share one update by its id: Temporal takes ten updates at once and
  * 2,000 in one run.
  */
-export async function waitForTask(handle: WorkflowHandle, identity?: JobIdentity): Promise<string> {
+export async function untilTask(handle: WorkflowHandle, identity?: JobIdentity): Promise<string> {
   const name = identity === undefined ? 'task' : `task-${digestOf(identity)}`;
   const update = (id: string) =>
     identity === undefined

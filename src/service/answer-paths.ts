@@ -1,7 +1,7 @@
 import type { AnswerPath } from './reading-rules';
 
 /** A value and the path to it from the root of the answer: `data.videos[0].url`. */
-export interface Found {
+export interface FoundValue {
   value: unknown;
   path: string;
   /** What was parsed from JSON texts inside this answer. Many paths lead through the same text; it is parsed once. */
@@ -9,21 +9,24 @@ export interface Found {
 }
 
 /** The objects of an answer that may describe the task, the whole answer first. */
-export function bodiesOf(root: unknown, within: readonly AnswerPath[]): Found[] {
-  const whole: Found = { value: root, path: '', parsed: new Map() };
+export function bodiesOf(root: unknown, within: readonly AnswerPath[]): FoundValue[] {
+  const whole: FoundValue = { value: root, path: '', parsed: new Map() };
   const inner = within.flatMap((path) => [...valuesAt(whole, path)]);
   return [whole, ...inner.map((found) => ({ ...found, value: unwrap(found.value, found.parsed) }))];
 }
 
 /** Path by path, each in every body: a specific name deep in the answer comes before a vague one at its top. */
-export function* valuesIn(bodies: readonly Found[], paths: readonly AnswerPath[]): Generator<Found> {
+export function* valuesIn(
+  bodies: readonly FoundValue[],
+  paths: readonly AnswerPath[],
+): Generator<FoundValue> {
   for (const path of paths) {
     const steps = stepsOf(path);
     for (const body of bodies) if (startsIn(body, steps)) yield* follow(body, steps);
   }
 }
 
-export function* valuesAt(body: Found, path: AnswerPath): Generator<Found> {
+export function* valuesAt(body: FoundValue, path: AnswerPath): Generator<FoundValue> {
   const steps = stepsOf(path);
   if (startsIn(body, steps)) yield* follow(body, steps);
 }
@@ -42,7 +45,7 @@ function stepsOf(path: AnswerPath): readonly string[] {
 }
 
 /** Most paths lead nowhere in most answers: this finds out without a generator. */
-function startsIn({ value, parsed }: Found, [first = '']: readonly string[]): boolean {
+function startsIn({ value, parsed }: FoundValue, [first = '']: readonly string[]): boolean {
   const holder = unwrap(value, parsed);
   return isObject(holder) && Object.hasOwn(holder, first.endsWith('[]') ? first.slice(0, -2) : first);
 }
@@ -51,7 +54,10 @@ function startsIn({ value, parsed }: Found, [first = '']: readonly string[]): bo
 const MAX_LIST_ENTRIES = 100;
 
 // The recursion is as deep as the path is long, whatever the answer contains.
-function* follow({ value, path, parsed }: Found, [step, ...rest]: readonly string[]): Generator<Found> {
+function* follow(
+  { value, path, parsed }: FoundValue,
+  [step, ...rest]: readonly string[],
+): Generator<FoundValue> {
   if (step === undefined) {
     yield { value, path, parsed };
     return;
@@ -74,7 +80,7 @@ function* follow({ value, path, parsed }: Found, [step, ...rest]: readonly strin
 const DEEPEST_LEVEL = 20;
 
 /** The values of an answer that say something: neither objects and lists nor null, false and ''. */
-export function leavesOf(value: unknown, path = '', level = 0): Pick<Found, 'value' | 'path'>[] {
+export function leavesOf(value: unknown, path = '', level = 0): Pick<FoundValue, 'value' | 'path'>[] {
   if (value === null || value === undefined || value === '' || value === false) return [];
   if (typeof value !== 'object' || level === DEEPEST_LEVEL) return [{ value, path }];
   return Object.entries(value).flatMap(([name, part]) =>

@@ -5,7 +5,7 @@ import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { bodiesOf, leavesOf, parseJson, valuesIn } from './answer-paths';
 import { createDownloadRules, createVideoConnector } from './download-rules';
-import { mapRequest, operationOf } from './map-request';
+import { mapRequest, operationFor } from './map-request';
 import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
 import type { ServiceProfile } from './profile';
 import type { AnswerReading, TracedReading, VideoState } from './read-answer';
@@ -76,7 +76,7 @@ async function submit(
   if (!mapped.ok) throw new ServiceFault('refused', { message: mapped.problem });
   const question: Question = {
     method: 'POST',
-    path: { textToVideo, imageToVideo }[operationOf(request)],
+    path: { textToVideo, imageToVideo }[operationFor(request)],
     headers: {
       'content-type': 'application/json',
       ...(idempotencyHeader !== null && { [idempotencyHeader.toLowerCase()]: idempotencyKey }),

@@ -17,7 +17,7 @@ const MAX_DEPTH = 12;
 const MAX_LIST_ENTRIES = 20;
 
 /** Every leaf that a path can reach, from the top down. */
-export function leavesOf(root: unknown): Leaf[] {
+export function likelyLeavesOf(root: unknown): Leaf[] {
   const leaves: Leaf[] = [];
   const queue: { value: unknown; path: AnswerPath; keys: string[][] }[] = [
     { value: root, path: '', keys: [] },

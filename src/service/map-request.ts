@@ -1,7 +1,7 @@
 import { describeValue } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import type { ServiceProfile } from './profile';
-import { type FieldRule, ownPlace, partOf, type SubmitOperation, VALUE_MARK } from './profile-request';
+import { ownPlace, partOf, type RequestFieldRule, type SubmitOperation, VALUE_MARK } from './profile-request';
 import { RequestBody, stepsOf } from './request-places';
 
 /** The body that a service gets for a request, or why it takes no such request. */
@@ -10,14 +10,14 @@ export type MappedRequest = { ok: true; body: object } | { ok: false; field: str
 /** The values of a field in a message. A profile may have a row for each of many sizes. */
 const MOST_SHOWN_VALUES = 30;
 
-export function operationOf({ image_url }: { image_url?: string | undefined }): SubmitOperation {
+export function operationFor({ image_url }: { image_url?: string | undefined }): SubmitOperation {
   return image_url === undefined ? 'textToVideo' : 'imageToVideo';
 }
 
 /** Words a request as the profile says. Without a `request` in the profile, it is sent as the caller wrote it. */
 export function mapRequest({ request: rules, name }: ServiceProfile, request: VideoRequest): MappedRequest {
   if (rules === undefined) return { ok: true, body: request };
-  const { within, fields, constants } = partOf(rules, operationOf(request));
+  const { within, fields, constants } = partOf(rules, operationFor(request));
   const given = new Map<string, unknown>(Object.entries(request).filter(([, value]) => value !== undefined));
   const body = new RequestBody();
   for (const [place, value] of constants) body.put(stepsOf(place), value);
@@ -35,7 +35,7 @@ export function mapRequest({ request: rules, name }: ServiceProfile, request: Vi
 /** The value that is sent for a field, undefined for none. */
 function writeField(
   field: string,
-  { to, with: more = [], values, as, default: usual }: FieldRule,
+  { to, with: more = [], values, as, default: usual }: RequestFieldRule,
   request: ReadonlyMap<string, unknown>,
   service: string,
 ): { value: unknown } | { problem: string } {

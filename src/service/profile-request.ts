@@ -118,13 +118,13 @@ export const requestPartSchema = z
 
 /** The part `request` of a profile. */
 export type RequestPart = z.infer<typeof requestPartSchema>;
-export type FieldRule = z.infer<typeof field>;
+export type RequestFieldRule = z.infer<typeof field>;
 export type SubmitOperation = 'textToVideo' | 'imageToVideo';
 
 /** What applies to one operation: what it says itself wins over what both share. */
 export interface OperationPart {
   within?: string | undefined;
-  fields: ReadonlyMap<string, FieldRule>;
+  fields: ReadonlyMap<string, RequestFieldRule>;
   constants: ReadonlyMap<string, z.infer<typeof scalar>>;
 }
 

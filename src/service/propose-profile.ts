@@ -1,5 +1,13 @@
 import { parseJson } from './answer-paths';
-import { ERROR_WORDS, hasWord, type Leaf, leavesOf, profilePath, SCORES, wordsOf } from './likely-paths';
+import {
+  ERROR_WORDS,
+  hasWord,
+  type Leaf,
+  likelyLeavesOf,
+  profilePath,
+  SCORES,
+  wordsOf,
+} from './likely-paths';
 import { parseProfile, type ServiceProfile } from './profile';
 import { type Field, type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import { linkFrom, taskIdFrom } from './read-values';
@@ -49,7 +57,7 @@ export function proposeProfile(
   answers: readonly AnswerSample[],
   inUse: ServiceProfile = {},
 ): ProposedProfile {
-  const samples = answers.map((answer) => ({ answer, leaves: leavesOf(parseJson(answer.body)) }));
+  const samples = answers.map((answer) => ({ answer, leaves: likelyLeavesOf(parseJson(answer.body)) }));
   let profile: ServiceProfile = {};
   for (const field of ORDER) {
     profile = addPaths(field, profile, samples, inUse);
@@ -242,7 +250,7 @@ export function findCandidates(
     const reading = traceAnswer(answer, rules);
     const missing = missingIn(answer, reading);
     const used = Object.values(reading.found).map(profilePath);
-    for (const { path, value } of leavesOf(parseJson(answer.body))) {
+    for (const { path, value } of likelyLeavesOf(parseJson(answer.body))) {
       if (used.includes(path)) continue;
       const field = missing.find((one) => FITS[one](value, path));
       if (field !== undefined) found.set(`${field} ${path}`, { field, path, value: String(value) });

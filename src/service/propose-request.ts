@@ -3,7 +3,7 @@ import { isObject } from './answer-paths';
 import { hasWord, wordsOf } from './likely-paths';
 import { mapRequest } from './map-request';
 import { parseProfile, type ServiceProfile } from './profile';
-import { type FieldRule, VALUE_MARK } from './profile-request';
+import { type RequestFieldRule, VALUE_MARK } from './profile-request';
 import { MAX_LIST_INDEX, MAX_PLACE_LENGTH, MAX_PLACE_STEPS, PLACE_PATTERN } from './request-places';
 
 export interface ProposedRequest {
@@ -28,7 +28,7 @@ const MOST_LEAVES = 100;
 
 /** How a service writes one of our fields, as its example shows it. */
 interface Seen {
-  rule: FieldRule;
+  rule: RequestFieldRule;
   /** What we would have asked for. */
   fields: Partial<VideoRequest>;
   note?: string;
@@ -58,7 +58,7 @@ const READERS: readonly [field: keyof VideoRequest, read: Reader][] = [
 
 /** Proposes how to word requests from one request that the service's documentation shows. */
 export function proposeRequest(body: unknown): ProposedRequest {
-  const leaves = leavesOf(body);
+  const leaves = likelyLeavesOf(body);
   const used = new Set<Leaf>();
   const seen = new Map<keyof VideoRequest, Seen & { leaf: Leaf }>();
   for (const [field, read] of READERS) {
@@ -136,7 +136,7 @@ export function proposeRequest(body: unknown): ProposedRequest {
   };
 }
 
-function ruleAt(name: string, place: string, rule: FieldRule): FieldRule {
+function ruleAt(name: string, place: string, rule: RequestFieldRule): RequestFieldRule {
   return { ...(place !== name && { to: place }), ...rule };
 }
 
@@ -163,7 +163,7 @@ function parentOf(place: string, others: readonly { leaf: Leaf }[]): string | un
   return `${parent}.`;
 }
 
-function leavesOf(body: unknown): Leaf[] {
+function likelyLeavesOf(body: unknown): Leaf[] {
   const leaves: Leaf[] = [];
   const visit = (value: unknown, place: string, keys: string[][], depth: number) => {
     if (leaves.length >= MOST_LEAVES || depth > MAX_PLACE_STEPS) return;

@@ -3,7 +3,7 @@ import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
 import { AMOUNT_RULE, isAmount, type Money, money } from '../contract/money';
 import { describeValue } from '../contract/redact-links';
-import { bodiesOf, type Found, parseJson, valuesAt, valuesIn } from './answer-paths';
+import { bodiesOf, type FoundValue, parseJson, valuesAt, valuesIn } from './answer-paths';
 import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
 import {
   booleanFrom,
@@ -175,7 +175,7 @@ const CLEAR_ID_PATHS = 2;
 
 /** A doubt when two paths that clearly mean a task have different ids. */
 function describeOtherId(
-  bodies: readonly Found[],
+  bodies: readonly FoundValue[],
   paths: AnswerPaths,
   chosen: Read<unknown> | undefined,
 ): string[] {
@@ -203,7 +203,11 @@ interface Signs {
 }
 
 /** Whether an answer is about the polled task, or about any if that is not known. */
-function namesTask(bodies: readonly Found[], { taskId: idPaths }: AnswerPaths, polled?: string): boolean {
+function namesTask(
+  bodies: readonly FoundValue[],
+  { taskId: idPaths }: AnswerPaths,
+  polled?: string,
+): boolean {
   const isTask = (value: unknown) =>
     (polled === undefined ? idFrom(value) !== undefined : idFrom(value) === polled) || undefined;
   return first(valuesIn(bodies, idPaths), isTask) !== undefined;
@@ -242,7 +246,7 @@ function decideState(
 
 // A known word comes first and a number last: numbers mean nothing without a profile, and `status: 200` often wraps the
 // word. An envelope's "success" comes after any other word, because the other one is the task's.
-function readWord(bodies: readonly Found[], { paths, stateOf }: ReadingRules): Read<string> | undefined {
+function readWord(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRules): Read<string> | undefined {
   const rank = (word: string) => {
     if (stateOf(word) !== undefined) return isEnvelopeWord(word) ? 2 : 0;
     return /^-?[\d.]+$/.test(word) ? 3 : 1;
@@ -256,7 +260,7 @@ function readWord(bodies: readonly Found[], { paths, stateOf }: ReadingRules): R
   return best;
 }
 
-function* messagesIn(bodies: readonly Found[], { paths, stateOf }: ReadingRules): Generator<Found> {
+function* messagesIn(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRules): Generator<FoundValue> {
   for (const { path, codePath } of paths.message) {
     for (const body of bodies) {
       const code = codePath === undefined ? undefined : first(valuesAt(body, codePath), nameFrom)?.value;
@@ -289,7 +293,11 @@ const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
 const MOST_DOUBTS = 3;
 
 /** What the service says that an ended task cost. Whatever is not a plain amount is ignored: the video matters more. */
-function readCharged(bodies: readonly Found[], state: TaskState, paths: readonly ChargedPath[]): ReadCharge {
+function readCharged(
+  bodies: readonly FoundValue[],
+  state: TaskState,
+  paths: readonly ChargedPath[],
+): ReadCharge {
   const doubts: string[] = [];
   if (!ENDED.includes(state)) return { doubts };
   for (const { path: wanted, currency, divideBy = 1 } of paths) {

@@ -1,4 +1,4 @@
-import { type Found, isObject, valuesIn } from './answer-paths';
+import { type FoundValue, isObject, valuesIn } from './answer-paths';
 import { first, nameFrom, textFrom } from './read-values';
 import { isFailedCallWord, type ReadingRules } from './reading-rules';
 
@@ -16,7 +16,7 @@ const ERROR_NAME = /(Error|Exception)$/;
  * Some services answer everything with HTTP 200 and refuse in the body. An unknown error code alone is not a refusal: it
  * may mean anything.
  */
-export function findRefusal(bodies: readonly Found[], rules: ReadingRules): Refusal | undefined {
+export function findRefusal(bodies: readonly FoundValue[], rules: ReadingRules): Refusal | undefined {
   const status = first(valuesIn(bodies, STATUS_PATHS), errorStatusFrom);
   if (status) return { path: status.path, status: status.value };
   const sign =

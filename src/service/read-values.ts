@@ -1,5 +1,5 @@
 import { isTaskId } from '../contract/input-rules';
-import type { Found } from './answer-paths';
+import type { FoundValue } from './answer-paths';
 
 // Values end up in a workflow's history and in messages, so an answer must not be able to fill them.
 // Words and messages are cut. A cut id or URL would be a different one, so longer ones are rejected.
@@ -12,7 +12,7 @@ export interface Read<T> {
 }
 
 export function first<T>(
-  candidates: Iterable<Found>,
+  candidates: Iterable<FoundValue>,
   accept: (value: unknown) => T | undefined,
 ): Read<T> | undefined {
   for (const { value, path } of candidates) {

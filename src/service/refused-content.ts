@@ -5,7 +5,7 @@ import {
   type RefusedContent,
 } from '../contract/failure-details';
 import { unescaped } from '../contract/redact';
-import { type Found, valuesIn } from './answer-paths';
+import { type FoundValue, valuesIn } from './answer-paths';
 import { first, MAX_LENGTH, nameFrom, textFrom } from './read-values';
 import { type AnswerPath, type ContentRule, normalizeWord, type ReadingRules } from './reading-rules';
 
@@ -96,7 +96,7 @@ const CHARGED = /\b(was|were|have been|has been|will be|will still be) (charged|
 
 /** What an answer says about refused content; undefined when nothing in it clearly does. */
 export function findRefusedContent(
-  bodies: readonly Found[],
+  bodies: readonly FoundValue[],
   { word, code, message, request }: AnswerWords,
   { content }: Pick<ReadingRules, 'content'>,
 ): ReadRefusal | undefined {
@@ -143,7 +143,7 @@ export function findRefusedContent(
 /** More than any answer has; a list may have many. */
 const MOST_CODES = 30;
 
-function codesIn(bodies: readonly Found[]): string[] {
+function codesIn(bodies: readonly FoundValue[]): string[] {
   const codes: string[] = [];
   for (const { value } of valuesIn(bodies, CODE_PATHS)) {
     const code = nameFrom(value)?.slice(0, MAX_LENGTH.code);
@@ -199,7 +199,7 @@ function chargeIn(message: string): boolean | undefined {
 const FIELD_NAME = /^[a-z][a-z0-9_]{0,59}$/i;
 
 /** The last name of a path such as `["body", "image_url"]`, or a name by itself. */
-function namedField(bodies: readonly Found[]): string | undefined {
+function namedField(bodies: readonly FoundValue[]): string | undefined {
   return first(valuesIn(bodies, FIELD_PATHS), (value) => {
     const names: unknown[] = Array.isArray(value) ? value.slice(0, 10) : [value];
     const name = names.findLast((one) => typeof one === 'string' && FIELD_NAME.test(one));
@@ -228,7 +228,7 @@ const LONGEST_QUOTED_CHARS = 20_000;
 const MOST_QUOTED = 20;
 
 /** What a message may quote: all texts of the request, and the prompt that the answer repeats. */
-function quotedTexts(bodies: readonly Found[], request: AnswerWords['request']): string[] {
+function quotedTexts(bodies: readonly FoundValue[], request: AnswerWords['request']): string[] {
   const repeated = [...valuesIn(bodies, PROMPT_PATHS)].map(({ value }) => value);
   return [...Object.values(request ?? {}), ...repeated]
     .filter((value) => typeof value === 'string')

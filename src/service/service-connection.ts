@@ -10,7 +10,7 @@ import {
   type ServiceCall,
   startDeadline,
 } from './call-service';
-import { operationOf } from './map-request';
+import { operationFor } from './map-request';
 import type { ServiceProfile } from './profile';
 import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import type { ReadingRules } from './reading-rules';
@@ -124,7 +124,7 @@ export class ServiceConnection {
     const isFailedTask = isOfTask && (refusals?.failed?.includes(status) || isRefusedTask);
     if (status > 299 && !isFailedTask) {
       const redirect = describeRedirect(status, headers.location, this.base.origin);
-      const { serviceMessage } = wordsOf(reading);
+      const { serviceMessage } = wordsOfError(reading);
       const shown = { ...serviceMessage, ...(redirect && { message: redirect }) };
       throw refusalFault({ status, body }, { ...reading, serviceMessage: shown }, secrets, {
         limited: isLimit(this.profile, status, body),
@@ -136,7 +136,7 @@ export class ServiceConnection {
           }),
       });
     }
-    return { status, rawBody: body, reading: redactReading(wordsOf(reading), secrets), secrets };
+    return { status, rawBody: body, reading: redactReading(wordsOfError(reading), secrets), secrets };
   }
 
   /** An error of the host's hook must not turn a paid answer into a lost one. */
@@ -223,7 +223,7 @@ async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: numb
 }
 
 /** A refusal for content may have a more telling code than the one that is usually read, and a reason in place of a message. */
-export function wordsOf(reading: TracedReading): TracedReading {
+export function wordsOfError(reading: TracedReading): TracedReading {
   const { code, message } = reading.refusedContent ?? {};
   return {
     ...reading,
@@ -284,7 +284,7 @@ function headersOfCall(
   call: ServiceAnswer['call'],
   request?: { image_url?: string | undefined },
 ): Record<string, string> {
-  const kind = call === 'submit' ? request && operationOf(request) : call;
+  const kind = call === 'submit' ? request && operationFor(request) : call;
   const ofKind = kind === undefined ? {} : (callHeaders[kind] ?? {});
   // In small letters, so that a header of the call replaces the same header of all calls.
   return Object.fromEntries(

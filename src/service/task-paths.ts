@@ -1,5 +1,5 @@
 import type { VideoRequest } from '../contract/request';
-import { operationOf } from './map-request';
+import { operationFor } from './map-request';
 import type { ServiceProfile } from './profile';
 
 const TASK_PATH = '/v1/videos/{taskId}';
@@ -9,7 +9,7 @@ const IMAGE_MARK = 'image-to-video:';
 
 /** The id under which a new task is known to its job. */
 export function markTask(profile: ServiceProfile, request: VideoRequest, taskId: string): string {
-  return pollsByOperation(profile) && operationOf(request) === 'imageToVideo' ? IMAGE_MARK + taskId : taskId;
+  return pollsByOperation(profile) && operationFor(request) === 'imageToVideo' ? IMAGE_MARK + taskId : taskId;
 }
 
 /** The ids under which a job may know a task that the service names. */

@@ -1,4 +1,4 @@
-import { inTime, LARGEST_SMALL_FILE_BYTES, RECORD_IO_MS, readSmallFile, smallJson } from './small-files';
+import { LARGEST_SMALL_FILE_BYTES, RECORD_IO_MS, readSmallFile, smallJson, withinTime } from './small-files';
 import type { VideoStorage } from './storage';
 import { StorageFault, storageFault } from './storage-fault';
 
@@ -65,7 +65,7 @@ export class EntryLog<Entry extends LogEntry> {
   private async create(key: string, text: string): Promise<StorageFault | undefined> {
     const giveUp = new AbortController();
     try {
-      const isCreated = await inTime(() => this.storage.create(key, text, { signal: giveUp.signal }));
+      const isCreated = await withinTime(() => this.storage.create(key, text, { signal: giveUp.signal }));
       return isCreated ? undefined : new StorageFault('the storage says that it is there already');
     } catch (error) {
       // Also of one that is late: nobody waits for it any more.

@@ -29,7 +29,14 @@ export {
 export { createPart, isPartName, newPartName, partsFolderOf, sweepParts } from './part-file';
 export { ANOTHER_FOLDER } from './probe';
 export { createS3Storage, type S3StorageOptions } from './s3-storage';
-export { inTime, isStored, RECORD_IO_MS, readSmallFile, readSmallText, writeSmallJson } from './small-files';
+export {
+  isStored,
+  RECORD_IO_MS,
+  readSmallFile,
+  readSmallText,
+  withinTime,
+  writeSmallJson,
+} from './small-files';
 export * from './storage';
 export * from './storage-fault';
 export { type Claim, claimTask, type TaskClaim, type TaskName, type TaskOwner } from './task-claims';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { cleanText } from '../contract/clean-text';
-import { inTime } from './small-files';
+import { withinTime } from './small-files';
 import type { VideoStorage } from './storage';
 import { StorageFault, StorageUnusable, storageFault } from './storage-fault';
 
@@ -41,7 +41,7 @@ export async function runProbe(
   probe: () => Promise<void>,
 ): Promise<void> {
   try {
-    await inTime(probe, limitMs);
+    await withinTime(probe, limitMs);
   } catch (error) {
     const fault = storageFault(error);
     throw new StorageUnusable(location, cleanText(fault.message), fixFor(fault), { code: fault.code });

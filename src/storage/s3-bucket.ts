@@ -9,7 +9,7 @@ import type {
 import type { Upload } from '@aws-sdk/lib-storage';
 import { errorCode } from '../contract/error-code';
 import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
-import type { StoredFile } from './same-video';
+import type { FileUnderKey } from './same-video';
 import type { ByteRange, LinkValidity, ListedFile, S3Connection, S3Credentials } from './storage';
 import { StorageFault } from './storage-fault';
 
@@ -134,7 +134,7 @@ export class S3Bucket {
     return { files, isTruncated: IsTruncated };
   }
 
-  async get(key: string, range?: ByteRange): Promise<StoredFile | undefined> {
+  async get(key: string, range?: ByteRange): Promise<FileUnderKey | undefined> {
     try {
       const Range = range && `bytes=${range.start}-${range.end}`;
       const command = new this.sdk.GetObjectCommand({ Bucket: this.name, Key: key, Range });

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { FileToPublish } from './storage';
 import { StorageFault } from './storage-fault';
 
-export interface StoredFile {
+export interface FileUnderKey {
   /** Undefined when the server does not say it. */
   bytes: number | undefined;
   content: Readable;
@@ -11,7 +11,7 @@ export interface StoredFile {
 
 /** Whether the stored file is this video, byte for byte. */
 export async function isSameVideo(
-  stored: StoredFile,
+  stored: FileUnderKey,
   whole: Pick<FileToPublish, 'bytes' | 'sha256'>,
 ): Promise<boolean> {
   if (stored.bytes !== undefined && stored.bytes !== whole.bytes) {

@@ -14,7 +14,7 @@ const READS = 3;
 const BETWEEN_READS_MS = 50;
 
 /** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
-export async function inTime<T>(work: () => Promise<T>, limitMs = RECORD_IO_MS): Promise<T> {
+export async function withinTime<T>(work: () => Promise<T>, limitMs = RECORD_IO_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const giveUp = () => reject(new StorageFault(`no answer within ${limitMs / 1_000} s`));
@@ -45,7 +45,7 @@ export async function readSmallText(stored: Readable): Promise<string> {
 
 /** The text under a key, in time; undefined when nothing is there. */
 export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
-  return inTime(async () => {
+  return withinTime(async () => {
     for (let read = 1; ; read++) {
       const stored = await storage.read(key);
       try {
@@ -71,7 +71,7 @@ export async function writeSmallJson(
   key: string,
   content: object,
 ): Promise<void> {
-  await inTime(() => storage.write(key, smallJson(content), 'application/json'));
+  await withinTime(() => storage.write(key, smallJson(content), 'application/json'));
 }
 
 /** JSON that people can read. */

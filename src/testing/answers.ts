@@ -7,9 +7,9 @@ import {
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './faults';
 
-export type EmulatedAnswer = HttpAnswer | 'reset' | 'hang';
+export type EmulatedAnswer = EmulatedHttpAnswer | 'reset' | 'hang';
 
-export interface HttpAnswer {
+export interface EmulatedHttpAnswer {
   status: number;
   headers: OutgoingHttpHeaders;
   body: Buffer;
@@ -22,7 +22,7 @@ export function textAnswer(
   contentType: string,
   text: string,
   headers?: OutgoingHttpHeaders,
-): HttpAnswer {
+): EmulatedHttpAnswer {
   const body = Buffer.from(text);
   return {
     status,
@@ -32,7 +32,11 @@ export function textAnswer(
 }
 
 /** Text is sent as it is. */
-export function jsonAnswer(status: number, body: object | string, headers?: OutgoingHttpHeaders): HttpAnswer {
+export function jsonAnswer(
+  status: number,
+  body: object | string,
+  headers?: OutgoingHttpHeaders,
+): EmulatedHttpAnswer {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return textAnswer(status, 'application/json', text, headers);
 }
@@ -41,7 +45,7 @@ export function jsonAnswer(status: number, body: object | string, headers?: Outg
 export function fileAnswer(
   { bytes, etag }: { bytes: Buffer; etag: string },
   requestHeaders: IncomingHttpHeaders,
-): HttpAnswer {
+): EmulatedHttpAnswer {
   const common = { 'accept-ranges': 'bytes', etag };
   const range = requestedRange(requestHeaders, etag, bytes.length);
   if (range === 'unsatisfiable') {
@@ -78,7 +82,7 @@ function requestedRange(
 /** What is left of an answer after a fault. Makes the correct answer only if a part of it is sent: a video takes time. */
 export async function spoil(
   fault: Fault | undefined,
-  correctAnswer: () => HttpAnswer | Promise<HttpAnswer>,
+  correctAnswer: () => EmulatedHttpAnswer | Promise<EmulatedHttpAnswer>,
 ): Promise<EmulatedAnswer> {
   switch (fault?.kind) {
     case 'reset':

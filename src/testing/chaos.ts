@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   CALLS,
-  checkName,
+  checkFaultName,
   type EmulatedCall,
   type FaultName,
   type Faults,
@@ -40,7 +40,7 @@ export class Chaos {
     if (!(rate >= 0 && rate <= 1)) {
       throw new RangeError(`The rate of chaos is ${showValue(rate)}: give 0 to 1.`);
     }
-    for (const name of faults) checkName('A fault of chaos', name, FAULT_NAMES.map(nameOf));
+    for (const name of faults) checkFaultName('A fault of chaos', name, FAULT_NAMES.map(nameOf));
     this.rate = rate;
     this.seed = seed;
     this.faults = faults.length > 0 ? faults : BY_CHANCE;

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { VideoRequest } from '../contract/request';
-import { type EmulatedAnswer, fileAnswer, type HttpAnswer, jsonAnswer, spoil } from './answers';
+import { type EmulatedAnswer, type EmulatedHttpAnswer, fileAnswer, jsonAnswer, spoil } from './answers';
 import { type Dialect, type DialectRoute, type RefusalFacts, type Reply, refuseContent } from './dialect';
 import type { EmulatorOptions } from './emulator-options';
-import { type Faults, isRefusal, type Refusal } from './faults';
+import { type EmulatedRefusal, type Faults, isRefusal } from './faults';
 import { type EmulatedTask, type NewTask, type TaskFailure, TaskStore, type TaskView } from './task-store';
 import { noiseVideo, pictureVideo } from './video/make-video';
 import { type EmulatedVideo, VideoCache } from './video/video-cache';
@@ -12,7 +12,7 @@ import { type EmulatedVideo, VideoCache } from './video/video-cache';
 type ServiceOptions = EmulatorOptions & Required<Pick<EmulatorOptions, 'jobTimeMs' | 'clock'>>;
 
 /** How a call reached the service. */
-export interface Caller {
+export interface EmulatedCaller {
   dialect: Dialect;
   /** The URL at which it reached the service. */
   origin: string;
@@ -35,7 +35,7 @@ export class EmulatedService {
   }
 
   async submit(
-    { dialect, origin }: Caller,
+    { dialect, origin }: EmulatedCaller,
     { request, idempotencyKey }: { request: VideoRequest; idempotencyKey: string | undefined },
     fault?: Faults['submit'],
   ): Promise<EmulatedAnswer> {
@@ -52,7 +52,7 @@ export class EmulatedService {
 
   /** Answers about a task: to a poll, or with the link to its video. */
   async status(
-    caller: Caller,
+    caller: EmulatedCaller,
     task: EmulatedTask,
     words: DialectRoute['answer'] = caller.dialect.status,
     fault?: Faults['status'] | Faults['retrieve'],
@@ -72,7 +72,11 @@ export class EmulatedService {
     return spoil(fault, () => answerOf(200, words(facts)));
   }
 
-  async cancel(caller: Caller, task: EmulatedTask, fault?: Faults['cancel']): Promise<EmulatedAnswer> {
+  async cancel(
+    caller: EmulatedCaller,
+    task: EmulatedTask,
+    fault?: Faults['cancel'],
+  ): Promise<EmulatedAnswer> {
     const { dialect } = caller;
     if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
     const nowMs = await this.options.clock();
@@ -87,7 +91,7 @@ export class EmulatedService {
   }
 
   async download(
-    { dialect }: Caller,
+    { dialect }: EmulatedCaller,
     task: EmulatedTask,
     headers: IncomingHttpHeaders,
     fault?: Faults['download'],
@@ -148,7 +152,7 @@ export class EmulatedService {
     }
   }
 
-  private factsOf(task: EmulatedTask, view: TaskView, { dialect, origin }: Caller) {
+  private factsOf(task: EmulatedTask, view: TaskView, { dialect, origin }: EmulatedCaller) {
     const { taskId, request, submittedAtMs } = task;
     const { charge } = this.options;
     const hasEnded = view.percent === undefined;
@@ -176,17 +180,21 @@ export const idIn = ({ idOf }: Pick<Dialect, 'idOf'>, { taskId }: EmulatedTask):
 export const invalid = (message: string): RefusalFacts => ({ status: 400, code: 'invalid_request', message });
 
 /** The dialect may replace the status by its own. */
-export function refuse(dialect: Dialect, refusal: RefusalFacts): HttpAnswer {
+export function refuse(dialect: Dialect, refusal: RefusalFacts): EmulatedHttpAnswer {
   return answerOf(refusal.status, dialect.refused(refusal));
 }
 
 /** A refusal from a script keeps its status in every dialect. */
-function refusePlainly(dialect: Dialect, refusal: RefusalFacts, headers?: OutgoingHttpHeaders): HttpAnswer {
+function refusePlainly(
+  dialect: Dialect,
+  refusal: RefusalFacts,
+  headers?: OutgoingHttpHeaders,
+): EmulatedHttpAnswer {
   const { status } = refusal;
   return { ...answerOf(status, dialect.refused(refusal), headers), status };
 }
 
-function scriptedRefusal(dialect: Dialect, fault: Refusal): HttpAnswer {
+function scriptedRefusal(dialect: Dialect, fault: EmulatedRefusal): EmulatedHttpAnswer {
   switch (fault.kind) {
     case 'rate-limited': {
       const { retryAfter: after } = fault;
@@ -216,6 +224,6 @@ function failureBy(
   return { at, failure: { ...words, refuses: fault.stage } };
 }
 
-function answerOf(status: number, reply: Reply, headers?: OutgoingHttpHeaders): HttpAnswer {
+function answerOf(status: number, reply: Reply, headers?: OutgoingHttpHeaders): EmulatedHttpAnswer {
   return jsonAnswer(reply.status ?? status, reply.body ?? '', { ...reply.headers, ...headers });
 }

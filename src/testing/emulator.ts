@@ -4,10 +4,10 @@ import { parseRequest } from '../contract/request';
 import { type EmulatedAnswer, jsonAnswer, send } from './answers';
 import { Chaos } from './chaos';
 import { CANCELLING, type Dialect, type DialectRoute, INTERFACE } from './dialect';
-import { type Caller, EmulatedService, idIn, invalid, refuse } from './emulated-service';
+import { type EmulatedCaller, EmulatedService, idIn, invalid, refuse } from './emulated-service';
 import type { EmulatorOptions, RecordedCall } from './emulator-options';
 import { FAL } from './fal-dialect';
-import { checkName, type EmulatedCall, FaultScript, type Faults, showValue } from './faults';
+import { checkFaultName, type EmulatedCall, FaultScript, type Faults, showValue } from './faults';
 import type { EmulatedTask } from './task-store';
 
 /** A running emulator: its address, the calls it received, and the faults to come. */
@@ -39,7 +39,7 @@ export interface Emulator {
 interface ReceivedCall {
   record: RecordedCall;
   route: DialectRoute | undefined;
-  caller: Caller;
+  caller: EmulatedCaller;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
   /** Why the record has no body. */
@@ -77,7 +77,7 @@ export function emulatedTimes(jobTimeMs = DEFAULT_JOB_TIME_MS): { median: number
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', dialect = INTERFACE } = options;
   const { jobTimeMs = DEFAULT_JOB_TIME_MS, clock = Date.now, idempotencyKeys = 'ignored' } = options;
-  checkName('startEmulator: idempotencyKeys', idempotencyKeys, ['ignored', 'honoured']);
+  checkFaultName('startEmulator: idempotencyKeys', idempotencyKeys, ['ignored', 'honoured']);
   if (!(typeof jobTimeMs === 'number' && jobTimeMs >= 0)) {
     const given = showValue(jobTimeMs);
     throw new RangeError(`startEmulator: jobTimeMs is ${given}: give milliseconds, such as 5000.`);

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import type { ContentStage } from '../contract/failure-details';
 
 /** The service refuses the call and does nothing for it. */
-export type Refusal =
+export type EmulatedRefusal =
   | { kind: 'rate-limited'; retryAfter?: number | Date }
   | { kind: 'server-error'; status?: number }
   | { kind: 'refused'; status: number; code?: string; message: string };
@@ -14,7 +14,7 @@ export type LostAnswer =
   | { kind: 'empty'; status?: number };
 
 /** A fault that any call can meet. */
-export type AnswerFault = Refusal | LostAnswer;
+export type AnswerFault = EmulatedRefusal | LostAnswer;
 
 /** The task fails: given for a submit, when its job time is over; given for a status call, at once. */
 type FailedTask = { kind: 'failed-task'; code: string; message: string };
@@ -68,7 +68,7 @@ const SUBMIT = ['submit'] as const;
 const STATUS = ['status'] as const;
 const DOWNLOAD = ['download'] as const;
 
-const refused = (status: number, code: string, message: string): Refusal => ({
+const refused = (status: number, code: string, message: string): EmulatedRefusal => ({
   kind: 'refused',
   status,
   code,
@@ -204,7 +204,9 @@ export function namedFault<Call extends EmulatedCall>(call: Call, name: string):
 }
 
 /** Generic, since tests have faults of their own. */
-export function isRefusal<Any extends { kind: string }>(fault: Any | undefined): fault is Any & Refusal {
+export function isRefusal<Any extends { kind: string }>(
+  fault: Any | undefined,
+): fault is Any & EmulatedRefusal {
   return fault?.kind === 'rate-limited' || fault?.kind === 'server-error' || fault?.kind === 'refused';
 }
 
@@ -213,7 +215,7 @@ export class FaultScript {
   private readonly faults: { call: EmulatedCall; fault: Fault }[] = [];
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {
-    checkName('emulator.next: the call', call, CALLS);
+    checkFaultName('emulator.next: the call', call, CALLS);
     // Checks all faults before it adds one, so that a script is added as a whole or not at all.
     for (const fault of faults) checkFault(call, fault);
     this.faults.push(...faults.map((fault) => ({ call, fault })));
@@ -252,14 +254,18 @@ function checkFault(call: EmulatedCall, fault: unknown): void {
   const here = rowsOn(call).map(([, row]) => row.fault.kind);
   // Any call can be refused, with a status and a message of the script's own.
   const kinds = [...new Set([...here, 'refused' as const])];
-  const kind = checkName(`${next}: the kind of the fault`, Reflect.get(fault, 'kind'), kinds);
+  const kind = checkFaultName(`${next}: the kind of the fault`, Reflect.get(fault, 'kind'), kinds);
   const missing = (REQUIRED[kind] ?? []).filter((name) => Reflect.get(fault, name) === undefined);
   if (missing.length === 0) return;
   throw new RangeError(`${next}: a fault '${kind}' also needs ${missing.join(' and ')}.`);
 }
 
 /** Gives a JavaScript caller one sentence with the names that exist. */
-export function checkName<Name extends string>(what: string, given: unknown, names: readonly Name[]): Name {
+export function checkFaultName<Name extends string>(
+  what: string,
+  given: unknown,
+  names: readonly Name[],
+): Name {
   const known = names.find((name) => name === given);
   if (known !== undefined) return known;
   throw new RangeError(`${what} is ${showValue(given)}: give one of ${names.join(', ')}.`);

@@ -1,7 +1,7 @@
 import { createCancelVideo } from '../../activities/cancel-video';
 import type { FindTools } from '../../activities/service-tools';
 import { type CancelAnswer, ServiceFault } from '../../src/service';
-import type { Refusal } from '../../src/testing/faults';
+import type { EmulatedRefusal } from '../../src/testing/faults';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
 
 const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function cancel(fault?: Refusal): Promise<unknown> {
+async function cancel(fault?: EmulatedRefusal): Promise<unknown> {
   const { emulator } = world;
   const { cancelVideo, submitVideo } = world.activitiesAt(emulator.url, { profile });
   const { taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }, asJob()).result;
@@ -29,7 +29,7 @@ test.each([400, 404, 409, 499])('a %i is a refusal, which is not tried again', a
   expect(await cancel({ kind: 'refused', status, message: 'no' })).toBe('refused');
 });
 
-test.each<[string, Refusal]>([
+test.each<[string, EmulatedRefusal]>([
   ['a 429', { kind: 'rate-limited' }],
   ['a 500', { kind: 'server-error', status: 500 }],
   ['a 503', { kind: 'server-error', status: 503 }],

@@ -1,5 +1,5 @@
-import type { AiSdkCallOptions, AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk';
 import { type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
+import type { AiSdkCallOptions, AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
 import type { VideoService } from '../../src/service';
 
 /** The emulator's service as a model of the AI SDK, which treats answers and errors as the SDK's own helpers do. */

@@ -8,8 +8,8 @@ import {
   type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
-import type { EmulatedCall, Emulator } from '../../src/testing';
-import type { AnswerFault } from '../../src/testing/faults';
+import type { Emulator } from '../../src/testing';
+import type { AnswerFault, EmulatedCall } from '../../src/testing/faults';
 
 /** Answers of the emulator, which has read the request and, unless it refuses it, acted on it. */
 export const ANSWERS = {

@@ -1,6 +1,6 @@
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import { createFileStorage } from '../../src/storage';
-import type { EmulatedCall } from '../../src/testing';
+import type { EmulatedCall } from '../../src/testing/faults';
 import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const request = { prompt: 'A red fox' };

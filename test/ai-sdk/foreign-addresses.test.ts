@@ -1,4 +1,5 @@
-import { type AiSdkServiceOptions, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
+import { type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
+import type { AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
 import type { VideoService } from '../../src/service';
 import { callApi } from '../activities/emulator-model';
 import { type RawServer, replyJson, startRawServer } from '../service/raw-server';

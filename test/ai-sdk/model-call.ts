@@ -1,4 +1,4 @@
-import type { AiSdkCallOptions } from '../../src/ai-sdk';
+import type { AiSdkCallOptions } from '../../src/ai-sdk/video-model-types';
 
 /** A call as `ai` makes it, with everything that a caller left out. */
 export function callOf(given: Partial<AiSdkCallOptions> & { webhookUrl?: string } = {}) {

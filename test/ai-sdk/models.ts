@@ -1,10 +1,5 @@
-import {
-  type AiSdkCallOptions,
-  type AiSdkFetch,
-  type AiSdkServiceOptions,
-  type AiSdkVideoModel,
-  aiSdkService,
-} from '../../src/ai-sdk';
+import { type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
+import type { AiSdkCallOptions, AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
 import { type FaultFacts, type FaultKind, ServiceFault, type VideoService } from '../../src/service';
 import { callApi } from '../activities/emulator-model';
 import { type RawRequest, type RawServer, replyJson, startRawServer } from '../service/raw-server';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonValue } from '../../src/ai-sdk';
+import type { JsonValue } from '../../src/ai-sdk/video-model-types';
 import { isTaskId } from '../../src/contract/input-rules';
 import { closeServices, FOX, faultOf, KEY, SECRET, serviceOf, useModelServer } from './models';
 

@@ -1,5 +1,5 @@
-import type { AiSdkCallOptions } from '../../src/ai-sdk';
 import { prepareCall, readScope } from '../../src/ai-sdk/prepare-call';
+import type { AiSdkCallOptions } from '../../src/ai-sdk/video-model-types';
 import { callOf } from './model-call';
 
 const preparedOf = (call: AiSdkCallOptions & { webhookUrl?: string }, defaults = {}) =>

@@ -1,5 +1,5 @@
-import type { AiSdkCallOptions } from '../../src/ai-sdk';
 import { requestOfCall } from '../../src/ai-sdk/request-of-call';
+import type { AiSdkCallOptions } from '../../src/ai-sdk/video-model-types';
 import { HTML, PNG, sha256Of, TOO_LARGE_PNG } from '../support/images';
 import { callOf } from './model-call';
 

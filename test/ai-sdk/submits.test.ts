@@ -1,4 +1,5 @@
-import { type AiSdkFetch, type AiSdkVideoModel, aiSdkService } from '../../src/ai-sdk';
+import { aiSdkService } from '../../src/ai-sdk';
+import type { AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
 import { sdkError } from '../activities/emulator-model';
 import { closed, replyJson } from '../service/raw-server';
 import {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BatchOptions, readBatch } from '../../src/cli/read-batch';
+import { type BatchSettings, readBatch } from '../../src/cli/read-batch';
 import { ConfigError } from '../../src/config/service-config';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { failureOf } from '../support/world';
@@ -20,9 +20,9 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const foxes = [{ prompt: 'A red fox' }, { prompt: 'A grey fox', duration: 5 }];
 const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
 
-const read = (options: Partial<BatchOptions> = {}, env: Record<string, string> = {}) =>
+const read = (options: Partial<BatchSettings> = {}, env: Record<string, string> = {}) =>
   readBatch(file, { wait: true, ...options }, { VIDEOGEN_STORAGE: join(folder, 'videos'), ...env });
-const readText = (content: string, options?: Partial<BatchOptions>, env?: Record<string, string>) => {
+const readText = (content: string, options?: Partial<BatchSettings>, env?: Record<string, string>) => {
   writeFileSync(file, content);
   return read(options, env);
 };
@@ -144,7 +144,7 @@ describe('a file', () => {
   });
 });
 
-test.each<[Partial<BatchOptions>, string]>([
+test.each<[Partial<BatchSettings>, string]>([
   [{ window: '0' }, 'window must be a whole number from 1 to 500'],
   [{ window: 'x' }, 'window must be a whole number from 1 to 500'],
   [{ window: '' }, 'window must be a whole number from 1 to 500'],

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf } from '../../src/cli/doctor/described-error';
+import { firstLineOf } from '../../src/cli/doctor/described-error';
 import { readCap } from '../../src/cli/read-job-input';
 import { checkCaps, readCaps } from '../../src/config/caps-config';
 
@@ -21,7 +21,7 @@ const problemOf = (work: () => unknown) => {
   try {
     return work();
   } catch (error) {
-    return messageOf(error);
+    return firstLineOf(error);
   }
 };
 

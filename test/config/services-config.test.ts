@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf } from '../../src/cli/doctor/described-error';
+import { firstLineOf } from '../../src/cli/doctor/described-error';
 import { localTaskQueue } from '../../src/config/queues';
 import {
   keyReader,
@@ -40,7 +40,7 @@ const problemOf = (work: () => unknown) => {
   try {
     return JSON.stringify(work());
   } catch (error) {
-    return messageOf(error);
+    return firstLineOf(error);
   }
 };
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseRequest } from '../../src/contract/request';
-import type { Dialect, DialectRoute, Reply, TaskFacts } from '../../src/testing';
+import type { Dialect, DialectRoute, Reply, TaskFacts } from '../../src/testing/dialect';
 import { INTERFACE } from '../../src/testing/dialect';
 import { withCharge } from './charges';
 import { FLAT_SERVICES } from './flat';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import type { VideoRequest } from '../../src/contract/request';
-import type { EmulatedCall } from '../../src/testing';
+import type { EmulatedCall } from '../../src/testing/faults';
 
 /** What a submit asks for, where the path of a service says it. */
 export type AskedFor = 'text' | 'image';

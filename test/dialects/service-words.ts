@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ContentStage, fieldOfStage } from '../../src/contract/failure-details';
-import type { TaskFacts, TaskFailure } from '../../src/testing';
-import type { RefusalFacts } from '../../src/testing/dialect';
+import type { RefusalFacts, TaskFacts } from '../../src/testing/dialect';
+import type { TaskFailure } from '../../src/testing/task-store';
 
 export type StateWord = string | number | boolean;
 

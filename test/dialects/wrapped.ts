@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { TaskFailure } from '../../src/testing';
+import type { TaskFailure } from '../../src/testing/task-store';
 import {
   hexOf,
   integerOf,

@@ -1,6 +1,8 @@
-import type { ChaosOptions, EmulatedCall, Emulator, FaultName } from '../../src/testing';
+import type { Emulator } from '../../src/testing';
+import type { ChaosOptions } from '../../src/testing/chaos';
 import { Chaos } from '../../src/testing/chaos';
 import { startEmulator } from '../../src/testing/emulator';
+import type { EmulatedCall, FaultName } from '../../src/testing/faults';
 import { CALLS, faultsOn, isByChance, namedFault } from '../../src/testing/faults';
 
 /** Each draw is for another task unless `subject` is given. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Agent, request } from 'undici';
-import type { EmulatedCall, Emulator } from '../../src/testing';
+import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import type { AnswerFault } from '../../src/testing/faults';
+import type { AnswerFault, EmulatedCall } from '../../src/testing/faults';
 
 const SIZE = 10_000;
 let emulator: Emulator;

@@ -1,4 +1,5 @@
-import type { Dialect, Emulator, EmulatorOptions } from '../../src/testing';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import type { Dialect } from '../../src/testing/dialect';
 import { startEmulator } from '../../src/testing/emulator';
 
 /** A service with its own paths, header for the key, ids, words and errors under HTTP 200. */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { inTime, readSmallFile, readSmallText, StorageFault, writeSmallJson } from '../../src/storage';
+import { readSmallFile, readSmallText, StorageFault, withinTime, writeSmallJson } from '../../src/storage';
 import { RECORD_IO_MS } from '../../src/storage/small-files';
 
 const BROKEN = 'Checksum mismatch';
@@ -46,7 +46,7 @@ test('a storage that refuses a read is not asked again', async () => {
 test('a storage that never answers is given up', async () => {
   jest.useFakeTimers();
   try {
-    const answer = inTime(() => new Promise(() => undefined)).catch((error: unknown) => error);
+    const answer = withinTime(() => new Promise(() => undefined)).catch((error: unknown) => error);
     await jest.advanceTimersByTimeAsync(RECORD_IO_MS);
     const error = await answer;
     expect(error).toBeInstanceOf(StorageFault);
@@ -59,7 +59,7 @@ test('a storage that never answers is given up', async () => {
 test('a storage that has answered is not waited for', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
-  expect(await inTime(async () => 'a fox')).toBe('a fox');
+  expect(await withinTime(async () => 'a fox')).toBe('a fox');
   expect(timers()).toBe(before);
 });
 

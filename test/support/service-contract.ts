@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoRequest } from '../../src/contract/request';
 import { createVideoService, ServiceFault, type VideoService } from '../../src/service';
-import type { EmulatedTask } from '../../src/testing';
+import type { EmulatedTask } from '../../src/testing/task-store';
 
 /** A server of the service's interface, whatever makes its videos. */
 export interface ContractServer {

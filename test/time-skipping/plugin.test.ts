@@ -4,8 +4,8 @@ import { createVideoActivities } from '../../activities';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoService, type VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
-import type { EmulatedCall } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { EmulatedCall } from '../../src/testing/faults';
 import { captureLogs } from '../support/logs';
 import { quickWorkflows } from '../support/world';
 

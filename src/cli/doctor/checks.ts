@@ -21,7 +21,7 @@ import { CALL_LIMIT_MS, type TemporalServer, withinCall } from '../find-temporal
 import { findUnreadableJob } from '../missing-worker';
 import { editDistance } from '../similar-names';
 import { checkService } from './check-service';
-import { codeOf, messageOf } from './described-error';
+import { codeOf, firstLineOf } from './described-error';
 import { type Context, type Finding, failed, ok, warning } from './finding';
 
 export interface Check {
@@ -183,7 +183,7 @@ async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
       );
     }
     return failed(
-      `${namespace} cannot be read (${messageOf(error)})`,
+      `${namespace} cannot be read (${firstLineOf(error)})`,
       'Correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.',
     );
   }
@@ -205,7 +205,7 @@ async function judgeSearchAttributes(
   } catch (error) {
     if (!areUsed) return ok(found);
     return warning(
-      `the search attributes of ${namespace} could not be checked (${messageOf(error)})`,
+      `the search attributes of ${namespace} could not be checked (${firstLineOf(error)})`,
       'If starts are refused, unset VIDEOGEN_SEARCH_ATTRIBUTES.',
     );
   }

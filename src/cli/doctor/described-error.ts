@@ -2,7 +2,7 @@ import { cleanText } from '../../contract/clean-text';
 import { errorCode } from '../../contract/error-code';
 
 /** The first line of an error's message. Without `instanceof`, because Node's errors may come from another realm. */
-export function messageOf(error: unknown): string {
+export function firstLineOf(error: unknown): string {
   return cleanText(String(fieldOf(error, 'message') ?? error).split('\n')[0] ?? '');
 }
 

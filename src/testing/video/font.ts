@@ -32,7 +32,7 @@ const UNITS_PER_CHARACTER = 8;
 const ELLIPSIS = '...';
 
 /** The start of a text in the characters of the font, wrapped into lines. An ellipsis marks what is left out. */
-export function wrapText(text: string, columns: number, lines: number): string[] {
+export function wrapCaption(text: string, columns: number, lines: number): string[] {
   const start = text.trim().slice(0, columns * lines * UNITS_PER_CHARACTER);
   const words = toFontCharacters(start).match(new RegExp(`[^ ]{1,${columns}}`, 'g')) ?? [];
   const wrapped: string[] = [];

@@ -6,7 +6,7 @@ export const CHROMA_BYTES = 64;
 export const MACROBLOCK_BYTES = LUMA_BYTES + 2 * CHROMA_BYTES;
 
 /** A colour as one number, 0xYYUUVV. */
-export type Colour = number;
+export type Paint = number;
 
 /** A rectangle of the picture. Right and bottom are exclusive, and may lie beyond its edge. */
 export interface Box {
@@ -40,7 +40,7 @@ export class Picture {
   }
 
   /** Gives each sample of the macroblocks that the boxes touch the colour at its position in the picture. */
-  paint(boxes: Box[], colourAt: (x: number, y: number) => Colour): void {
+  paint(boxes: Box[], colourAt: (x: number, y: number) => Paint): void {
     const touched = new Set<number>();
     for (const { left, top, right, bottom } of boxes) {
       const lastRow = Math.min(this.rows, Math.ceil(bottom / LUMA_SIDE));
@@ -53,7 +53,7 @@ export class Picture {
     for (const macroblock of touched) this.paintMacroblock(macroblock, colourAt);
   }
 
-  private paintMacroblock(macroblock: number, colourAt: (x: number, y: number) => Colour): void {
+  private paintMacroblock(macroblock: number, colourAt: (x: number, y: number) => Paint): void {
     const left = (macroblock % this.columns) * LUMA_SIDE;
     const top = Math.floor(macroblock / this.columns) * LUMA_SIDE;
     const start = macroblock * MACROBLOCK_BYTES;

@@ -1,7 +1,7 @@
 import type { VideoRequest } from '../../contract/request';
 import { seededRandom } from '../seeded-random';
-import { ADVANCE, hasDot, LINE_HEIGHT, wrapText } from './font';
-import type { Box, Colour } from './picture';
+import { ADVANCE, hasDot, LINE_HEIGHT, wrapCaption } from './font';
+import type { Box, Paint } from './picture';
 
 /** Read once: in Jest's sandbox, access to a global costs more than the rest of a sample. */
 const { cos, floor, min, PI, round, sin, sqrt } = Math;
@@ -15,7 +15,7 @@ export interface Shot {
 
 /** One frame of a scene. */
 export interface Frame {
-  colourAt(x: number, y: number): Colour;
+  colourAt(x: number, y: number): Paint;
   /** Where it differs from other frames. */
   moving: Box[];
 }
@@ -45,7 +45,7 @@ export function scene(request: VideoRequest, { width, height, frames, framesPerS
   const dot = round(0.4 * unit);
   const small = round(unit / 4);
 
-  const lines = wrapText(request.prompt, floor((width - 2 * margin) / (ADVANCE * dot)), MAX_PROMPT_LINES);
+  const lines = wrapCaption(request.prompt, floor((width - 2 * margin) / (ADVANCE * dot)), MAX_PROMPT_LINES);
   const clockTop = height - margin - LINE_HEIGHT * small;
   const panelTop = clockTop - margin - lines.length * LINE_HEIGHT * dot;
   const prompt = lines.map(
@@ -80,7 +80,7 @@ export function scene(request: VideoRequest, { width, height, frames, framesPerS
     };
     const captions = [...prompt, clock];
 
-    const landscapeAt = (x: number, y: number): Colour => {
+    const landscapeAt = (x: number, y: number): Paint => {
       const distance = sqrt((x - sunX) ** 2 + (y - sunY) ** 2);
       let colour = mix(sky[y] ?? 0, colours.sun, radius - distance + 0.5);
       for (const hill of hills) colour = mix(colour, hill.colour, y - (hill.ridge[x] ?? panelTop) + 0.5);
@@ -138,18 +138,18 @@ function palette(seed: number) {
 }
 
 /** A hue is an angle of the two chroma components around grey. */
-function colour(luma: number, chroma: number, hue: number): Colour {
+function colour(luma: number, chroma: number, hue: number): Paint {
   return (luma << 16) | (round(128 + chroma * cos(hue)) << 8) | round(128 + chroma * sin(hue));
 }
 
 /** A colour between two others, with this share of the upper one. */
-function mix(lower: Colour, upper: Colour, share: number): Colour {
+function mix(lower: Paint, upper: Paint, share: number): Paint {
   if (share <= 0) return lower;
   if (share >= 1) return upper;
   return mixByte(lower, upper, share, 16) | mixByte(lower, upper, share, 8) | mixByte(lower, upper, share, 0);
 }
 
-function mixByte(lower: Colour, upper: Colour, share: number, shift: number): number {
+function mixByte(lower: Paint, upper: Paint, share: number, shift: number): number {
   const from = (lower >>> shift) & 0xff;
   const to = (upper >>> shift) & 0xff;
   // A shift drops the fraction.

@@ -4,7 +4,7 @@ import * as googlePackage from '@ai-sdk/google';
 import * as vertexPackage from '@ai-sdk/google-vertex';
 import * as replicatePackage from '@ai-sdk/replicate';
 import * as xaiPackage from '@ai-sdk/xai';
-import type { AiSdkModelSource } from '../../../src/ai-sdk';
+import type { AiSdkModelSource } from '../../../src/ai-sdk/video-model-types';
 import type { VideoRequest } from '../../../src/contract/request';
 import { FAL_QUEUE, type ImitatedService } from './servers';
 import { PROVIDERS, type ProviderName } from './what-runs';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS, RESOLUTIONS } from '../../../../src/contract/request';
-import type { TaskFailure } from '../../../../src/testing';
+import type { TaskFailure } from '../../../../src/testing/task-store';
 import { type Imitation, ids, type Refusal, type Reply, text, understand } from './imitation';
 
 /** The package has this address built in: a base URL changes nothing, so its `fetch` leads here. */

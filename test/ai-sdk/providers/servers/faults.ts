@@ -1,5 +1,6 @@
-import type { EmulatedTask, Faults } from '../../../../src/testing';
-import type { AnswerFault, Refusal as ScriptedRefusal } from '../../../../src/testing/faults';
+import type { Faults } from '../../../../src/testing';
+import type { AnswerFault, EmulatedRefusal as ScriptedRefusal } from '../../../../src/testing/faults';
+import type { EmulatedTask } from '../../../../src/testing/task-store';
 import type { Imitation, Refusal } from './imitation';
 
 /** The faults that calls can meet: those of the emulator, in the words of the service. */

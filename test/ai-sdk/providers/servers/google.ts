@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ASPECT_RATIOS } from '../../../../src/contract/request';
-import type { TaskFailure } from '../../../../src/testing';
+import type { TaskFailure } from '../../../../src/testing/task-store';
 import {
   type DescribedTask,
   type Imitation,

@@ -2,17 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import type { EmulatedTask } from '../../../../src/testing';
 import {
   type EmulatedAnswer,
+  type EmulatedHttpAnswer,
   fileAnswer,
-  type HttpAnswer,
   jsonAnswer,
   send,
   spoil,
   textAnswer,
 } from '../../../../src/testing/answers';
 import { isRefusal } from '../../../../src/testing/faults';
+import type { EmulatedTask } from '../../../../src/testing/task-store';
 import { TaskStore } from '../../../../src/testing/task-store';
 import { noiseVideo } from '../../../../src/testing/video/make-video';
 import { VideoCache } from '../../../../src/testing/video/video-cache';
@@ -221,7 +221,7 @@ export async function startImitatedService(
 
 const pathOf = (link: string) => new URL(link, 'http://service').pathname;
 
-function answered({ status, body, headers: own }: Reply, retryAfterSeconds?: number): HttpAnswer {
+function answered({ status, body, headers: own }: Reply, retryAfterSeconds?: number): EmulatedHttpAnswer {
   const headers = {
     ...own,
     ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),

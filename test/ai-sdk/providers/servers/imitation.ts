@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { CONTENT_STAGES, type ContentStage } from '../../../../src/contract/failure-details';
 import type { VideoRequest } from '../../../../src/contract/request';
-import type { TaskFailure } from '../../../../src/testing';
+import type { TaskFailure } from '../../../../src/testing/task-store';
 
 /** One call, as a service reads it. */
 export interface ServiceCall {
