@@ -68,16 +68,16 @@ async function reachServer(
   closers: Closers,
 ): Promise<Pick<TemporalServer, 'connection' | 'version'> | { problem: string; refused: boolean }> {
   // The SDK's own interceptor repeats a call until its time is up, and then forgets why it failed.
-  const probe = Connection.lazy({ ...options, interceptors: [] });
-  const ask = () => withinCall(probe, () => probe.workflowService.getSystemInfo({}));
+  // Of a connection that it shares with an earlier one, it would not know why that failed.
+  const channelArgs = { 'grpc.use_local_subchannel_pool': 1 };
+  const probe = Connection.lazy({ ...options, interceptors: [], channelArgs });
   try {
-    const info = await ask().catch((error: unknown) => {
-      // The first call may fail before the connection has said why. The next one knows.
-      if (!firstLineOf(error).includes('Last error: null')) throw error;
-      return ask();
+    const info = await withinCall(probe, () => probe.workflowService.getSystemInfo({}));
+    const connection = Connection.lazy({
+      ...options,
+      connectTimeout: CALL_LIMIT_MS,
+      channelArgs: { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS },
     });
-    const channelArgs = { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS };
-    const connection = Connection.lazy({ ...options, connectTimeout: CALL_LIMIT_MS, channelArgs });
     closers.add(() => connection.close());
     return { connection, version: info.serverVersion };
   } catch (error) {
