@@ -49,7 +49,7 @@ const PASSES_PER_SUBMIT_AT_ONCE = 4;
 const START_STEP_MS = 1_000;
 /** After this many submits for free slots a pace is tried, and after each try that failed this many times as many. */
 const SLOTS_BEFORE_TRIAL = 8;
-const FEWER_TRIALS = 4;
+const FEWER_TRIALS = 16;
 const MOST_SLOTS_BEFORE_TRIAL = 128;
 /** How much faster than the free slots came. */
 const TRIAL_SPEED = 1.15;
