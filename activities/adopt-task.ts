@@ -49,7 +49,7 @@ export function createAdoptTask({ find, storage }: { find: FindTools; storage: V
     if (isPolled) await pollVideo({ ...task, waitedMs: 0 });
     const owner = { ...ownName(), record: record.id, caller };
     let claim = await claimTask(storage, task, owner);
-    // Whoever has a key of a gateway learns nothing about tasks of other keys, not even that they exist.
+    // A caller with a key of a gateway learns nothing about tasks of other keys, not even that they exist.
     if (!claim.claimed && caller !== undefined && claim.by.caller !== caller)
       throw createCallFailure('TaskUnknown', 'poll', { taskId }, { isFinal: true });
     if (!claim.claimed && (await endedWithoutVideo(storage, claim.by)))

@@ -45,7 +45,7 @@ export interface CountedSubmit extends CountedSend {
   cap?: Cap;
 }
 
-/** Caps of a worker, beside those in the input of each submit. */
+/** Caps of a worker, besides those in the input of each submit. */
 export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerWriter }): SubmitCaps {
   return {
     async reserve(submit) {

@@ -13,7 +13,7 @@ export interface FindTurnInput {
   request: VideoRequest;
   /** The services to try. */
   services: string[];
-  /** Whoever started the job knows that workers have the services. */
+  /** The caller knows that workers have the services. */
   isVouchedFor: boolean;
 }
 

@@ -43,7 +43,7 @@ export function recordToDownload(storage: VideoStorage, id: string): JobRecord {
   return written ?? record;
 }
 
-/** Its video was paid for once. Whoever repeats the job by mistake must not pay again, nor bring back what was to be gone. */
+/** Its video was paid for once. A job that is repeated by mistake must not pay again, nor bring back what was to be gone. */
 export function refuseForgotten({ forgotten }: RecordedJob): void {
   if (forgotten === undefined) return;
   throw createCallFailure('InvalidRequest', 'submit', {
@@ -62,7 +62,7 @@ export interface KnownTask {
 type TaskToRecord = Omit<Extract<JobEntry, { event: 'task' }>, 'event' | 'id' | 'at' | 'namespace' | 'job'>;
 
 /**
- * Writes down that the job has a task, for a later job of its name and for whoever wants to adopt the task. Temporal has the
+ * Writes down that the job has a task, for a later job of its name and for one that wants to adopt the task. Temporal has the
  * task too: if it cannot be written, the record stays at `sending`, which is held and never repeated.
  */
 export async function recordTask(

@@ -55,7 +55,7 @@ function ofFault({ kind, facts }: ServiceFault, url: string): ApplicationFailure
   return notDelivered(`${hostOf(url)} did not answer: ${reason}`);
 }
 
-/** 410 is how a receiver says that it wants no more. A redirect is not followed: it could lead anywhere. */
+/** 410 is how a receiver says that it wants nothing further. A redirect is not followed: it could lead anywhere. */
 function ofAnswer({ status, retryAfterMs }: ReceiverAnswer, url: string): ApplicationFailure {
   const redirects = status > 299 && status < 400 ? ', and redirects are not followed' : '';
   return notDelivered(`${hostOf(url)} answered ${status}${redirects}`, {

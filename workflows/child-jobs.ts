@@ -98,7 +98,7 @@ export class ChildJobs {
     }
   }
 
-  /** A batch goes on by itself, and must not repeat what is final. Whoever starts a fallback again means it. */
+  /** A batch continues by itself, and must not repeat what is final. To start a fallback again is a decision. */
   private mayStartAgain(found: JobEnd): boolean {
     if (!found.hadEnded || !('failure' in found)) return false;
     return this.madeFor === 'fallback' || !FAILURES[found.failure].isFinal;

@@ -147,7 +147,7 @@ export async function waitForDecision(job: HeldJob, lostSubmit: VideoFailure): P
     throw lostFailure(lostSubmit.details, 'the job was cancelled before anybody decided');
   }
   const { decision, task } = hold.end() ?? {};
-  // Whoever started the job sees its end by itself.
+  // The caller of the job sees its end anyway.
   if (decision && decision.decision !== 'abandon') tellParent({ hold: null });
   count(metricMeter, 'videogen_holds_ended_total', { end: decision?.decision ?? 'expired' });
   if (decision) logJob(job, 'decided', decision);

@@ -81,7 +81,7 @@ export class Job {
     tellParent({ taskId: task.taskId });
   }
 
-  /** Takes a task that this job did not submit. Whoever named it may be mistaken. */
+  /** Takes a task that this job did not submit. The one who named it may be mistaken. */
   recordAdopted(task: SubmittedTask): void {
     this.known.isAdopted = true;
     this.recordSubmitted(task);

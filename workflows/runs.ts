@@ -41,7 +41,7 @@ export interface CarriedJob extends Partial<Omit<SubmittedTask, 'isStored' | 'ne
 
 /**
  * What a batch carries over when it continues as new: the workflow's second argument, which callers never set. Its input is
- * passed on beside it. Results are not: they are in the storage before the run ends.
+ * passed on with it. Results are not: they are in the storage before the run ends.
  */
 export interface CarriedBatch {
   /** Undefined until its requests have been read. */

@@ -29,7 +29,7 @@ export interface AwaitJobInput {
   name: string;
   /** What it should be for: the result of another job is never taken. */
   identity?: JobIdentity;
-  /** Whoever waits knows that it is held. */
+  /** The caller knows that it is held. */
   isHeld?: boolean;
   /** Since when somebody waits for it; since this activity was scheduled by default. */
   sinceMs?: number;

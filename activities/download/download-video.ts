@@ -131,7 +131,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
-    // Beside the download, which takes longer; and once, however many attempts that needs.
+    // During the download, which takes longer; and once, however many attempts that needs.
     const learning = input.ended && attempt === 1 && at.pollPlan.learned.learn(input.ended);
     const downloaded = await whileHeartbeating(note, () =>
       fetch().catch(async (error: unknown) => {

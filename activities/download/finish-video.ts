@@ -49,7 +49,7 @@ export async function inspectDownload({ part, of }: VideoDownload) {
 }
 
 /**
- * Writes `<key>.json` beside a video, which describes the file without its job, unless another file has that key. Returns a
+ * Writes `<key>.json` next to a video, which describes the file without its job, unless another file has that key. Returns a
  * warning if it cannot: the video is stored already.
  */
 export async function writeSidecar(

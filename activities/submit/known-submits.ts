@@ -21,9 +21,9 @@ export interface KnownSubmits {
   sentTo: { service?: string | undefined } | undefined;
   /** The service may have received the idempotency key. */
   keySent: boolean;
-  /** How many submits are lost, whoever sent them: each may have been paid for. */
+  /** How many submits are lost, in all runs: each may have been paid for. */
   repeated: number;
-  /** A lost submit, repeated or not, or an unclear answer leaves a task possible: whoever repeats one may be mistaken. */
+  /** A lost submit, repeated or not, or an unclear answer leaves a task possible: the one who repeats it may be mistaken. */
   mayHaveTask: boolean;
 }
 

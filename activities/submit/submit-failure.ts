@@ -35,7 +35,7 @@ export function endWithoutTask(error: unknown, failure: unknown, isPosted: boole
   return error.kind === 'not-sent' ? 'not-sent' : isClear ? 'refused' : 'unclear';
 }
 
-/** What a failure of an attempt must say beside itself. */
+/** What a failure of an attempt must say besides itself. */
 interface Circumstances {
   lost: LostSubmit | undefined;
   /** A lost submit, repeated or not, or an unclear answer leaves a task possible: this failure settles neither. */

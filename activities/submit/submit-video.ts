@@ -121,7 +121,7 @@ class Submit {
     const { problem } = found;
     const { id: lostSubmit = this.input.repeats?.at(-1), why } = lost.at(-1) ?? {};
     if (lostSubmit === undefined) throw createCallFailure('InvalidRequest', 'submit', { message: problem });
-    // The lost submit stays lost: whoever decides about it may give the worker what is missing, and decide again.
+    // The lost submit stays lost: the one who decides may give the worker what is missing, and decide again.
     const message = [why, `nothing was sent again, because ${problem}`].filter(Boolean).join('; ');
     const onLostSubmit = this.onLostSubmit === 'fail' ? 'fail' : 'hold';
     throw createCallFailure('SubmitUnconfirmed', 'submit', { message, lostSubmit, onLostSubmit });

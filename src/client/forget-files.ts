@@ -96,7 +96,7 @@ export async function forgetFiles(
 
 /**
  * Removes the video of a task and its sidecar. Another job may have stored a video under the key since, and anybody may have put a
- * file beside it: both stay. Repeated after a kill, it finishes.
+ * file next to it: both stay. Repeated after a kill, it finishes.
  */
 export async function removeVideo(
   storage: RemovingStorage,

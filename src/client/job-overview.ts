@@ -87,7 +87,7 @@ async function overviewOf(
   const identity = memo(IDENTITY_MEMO);
   const taskId = textIn(memo(TASK_ID_MEMO)) ?? textIn(Reflect.get(Object(identity), TASK_ID_MEMO));
   const activities = described.pendingActivities ?? [];
-  // The names of memos are in the open: whoever lacks the key still sees that a job waits for a decision.
+  // The names of memos are in the open: a reader without the key still sees that a job waits for a decision.
   const isNoted = (name: string) => Boolean(info?.memo?.fields?.[name]);
   const running = () =>
     phaseOf({

@@ -87,7 +87,7 @@ async function retryOne(
     {
       ...input,
       ...chosen,
-      // Whoever retries a lost submit decides about it.
+      // To retry a lost submit is to decide about it.
       ...(isOwnName && failure?.type === 'SubmitUnconfirmed' && { onLostSubmit: 'hold' }),
       ...(deadline !== undefined && { deadline }),
     },
@@ -107,7 +107,7 @@ async function retryOne(
       },
     },
   );
-  // Whoever retries has read how the job ended, whatever a mere start under its name would do.
+  // A retry knows how the job ended; a mere start under its name does not.
   const start = isOwnName ? { ...prepared, restartPolicy: restartUnlessSucceeded } : prepared;
   const { isJoined } = await startOn(client, overview, start);
   return {

@@ -16,7 +16,7 @@ export type CapScope = 'job' | 'batch' | 'key' | 'day';
 export interface Caps {
   /** Each job, and each item of a batch. */
   job?: Cap;
-  /** Each batch, beside the `cap` in its input. */
+  /** Each batch, besides the `cap` in its input. */
   batch?: Cap;
   /** Each gateway key, a day. */
   key?: Cap;

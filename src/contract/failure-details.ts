@@ -49,7 +49,7 @@ interface FactTypes {
 
 type Facts = { [Name in keyof typeof FACTS]?: FactTypes[(typeof FACTS)[Name]] };
 
-/** The facts of a failure, beside its type: the first element of an ApplicationFailure's `details`. */
+/** The facts of a failure, besides its type: the first element of an ApplicationFailure's `details`. */
 export interface FailureDetails extends Facts, RefusedContent {
   onLostSubmit?: LostSubmitPolicy;
   /** What the job costs, as far as it is known. */

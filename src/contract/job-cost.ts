@@ -12,7 +12,7 @@ export interface JobCost {
   unknown?: string;
   /** The service that is paid: the name in its profile, or its host. */
   service?: string;
-  /** How many lost submits the job has beside its task: each may have cost as much again. */
+  /** How many lost submits the job has besides its task: each may have cost as much again. */
   lostSubmits?: number;
 }
 

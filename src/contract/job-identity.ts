@@ -16,7 +16,7 @@ const LONGEST_VALUE_CHARS = 200;
 
 /**
  * The identity in the input of a job, with digests for long values: it is stored in a memo, and a start with an update sends
- * it twice beside the request, all in one message. Any program may have written the input; null counts as absent.
+ * it twice next to the request, all in one message. Any program may have written the input; null counts as absent.
  */
 export function identityOf({ request, taskId }: { request?: unknown; taskId?: unknown }): JobIdentity {
   const fields = Object.entries(Object(request)).map(([name, value]) => [name, shortValue(value)]);

@@ -12,7 +12,7 @@ import type { WebhookEvent } from './webhook';
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
   JobOptions;
 
-/** Options of a job, beside its request or task id. */
+/** Options of a job, besides its request or task id. */
 export interface JobOptions {
   /** How long the job may take, from its start to the video; 1 hour by default. */
   deadline?: DurationText;

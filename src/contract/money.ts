@@ -15,7 +15,7 @@ export function exact(amount: number): number {
 /** The largest amount of one cost. Its millionths are still exact. */
 export const LARGEST_AMOUNT = 1_000_000_000;
 
-/** The currency is shown everywhere, so it is a short word. Caps count videos and seconds beside it. */
+/** The currency is shown everywhere, so it is a short word. Caps count videos and seconds too. */
 const CURRENCY = /^(?!(?:videos|seconds)$)[A-Za-z][A-Za-z0-9_-]{0,15}$/;
 
 export const AMOUNT_RULE = `must be a number from 0 to ${LARGEST_AMOUNT}`;

@@ -5,7 +5,7 @@
 
 /** One request, which is in the input of its job and of its submit. */
 export const LARGEST_REQUEST_BYTES = 1_500_000;
-/** All requests in the input of a batch. Continue-as-new sends them again, beside what is carried over. */
+/** All requests in the input of a batch. Continue-as-new sends them again, with what is carried over. */
 export const LARGEST_REQUESTS_BYTES = 800_000;
 /** A file of requests, which the worker reads into memory. */
 export const LARGEST_REQUESTS_FILE_BYTES = 100_000_000;
@@ -63,7 +63,7 @@ export function firstThatFit<T>(all: readonly T[], limits: { most: number; bytes
   return end === -1 ? some : some.slice(0, end);
 }
 
-/** Cuts a text to at most so many bytes as JSON. */
+/** Cuts a text to a number of bytes as JSON. */
 export function cutToBytes(text: string, mostBytes: number): string {
   if (jsonBytes(text) <= mostBytes) return text;
   let cut = text.slice(0, mostBytes);

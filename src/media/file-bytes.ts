@@ -6,10 +6,10 @@ const LARGEST_READ_BYTES = 32 * 1024 * 1024;
 /** A hostile file can be read in circles, or have any number of parts, of any size. */
 export class TooMuchToRead extends Error {}
 
-/** A file that is read in parts: at most so many, and none of them larger than a picture may be. */
+/** A file that is read in a bounded number of parts, none of them larger than a picture may be. */
 export class FileBytes {
   readonly size: number;
-  /** Whoever reads says how many reads a good file takes at most. */
+  /** How many reads a good file takes at most. */
   readsLeft = 0;
   private readonly file: number;
 

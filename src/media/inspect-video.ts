@@ -27,7 +27,7 @@ const FORMATS = [MP4, QTFF, WEBM, MATROSKA, MPEG_TS];
 const MAX_PARTS = 1_000_000;
 
 /**
- * A broken file can make mediabunny read in circles; so many reads take half a second, and a good file takes a few dozen. A
+ * A broken file can make mediabunny read in circles; this many reads take half a second, and a good file takes a few dozen. A
  * live recording without an index is read from its beginning to its end.
  */
 const MAX_READS = 50_000;

@@ -108,7 +108,7 @@ export async function refusalText(
   return body;
 }
 
-/** What the profile says about a refusal beside its status. */
+/** What the profile says about a refusal besides its status. */
 export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist' | 'noTask' | 'refusedContent'>;
 
 /** The fault for an answer other than 2xx, with the service's own code and message, redacted. */

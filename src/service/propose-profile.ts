@@ -177,7 +177,7 @@ function candidates(field: Field, samples: readonly ReadSample[]): AnswerPath[] 
   return ranked.slice(0, MAX_CANDIDATES);
 }
 
-/** An id that the reader ignored because of the code beside it, which may mean a refusal. */
+/** An id that the reader ignored because of the code next to it, which may mean a refusal. */
 function isIdOfCall({ path }: Leaf, { found }: TracedReading): boolean {
   const name = path.split('.').at(-1) ?? '';
   return found.code !== undefined && DEFAULT_RULES.paths.callIds.includes(name);

@@ -35,7 +35,7 @@ export interface AnswerPaths {
   taskId: readonly AnswerPath[];
   /** Paths of `taskId` that may also mean something else: ignored in a refusal. */
   vagueIds: readonly AnswerPath[];
-  /** Paths of `taskId` that may only name the HTTP call: ignored beside an unknown error code. */
+  /** Paths of `taskId` that may only name the HTTP call: ignored next to an unknown error code. */
   callIds: readonly AnswerPath[];
   state: readonly AnswerPath[];
   done: readonly AnswerPath[];

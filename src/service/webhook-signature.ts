@@ -107,7 +107,7 @@ function headerOf(headers: WebhookHeaders, name: string, longestChars: number): 
   return value;
 }
 
-/** Whoever has the secret may still send what this version does not know. */
+/** A sender with the secret may still send what this version does not know. */
 function toPayload(sent: unknown): WebhookPayload {
   const { type, timestamp, data }: Record<string, unknown> = Object(sent);
   const { id, taskId, failure }: Record<string, unknown> = Object(data);

@@ -95,7 +95,7 @@ export function checkBatchInput(input: BatchInput | null | undefined, name: stri
 async function runItems(batch: BatchState, children: ChildJobs): Promise<void> {
   const { known } = batch;
   const read = requestReader(batch.input, known.opened ?? (await open(batch)));
-  // Beside each other. Only a bug rejects, and fails the workflow task.
+  // At the same time. Only a bug rejects, and fails the workflow task.
   const watch = (item: number, ending: Promise<ChildEnd>) =>
     void ending.then((end) => batch.recordEnd(item, end));
   for (const item of known.held ?? []) watch(item, children.run(batch.recordStarted(item, { isHeld: true })));
