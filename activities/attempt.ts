@@ -1,6 +1,7 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { durationMs } from '../src/contract/duration';
+import { GRPC_STATUS } from '../src/contract/error-code';
 import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
 import { decodeFirst } from '../src/encryption/decode-first';
 
@@ -10,15 +11,12 @@ export function jobName(): string {
   return workflowExecution?.workflowId ?? activityId;
 }
 
-/** The gRPC status code. */
-const NOT_FOUND = 5;
-
 /** What Temporal says of a workflow; undefined when it has none, or has deleted it. */
 export async function unlessDeleted<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await ask();
   } catch (error) {
-    const isDeleted = isGrpcServiceError(error) && error.code === NOT_FOUND;
+    const isDeleted = isGrpcServiceError(error) && error.code === GRPC_STATUS.notFound;
     if (isDeleted || error instanceof WorkflowNotFoundError) return undefined;
     throw error;
   }

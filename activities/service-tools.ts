@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
+import { TASK_QUEUE_TYPES } from '../src/contract/names';
 import type { FoundService, ServiceDirectory } from '../src/service/service-directory';
 import type { VideoStorage } from '../src/storage/storage';
 import { LearnedTimes } from './polls/learned-times';
@@ -53,13 +54,10 @@ export async function isServed({ queue }: { queue: string }): Promise<boolean> {
   const { pollers } = await client.connection.workflowService.describeTaskQueue({
     namespace: info.namespace,
     taskQueue: { name: queue },
-    taskQueueType: ACTIVITY_QUEUE,
+    taskQueueType: TASK_QUEUE_TYPES.activities,
   });
   return (pollers ?? []).length > 0;
 }
-
-/** Temporal's number for a task queue of activities. */
-const ACTIVITY_QUEUE = 2;
 
 /** The tools for the service of a task. Another worker may have it, so the call is tried again. */
 export function toolsFor(find: FindTools, service: string | undefined, call: Call): ServiceTools {

@@ -87,7 +87,7 @@ async function send(job: Job, request: VideoRequest, withinMs: number | undefine
   if (remainingMs === 0) throw createFailure('DeadlineExceeded');
   const { idempotencyKey, onLostSubmit, polling, cap, sharedCap, caller } = job.input;
   const { repeats } = job.hold;
-  const taskQueue = submitQueueOf(job);
+  const taskQueue = queueOfSubmit(job);
   const { submitVideo } = proxyActivities<VideoActivities>({
     ...SUBMIT_POLICY,
     taskQueue,
@@ -114,7 +114,7 @@ async function send(job: Job, request: VideoRequest, withinMs: number | undefine
 }
 
 /** Where submits have a queue of their own, each named service has one. */
-function submitQueueOf({ known: { queues, service } }: Job): string | undefined {
+function queueOfSubmit({ known: { queues, service } }: Job): string | undefined {
   const { submit } = queues ?? {};
   return submit === undefined || service === undefined ? submit : serviceQueueOf(submit, service);
 }

@@ -17,7 +17,9 @@ export async function noticeUnserved<T>(
 ): Promise<T> {
   if (queue === undefined || job.known.queues?.servedHere) return work();
   const watching = new CancellationScope();
-  const { isServed } = proxyLocalActivities<VideoActivities>({ ...ASK_WORKER_POLICY, summary: queue });
+  // Once: a server that does not tell is not asked again.
+  const retry = { maximumAttempts: 1 };
+  const { isServed } = proxyLocalActivities<VideoActivities>({ ...ASK_WORKER_POLICY, retry, summary: queue });
   const watch = async () => {
     await sleep(ASK_AFTER_MS);
     if (!(await isServed({ queue }))) job.showUnserved(queue);

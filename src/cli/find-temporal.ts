@@ -2,6 +2,7 @@ import { Connection, type ConnectionLike, type ConnectionOptions } from '@tempor
 import { TemporalUnreachable } from '../client/temporal-unreachable';
 import type { Environment } from '../config/service-config';
 import { readDataFolder, readServerOptions, readTemporalConfig } from '../config/temporal-config';
+import { GRPC_STATUS } from '../contract/error-code';
 import { findServerAtHand, type ServerAtHand } from '../temporal-server';
 import type { Closers } from './closers';
 import { codeOf, firstLineOf } from './doctor/described-error';
@@ -60,8 +61,7 @@ export function withinCall<T>(connection: ConnectionLike, call: () => Promise<T>
 /** For commands that watch: the default waits two minutes for a server that was gone for long. */
 const RECONNECT_WITHIN_MS = 3_000;
 
-/** The gRPC statuses PERMISSION_DENIED and UNAUTHENTICATED. */
-const REFUSALS: readonly unknown[] = [7, 16];
+const REFUSALS: readonly unknown[] = [GRPC_STATUS.permissionDenied, GRPC_STATUS.unauthenticated];
 
 async function reachServer(
   options: ConnectionOptions & { address: string },
@@ -87,13 +87,10 @@ async function reachServer(
   }
 }
 
-/** The gRPC statuses DEADLINE_EXCEEDED and UNIMPLEMENTED. */
-const [NO_ANSWER, NOT_TEMPORAL] = [4, 12];
-
 function problemOfCall(error: unknown): string {
   const message = firstLineOf(error);
-  if (codeOf(error) === NO_ANSWER) return 'no answer';
-  if (codeOf(error) === NOT_TEMPORAL || message.includes('Protocol error'))
+  if (codeOf(error) === GRPC_STATUS.deadlineExceeded) return 'no answer';
+  if (codeOf(error) === GRPC_STATUS.unimplemented || message.includes('Protocol error'))
     return 'something listens there, but it does not answer as a Temporal server';
   const [, lastError] = /Last error: (?:Error: )?(.+?)\. Resolution note/.exec(message) ?? [];
   return lastError ?? message;

@@ -1,18 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { cleanText } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
+import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { WEBHOOK_WORKFLOW_TYPE, webhookId } from '../contract/names';
 import { WEBHOOK_EVENTS } from '../contract/webhook';
-import {
-  describeRun,
-  inTime,
-  isNotThere,
-  KINDS,
-  listRuns,
-  OF_OUR_TYPES,
-  quotedText,
-  STATUS,
-} from './temporal-calls';
+import { describeRun, inTime, isNotThere, KINDS, listRuns, OF_OUR_TYPES, quotedText } from './temporal-calls';
 
 /** One run of a workflow in Temporal. */
 export interface Execution {
@@ -91,10 +82,10 @@ export async function deleteExecution(
 
 const REFUSALS: ReadonlyMap<number, string> = new Map([
   [
-    STATUS.permissionDenied,
+    GRPC_STATUS.permissionDenied,
     'these credentials may not delete executions in the namespace; use some that may, and run it again, or wait for the retention of the namespace',
   ],
-  [STATUS.unimplemented, 'this server cannot delete executions; the retention of the namespace ends it'],
+  [GRPC_STATUS.unimplemented, 'this server cannot delete executions; the retention of the namespace ends it'],
 ]);
 
 async function findRun(
@@ -124,7 +115,7 @@ async function findRuns(client: Client, condition: string): Promise<Execution[]>
     ))
       found.push({ workflowId, runId, isOpen: status === RUNNING, firstRunId: firstRunId || runId });
   } catch (error) {
-    if (errorCode(error) !== STATUS.unimplemented) throw error;
+    if (errorCode(error) !== GRPC_STATUS.unimplemented) throw error;
   }
   return found;
 }

@@ -1,15 +1,13 @@
 import type { WorkflowClient, WorkflowHandle } from '@temporalio/client';
 import { shown } from '../contract/clean-text';
-
-/** Temporal's numbers for the types of a task queue. */
-const QUEUE_TYPES = { workflows: 1, activities: 2 } as const;
+import { TASK_QUEUE_TYPES } from '../contract/names';
 
 const ANSWER_WITHIN_MS = 5_000;
 
 /** Where a job or batch waits although no worker polls there. */
 export interface Unserved {
   queue: string;
-  waitsFor: 'workflows' | 'activities';
+  waitsFor: keyof typeof TASK_QUEUE_TYPES;
 }
 
 /** Not the SDK's own description: it decodes the memo, which a codec that is not set here may have encoded. */
@@ -18,11 +16,11 @@ export async function findUnserved(
   workflowId: string,
 ): Promise<Unserved | undefined> {
   const { namespace } = client.options;
-  const isUnserved = async (name: string, type: keyof typeof QUEUE_TYPES) => {
+  const isUnserved = async (name: string, type: Unserved['waitsFor']) => {
     const { pollers } = await client.workflowService.describeTaskQueue({
       namespace,
       taskQueue: { name },
-      taskQueueType: QUEUE_TYPES[type],
+      taskQueueType: TASK_QUEUE_TYPES[type],
     });
     return (pollers ?? []).length === 0;
   };

@@ -2,18 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { ConfigError } from '../config/service-config';
 import { cleanText, inShell, shown } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
+import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { SEARCH_ATTRIBUTES } from '../contract/names';
 
 /** Types of search attributes, by their numbers in Temporal's API. */
 const TYPES = ['unspecified', 'Text', 'Keyword', 'Int', 'Double', 'Bool', 'Datetime', 'KeywordList'];
 const KEYWORD = TYPES.indexOf('Keyword');
-
-/** Status codes of gRPC. */
-const INVALID_ARGUMENT = 3;
-const NOT_FOUND = 5;
-const PERMISSION_DENIED = 7;
-const UNIMPLEMENTED = 12;
 
 /** All servers of a cluster know a new attribute within seconds. */
 const VISIBLE_WITHIN_MS = 30_000;
@@ -108,7 +102,10 @@ export async function explainStart(error: unknown, { connection, options }: Clie
 function refusedFor(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { message } = cause;
-    if (errorCode(cause) === INVALID_ARGUMENT && SEARCH_ATTRIBUTES.some((name) => message.includes(name))) {
+    if (
+      errorCode(cause) === GRPC_STATUS.invalidArgument &&
+      SEARCH_ATTRIBUTES.some((name) => message.includes(name))
+    ) {
       return cleanText(message);
     }
   }
@@ -119,13 +116,13 @@ function refusedFor(error: unknown): string | undefined {
 export function refusal(error: unknown, namespace: string): unknown {
   const message = error instanceof Error ? cleanText(error.message) : String(error);
   switch (errorCode(error)) {
-    case NOT_FOUND:
+    case GRPC_STATUS.notFound:
       return new ConfigError(
         `There is no namespace ${shown(namespace)}: create it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
         { cause: error },
       );
-    case PERMISSION_DENIED:
-    case UNIMPLEMENTED:
+    case GRPC_STATUS.permissionDenied:
+    case GRPC_STATUS.unimplemented:
       return new ConfigError(
         `The server does not allow this (${message}): ask those who run the namespace ${namespace} to register ${SEARCH_ATTRIBUTES.join(', ')} as Keyword; in Temporal Cloud this is done in the Cloud UI or with tcld.`,
         { cause: error },

@@ -1,12 +1,9 @@
 import type { Client } from '@temporalio/client';
-import { errorCode } from '../contract/error-code';
+import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 
 /** Temporal answers within milliseconds; a silent one must not hold a command for good. */
 const ANSWERS_WITHIN_MS = 10_000;
-
-/** Status codes of gRPC. */
-export const STATUS = { notFound: 5, permissionDenied: 7, unimplemented: 12 } as const;
 
 const PAGE_SIZE = 500;
 
@@ -43,7 +40,7 @@ export function isMissingNamespace(error: unknown): boolean {
 
 /** Whether Temporal says that it does not have the workflow. */
 export const isNotThere = (error: unknown): boolean =>
-  errorCode(error) === STATUS.notFound && !isMissingNamespace(error);
+  errorCode(error) === GRPC_STATUS.notFound && !isMissingNamespace(error);
 
 /**
  * A run as Temporal describes it, the last one by default; undefined when there is none. Memos are not decoded: those that another

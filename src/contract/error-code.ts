@@ -2,3 +2,13 @@
 export function errorCode(error: unknown): unknown {
   return Reflect.get(Object(error), 'code');
 }
+
+/** The status codes of gRPC that Temporal's answers are told apart by. */
+export const GRPC_STATUS = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  permissionDenied: 7,
+  unimplemented: 12,
+  unauthenticated: 16,
+} as const;

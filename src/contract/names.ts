@@ -31,6 +31,8 @@ export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by a job to the batch or the fallback that started it. */
 export const CHILD_NEWS_SIGNAL = 'childNews';
+/** Temporal's numbers for the types of a task queue. */
+export const TASK_QUEUE_TYPES = { workflows: 1, activities: 2 } as const;
 /** The task queue of clients and workers that set none. */
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 

@@ -73,23 +73,22 @@ export async function runTogether(workers: readonly Worker[]): Promise<void> {
 }
 
 /**
- * Runs other workers for as long as the given one runs, and shuts all down when one of them ends or cannot be created. Each one
- * that is created runs: otherwise it would keep the connection.
+ * Runs further workers for as long as those that run already, and shuts all down when one of them ends or cannot be created. Each
+ * one that is created runs, and is added to the others: otherwise it would keep the connection.
  */
 export async function runWith(
-  worker: Worker,
+  workers: Worker[],
   running: Promise<void>,
   creating: readonly Promise<Worker>[],
 ): Promise<void> {
-  const all = [worker];
   let isOver = false;
   const end = () => {
     isOver = true;
-    shutDown(all);
+    shutDown(workers);
   };
   const others = creating.map(async (created) => {
     const other = await created;
-    all.push(other);
+    workers.push(other);
     const ended = other.run();
     if (isOver) shutDown([other]);
     await ended;

@@ -49,22 +49,20 @@ export async function runHosted(
   worker: Worker,
   running: Promise<void>,
 ): Promise<void> {
-  const created: Worker[] = [];
-  const creating = activityWorkers(work, queues).map(async ({ options }) => {
-    const other = await Worker.create(withOwnDefaults({ ...host, ...options }, env));
-    created.push(other);
-    return other;
-  });
+  const workers = [worker];
+  const creating = activityWorkers(work, queues).map(({ options }) =>
+    Worker.create(withOwnDefaults({ ...host, ...options }, env)),
+  );
   const stopJanitor = startJanitor(work.storage);
   // Only logged: the host's worker runs already, and has other work.
   const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
   work.storage.probe?.().catch(logProblem);
   work.ready().catch(logProblem);
   const { taskQueue } = queues;
-  const workers = () => [worker, ...created];
-  const opened = monitor && openMonitor(monitor, { workers, work, taskQueue }).catch(logProblem);
+  const opened =
+    monitor && openMonitor(monitor, { workers: () => workers, work, taskQueue }).catch(logProblem);
   try {
-    await runWith(worker, running, creating);
+    await runWith(workers, running, creating);
   } finally {
     stopJanitor();
     await (await opened)?.close();

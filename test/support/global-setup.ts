@@ -2,20 +2,14 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { readServerOptions } from '../../src/config/temporal-config';
 import installAiSdkPackages from './ai-sdk-packages.cjs';
-import { findDevServerForTests, findTestServerForTests } from './temporal-servers';
+import { useTestServers } from './temporal-servers';
 
 /** Finds Temporal's servers and bundles the workflows, once for all test files. */
 // biome-ignore lint/style/noDefaultExport: jest requires a default export here.
 export default async function globalSetup(): Promise<void> {
   await installAiSdkPackages();
-  const server = {
-    ...readServerOptions(process.env),
-    onProgress: (line: string) => process.stderr.write(`${line}\n`),
-  };
-  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServerForTests(server);
-  process.env.VIDEOGEN_TEST_SERVER = await findTestServerForTests(server);
+  await useTestServers();
   const code = withMutant() ?? (await bundle());
   const codePath = join(mkdtempSync(join(tmpdir(), 'videogen-bundle-')), 'workflows.js');
   writeFileSync(codePath, code);

@@ -1,6 +1,7 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { version as sdkVersion } from '@temporalio/testing/package.json';
+import { readServerOptions } from '../../src/config/temporal-config';
 import {
   findDevServer,
   findTestServer,
@@ -25,6 +26,16 @@ export async function findDevServerForTests(options: ServerOptions): Promise<str
     const program = `${cli}/cmd/temporal`;
     return buildGoTool({ recipe: 'dev-server', module: cli, program, timeoutMs: BUILD_TIMEOUT_MS });
   });
+}
+
+/** Finds both servers, and has this process and those that it starts use them. */
+export async function useTestServers(): Promise<void> {
+  const server = {
+    ...readServerOptions(process.env),
+    onProgress: (line: string) => process.stderr.write(`${line}\n`),
+  };
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServerForTests(server);
+  process.env.VIDEOGEN_TEST_SERVER = await findTestServerForTests(server);
 }
 
 /** The test server: its jars, which every package mirror has, if Maven can get them. */

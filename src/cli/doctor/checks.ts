@@ -12,7 +12,8 @@ import { readStorageConfig } from '../../config/storage-config';
 import { readDataFolder, readSearchAttributes, readTemporalAddress } from '../../config/temporal-config';
 import { inShell, shown } from '../../contract/clean-text';
 import { describeDuration } from '../../contract/duration';
-import { serviceQueueOf } from '../../contract/names';
+import { GRPC_STATUS } from '../../contract/error-code';
+import { serviceQueueOf, TASK_QUEUE_TYPES } from '../../contract/names';
 import { ANOTHER_FOLDER, createStorage, type StorageConfig, StorageUnusable } from '../../storage';
 import type { ServerAtHand } from '../../temporal-server';
 import { nodeRange, packageVersion } from '../../temporal-server/package-root';
@@ -161,9 +162,6 @@ function judgeAtHand(server: ServerAtHand): Finding {
   );
 }
 
-/** The gRPC status NOT_FOUND. */
-const NOT_FOUND = 5;
-
 async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
   const server = await temporal();
   if (!('connection' in server)) return ok('generate creates it with its server');
@@ -176,7 +174,7 @@ async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
     const found = `${namespace} retains ended jobs for ${describeDuration(seconds * 1_000)}`;
     return await judgeSearchAttributes(found, readSearchAttributes(env) ?? false, server);
   } catch (error) {
-    if (codeOf(error) === NOT_FOUND) {
+    if (codeOf(error) === GRPC_STATUS.notFound) {
       return failed(
         `there is no namespace ${namespace}`,
         `Create it with: temporal operator namespace create --namespace ${inShell(namespace)}; or correct TEMPORAL_NAMESPACE.`,
@@ -224,8 +222,6 @@ async function checkEncryption({ env, temporal }: Context): Promise<Finding> {
 
 /** A worker polls at least once a minute. */
 const STALE_AFTER_MS = 90_000;
-/** Temporal's numbers for the types of a task queue. */
-const [WORKFLOWS, ACTIVITIES] = [1, 2];
 
 async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
   const server = await temporal();
@@ -240,7 +236,7 @@ async function judgeWorkers(server: TemporalServer, env: Environment): Promise<F
   const { taskQueue: queue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
   const { connection, namespace } = server;
   /** Workers are listed for five minutes after they last polled. */
-  const polled = async (what: string, name: string, taskQueueType = ACTIVITIES) => {
+  const polled = async (what: string, name: string, taskQueueType: number = TASK_QUEUE_TYPES.activities) => {
     const described = await withinCall(connection, () =>
       connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
     );
@@ -249,7 +245,7 @@ async function judgeWorkers(server: TemporalServer, env: Environment): Promise<F
   const services = Object.keys(readKnownServices(env)?.services ?? {});
   const [needed, ofServices] = await Promise.all([
     Promise.all([
-      polled('workflows', queue, WORKFLOWS),
+      polled('workflows', queue, TASK_QUEUE_TYPES.workflows),
       polled('activities', queue),
       polled('submits', submitQueue),
       ...(downloadQueue === queue ? [] : [polled('downloads', downloadQueue)]),
