@@ -2,8 +2,8 @@ import { ConfigError, readKeyIfSet } from '../config/service-config';
 import { inShell } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isAmount } from '../contract/money';
-import type { ChaosOptions } from '../testing/chaos';
 import { startEmulator } from '../testing/emulator';
+import type { ChaosOptions } from '../testing/faults';
 import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
 import { readFaults } from './read-faults';
@@ -55,12 +55,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   // The emulator's default key is public; a configured key may be secret.
   const key = apiKey === undefined ? `VIDEO_API_KEY=${inShell(running.apiKey)}` : 'your VIDEO_API_KEY';
   terminal.err(`Use it with VIDEO_API_BASE_URL=${inShell(running.url)} and ${key}.\n`);
-  if (chaos) {
-    const option = `--chaos-seed ${inShell(String(running.chaosSeed))}`;
-    terminal.err(
-      `Chaos: each call has a fault with a probability of ${chaos.rate}. Repeat it with ${option}.\n`,
-    );
-  }
+  if (chaos) terminal.err(`Chaos: each call has a fault with a probability of ${chaos.rate}.\n`);
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;

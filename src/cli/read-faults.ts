@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/service-config';
-import { FAULTS, type Faults, faultsOn, isByChance, namedFault } from '../testing/faults';
+import { FAULTS, type Faults, faultsOn } from '../testing/faults';
 
 /** The calls of the interface, which cannot cancel. */
 const CALLS = ['submit', 'status', 'download'] as const;
@@ -16,10 +16,13 @@ export function readFaults(texts: string[]): ScriptedFault[] {
   return texts.flatMap((text) => {
     const [, name, kind = '', times = '1'] = /^([a-z]+):([a-z-]+?)(?:x(\d{1,3}))?$/.exec(text) ?? [];
     const call = CALLS.find((candidate) => candidate === name);
-    const fault = call && namedFault(call, kind);
-    if (call && fault) return Array.from({ length: Number(times) }, () => ({ call, fault }));
     // `cancel` has the kinds that all calls share.
-    const kinds = faultsOn(call ?? 'cancel');
+    const known = faultsOn(call ?? 'cancel');
+    const fault = known.find(([other]) => other === kind)?.[1].fault;
+    if (call && fault) {
+      return Array.from({ length: Number(times) }, () => ({ call, fault }) as ScriptedFault);
+    }
+    const kinds = known.map(([other]) => other);
     const choices = `CALL one of ${CALLS.join(', ')} and KIND one of ${kinds.join(', ')}`;
     throw new ConfigError(
       `--fault is ${JSON.stringify(text)}: give CALL:KIND or CALL:KINDxTIMES with ${choices}.`,
@@ -30,7 +33,7 @@ export function readFaults(texts: string[]): ScriptedFault[] {
 /** The faults, for the help of the commands. */
 export function describeFaults(): string {
   const byCall = CALLS.map((call) => {
-    const names = faultsOn(call).map((name) => (isByChance(call, name) ? `${name}*` : name));
+    const names = faultsOn(call).map(([name, { byChance }]) => (byChance ? `${name}*` : name));
     return `  ${call.padEnd(10)}${names.join(' ')}`;
   });
   const rows = Object.entries(FAULTS);

@@ -17,66 +17,41 @@ export interface EmulatedHttpAnswer {
   end?: { after: number | 'half-a-header' | 'half-the-body'; how: 'cut' | 'stall' };
 }
 
-export function textAnswer(
-  status: number,
-  contentType: string,
-  text: string,
-  headers?: OutgoingHttpHeaders,
-): EmulatedHttpAnswer {
-  const body = Buffer.from(text);
-  return {
-    status,
-    headers: { 'content-type': contentType, 'content-length': body.length, ...headers },
-    body,
-  };
-}
-
 /** Text is sent as it is. */
-export function jsonAnswer(
+export function answerWith(
   status: number,
   body: object | string,
   headers?: OutgoingHttpHeaders,
 ): EmulatedHttpAnswer {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return textAnswer(status, 'application/json', text, headers);
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'content-length': bytes.length, ...headers },
+    body: bytes,
+  };
 }
 
 /** A file, or the part that the request headers ask for (RFC 9110, section 14). */
 export function fileAnswer(
   { bytes, etag }: { bytes: Buffer; etag: string },
-  requestHeaders: IncomingHttpHeaders,
+  { range, 'if-range': condition = etag }: IncomingHttpHeaders,
 ): EmulatedHttpAnswer {
-  const common = { 'accept-ranges': 'bytes', etag };
-  const range = requestedRange(requestHeaders, etag, bytes.length);
-  if (range === 'unsatisfiable') {
-    const headers = { ...common, 'content-range': `bytes */${bytes.length}`, 'content-length': 0 };
-    return { status: 416, headers, body: Buffer.alloc(0) };
-  }
-  const body = range ? bytes.subarray(range.first, range.last + 1) : bytes;
-  const headers = { ...common, 'content-type': 'video/mp4', 'content-length': body.length };
-  if (!range) return { status: 200, headers, body };
-  const contentRange = `bytes ${range.first}-${range.last}/${bytes.length}`;
-  return { status: 206, headers: { ...headers, 'content-range': contentRange }, body };
-}
-
-/** Undefined means the whole file: no range, an invalid one, several, or a file that changed since. */
-function requestedRange(
-  { range, 'if-range': condition }: IncomingHttpHeaders,
-  etag: string,
-  length: number,
-): { first: number; last: number } | 'unsatisfiable' | undefined {
-  // Files have no Last-Modified, so a date never matches.
-  if (condition !== undefined && condition !== etag) return undefined;
-  const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/i.exec(range?.trim() ?? '') ?? [];
-  if (from === '' && to === '') return undefined;
-  if (from === '') {
-    const count = Math.min(Number(to), length);
-    return count === 0 ? 'unsatisfiable' : { first: length - count, last: length - 1 };
-  }
+  const headers = { 'accept-ranges': 'bytes', 'content-type': 'video/mp4', etag };
+  const [, from, to = ''] = /^bytes=(\d+)-(\d*)$/i.exec(range?.trim() ?? '') ?? [];
   const first = Number(from);
-  const last = to === '' ? length - 1 : Math.min(Number(to), length - 1);
-  if (to !== '' && Number(to) < first) return undefined;
-  return first >= length ? 'unsatisfiable' : { first, last };
+  const last = Math.min(to === '' ? Infinity : Number(to), bytes.length - 1);
+  // No range, one of another form, or one of a file that has changed: the whole file. Files have no date to compare.
+  if (from === undefined || condition !== etag || (to !== '' && Number(to) < first)) {
+    return { status: 200, headers: { ...headers, 'content-length': bytes.length }, body: bytes };
+  }
+  const isBeyond = first >= bytes.length;
+  const body = isBeyond ? Buffer.alloc(0) : bytes.subarray(first, last + 1);
+  const part = isBeyond ? '*' : `${first}-${last}`;
+  return {
+    status: isBeyond ? 416 : 206,
+    headers: { ...headers, 'content-length': body.length, 'content-range': `bytes ${part}/${bytes.length}` },
+    body,
+  };
 }
 
 /** What is left of an answer after a fault. Makes the correct answer only if a part of it is sent: a video takes time. */
@@ -95,11 +70,11 @@ export async function spoil(
       await sleep(fault.ms, undefined, { ref: false });
       return correctAnswer();
     case 'bad-json':
-      return jsonAnswer(200, '{"task_id": "tas');
+      return answerWith(200, '{"task_id": "tas');
     case 'empty':
-      return jsonAnswer(fault.status ?? 200, '');
+      return answerWith(fault.status ?? 200, '');
     case 'web-page':
-      return textAnswer(200, 'text/html', '<p>This link has expired.</p>');
+      return answerWith(200, '<p>This link has expired.</p>', { 'content-type': 'text/html' });
     case 'cut-headers':
       return { ...(await correctAnswer()), end: { after: 'half-a-header', how: 'cut' } };
     case 'cut-body':

@@ -1,13 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { VideoRequest } from '../contract/request';
-import { type EmulatedAnswer, type EmulatedHttpAnswer, fileAnswer, jsonAnswer, spoil } from './answers';
-import { type Dialect, type DialectRoute, type RefusalFacts, type Reply, refuseContent } from './dialect';
+import { answerWith, type EmulatedAnswer, type EmulatedHttpAnswer, fileAnswer, spoil } from './answers';
+import {
+  type Dialect,
+  type DialectRoute,
+  type RefusalFacts,
+  type Reply,
+  refuseContent,
+  type TaskFacts,
+} from './dialect';
 import type { EmulatorOptions } from './emulator-options';
-import { type EmulatedRefusal, type Faults, isRefusal } from './faults';
-import { type EmulatedTask, type NewTask, type TaskFailure, TaskStore, type TaskView } from './task-store';
+import { type EmulatedRefusal, type Fault, type Faults, isRefusal } from './faults';
+import { type EmulatedTask, type NewTask, TaskStore } from './task-store';
 import { noiseVideo, pictureVideo } from './video/make-video';
-import { type EmulatedVideo, VideoCache } from './video/video-cache';
 
 type ServiceOptions = EmulatorOptions & Required<Pick<EmulatorOptions, 'jobTimeMs' | 'clock'>>;
 
@@ -18,27 +24,34 @@ export interface EmulatedCaller {
   origin: string;
 }
 
+interface EmulatedVideo {
+  bytes: Buffer;
+  /** A strong one: a hash of the bytes. */
+  etag: string;
+}
+
+/** A test may make hundreds of tasks, and a video has megabytes. */
+const MOST_CACHED_VIDEOS = 16;
+
 /** The calls of the service after authorization: section 4 of its interface, and the files behind its links. */
 export class EmulatedService {
   readonly store: TaskStore;
   /** Signs the links, so that tests can search for it where no link may appear. */
   readonly signature = randomBytes(16).toString('hex');
-  private readonly videos: VideoCache;
+  /** By request; the oldest comes first. Making one takes up to a second. */
+  private readonly videos = new Map<string, Promise<EmulatedVideo>>();
   private readonly closing = new AbortController();
 
   constructor(private readonly options: ServiceOptions) {
     this.store = new TaskStore(options.jobTimeMs, options.tasksFile);
-    const { videoBytes } = options;
-    this.videos = new VideoCache((request) =>
-      videoBytes === undefined ? pictureVideo(request, this.closing.signal) : noiseVideo(request, videoBytes),
-    );
   }
 
   async submit(
-    { dialect, origin }: EmulatedCaller,
+    caller: EmulatedCaller,
     { request, idempotencyKey }: { request: VideoRequest; idempotencyKey: string | undefined },
     fault?: Faults['submit'],
   ): Promise<EmulatedAnswer> {
+    const { dialect } = caller;
     if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
     const image = await this.fetchImage(request);
     if (typeof image === 'string') return refuse(dialect, invalid(image));
@@ -46,71 +59,71 @@ export class EmulatedService {
     if (failure && at === 'submit') return refuse(dialect, { ...failure, status: 400 });
     const task = this.admit(request, await this.options.clock(), { idempotencyKey, failure, image });
     if ('status' in task) return refuse(dialect, task);
-    const view: TaskView = { state: 'queued', percent: 0 };
-    return spoil(fault, () => answerOf(200, dialect.accepted(this.factsOf(task, view, { dialect, origin }))));
+    const facts = this.factsOf(task, { state: 'queued', percent: 0 }, caller);
+    return spoil(fault, () => answerOf(200, dialect.accepted(facts)));
   }
 
-  /** Answers about a task: to a poll, or with the link to its video. */
-  async status(
+  /** A call about a task: a poll, one for the link to its video, a cancel or a download. */
+  async callAbout(
     caller: EmulatedCaller,
     task: EmulatedTask,
-    words: DialectRoute['answer'] = caller.dialect.status,
-    fault?: Faults['status'] | Faults['retrieve'],
-  ): Promise<EmulatedAnswer> {
-    if (isRefusal(fault)) return scriptedRefusal(caller.dialect, fault);
-    const nowMs = await this.options.clock();
-    if (fault?.kind === 'failed-task') this.store.fail(task, fault, nowMs);
-    const facts = this.factsOf(task, this.store.view(task, nowMs), caller);
-    if (fault?.kind === 'unknown-state') {
-      const { id, request, submittedAtMs, origin } = facts;
-      return answerOf(200, words({ id, request, submittedAtMs, origin, state: 'unknown', word: fault.word }));
-    }
-    if (fault?.kind === 'no-video') {
-      const succeeded = this.factsOf(task, { state: 'succeeded' }, caller);
-      return answerOf(200, words({ ...succeeded, videoUrl: undefined }));
-    }
-    return spoil(fault, () => answerOf(200, words(facts)));
-  }
-
-  async cancel(
-    caller: EmulatedCaller,
-    task: EmulatedTask,
-    fault?: Faults['cancel'],
+    { call, answer = caller.dialect.status }: DialectRoute,
+    headers: IncomingHttpHeaders,
+    fault?: Fault,
   ): Promise<EmulatedAnswer> {
     const { dialect } = caller;
     if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
     const nowMs = await this.options.clock();
-    const isCancelled = this.store.cancel(task, nowMs);
-    const view = this.store.view(task, nowMs);
-    const message = `the task is over: it is ${view.state}`;
-    const answer = isCancelled
-      ? // Some dialects answer the poll of a failed task with an HTTP error, but this call succeeded.
-        { ...answerOf(200, dialect.status(this.factsOf(task, view, caller))), status: 200 }
-      : refuse(dialect, { status: 409, code: 'task_over', message });
-    return spoil(fault, () => answer);
-  }
-
-  async download(
-    { dialect }: EmulatedCaller,
-    task: EmulatedTask,
-    headers: IncomingHttpHeaders,
-    fault?: Faults['download'],
-  ): Promise<EmulatedAnswer> {
-    if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
-    if (this.store.view(task, await this.options.clock()).state !== 'succeeded') {
-      const message = 'the video is not ready: poll the task';
-      return refuse(dialect, { status: 404, code: 'not_ready', message });
+    const wasOver = nowMs >= this.store.endOf(task);
+    if (fault?.kind === 'failed-task') {
+      const { code, message } = fault;
+      this.store.end(task, { failure: { code, message, atMs: nowMs } });
     }
-    return spoil(fault, async () => fileAnswer(await this.video(task), headers));
+    if (call === 'cancel' && !wasOver) this.store.end(task, { cancelledAtMs: nowMs });
+    const view = this.store.view(task, nowMs);
+    if (call === 'download') {
+      const message = 'the video is not ready: poll the task';
+      if (view.state !== 'succeeded') return refuse(dialect, { status: 404, code: 'not_ready', message });
+      return spoil(fault, async () => fileAnswer(await this.video(task), headers));
+    }
+    if (call === 'cancel' && wasOver) {
+      const message = `the task is over: it is ${view.state}`;
+      return spoil(fault, () => refuse(dialect, { status: 409, code: 'task_over', message }));
+    }
+    const facts =
+      fault?.kind === 'unknown-state'
+        ? this.factsOf(task, { state: 'unknown', word: fault.word }, caller)
+        : fault?.kind === 'no-video'
+          ? { ...this.factsOf(task, { state: 'succeeded' }, caller), videoUrl: undefined }
+          : this.factsOf(task, view, caller);
+    const told = answerOf(200, answer(facts));
+    // Some dialects answer the poll of a failed task with an HTTP error, but a cancel succeeded.
+    return spoil(fault, () => (call === 'cancel' ? { ...told, status: 200 } : told));
   }
 
   video({ request }: EmulatedTask): Promise<EmulatedVideo> {
-    return this.videos.get(request);
+    // Parsing puts the fields of a request in the order of the schema.
+    const key = JSON.stringify(request);
+    const known = this.videos.get(key);
+    if (known) return known;
+    const made = this.makeVideo(request);
+    this.videos.set(key, made);
+    const [oldest = ''] = this.videos.keys();
+    if (this.videos.size > MOST_CACHED_VIDEOS) this.videos.delete(oldest);
+    return made;
   }
 
   /** Stops the making of videos. */
   close(): void {
     this.closing.abort();
+  }
+
+  private async makeVideo(request: VideoRequest): Promise<EmulatedVideo> {
+    const { videoBytes } = this.options;
+    const bytes = await (videoBytes === undefined
+      ? pictureVideo(request, this.closing.signal)
+      : noiseVideo(request, videoBytes));
+    return { bytes, etag: `"${sha256(bytes)}"` };
   }
 
   /**
@@ -121,7 +134,6 @@ export class EmulatedService {
     const { concurrentTasks = Infinity, idempotencyKeys } = this.options;
     const { idempotencyKey: key } = more;
     const known = idempotencyKeys === 'honoured' && key !== undefined ? this.store.withKey(key) : undefined;
-    // Parsing puts the fields of a request in the order of the schema.
     if (known && JSON.stringify(known.request) !== JSON.stringify(request)) {
       const message = 'the idempotency key was used for another request: a new request needs a new key';
       return { status: 422, code: 'idempotency_key_reused', message };
@@ -145,34 +157,38 @@ export class EmulatedService {
       const bytes = Buffer.from(await answer.arrayBuffer());
       if (!answer.ok) return problem(`HTTP ${answer.status}`);
       if (!contentType.startsWith('image/')) return problem(`it is ${contentType || 'of no type'}`);
-      if (bytes.length > LARGEST_IMAGE_BYTES) return problem('it is too large');
-      return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex'), contentType };
+      return { bytes: bytes.length, sha256: sha256(bytes), contentType };
     } catch (error) {
       return problem(error);
     }
   }
 
-  private factsOf(task: EmulatedTask, view: TaskView, { dialect, origin }: EmulatedCaller) {
+  private factsOf(
+    task: EmulatedTask,
+    shown: Pick<TaskFacts, 'state' | 'word' | 'percent' | 'error'>,
+    { dialect, origin }: EmulatedCaller,
+  ): TaskFacts {
     const { taskId, request, submittedAtMs } = task;
     const { charge } = this.options;
-    const hasEnded = view.percent === undefined;
+    const hasSucceeded = shown.state === 'succeeded';
     const link = `${origin}/files/${taskId}.mp4?signature=${this.signature}`;
+    // Like most services, it charges nothing for a task that failed.
+    const costs = { succeeded: charge, failed: 0, cancelled: 0 };
     return {
-      ...view,
+      ...shown,
       id: idIn(dialect, task),
       request,
       submittedAtMs,
       origin,
-      videoUrl: view.state === 'succeeded' ? link : undefined,
-      // Like most services, it charges nothing for a task that failed.
-      cost: hasEnded && charge !== undefined ? (view.state === 'succeeded' ? charge : 0) : undefined,
+      videoUrl: hasSucceeded ? link : undefined,
+      cost: charge === undefined ? undefined : Reflect.get(costs, shown.state),
     };
   }
 }
 
-/** What services take; the gateway's own limit is the same. */
-const LARGEST_IMAGE_BYTES = 20 * 1024 * 1024;
 const FETCH_WITHIN_MS = 10_000;
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 export const idIn = ({ idOf }: Pick<Dialect, 'idOf'>, { taskId }: EmulatedTask): string =>
   idOf?.(taskId) ?? taskId;
@@ -185,39 +201,24 @@ export function refuse(dialect: Dialect, refusal: RefusalFacts): EmulatedHttpAns
 }
 
 /** A refusal from a script keeps its status in every dialect. */
-function refusePlainly(
-  dialect: Dialect,
-  refusal: RefusalFacts,
-  headers?: OutgoingHttpHeaders,
-): EmulatedHttpAnswer {
-  const { status } = refusal;
-  return { ...answerOf(status, dialect.refused(refusal), headers), status };
-}
-
 function scriptedRefusal(dialect: Dialect, fault: EmulatedRefusal): EmulatedHttpAnswer {
-  switch (fault.kind) {
-    case 'rate-limited': {
-      const { retryAfter: after } = fault;
-      const text = after instanceof Date ? after.toUTCString() : String(after);
-      const refusal = { status: 429, code: 'rate_limited', message: 'too many requests' };
-      return refusePlainly(dialect, refusal, after === undefined ? {} : { 'retry-after': text });
-    }
-    case 'server-error': {
-      const { status = 500 } = fault;
-      return refusePlainly(dialect, { status, code: 'internal', message: 'internal server error' });
-    }
-    case 'refused': {
-      const { status, code = 'refused', message } = fault;
-      return refusePlainly(dialect, { status, code, message });
-    }
-  }
+  const refusal = {
+    'rate-limited': { status: 429, code: 'rate_limited', message: 'too many requests' },
+    'server-error': { status: 500, code: 'internal', message: 'internal server error' },
+    refused: { status: 400, code: 'refused', message: '' },
+  }[fault.kind];
+  const scripted = { ...refusal, ...fault };
+  const { retryAfter: after } = { retryAfter: undefined, ...fault };
+  const headers: OutgoingHttpHeaders =
+    after === undefined ? {} : { 'retry-after': after instanceof Date ? after.toUTCString() : String(after) };
+  return { ...answerOf(scripted.status, dialect.refused(scripted), headers), status: scripted.status };
 }
 
 /** Why a submit is refused, or its task will fail. */
 function failureBy(
   fault: Faults['submit'] | undefined,
   { refusedContent = refuseContent }: Dialect,
-): { at?: 'submit' | 'task'; failure?: TaskFailure } {
+): Pick<NewTask, 'failure'> & { at?: 'submit' | 'task' } {
   if (fault?.kind === 'failed-task') return { failure: { code: fault.code, message: fault.message } };
   if (fault?.kind !== 'refused-content') return {};
   const { at, ...words } = refusedContent(fault.stage);
@@ -225,5 +226,5 @@ function failureBy(
 }
 
 function answerOf(status: number, reply: Reply, headers?: OutgoingHttpHeaders): EmulatedHttpAnswer {
-  return jsonAnswer(reply.status ?? status, reply.body ?? '', { ...reply.headers, ...headers });
+  return answerWith(reply.status ?? status, reply.body ?? '', { ...reply.headers, ...headers });
 }

@@ -1,6 +1,5 @@
-import type { ChaosOptions } from './chaos';
 import type { Dialect } from './dialect';
-import type { EmulatedCall } from './faults';
+import type { ChaosOptions, EmulatedCall } from './faults';
 
 /** Options of startEmulator. */
 export interface EmulatorOptions {

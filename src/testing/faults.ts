@@ -1,5 +1,6 @@
-import { inspect } from 'node:util';
+import { randomBytes } from 'node:crypto';
 import type { ContentStage } from '../contract/failure-details';
+import { seededRandom } from './seeded-random';
 
 /** The service refuses the call and does nothing for it. */
 export type EmulatedRefusal =
@@ -54,16 +55,11 @@ type FaultRow = ({ does: string } | { loses: string }) & {
   fault: Fault;
   /** The calls that can meet it; by default all. */
   on?: readonly EmulatedCall[];
-  /**
-   * The calls for which chaos chooses it: not if it ends a task, takes minutes or could pass for an empty video. Lost
-   * submits are among them, and their generations count.
-   */
-  chaos?: readonly EmulatedCall[];
+  /** Chaos chooses it too: not if it ends a task, takes minutes or could pass for an empty video. */
+  byChance?: true;
 };
 
-export const CALLS = ['submit', 'status', 'download', 'cancel', 'retrieve'] as const;
-const MAIN_CALLS = ['submit', 'status', 'download'] as const;
-const JSON_CALLS = ['submit', 'status', 'retrieve'] as const;
+const CALLS = ['submit', 'status', 'download', 'cancel', 'retrieve'] as const;
 const SUBMIT = ['submit'] as const;
 const STATUS = ['status'] as const;
 const DOWNLOAD = ['download'] as const;
@@ -74,7 +70,6 @@ const refused = (status: number, code: string, message: string): EmulatedRefusal
   code,
   message,
 });
-const refusedContent = (stage: ContentStage): Faults['submit'] => ({ kind: 'refused-content', stage });
 const FAILED_TASK: FailedTask = {
   kind: 'failed-task',
   code: 'generation_failed',
@@ -87,39 +82,34 @@ const afterBytes = 1_000;
 export const FAULTS = {
   'rate-limited': {
     fault: { kind: 'rate-limited', retryAfter: 2 },
-    chaos: CALLS,
+    byChance: true,
     does: 'answers 429 with a Retry-After of 2 s, and does nothing',
   },
-  'server-error': { fault: { kind: 'server-error' }, chaos: CALLS, does: 'answers 500, and does nothing' },
-  reset: { fault: { kind: 'reset' }, chaos: CALLS, loses: 'then resets the connection' },
+  'server-error': { fault: { kind: 'server-error' }, byChance: true, does: 'answers 500, and does nothing' },
+  reset: { fault: { kind: 'reset' }, byChance: true, loses: 'then resets the connection' },
   hang: { fault: { kind: 'hang' }, loses: 'and never answers' },
   'cut-headers': {
     fault: { kind: 'cut-headers' },
-    chaos: MAIN_CALLS,
+    byChance: true,
     loses: 'then closes the connection in the headers',
   },
   'cut-body': {
     fault: { kind: 'cut-body' },
-    chaos: JSON_CALLS,
+    byChance: true,
     loses: 'then closes the connection in the body',
   },
-  'bad-json': { fault: { kind: 'bad-json' }, chaos: JSON_CALLS, loses: 'but answers invalid JSON' },
-  empty: {
-    fault: { kind: 'empty' },
-    chaos: ['submit', 'status'],
-    loses: 'but answers 200 with an empty body',
-  },
-  'empty-accepted': { fault: { kind: 'empty', status: 202 }, loses: 'but answers 202 with an empty body' },
+  'bad-json': { fault: { kind: 'bad-json' }, byChance: true, loses: 'but answers invalid JSON' },
+  empty: { fault: { kind: 'empty' }, loses: 'but answers 200 with an empty body' },
   late: {
     fault: { kind: 'late', ms: 1_000 },
-    on: MAIN_CALLS,
-    chaos: MAIN_CALLS,
+    on: ['submit', 'status', 'download'],
+    byChance: true,
     does: 'answers correctly, 1 s late',
   },
   'reset-late': {
     fault: { kind: 'reset-late', ms: 1_000 },
     on: SUBMIT,
-    chaos: SUBMIT,
+    byChance: true,
     loses: 'then resets the connection 1 s later',
   },
   refused: {
@@ -134,30 +124,29 @@ export const FAULTS = {
   },
   'failed-task': { fault: FAILED_TASK, on: ['submit', 'status'], does: 'the generation ends as failed' },
   'refused-prompt': {
-    fault: refusedContent('prompt'),
+    fault: { kind: 'refused-content', stage: 'prompt' },
     on: SUBMIT,
     does: 'the content policy refuses the prompt',
   },
   'refused-image': {
-    fault: refusedContent('image'),
+    fault: { kind: 'refused-content', stage: 'image' },
     on: SUBMIT,
     does: 'the content policy refuses the image',
   },
   'refused-output': {
-    fault: refusedContent('output'),
+    fault: { kind: 'refused-content', stage: 'output' },
     on: SUBMIT,
     does: 'the content policy refuses the finished video',
   },
   'not-found': {
     fault: refused(404, 'not_found', 'no such task'),
     on: STATUS,
-    chaos: STATUS,
     does: 'answers 404: no such task',
   },
   'unknown-state': {
     fault: { kind: 'unknown-state', word: 'brewing' },
     on: STATUS,
-    chaos: STATUS,
+    byChance: true,
     does: 'answers with a state that no service has',
   },
   'no-video': {
@@ -168,39 +157,27 @@ export const FAULTS = {
   cut: {
     fault: { kind: 'cut', afterBytes },
     on: DOWNLOAD,
-    chaos: DOWNLOAD,
+    byChance: true,
     does: 'closes the connection after 1000 bytes',
   },
   stall: {
     fault: { kind: 'stall', afterBytes },
     on: DOWNLOAD,
-    chaos: DOWNLOAD,
+    byChance: true,
     does: 'stops sending after 1000 bytes',
   },
   'web-page': {
     fault: { kind: 'web-page' },
     on: DOWNLOAD,
-    chaos: DOWNLOAD,
+    byChance: true,
     does: 'sends a web page instead of the video',
   },
 } satisfies Record<string, FaultRow>;
 
-const ROWS: [name: string, row: FaultRow][] = Object.entries(FAULTS);
-
-/** A call and a fault by name, such as `submit:reset` or `download:cut`. */
-export type FaultName = `${EmulatedCall}:${keyof typeof FAULTS}`;
-
-const rowsOn = (call: EmulatedCall) => ROWS.filter(([, { on = CALLS }]) => on.includes(call));
-
-/** The names of the faults that a call can meet. */
-export const faultsOn = (call: EmulatedCall): string[] => rowsOn(call).map(([name]) => name);
-
-export const isByChance = (call: EmulatedCall, name: string): boolean =>
-  ROWS.some(([other, { chaos = [] }]) => other === name && chaos.includes(call));
-
-/** Undefined if the call has no fault of that name. */
-export function namedFault<Call extends EmulatedCall>(call: Call, name: string): Faults[Call] | undefined {
-  return rowsOn(call).find(([other]) => other === name)?.[1].fault as Faults[Call] | undefined;
+/** The faults that a call can meet, by name. */
+export function faultsOn(call: EmulatedCall): [name: string, row: FaultRow][] {
+  const rows: [string, FaultRow][] = Object.entries(FAULTS);
+  return rows.filter(([, { on = CALLS }]) => on.includes(call));
 }
 
 /** Generic, since tests have faults of their own. */
@@ -210,68 +187,52 @@ export function isRefusal<Any extends { kind: string }>(
   return fault?.kind === 'rate-limited' || fault?.kind === 'server-error' || fault?.kind === 'refused';
 }
 
-/** Faults for the next calls of each kind, in order. */
-export class FaultScript {
-  private readonly faults: { call: EmulatedCall; fault: Fault }[] = [];
+/** Random faults of the emulator. */
+export interface ChaosOptions {
+  /** The probability that a call meets a fault, from 0 to 1. */
+  rate: number;
+  /** Repeats a run: the first, second, … call of each kind meets the same faults again. Default: a random seed. */
+  seed?: string;
+}
+
+/** The faults to come: those of a script, in order, and random ones. */
+export class FaultSource {
+  private readonly script: { call: EmulatedCall; fault: Fault }[] = [];
+  private readonly randoms = new Map<EmulatedCall, () => number>();
+
+  constructor(private readonly chaos: ChaosOptions = { rate: 0 }) {
+    if (chaos.rate >= 0 && chaos.rate <= 1) return;
+    throw new RangeError(`The rate of chaos is ${chaos.rate}: give 0 to 1.`);
+  }
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {
-    checkFaultName('emulator.next: the call', call, CALLS);
-    // Checks all faults before it adds one, so that a script is added as a whole or not at all.
-    for (const fault of faults) checkFault(call, fault);
-    this.faults.push(...faults.map((fault) => ({ call, fault })));
+    // Any call can be refused, with a status and a message of the script's own.
+    const kinds = new Set(['refused', ...faultsOn(call).map(([, { fault }]) => fault.kind)]);
+    const wrong = faults.find(({ kind }) => !kinds.has(kind));
+    if (wrong) {
+      const known = [...kinds].join(', ');
+      throw new RangeError(`A ${call} cannot meet the fault ${wrong.kind}: give one of ${known}.`);
+    }
+    this.script.push(...faults.map((fault) => ({ call, fault })));
   }
 
   take<Call extends EmulatedCall>(call: Call): Faults[Call] | undefined {
-    const index = this.faults.findIndex((next) => next.call === call);
-    return index < 0 ? undefined : (this.faults.splice(index, 1)[0]?.fault as Faults[Call]);
+    const index = this.script.findIndex((next) => next.call === call);
+    const [next] = index < 0 ? [] : this.script.splice(index, 1);
+    return (next?.fault ?? this.draw(call)) as Faults[Call] | undefined;
   }
 
   isSpent(): boolean {
-    return this.faults.length === 0;
+    return this.script.length === 0;
   }
-}
 
-/** The details without which a fault of a kind says too little. */
-const REQUIRED: Partial<Record<Fault['kind'], string[]>> = {
-  refused: ['status', 'message'],
-  'failed-task': ['code', 'message'],
-  'refused-content': ['stage'],
-  late: ['ms'],
-  'reset-late': ['ms'],
-  'unknown-state': ['word'],
-  cut: ['afterBytes'],
-  stall: ['afterBytes'],
-};
-
-/** For JavaScript callers, whom no compiler warns. */
-function checkFault(call: EmulatedCall, fault: unknown): void {
-  const next = `emulator.next('${call}', …)`;
-  if (typeof fault !== 'object' || fault === null) {
-    throw new RangeError(
-      `${next}: the fault is ${showValue(fault)}: give an object, such as { kind: 'reset' }.`,
-    );
+  private draw(call: EmulatedCall): Fault | undefined {
+    const { rate, seed = randomBytes(4).toString('hex') } = this.chaos;
+    const random = this.randoms.get(call) ?? seededRandom(`${seed} ${call}`);
+    this.randoms.set(call, random);
+    // Every call draws two numbers, so that the next call does not depend on what this one meets.
+    const [chance, choice] = [random(), random()];
+    const rows = faultsOn(call).filter(([, { byChance }]) => byChance);
+    return chance < rate ? rows[Math.floor(choice * rows.length)]?.[1].fault : undefined;
   }
-  const here = rowsOn(call).map(([, row]) => row.fault.kind);
-  // Any call can be refused, with a status and a message of the script's own.
-  const kinds = [...new Set([...here, 'refused' as const])];
-  const kind = checkFaultName(`${next}: the kind of the fault`, Reflect.get(fault, 'kind'), kinds);
-  const missing = (REQUIRED[kind] ?? []).filter((name) => Reflect.get(fault, name) === undefined);
-  if (missing.length === 0) return;
-  throw new RangeError(`${next}: a fault '${kind}' also needs ${missing.join(' and ')}.`);
-}
-
-/** Gives a JavaScript caller one sentence with the names that exist. */
-export function checkFaultName<Name extends string>(
-  what: string,
-  given: unknown,
-  names: readonly Name[],
-): Name {
-  const known = names.find((name) => name === given);
-  if (known !== undefined) return known;
-  throw new RangeError(`${what} is ${showValue(given)}: give one of ${names.join(', ')}.`);
-}
-
-/** One line, however large the value is. */
-export function showValue(given: unknown): string {
-  return inspect(given, { depth: 1, breakLength: Number.POSITIVE_INFINITY, maxStringLength: 100 });
 }

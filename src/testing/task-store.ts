@@ -1,37 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { CONTENT_STAGES } from '../contract/failure-details';
-import { requestSchema, type VideoRequest } from '../contract/request';
-
-const failureSchema = z.object({
-  code: z.string(),
-  message: z.string(),
-  /** What the content policy refused, if that is the reason. */
-  refuses: z.enum(CONTENT_STAGES).optional(),
-});
+import type { ContentStage } from '../contract/failure-details';
+import type { VideoRequest } from '../contract/request';
 
 /** The reason that the emulated service gives for a failed task. */
-export type TaskFailure = z.infer<typeof failureSchema>;
-
-const taskSchema = z.object({
-  taskId: z.string(),
-  request: requestSchema,
-  submittedAtMs: z.number(),
-  /** The `Idempotency-Key` of its submit. */
-  idempotencyKey: z.string().optional(),
-  /** Set if the task fails: at `atMs`, or else when its job time is over. */
-  failure: failureSchema.extend({ atMs: z.number().optional() }).optional(),
-  cancelledAtMs: z.number().optional(),
-  /** The image that was fetched for it, if the emulator fetches images. */
-  image: z.object({ bytes: z.number(), sha256: z.string(), contentType: z.string() }).optional(),
-});
-
-/** A task of the emulated service. All times are by the emulator's clock. */
-export type EmulatedTask = z.infer<typeof taskSchema>;
+export interface TaskFailure {
+  code: string;
+  message: string;
+  /** What the content policy refused, if that is the reason. */
+  refuses?: ContentStage;
+}
 
 /** What is known of a task when it is made. */
-export type NewTask = Pick<EmulatedTask, 'idempotencyKey' | 'failure' | 'image'>;
+export interface NewTask {
+  /** The `Idempotency-Key` of its submit. */
+  idempotencyKey?: string;
+  /** Set if the task fails: at `atMs`, or else when its job time is over. */
+  failure?: TaskFailure & { atMs?: number };
+  /** The image that was fetched for it, if the emulator fetches images. */
+  image?: { bytes: number; sha256: string; contentType: string };
+}
+
+/** A task of the emulated service. All times are by the emulator's clock. */
+export interface EmulatedTask extends NewTask {
+  taskId: string;
+  request: VideoRequest;
+  submittedAtMs: number;
+  cancelledAtMs?: number;
+}
 
 /** How a task is at one time. */
 export interface TaskView {
@@ -63,17 +59,9 @@ export class TaskStore {
     return task;
   }
 
-  fail(task: EmulatedTask, { code, message }: TaskFailure, nowMs: number): void {
-    task.failure = { code, message, atMs: nowMs };
-    this.save(task);
-  }
-
-  /** Returns false if the task is over already. */
-  cancel(task: EmulatedTask, nowMs: number): boolean {
-    if (nowMs >= this.endOf(task)) return false;
-    task.cancelledAtMs = nowMs;
-    this.save(task);
-    return true;
+  /** Lets a task fail or be cancelled. */
+  end(task: EmulatedTask, how: Pick<EmulatedTask, 'failure' | 'cancelledAtMs'>): void {
+    this.save(Object.assign(task, how));
   }
 
   /** The first task that was submitted with this key. */
@@ -98,9 +86,7 @@ export class TaskStore {
       return { state: share < QUEUED_SHARE ? 'queued' : 'running', percent };
     }
     if (task.cancelledAtMs !== undefined) return { state: 'cancelled' };
-    if (!task.failure) return { state: 'succeeded' };
-    const { atMs: _, ...error } = task.failure;
-    return { state: 'failed', error };
+    return task.failure ? { state: 'failed', error: task.failure } : { state: 'succeeded' };
   }
 
   /** Appends a changed task again: the last line of a task counts. */
@@ -117,7 +103,7 @@ function readTasks(file: string): EmulatedTask[] {
   if (lines.at(-1) !== '') appendFileSync(file, '\n');
   return lines.flatMap((line) => {
     try {
-      return [taskSchema.parse(JSON.parse(line))];
+      return [JSON.parse(line)];
     } catch {
       return [];
     }

@@ -17,7 +17,6 @@ import { VideoPlugin, type VideoPluginOptions } from '../worker/video-plugin';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../worker/video-worker';
 import { type Emulator, emulatedTimes, startEmulator } from './emulator';
 import type { EmulatorOptions } from './emulator-options';
-import { checkFaultName } from './faults';
 
 /** Options of createVideoTestEnvironment. */
 export interface VideoTestEnvironmentOptions {
@@ -66,7 +65,6 @@ export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
   const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
-  checkFaultName('createVideoTestEnvironment: server', server, Object.keys(STARTERS));
   const ring = readEncryptionKeys(env);
   const { environment: temporal, stop } = await STARTERS[server](
     { ...readServerOptions(env), onProgress },

@@ -18,7 +18,6 @@ test.each(['hang', 'cut-headers', 'cut-body', 'bad-json', 'empty'])('%s has no p
 
 test.each([
   ['submit:late', { kind: 'late', ms: 1_000 }],
-  ['submit:empty-accepted', { kind: 'empty', status: 202 }],
   ['submit:reset-late', { kind: 'reset-late', ms: 1_000 }],
   ['status:not-found', { kind: 'refused', status: 404, code: 'not_found', message: 'no such task' }],
   [
@@ -48,7 +47,7 @@ test.each([
 
 test('a fault of another call is refused with the faults of the call', () => {
   expect(() => readFaults(['submit:cut'])).toThrow(
-    /empty-accepted, late, reset-late, refused, unauthorized, failed-task, refused-prompt, refused-image, refused-output\.$/,
+    /empty, late, reset-late, refused, unauthorized, failed-task, refused-prompt, refused-image, refused-output\.$/,
   );
   expect(() => readFaults(['download:no-video'])).toThrow(/late, cut, stall, web-page\.$/);
 });
@@ -56,13 +55,13 @@ test('a fault of another call is refused with the faults of the call', () => {
 test('the help lists the faults of each call, with a star at those of chaos', () => {
   const text = describeFaults();
   expect(text).toContain('\n  submit    rate-limited* server-error* reset* hang cut-headers*');
-  expect(text).toContain('failed-task not-found* unknown-state* no-video\n');
+  expect(text).toContain('failed-task not-found unknown-state* no-video\n');
 });
 
 test('the help says what each fault does, and which of them lose a submit', () => {
   const [kinds = '', lost = ''] = describeFaults().split('These lose a submit');
   for (const name of Object.keys(FAULTS)) expect(kinds).toMatch(new RegExp(`^  ${name} +\\w.*$`, 'm'));
-  expect(lost).toMatch(/\n {2}reset hang cut-headers cut-body bad-json empty empty-accepted reset-late$/);
+  expect(lost).toMatch(/\n {2}reset hang cut-headers cut-body bad-json empty reset-late$/);
 });
 
 test.each([

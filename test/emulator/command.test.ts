@@ -60,20 +60,10 @@ test('--fault cuts the answers of the service', () =>
     expect((await submit()).status).toBe(200);
   }));
 
-test('--chaos makes calls fail, after scripted faults, and prints how to repeat it', () =>
-  whileRunning(
-    ['--chaos', '1', '--chaos-seed', 'fox', '--fault', 'submit:empty-acceptedx2'],
-    async ({ submit }, terminal) => {
-      for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
-      const line = 'Chaos: each call has a fault with a probability of 1. Repeat it with --chaos-seed fox.\n';
-      expect(terminal.stderr).toContain(line);
-    },
-  ));
-
-test('--chaos without a seed prints the seed it chose', () =>
-  whileRunning(['--chaos', '0'], async ({ submit }, terminal) => {
-    expect((await submit()).status).toBe(200);
-    expect(terminal.stderr).toMatch(/Repeat it with --chaos-seed [0-9a-f]{8}\.\n/);
+test('--chaos makes calls fail, after scripted faults', () =>
+  whileRunning(['--chaos', '1', '--fault', 'submit:emptyx2'], async ({ submit }, terminal) => {
+    for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
+    expect(terminal.stderr).toContain('Chaos: each call has a fault with a probability of 1.\n');
   }));
 
 test.each([

@@ -1,21 +1,19 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import {
+  answerWith,
   type EmulatedAnswer,
   type EmulatedHttpAnswer,
   fileAnswer,
-  jsonAnswer,
   send,
   spoil,
-  textAnswer,
 } from '../../../../src/testing/answers';
 import { isRefusal } from '../../../../src/testing/faults';
 import type { EmulatedTask } from '../../../../src/testing/task-store';
 import { TaskStore } from '../../../../src/testing/task-store';
 import { noiseVideo } from '../../../../src/testing/video/make-video';
-import { VideoCache } from '../../../../src/testing/video/video-cache';
 import { FaultsByPrompt, failureOf, type ImitatedFaults, refusalOf } from './faults';
 import type { DescribedTask, Imitation, Refusal, Reply, ServiceCall } from './imitation';
 
@@ -70,7 +68,6 @@ export async function startImitatedService(
   { clock = Date.now, jobTimeMs = 20_000 }: ImitatedServiceOptions = {},
 ): Promise<ImitatedService> {
   const store = new TaskStore(jobTimeMs);
-  const videos = new VideoCache((request) => noiseVideo(request, VIDEO_BYTES));
   const apiKey = `key-${randomBytes(16).toString('hex')}`;
   const faults = new FaultsByPrompt();
   const tasksById = new Map<string, EmulatedTask>();
@@ -98,7 +95,7 @@ export async function startImitatedService(
       case 'running':
         return { ...common, state: view.state, percent: view.percent ?? 0 };
       case 'succeeded': {
-        const { bytes } = await videos.get(request);
+        const { bytes } = await videoOf(request);
         return { ...common, state: 'succeeded', videoUrl: freshLink(task), video: bytes };
       }
       case 'failed':
@@ -156,15 +153,15 @@ export async function startImitatedService(
   const download = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
     const { status: gone, contentType, body } = imitation.expiredLink;
     const link = links.get(call.path);
-    if (link === undefined) return textAnswer(404, 'text/plain', 'Not Found');
+    if (link === undefined) return plain(404, 'Not Found');
     const { prompt } = link.task.request;
     record.call = 'download';
     record.prompt = prompt;
     const fault = link.isExpired ? undefined : faults.take(prompt, 'download');
     if (fault?.kind === 'expired') link.isExpired = true;
-    if (link.isExpired) return textAnswer(gone, contentType, body);
+    if (link.isExpired) return answerWith(gone, body, { 'content-type': contentType });
     if (fault && isRefusal(fault)) return refused(refusalOf(fault));
-    const file = async () => fileAnswer(await videos.get(link.task.request), call.headers);
+    const file = async () => fileAnswer(await videoOf(link.task.request), call.headers);
     return fault === undefined || fault.kind === 'expired' ? file() : spoil(fault, file);
   };
 
@@ -183,7 +180,7 @@ export async function startImitatedService(
   const answerFile = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> =>
     imitation.keyOf(call) === undefined
       ? download(call, record)
-      : textAnswer(400, 'text/plain', 'Only one auth mechanism allowed');
+      : plain(400, 'Only one auth mechanism allowed');
 
   const listener =
     (answer: typeof answerCall): RequestListener =>
@@ -210,13 +207,18 @@ export async function startImitatedService(
       [...store.tasks.values()].filter(({ request }) => prompt === undefined || request.prompt === prompt),
     idOf: ({ taskId }) => imitation.idOf(taskId),
     links: () => [...links.keys()],
-    video: async ({ request }) => (await videos.get(request)).bytes,
+    video: async ({ request }) => (await videoOf(request)).bytes,
     next: (prompt, call, ...more) => faults.add(prompt, call, more),
     scriptIsSpent: () => faults.isSpent(),
     close: async () => {
       await Promise.all([api.close(), files.close()]);
     },
   };
+}
+
+async function videoOf(request: EmulatedTask['request']): Promise<{ bytes: Buffer; etag: string }> {
+  const bytes = await noiseVideo(request, VIDEO_BYTES);
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('hex')}"` };
 }
 
 const pathOf = (link: string) => new URL(link, 'http://service').pathname;
@@ -226,13 +228,13 @@ function answered({ status, body, headers: own }: Reply, retryAfterSeconds?: num
     ...own,
     ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
   };
-  return body === undefined
-    ? textAnswer(status, 'application/json', '', headers)
-    : jsonAnswer(status, Object(body), headers);
+  return answerWith(status, body === undefined ? '' : Object(body), headers);
 }
 
+const plain = (status: number, text: string) => answerWith(status, text, { 'content-type': 'text/plain' });
+
 /** A defect of the imitation, which the test should see rather than take for a fault of the service. */
-const failed = (error: unknown) => textAnswer(599, 'text/plain', String(error));
+const failed = (error: unknown) => plain(599, String(error));
 
 async function listen(listener: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
   const server = createServer(listener);
