@@ -17,9 +17,9 @@ export function createCancelVideo(find: FindTools) {
   return async function cancelVideo({ taskId, service: name }: CancelVideoInput): Promise<CancelAnswer> {
     const { service } = toolsFor(find, name, 'poll');
     try {
-      const answer = await service.cancel(taskId, { signal: cancellationSignal() });
+      const answer = await service.cancel?.(taskId, { signal: cancellationSignal() });
       if (answer === 'asked') logEvent('cancelAsked', { taskId });
-      return answer;
+      return answer ?? 'not-offered';
     } catch (error) {
       // For example because the task has ended: asking again changes nothing.
       if (error instanceof ServiceFault && isRefusal(error)) return 'refused';

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { JobOptions, ReportedProgress, TaskStatus } from '../src/contract/job';
-import type { TaskReading } from '../src/service/http-video-service';
 import type { Prices } from '../src/service/prices';
+import type { TaskReading } from '../src/service/video-service';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';
 import type { WaitingTask } from './polls/poll-plan';
@@ -31,8 +31,8 @@ export function createPollVideo(find: FindTools) {
     const poll = async (): Promise<PolledTask> => {
       try {
         const signal = cancellationSignal();
-        const reading = await callWithinLimits(tools, 'poll', () => tools.service.poll(taskId, { signal }));
-        const { retryAfterMs, doubts } = reading;
+        const reading = await callWithinLimits(tools, 'poll', () => tools.service.status(taskId, { signal }));
+        const { retryAfterMs, doubts = [] } = reading;
         const status = toStatus(reading, tools.service.profile?.prices);
         const { percent } = { percent: undefined, ...status };
         logEvent('polled', { taskId, state: status.state, percent });

@@ -150,7 +150,7 @@ function abortableSleep(ms, signal) {
 
 /** Starts a workflow that polls a new task. */
 async function startWay({ temporal: { client } }, service, { type }, jobTimeMs) {
-  const { taskId } = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: `${Math.random()}` });
+  const { taskId } = await service.start({ prompt: 'A red fox' }, { idempotencyKey: `${Math.random()}` });
   const handle = await client.workflow.start(type, {
     workflowId: `${type}-${taskId}`,
     taskQueue: 'bench',

@@ -115,7 +115,7 @@ export class VideoDownload {
     const from = part.bytes === 0 || validator === undefined ? undefined : { offset: part.bytes, validator };
     const body =
       typeof video === 'string'
-        ? await callWithinLimits(at, 'download', () => at.service.openVideo(video, { signal, from }))
+        ? await callWithinLimits(at, 'download', () => at.service.open(video, { signal, from }))
         : openVideoBytes(video, { from });
     // It may break before it is read, and an error without a listener ends the process.
     body.stream.on('error', () => undefined);
@@ -135,7 +135,7 @@ export class VideoDownload {
   }
 
   /** Writes the stream of a server, which resumes or starts over, to the part. */
-  private async pump({ stream, offset, bytes, validator }: VideoBody): Promise<void> {
+  private async pump({ stream, offset = 0, bytes, validator }: VideoBody): Promise<void> {
     const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
     if (offset !== this.part.bytes || hasChanged) {
       await this.part.clear();
@@ -203,7 +203,7 @@ const WITHOUT_VIDEO: Partial<Record<TaskReading['task']['state'], FailureType>> 
 /** Polls for the link, or the bytes. A link is never stored, because links are secrets and expire. */
 async function freshVideo({ at, taskId, signal }: OpenedSource) {
   try {
-    const reading = await callWithinLimits(at, 'poll', () => at.service.poll(taskId, { signal }));
+    const reading = await callWithinLimits(at, 'poll', () => at.service.status(taskId, { signal }));
     const { task, serviceMessage, refusedContent, warnings = [] } = reading;
     const video = task.state === 'succeeded' ? (task.videoUrl ?? task.videoBytes) : undefined;
     if (video !== undefined) return { video, warnings };

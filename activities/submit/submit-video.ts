@@ -152,7 +152,9 @@ class Submit {
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, at, this.deps);
     const cost = withLostSubmits(estimateJob(tools, request), this.known.repeated);
-    const { taskId, doubts } = await callWithinLimits(tools, 'submit', () => this.post(tools, request, cost));
+    const { taskId, doubts = [] } = await callWithinLimits(tools, 'submit', () =>
+      this.post(tools, request, cost),
+    );
     // From the server's clock to ours: as exact as the two agree.
     const waitedMs = Date.now() - activityInfo().scheduledTimestampMs;
     observe(metricMeter, 'videogen_submit_wait_seconds', waitedMs / 1_000);
@@ -173,7 +175,7 @@ class Submit {
     refuseIfLate(this.startedAtMs);
     const { idempotencyKey = this.digest, caller } = this.input;
     this.stage = 'posted';
-    const answer = await tools.service.submit(request, { idempotencyKey });
+    const answer = await tools.service.start(request, { idempotencyKey });
     const { taskId, warnings } = answer;
     this.notes.task(taskId, service);
     logEvent('submitted', { taskId });

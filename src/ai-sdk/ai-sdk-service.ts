@@ -2,13 +2,18 @@ import type { FailureType } from '../contract/failure-table';
 import type { VideoRequest } from '../contract/request';
 import { BY_KIND, failureOfStatus } from '../service/answer-table';
 import { MAX_ANSWER_BYTES } from '../service/call-service';
-import type { TaskReading, VideoService } from '../service/http-video-service';
 import { openVideo } from '../service/open-video';
 import type { ServiceProfile } from '../service/profile';
 import type { ReadingRules } from '../service/reading-rules';
 import { readingRules } from '../service/rules-of-profile';
 import { ServiceFault } from '../service/service-fault';
-import { DEFAULT_TIMEOUTS, type ServiceTimeouts } from '../service/service-options';
+import {
+  DEFAULT_TIMEOUTS,
+  type OpenedVideoService,
+  type ServiceTimeouts,
+  type TaskReading,
+  type VideoService,
+} from '../service/video-service';
 import { callOptionsOf } from './call-options';
 import { KnownSecrets } from './known-secrets';
 import { ModelCall } from './model-call';
@@ -51,7 +56,7 @@ const LARGEST_POLL_BYTES = 32 * 1024 * 1024;
  * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
  * ```
  */
-export function aiSdkService(model: AiSdkModelSource, options: AiSdkServiceOptions = {}): VideoService {
+export function aiSdkService(model: AiSdkModelSource, options: AiSdkServiceOptions = {}): OpenedVideoService {
   if (typeof model !== 'function') {
     throw new TypeError(
       'aiSdkService: give a function that makes the model with the given fetch: aiSdkService(({ fetch }) => createFal({ fetch }).video(…)).',
@@ -60,7 +65,7 @@ export function aiSdkService(model: AiSdkModelSource, options: AiSdkServiceOptio
   return new AiSdkService(model, options);
 }
 
-class AiSdkService implements VideoService {
+class AiSdkService implements OpenedVideoService {
   readonly profile: ServiceProfile;
   /** By provider and model. It is known once the function has made its first model. */
   address: string | undefined;
@@ -82,7 +87,7 @@ class AiSdkService implements VideoService {
     this.connections = new ModelConnections({ timeouts: this.timeouts, downloadAllow, secrets, origins });
   }
 
-  submit: VideoService['submit'] = (request, { idempotencyKey }) =>
+  start: VideoService['start'] = (request, { idempotencyKey }) =>
     advised('submit', async () => {
       const call = this.begin('submit');
       const { model, asked } = await call.prepare(async (signal) => {
@@ -109,7 +114,7 @@ class AiSdkService implements VideoService {
       };
     });
 
-  poll: VideoService['poll'] = (taskId, { signal } = {}) =>
+  status: VideoService['status'] = (taskId, { signal } = {}) =>
     advised('poll', async (): Promise<TaskReading> => {
       const operation = operationOf(taskId);
       const call = this.begin('poll', signal);
@@ -123,13 +128,8 @@ class AiSdkService implements VideoService {
       }
     });
 
-  openVideo: VideoService['openVideo'] = (link, opening) =>
+  open: VideoService['open'] = (link, opening) =>
     advised('download', () => openVideo(link, this.connections.videos, opening));
-
-  /** Models of the AI SDK cannot cancel. */
-  async cancel(): ReturnType<VideoService['cancel']> {
-    return 'not-offered';
-  }
 
   close(): Promise<void> {
     return this.connections.close();

@@ -115,7 +115,7 @@ async function fetchImage(link: string, source: VideoSource, signal: AbortSignal
       chunks.push(chunk);
     }
     if (bytes !== undefined && bytes !== read) throw new Error(`${read} of ${bytes} bytes arrived`);
-    const [mediaType = ''] = contentType.split(';');
+    const [mediaType = ''] = (contentType ?? '').split(';');
     return { type: 'file', mediaType: mediaType.trim(), data: new Uint8Array(Buffer.concat(chunks)) };
   } catch (error) {
     if (error instanceof ServiceFault && error.kind === 'refused') throw error;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import type { VideoService } from '../service/http-video-service';
+import type { OpenedVideoService } from '../service/video-service';
 import { type AiSdkServiceOptions, aiSdkService, checkModel } from './ai-sdk-service';
 import { FAL_QUEUE } from './model-connections';
 import { messageOf } from './sdk-errors';
@@ -31,7 +31,7 @@ export interface AiSdkPackageOptions extends AiSdkServiceOptions {
  * const service = loadAiSdkService({ package: '@ai-sdk/fal', model: 'luma-dream-machine', apiKey: () => readKey() });
  * ```
  */
-export function loadAiSdkService(options: AiSdkPackageOptions): VideoService {
+export function loadAiSdkService(options: AiSdkPackageOptions): OpenedVideoService {
   const { package: name, model, apiKey, baseUrl, settings: _, ...rest } = options;
   for (const [option, value, example] of [
     ['package', name, '@ai-sdk/fal'],

@@ -4,7 +4,7 @@ import { HIDDEN } from '../contract/redact-links';
 import { createDownloadRules, createVideoConnector, type DownloadRules } from '../service/download-rules';
 import type { VideoSource } from '../service/open-video';
 import { ServiceFault } from '../service/service-fault';
-import type { ServiceTimeouts } from '../service/service-options';
+import type { ServiceTimeouts } from '../service/video-service';
 import { hasKey, type KnownSecrets } from './known-secrets';
 import type { AiSdkVideoModel } from './video-model-types';
 

@@ -3,7 +3,7 @@ import { redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { failureOfStatus } from '../service/answer-table';
 import { refusalFault } from '../service/call-service';
-import { missingTaskFault, type TaskReading } from '../service/http-video-service';
+import { missingTaskFault } from '../service/http-video-service';
 import type { ServiceProfile } from '../service/profile';
 import { type HttpAnswer, type TracedReading, traceAnswer, type VideoState } from '../service/read-answer';
 import type { RetryHeaders } from '../service/read-values';
@@ -18,6 +18,7 @@ import {
   wordsOfError,
 } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
+import type { TaskReading } from '../service/video-service';
 import { type Exchange, mayChange } from './model-call';
 import { type ReadStatus, readWarnings } from './read-result';
 import { beforeRequest, isComplaint, messageOf } from './sdk-errors';

@@ -6,54 +6,33 @@ import type { VideoRequest } from '../contract/request';
 import { bodiesOf, leavesOf, parseJson, valuesIn } from './answer-paths';
 import { createDownloadRules, createVideoConnector } from './download-rules';
 import { mapRequest, operationFor } from './map-request';
-import { type OpenVideoOptions, openVideo, type VideoBody, type VideoSource } from './open-video';
-import type { ServiceProfile } from './profile';
-import type { AnswerReading, TracedReading, VideoState } from './read-answer';
+import { openVideo, type VideoSource } from './open-video';
+import type { TracedReading, VideoState } from './read-answer';
 import { first, linkFrom, MAX_LENGTH, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
 import { type Answered, type Question, refusedContentOf, ServiceConnection } from './service-connection';
 import { ServiceFault } from './service-fault';
-import { DEFAULT_TIMEOUTS, type ServiceTimeouts, type VideoServiceOptions } from './service-options';
 import { fillPath, markTask, taskPathOf, unmarkedId } from './task-paths';
+import {
+  type CancelAnswer,
+  DEFAULT_TIMEOUTS,
+  type OpenedVideoService,
+  type ServiceTimeouts,
+  type TaskReading,
+  type VideoService,
+  type VideoServiceOptions,
+} from './video-service';
 
-export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
-
-/** What one poll says. `warnings` are what the service could not do of the request: they reach the result of the job. */
-export type TaskReading = AnswerReading &
-  Pick<TracedReading, 'doubts' | 'retryAfterMs'> & { warnings?: string[] };
-
-/** The video generation service. Each call is one attempt: only Temporal retries. */
-export interface VideoService {
-  /** Names the service in the file of learned times. The worker learns nothing about a service without it. */
-  readonly address?: string;
-  /** Where the service differs from the interface, for parsing requests and for the polling interval. */
-  readonly profile?: ServiceProfile;
-  /**
-   * Returns the new task, and what contradicts the reading of the answer, a sentence each. `warnings` are what the service
-   * cannot do of the request: they reach the result of the job.
-   */
-  submit(
-    request: VideoRequest,
-    options: { idempotencyKey: string },
-  ): Promise<{ taskId: string; doubts: string[]; warnings?: string[] }>;
-  poll(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
-  /** Throws a `ServiceFault` of the kind `not-allowed` when the link, or a redirect, leads to a forbidden address. */
-  openVideo(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
-  /** Asks the service to stop a task, if its profile has a call for that. */
-  cancel(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
-  close(): Promise<void>;
-}
-
-/** The service over HTTP. Loads undici: see video-service.ts. */
-export function createHttpVideoService(options: VideoServiceOptions): VideoService {
+/** The service over HTTP. Loads undici: see createVideoService. */
+export function createHttpVideoService(options: VideoServiceOptions): OpenedVideoService {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const service = new ServiceConnection(options, timeouts);
   const videos = createVideoSource(service, options.downloadAllow ?? [], timeouts);
   return {
     profile: service.profile,
-    submit: (request, { idempotencyKey }) => submit(service, request, idempotencyKey),
-    poll: (taskId, { signal } = {}) => poll(service, taskId, signal),
-    openVideo: (link, opening) => openVideo(link, videos, opening),
+    start: (request, { idempotencyKey }) => submit(service, request, idempotencyKey),
+    status: (taskId, { signal } = {}) => poll(service, taskId, signal),
+    open: (link, opening) => openVideo(link, videos, opening),
     cancel: (taskId, { signal } = {}) => cancel(service, taskId, signal),
     async close() {
       await Promise.all([service.close(), videos.dispatcher.destroy()]);
@@ -69,7 +48,7 @@ async function submit(
   service: ServiceConnection,
   request: VideoRequest,
   idempotencyKey: string,
-): ReturnType<VideoService['submit']> {
+): ReturnType<VideoService['start']> {
   const { paths = {}, idempotencyHeader = IDEMPOTENCY_HEADER } = service.profile;
   const { textToVideo = TEXT_TO_VIDEO_PATH, imageToVideo = IMAGE_TO_VIDEO_PATH } = paths;
   const mapped = mapRequest(service.profile, request);

@@ -1,7 +1,6 @@
 export { parseJson } from './answer-paths';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
-export type { CancelAnswer, TaskReading, VideoService } from './http-video-service';
 export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, ResumePoint, VideoBody } from './open-video';
 export { type Estimate, estimateCost, estimateJob, type Prices } from './prices';
@@ -34,6 +33,7 @@ export {
 export { readingRules } from './rules-of-profile';
 export { secretsOf } from './secrets-of-call';
 export {
+  createVideoService,
   type FoundService,
   type NamedService,
   type NamedServices,
@@ -45,13 +45,22 @@ export {
   servicesForClients,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
-export type { SentRequest, ServiceAnswer, ServiceTimeouts, VideoServiceOptions } from './service-options';
 export { type Reach, ServiceReach } from './service-reach';
 export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
 export { idsInJobs } from './task-paths';
 export { openVideoBytes } from './video-bytes';
-export { createVideoService } from './video-service';
+export type {
+  CancelAnswer,
+  OpenedVideoService,
+  SentRequest,
+  ServiceAnswer,
+  ServiceTimeouts,
+  StartedTask,
+  TaskReading,
+  VideoService,
+  VideoServiceOptions,
+} from './video-service';
 export {
   createWebhookSender,
   type ReceiverAnswer,

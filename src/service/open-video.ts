@@ -22,13 +22,13 @@ const WHOLE = [200, 203];
 export interface VideoBody {
   /** Already decoded if the server sent an encoding. */
   stream: Readable;
-  contentType: string;
-  /** Where in the video the stream begins: the requested offset, or 0 when the server starts over. */
-  offset: number;
+  contentType?: string | undefined;
+  /** Where in the video the stream begins: the requested offset, or 0 (default) when the server starts over. */
+  offset?: number;
   /** The length of the whole video; undefined when the server does not say. */
-  bytes: number | undefined;
+  bytes?: number | undefined;
   /** A strong ETag, or else a Last-Modified date, that another request can resume with; undefined when it cannot. */
-  validator: string | undefined;
+  validator?: string | undefined;
   /** The encoding in which the server sent it. */
   encoding?: string;
 }
@@ -77,7 +77,13 @@ async function openWithin(
   const { statusCode: status, headers } = answer;
   if (WHOLE.includes(status)) return wholeVideo(answer, source.secrets());
   const total = point && status === PARTIAL && !encodingOf(headers) && totalOfRest(headers, point);
-  if (total) return { ...bodyOf(answer), offset: point.offset, bytes: total, validator: point.validator };
+  if (total)
+    return {
+      stream: ignoreErrors(answer.body),
+      offset: point.offset,
+      bytes: total,
+      validator: point.validator,
+    };
   discard(answer);
   if (status !== PARTIAL && status !== RANGE_NOT_SATISFIABLE) throw noVideoFault(answer);
   // The part does not continue the stored bytes, so the whole video is requested.
@@ -149,7 +155,7 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: 
 
 function wholeVideo(answer: Dispatcher.ResponseData, secrets: Secrets): VideoBody {
   const { headers, statusCode } = answer;
-  const plain = bodyOf(answer);
+  const body = ignoreErrors(answer.body);
   const encoding = encodingOf(headers);
   if (encoding === undefined) {
     const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
@@ -157,32 +163,19 @@ function wholeVideo(answer: Dispatcher.ResponseData, secrets: Secrets): VideoBod
     const validator = validatorOf(headers);
     // It goes into heartbeats, which must not contain the key.
     const isSafe = validator !== undefined && !isTainted(validator, secrets);
-    return { ...plain, offset: 0, bytes, validator: isSafe ? validator : undefined };
+    const contentType = headers['content-type']?.toString();
+    return { stream: body, contentType, offset: 0, bytes, validator: isSafe ? validator : undefined };
   }
-  const stream = decodeBody(plain.stream, encoding);
+  const stream = decodeBody(body, encoding);
   if (stream) {
     // The length and the offsets of the encoded bytes are not those of the video.
-    return {
-      ...plain,
-      stream: ignoreErrors(stream),
-      offset: 0,
-      bytes: undefined,
-      validator: undefined,
-      encoding,
-    };
+    return { stream: ignoreErrors(stream), offset: 0, encoding };
   }
   discard(answer);
   throw new ServiceFault('unreadable', {
     status: statusCode,
     message: `the video is encoded as ${redact(encoding, secrets, MAX_ENCODING_LENGTH)}, which is not supported`,
   });
-}
-
-function bodyOf({ headers, body }: Dispatcher.ResponseData): Pick<VideoBody, 'stream' | 'contentType'> {
-  return {
-    stream: ignoreErrors(body),
-    contentType: String(headers['content-type'] ?? 'application/octet-stream'),
-  };
 }
 
 function noVideoFault({ statusCode: status }: Dispatcher.ResponseData): ServiceFault {

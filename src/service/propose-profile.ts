@@ -13,7 +13,7 @@ import { type Field, type HttpAnswer, type TracedReading, traceAnswer } from './
 import { linkFrom, taskIdFrom } from './read-values';
 import { type AnswerPath, DEFAULT_RULES, isEnvelopeWord, type NamedState } from './reading-rules';
 import { readingRules } from './rules-of-profile';
-import type { ServiceAnswer } from './service-options';
+import type { ServiceAnswer } from './video-service';
 
 /** A recorded answer, with the call that it answers if that is known. */
 export interface AnswerSample extends HttpAnswer {

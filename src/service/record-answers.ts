@@ -4,7 +4,7 @@ import { errorCode } from '../contract/error-code';
 import { type Secrets, secretHider } from '../contract/redact';
 import { endOfString } from './answer-paths';
 import { SECRET_HEADERS } from './secrets-of-call';
-import type { SentRequest, ServiceAnswer } from './service-options';
+import type { SentRequest, ServiceAnswer } from './video-service';
 
 const MAX_FILES = 200;
 const MAX_FILE_BYTES = 1_000_000;

@@ -18,12 +18,7 @@ import { redactAnswer } from './record-answers';
 import { readingRules } from './rules-of-profile';
 import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
-import {
-  baseOf,
-  type ServiceAnswer,
-  type ServiceTimeouts,
-  type VideoServiceOptions,
-} from './service-options';
+import { baseOf, type ServiceAnswer, type ServiceTimeouts, type VideoServiceOptions } from './video-service';
 
 const AUTH = { header: 'Authorization', scheme: 'Bearer' };
 

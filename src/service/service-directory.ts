@@ -2,8 +2,14 @@ import { shown } from '../contract/clean-text';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import type { KnownServices } from '../contract/service-choice';
 import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
-import type { VideoService } from './http-video-service';
 import { RateLimiter } from './rate-limiter';
+import { ServiceFault } from './service-fault';
+import {
+  baseOf,
+  type OpenedVideoService,
+  type VideoService,
+  type VideoServiceOptions,
+} from './video-service';
 
 /** A service with settings of its own. */
 export interface NamedService {
@@ -124,5 +130,47 @@ export function servicesForClients({
 
 /** A service with its settings, of which a program may give none. */
 export function namedService(entry: VideoService | NamedService): NamedService {
-  return 'submit' in entry ? { service: entry } : entry;
+  return 'start' in entry ? { service: entry } : entry;
+}
+
+/**
+ * Creates a client of a video service.
+ *
+ * @example
+ * ```ts
+ * const service = createVideoService({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-…' });
+ * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
+ * ```
+ */
+export function createVideoService(options: VideoServiceOptions): OpenedVideoService {
+  const { baseUrl, profile = {} } = options;
+  // Said now, not at the first call. The text is not shown: it may have a password in it.
+  if (!URL.canParse(baseUrl)) throw new TypeError('The baseUrl of the video service is not a URL.');
+  const { origin, pathname } = baseOf(baseUrl);
+  let opened: OpenedVideoService | undefined;
+  const http = () => {
+    opened ??= openHttp(options);
+    return opened;
+  };
+  return {
+    // Without a key or a query that somebody may have put into it.
+    address: origin + pathname,
+    profile,
+    start: async (...call) => http().start(...call),
+    status: async (...call) => http().status(...call),
+    open: async (...call) => http().open(...call),
+    cancel: async (...call) => http().cancel?.(...call) ?? 'not-offered',
+    close: async () => opened?.close(),
+  };
+}
+
+/** undici takes a tenth of a second and 20 MB to load: a worker without jobs does without. */
+function openHttp(options: VideoServiceOptions): OpenedVideoService {
+  try {
+    const loaded: typeof import('./http-video-service') = require('./http-video-service');
+    return loaded.createHttpVideoService(options);
+  } catch (error) {
+    // Any other error would be taken for a submit that may have been sent. Its text may have an option in it.
+    throw new ServiceFault('not-sent', { message: 'the HTTP client could not be loaded' }, { cause: error });
+  }
 }

@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { errorCode } from '../contract/error-code';
-import type { VideoService } from './http-video-service';
 import { ServiceFault } from './service-fault';
+import type { VideoService } from './video-service';
 
 /** An answer within this time says enough: a single call that fails may be chance. */
 const ANSWERED_WITHIN_MS = 60_000;
@@ -30,6 +30,7 @@ export class ServiceReach {
 
   /** The same service, whose calls are noticed. Videos may come from another host, so they say nothing. */
   watch(service: VideoService): VideoService {
+    const cancel = service.cancel?.bind(service);
     return {
       // Read each time: a host's own service may change them.
       get address() {
@@ -38,11 +39,10 @@ export class ServiceReach {
       get profile() {
         return service.profile;
       },
-      submit: (request, options) => this.notice(service.submit(request, options)),
-      poll: (taskId, options) => this.notice(service.poll(taskId, options)),
-      cancel: (taskId, options) => this.notice(service.cancel(taskId, options)),
-      openVideo: (link, options) => service.openVideo(link, options),
-      close: () => service.close(),
+      start: (request, options) => this.notice(service.start(request, options)),
+      status: (taskId, options) => this.notice(service.status(taskId, options)),
+      ...(cancel && { cancel: (...call) => this.notice(cancel(...call)) }),
+      open: (link, options) => service.open(link, options),
     };
   }
 

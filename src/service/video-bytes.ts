@@ -15,7 +15,6 @@ export function openVideoBytes(bytes: Uint8Array, { from }: { from?: ResumePoint
   const offset = canResume ? from.offset : 0;
   return {
     stream: Readable.from(chunksOf(bytes, offset), { objectMode: false }),
-    contentType: 'application/octet-stream',
     offset,
     bytes: bytes.length,
     validator,

@@ -1,49 +1,126 @@
-import type { VideoService } from './http-video-service';
-import { ServiceFault } from './service-fault';
-import { baseOf, type VideoServiceOptions } from './service-options';
+import type { Dispatcher } from 'undici';
+import type { RefusedContent } from '../contract/failure-details';
+import type { Money } from '../contract/money';
+import type { VideoRequest } from '../contract/request';
+import type { AnswerTimeouts } from './call-service';
+import type { OpenVideoOptions, VideoBody } from './open-video';
+import type { ServiceProfile } from './profile';
+import type { ServiceMessage, VideoState } from './read-answer';
+
+/** A task that the service has started. */
+export interface StartedTask {
+  taskId: string;
+  /** What contradicts the reading of the answer, a sentence each. */
+  doubts?: string[];
+  /** What the service cannot do of the request: they reach the result of the job. */
+  warnings?: string[];
+}
+
+/** What the service says about a task. */
+export interface TaskReading {
+  /** The task's id in the answer, if it has one. */
+  taskId?: string;
+  task: VideoState;
+  serviceMessage?: ServiceMessage;
+  /** Set if the task failed because of the content policy of the service. */
+  refusedContent?: RefusedContent;
+  /** What the task cost, once it has ended and if the service says it. */
+  charged?: Money;
+  /** How long the service asks us to wait before the next call. */
+  retryAfterMs?: number;
+  /** As those of a started task. */
+  doubts?: string[];
+  warnings?: string[];
+}
+
+export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
 
 /**
- * Creates a client of a video service. Close it when you no longer need it.
- *
- * @example
- * ```ts
- * const service = createVideoService({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-…' });
- * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
- * ```
+ * A video generation service. Each call is one attempt: only Temporal retries. One of your own needs three methods, which throw
+ * a `ServiceFault` when a call fails: docs/other-services.md has an example.
  */
-export function createVideoService(options: VideoServiceOptions): VideoService {
-  const { baseUrl, profile = {} } = options;
-  // Said now, not at the first call. The text is not shown: it may have a password in it.
-  if (!URL.canParse(baseUrl)) throw new TypeError('The baseUrl of the video service is not a URL.');
-  let opened: VideoService | undefined;
-  const open = () => {
-    opened ??= openHttp(options);
-    return opened;
-  };
-  return {
-    address: addressOf(baseUrl),
-    profile,
-    submit: async (request, idempotency) => open().submit(request, idempotency),
-    poll: async (taskId, polling) => open().poll(taskId, polling),
-    openVideo: async (link, opening) => open().openVideo(link, opening),
-    cancel: async (taskId, cancelling) => open().cancel(taskId, cancelling),
-    close: async () => opened?.close(),
-  };
+export interface VideoService {
+  /** Any error but a `ServiceFault` counts as an answer that was lost: the task may exist. */
+  start(request: VideoRequest, options: { idempotencyKey: string }): Promise<StartedTask>;
+  status(taskId: string, options?: { signal?: AbortSignal }): Promise<TaskReading>;
+  /** Opens the link to a video, and resumes at `from` if it can. */
+  open(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
+  /** Asks the service to stop a task. */
+  cancel?(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
+  /** Names the service in the file of learned times. The worker learns nothing about a service without it. */
+  readonly address?: string | undefined;
+  /** Fields of a request, prices and polling interval. */
+  readonly profile?: ServiceProfile;
 }
 
-/** Without a key or a query that somebody may have put into it. */
-function addressOf(baseUrl: string): string {
-  const { origin, pathname } = baseOf(baseUrl);
-  return origin + pathname;
+/** A service with connections. Close it when you no longer need it. */
+export interface OpenedVideoService extends VideoService {
+  close(): Promise<void>;
 }
 
-/** undici takes a tenth of a second and 20 MB to load: a worker without jobs does without. */
-function openHttp(options: VideoServiceOptions): VideoService {
-  try {
-    const { createHttpVideoService }: typeof import('./http-video-service') = require('./http-video-service');
-    return createHttpVideoService(options);
-  } catch (error) {
-    // Any other error would be taken for a submit that may have been sent. Its text may have an option in it.
-    throw new ServiceFault('not-sent', { message: 'the HTTP client could not be loaded' }, { cause: error });
-  }
+const SECOND = 1_000;
+
+/** Milliseconds without a byte: until connected, until the headers, and between two chunks of the body. */
+export interface ServiceTimeouts {
+  connect: number;
+  submit: AnswerTimeouts;
+  poll: AnswerTimeouts;
+  video: AnswerTimeouts;
+  /**
+   * Milliseconds for a whole exchange, however steadily bytes come; for a video until its first byte, redirects included. They
+   * must stay below the timeouts of SUBMIT_POLICY and POLL_POLICY, so that a trickling answer fails as a lost submit or a failed
+   * poll and a draining worker can stop. A poll may take two exchanges: one for the task, one for its link.
+   */
+  exchange: { submit: number; poll: number; video: number };
+}
+
+export const DEFAULT_TIMEOUTS: ServiceTimeouts = {
+  connect: 10 * SECOND,
+  // Some services hold the POST while they check the prompt and the image.
+  submit: { headersTimeout: 60 * SECOND, bodyTimeout: 20 * SECOND },
+  poll: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
+  // Some storages take a while to find a video, and then send it fast.
+  video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
+  exchange: { submit: 90 * SECOND, poll: 25 * SECOND, video: 120 * SECOND },
+};
+
+/** The address of the service, with one slash at its end. Without the lookbehind, very many slashes would take seconds. */
+export function baseOf(baseUrl: string): URL {
+  return new URL(`${baseUrl.replace(/(?<!\/)\/+$/, '')}/`);
+}
+
+/** What the service was asked. */
+export interface SentRequest {
+  method: string;
+  path: string;
+  /** JSON; only submits have one. */
+  body?: string;
+}
+
+/** One answer of the service without secrets: it may be recorded and shown to others. */
+export interface ServiceAnswer {
+  call: 'submit' | 'poll' | 'link' | 'cancel';
+  /** What it answers, without secrets too. */
+  sent?: SentRequest;
+  status: number;
+  headers: Dispatcher.ResponseData['headers'];
+  body: string;
+}
+
+/** Options of createVideoService. */
+export interface VideoServiceOptions {
+  baseUrl: string;
+  /** Called for every request, so that a rotated key is used at once. */
+  apiKey: () => string;
+  /** For a slower service. */
+  timeouts?: Partial<ServiceTimeouts>;
+  /** Where the service differs from the interface. */
+  profile?: ServiceProfile;
+  /**
+   * Hosts, by name or IP address, that videos may come from without TLS or at an address that is not public. The
+   * service's own host may be at any address.
+   */
+  downloadAllow?: readonly string[];
+  /** Called with every answer of the service, good or bad, to record how it answers. Not called for videos. */
+  onAnswer?: (answer: ServiceAnswer) => void;
 }

@@ -9,7 +9,7 @@ import type { Environment } from '../config/service-config';
 import { readServerOptions } from '../config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from '../contract/names';
 import { withEncryption } from '../encryption/data-converter';
-import { createVideoService, type VideoService } from '../service';
+import { createVideoService, type OpenedVideoService } from '../service';
 import { createFileStorage } from '../storage';
 import { findDevServer, findTestServer, type ServerOptions, startDevServer } from '../temporal-server';
 import { startTestServer } from '../temporal-server/test-server';
@@ -114,7 +114,7 @@ export async function createVideoTestEnvironment(
 }
 
 /** Jobs are polled when the emulator has made their videos, and no test depends on what an earlier one taught the worker. */
-function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs?: number): VideoService {
+function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs?: number): OpenedVideoService {
   const profile = { polling: { usually: emulatedTimes(jobTimeMs) } };
   return { ...createVideoService({ baseUrl: url, apiKey: () => apiKey, profile }), address: undefined };
 }

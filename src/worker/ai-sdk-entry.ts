@@ -1,4 +1,4 @@
-import type { ServiceProfile, VideoService } from '../service';
+import type { OpenedVideoService, ServiceProfile } from '../service';
 
 /** A service of the file that is a video model of the AI SDK. */
 export interface AiSdkEntry {
@@ -12,13 +12,13 @@ export interface AiSdkEntry {
 
 /** What is used of the folder `src/ai-sdk`. */
 interface AiSdk {
-  loadAiSdkService(entry: AiSdkEntry): VideoService;
+  loadAiSdkService(entry: AiSdkEntry): OpenedVideoService;
   /** What is wrong with the package or the model, in one sentence. */
   findAiSdkProblem(entry: Pick<AiSdkEntry, 'package' | 'model'>): Promise<string | undefined>;
 }
 
 /** The service of an entry. Only who has such a service loads anything of the AI SDK. */
-export function openAiSdkService(entry: AiSdkEntry): VideoService {
+export function openAiSdkService(entry: AiSdkEntry): OpenedVideoService {
   return loadAiSdk().loadAiSdkService(entry);
 }
 

@@ -6,6 +6,7 @@ export {
   type NamedServices,
   RateLimiter,
   RateLimiters,
+  ServiceFault,
   type ServiceProfile,
   type VideoService,
   type VideoServiceOptions,

@@ -1,6 +1,6 @@
 import { ConfigError, type Environment } from '../config/read-setting';
 import { keyReader, type ServiceInFile, type ServicesFile } from '../config/services-config';
-import { createVideoService, type NamedService, type VideoService } from '../service';
+import { createVideoService, type NamedService, type OpenedVideoService } from '../service';
 import { findAiSdkProblem, openAiSdkService } from './ai-sdk-entry';
 
 /** The services of the file. Throws a ConfigError for a key that cannot be read. */
@@ -8,10 +8,10 @@ export function openServicesOfFile(
   file: ServicesFile,
   env: Environment | undefined,
 ): { services: Record<string, NamedService>; ready(): Promise<void>; close(): Promise<void> } {
-  const opened = [...file.services].map(([name, entry]): [string, NamedService] => {
+  const opened = [...file.services].map(([name, entry]) => {
     const { submitsPerSecond, onLostSubmit } = entry;
     const service = openServiceOfFile(entry, keyReader(entry, env));
-    return [name, { service, submitsPerSecond, onLostSubmit }];
+    return [name, { service, submitsPerSecond, onLostSubmit }] as const;
   });
   return {
     services: Object.fromEntries(opened),
@@ -32,7 +32,7 @@ export function openServicesOfFile(
 export function openServiceOfFile(
   { baseUrl, aiSdk, profile, downloadAllow }: ServiceInFile,
   apiKey: () => string,
-): VideoService {
+): OpenedVideoService {
   const options = { apiKey, ...(profile && { profile }), ...(downloadAllow.length > 0 && { downloadAllow }) };
   if (aiSdk === undefined) return createVideoService({ baseUrl: baseUrl ?? '', ...options });
   const { package: name, model, baseUrl: address } = aiSdk;

@@ -160,7 +160,8 @@ function openServices(options: VideoWorkOptions): OpenedServices {
   const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
   const hasNamed = file !== undefined || options.services !== undefined;
   const own = options.service === undefined && (!hasNamed || namesAService(env));
-  const service = own ? createVideoService(readServiceConfig(env)) : options.service;
+  const opened = own ? createVideoService(readServiceConfig(env)) : undefined;
+  const service = opened ?? options.service;
   const ofFile = file && openServicesOfFile(file, env);
   const services = options.services ?? ofFile?.services ?? {};
   const problem = namedServicesProblem({ services, defaultService });
@@ -171,7 +172,7 @@ function openServices(options: VideoWorkOptions): OpenedServices {
     defaultService,
     ready: async () => ofFile?.ready(),
     close: async () => {
-      if (own) await service?.close();
+      await opened?.close();
       await ofFile?.close();
     },
   };

@@ -8,7 +8,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import type { FailureDetails } from '../../src/contract/failure-details';
 import { type FailureType, fromTemporalType } from '../../src/contract/failure-table';
-import { createVideoService, type VideoService, type VideoServiceOptions } from '../../src/service';
+import { createVideoService, type OpenedVideoService, type VideoServiceOptions } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { Emulator, EmulatorOptions } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -35,9 +35,9 @@ export interface Attempt<T> {
 export interface ActivityWorld {
   emulator: Emulator;
   folder: string;
-  service: VideoService;
+  service: OpenedVideoService;
   activities: VideoActivities;
-  serviceAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoService;
+  serviceAt(baseUrl: string, options?: Partial<VideoServiceOptions>): OpenedVideoService;
   /** Activities with a service at another address. */
   activitiesAt(baseUrl: string, options?: Partial<VideoServiceOptions>): VideoActivities;
   run<I, T>(activity: (input: I) => Promise<T>, input: I, info?: ActivityInfo): Attempt<T>;
@@ -57,7 +57,7 @@ export async function createActivityWorld(options: EmulatorOptions = {}): Promis
   });
   const folder = await mkdtemp(join(tmpdir(), 'videogen-activities-'));
   const storage = createFileStorage(folder);
-  const services: VideoService[] = [];
+  const services: OpenedVideoService[] = [];
   const reported: unknown[] = [];
   const serviceAt = (baseUrl: string, more: Partial<VideoServiceOptions> = {}) => {
     const service = createVideoService({ baseUrl, apiKey: () => emulator.apiKey, ...more });

@@ -205,7 +205,7 @@ describe('a task that a job submitted', () => {
 
   test('and that another job has adopted stays with that job; the log says so', async () => {
     const reported: unknown[] = [];
-    const service = { ...here.service, submit: async () => ({ taskId, doubts: [] }) };
+    const service = { ...here.service, start: async () => ({ taskId }) };
     await adopt({}, { job: OWL }).result;
     expect(await here.submit({}, { deps: { service }, reported }).result).toMatchObject({ taskId });
     expect(JSON.stringify(reported)).toContain('"event":"taskOfAnotherJob"');

@@ -1,6 +1,6 @@
 import { type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
 import type { AiSdkCallOptions, AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
-import type { VideoService } from '../../src/service';
+import type { OpenedVideoService } from '../../src/service';
 
 /** The emulator's service as a model of the AI SDK, which treats answers and errors as the SDK's own helpers do. */
 export interface EmulatorModelOptions {
@@ -125,7 +125,7 @@ class StartingModel extends EmulatorModel implements AiSdkVideoModel {
 export function emulatorService(
   config: Omit<EmulatorModelOptions, 'fetch'>,
   options: AiSdkServiceOptions = {},
-): VideoService {
+): OpenedVideoService {
   return aiSdkService(({ fetch }) => new StartingModel({ ...config, fetch }), {
     downloadAllow: ['127.0.0.1'],
     ...options,

@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Call } from '../../src/contract/failure-table';
 import {
   createVideoService,
+  type OpenedVideoService,
   type ServiceTimeouts,
-  type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
 import type { Emulator } from '../../src/testing';
@@ -55,7 +55,7 @@ const SHORT_TIMEOUTS: Partial<ServiceTimeouts> = {
 const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', poll: 'status', download: 'download' };
 
 /** A client of the emulator whose calls meet the faults in order, all over real sockets. */
-export interface FaultyService extends VideoService {
+export interface FaultyService extends OpenedVideoService {
   /** Faults for the next calls of a kind. */
   next(call: Call, ...faults: Fault[]): void;
   /** Faults that no call has met yet. */
@@ -65,7 +65,7 @@ export interface FaultyService extends VideoService {
 }
 
 /** Makes a client of the service at an address. */
-export type MakeClient = (options: VideoServiceOptions) => VideoService;
+export type MakeClient = (options: VideoServiceOptions) => OpenedVideoService;
 
 export function createFaultyService(
   { url, apiKey, next }: Pick<Emulator, 'url' | 'apiKey' | 'next'>,
@@ -78,7 +78,7 @@ export function createFaultyService(
     makeClient({ baseUrl, apiKey: () => apiKey, timeouts });
   const reliable = clientOf(url);
 
-  const meet = async <T>(call: Call, make: (client: VideoService, baseUrl: string) => Promise<T>) => {
+  const meet = async <T>(call: Call, make: (client: OpenedVideoService, baseUrl: string) => Promise<T>) => {
     const fault = faults[call].shift();
     if (fault === undefined) return make(reliable, url);
     if (isRead(fault)) next(EMULATED[call], ANSWERS[fault]);
@@ -92,17 +92,17 @@ export function createFaultyService(
     posts,
     next: (call, ...more) => faults[call].push(...more),
     unmet: () => Object.values(faults).flat(),
-    submit(request, options) {
+    start(request, options) {
       posts.push(options.idempotencyKey);
-      return meet('submit', (client) => client.submit(request, options));
+      return meet('submit', (client) => client.start(request, options));
     },
-    poll: (taskId, options) => meet('poll', (client) => client.poll(taskId, options)),
-    openVideo: (link, options) =>
+    status: (taskId, options) => meet('poll', (client) => client.status(taskId, options)),
+    open: (link, options) =>
       meet('download', (client, baseUrl) => {
         const { pathname, search } = new URL(link);
-        return client.openVideo(`${baseUrl}${pathname}${search}`, options);
+        return client.open(`${baseUrl}${pathname}${search}`, options);
       }),
-    cancel: (taskId, options) => reliable.cancel(taskId, options),
+    cancel: (taskId, options) => reliable.cancel?.(taskId, options) ?? Promise.resolve('not-offered'),
     close: () => reliable.close(),
   };
 }

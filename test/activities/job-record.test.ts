@@ -33,9 +33,9 @@ describe('before a POST leaves', () => {
     let atPost: unknown;
     const service: VideoService = {
       ...here.service,
-      submit: async (...call) => {
+      start: async (...call) => {
         atPost = (await here.read()).entries;
-        return here.service.submit(...call);
+        return here.service.start(...call);
       },
     };
     const attempt = submit({}, { deps: { service } });
@@ -322,7 +322,7 @@ describe('a record', () => {
     const service: VideoService = {
       ...here.service,
       profile: { requestFields: ['tail'] },
-      submit: async () => ({ taskId: `task of ${here.job}`, doubts: [] }),
+      start: async () => ({ taskId: `task of ${here.job}`, doubts: [] }),
     };
     await submit({ request }, { deps: { service } }).result;
     const entries = (await recordsIn(here.folder)).filter((name) => name.includes(`${here.job}.`));

@@ -98,7 +98,7 @@ describe('of a job', () => {
   });
 
   test('nothing is added when nothing was received', async () => {
-    const { downloadVideo } = activitiesWith({ openVideo: async () => cutAfter(0, openVideoBytes(video)) });
+    const { downloadVideo } = activitiesWith({ open: async () => cutAfter(0, openVideoBytes(video)) });
     const recorded = await recordedBy(() => downloadVideo({ taskId: TASK }));
     expect(recorded.filter(({ name }) => name.startsWith('videogen_download'))).toEqual([]);
   });

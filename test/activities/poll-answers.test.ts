@@ -16,7 +16,7 @@ function pollerOf(readings: Partial<TaskReading>[], rateLimiter = new RateLimite
   const planned: WaitingTask[] = [];
   const pollPlan = { nextPollMs: (task: WaitingTask) => 1_000 * planned.push(task) };
   const pollVideo = createPollVideo(
-    () => ({ service: { poll }, rateLimiter, pollPlan }) as object as ServiceTools,
+    () => ({ service: { status: poll }, rateLimiter, pollPlan }) as object as ServiceTools,
   );
   return {
     planned,

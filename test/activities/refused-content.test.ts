@@ -190,7 +190,7 @@ describe('a submit whose content is refused', () => {
   it('is told by a service of a host’s own', async () => {
     const service: VideoService = {
       ...world.service,
-      submit: async () => {
+      start: async () => {
         throw new ServiceFault('refused', {
           message: 'no',
           refusedContent: { stage: 'image', charged: false },

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const serviceAt = (address?: string, profile = {}) =>
-  ({ address, profile, submit: () => undefined }) as object as VideoService;
+  ({ address, profile, start: () => undefined }) as object as VideoService;
 const UNNAMED = serviceAt('https://video.example.com/');
 const VEO = serviceAt('https://veo.example.com/');
 const BOTH = { service: UNNAMED, services: { veo: VEO }, defaultService: 'veo' };

@@ -110,12 +110,12 @@ describe('models of Google, which leave links to images out,', () => {
     const parts = { ...google, start: (options: unknown) => submits.push(options) };
     const image_url = `${host.url}/fox.png?signature=secret-of-the-link`;
     const request = { ...FOX, image_url };
-    const later = await faultOf(serviceOf(parts, { downloadAllow: ['127.0.0.1'] }).submit(request, KEY));
+    const later = await faultOf(serviceOf(parts, { downloadAllow: ['127.0.0.1'] }).start(request, KEY));
     expect(later).toMatchObject({
       kind: 'not-sent',
       message: expect.stringMatching(/^the image .* could not be fetched/),
     });
-    const never = await faultOf(serviceOf(parts).submit(request, KEY));
+    const never = await faultOf(serviceOf(parts).start(request, KEY));
     expect(never).toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('VIDEOGEN_DOWNLOAD_ALLOW'),

@@ -65,7 +65,7 @@ function linkedService({
 }
 
 test('a task id that leads to another origin does not get the key there', async () => {
-  const { kind, message } = await faultOf(linkedService().poll(taskAt(foreign.url)));
+  const { kind, message } = await faultOf(linkedService().status(taskAt(foreign.url)));
   expect(kind).toBe('not-allowed');
   expect(message).toBe(
     `the model would send its key to ${foreign.url}, and this service is at ${modelServer().url}: check the task id, or add the origin to the option origins of the service`,
@@ -74,7 +74,7 @@ test('a task id that leads to another origin does not get the key there', async 
 });
 
 test('a task id that leads to the service itself is polled with the key', async () => {
-  expect((await linkedService().poll(taskAt(`${modelServer().url}/1`))).task.state).toBe('running');
+  expect((await linkedService().status(taskAt(`${modelServer().url}/1`))).task.state).toBe('running');
   expect(keysIn(modelServer())).toEqual([headers.authorization]);
 });
 
@@ -82,14 +82,14 @@ test.each(['http://queue.fal.run/x', 'https://queue.fal.run:8443/x'])(
   'an address such as %s is not that of the service',
   async (address) => {
     const service = linkedService({ origins: ['https://queue.fal.run'] });
-    expect((await faultOf(service.poll(taskAt(address)))).kind).toBe('not-allowed');
+    expect((await faultOf(service.status(taskAt(address)))).kind).toBe('not-allowed');
   },
 );
 
 describe('an answer that leads a poll elsewhere', () => {
   const polled = (next: string, model?: LinkedModel) => {
     answerWith((request) => replyJson(request, { next }));
-    return linkedService(model).poll(taskAt(modelServer().url));
+    return linkedService(model).status(taskAt(modelServer().url));
   };
 
   test('does not get the key there, and is not a failed task, although the model calls it one', async () => {

@@ -52,9 +52,9 @@ test('a package is loaded by its name, with its settings and the key of each cal
     const service = loadAiSdkService({
       package: '@test/good', model: 'm', apiKey: () => key, baseUrl: 'https://proxy.example', settings: { region: 'eu' },
     });
-    const first = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
+    const first = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
     key = 'two-0123456789';
-    const second = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
+    const second = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
     await service.close();
     return [first.taskId, second.taskId, service.address];`);
   const operation = (apiKey: string) =>
@@ -69,7 +69,7 @@ test('what is wrong with a package is one sentence that says what to do, and not
     for (const name of ${JSON.stringify(names)})
       problems.push((await findAiSdkProblem({ package: name, model: 'm' })) ?? 'none');
     const service = loadAiSdkService({ package: '@test/missing', model: 'm' });
-    const fault = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' }).catch((error) => error);
+    const fault = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' }).catch((error) => error);
     await service.close();
     return [...problems, fault.message];`);
   const missing =

@@ -1,6 +1,6 @@
 import { type AiSdkServiceOptions, aiSdkService } from '../../src/ai-sdk';
 import type { AiSdkCallOptions, AiSdkFetch, AiSdkVideoModel } from '../../src/ai-sdk/video-model-types';
-import { type FaultFacts, type FaultKind, ServiceFault, type VideoService } from '../../src/service';
+import { type FaultFacts, type FaultKind, type OpenedVideoService, ServiceFault } from '../../src/service';
 import { callApi } from '../activities/emulator-model';
 import { type RawRequest, type RawServer, replyJson, startRawServer } from '../service/raw-server';
 
@@ -22,7 +22,7 @@ export const SECRET = 'sk-live-0123456789abcdef';
 export const KEY = { idempotencyKey: 'key-of-the-job' };
 export const FOX = { prompt: 'A red fox' };
 
-const open: VideoService[] = [];
+const open: OpenedVideoService[] = [];
 let server: RawServer;
 let answer: (request: RawRequest) => void;
 
@@ -73,11 +73,11 @@ export function modelOf(
 }
 
 /** A service for a model at the server; closed after the test. */
-export function serviceOf(parts: ModelParts, options?: AiSdkServiceOptions): VideoService {
+export function serviceOf(parts: ModelParts, options?: AiSdkServiceOptions): OpenedVideoService {
   return keepOpen(aiSdkService(({ fetch }) => modelOf(parts, fetch), options));
 }
 
-export function keepOpen(service: VideoService): VideoService {
+export function keepOpen(service: OpenedVideoService): OpenedVideoService {
   open.push(service);
   return service;
 }
@@ -96,7 +96,7 @@ export async function faultOf(call: Promise<unknown>): Promise<{ kind: FaultKind
 
 /** The options that a model gets for a request. */
 export async function askedFor(
-  request: Parameters<VideoService['submit']>[0],
+  request: Parameters<OpenedVideoService['start']>[0],
   { provider, ...options }: AiSdkServiceOptions & { provider?: string } = {},
 ): Promise<AiSdkCallOptions> {
   let asked: AiSdkCallOptions | undefined;
@@ -104,7 +104,7 @@ export async function askedFor(
     asked = given;
     return { operation: 'task-1' };
   };
-  await serviceOf({ provider, start }, options).submit(request, KEY);
+  await serviceOf({ provider, start }, options).start(request, KEY);
   if (asked === undefined) throw new Error('nothing was asked for');
   return asked;
 }

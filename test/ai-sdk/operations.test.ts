@@ -13,8 +13,8 @@ async function roundTrip(operation: unknown): Promise<{ taskId: string; polled: 
     return { status: 'pending' };
   };
   const service = serviceOf({ start: () => ({ operation }), status });
-  const { taskId } = await service.submit(FOX, KEY);
-  await service.poll(taskId);
+  const { taskId } = await service.start(FOX, KEY);
+  await service.status(taskId);
   await closeServices();
   return { taskId, polled };
 }
@@ -61,7 +61,7 @@ test.each<[string, unknown, RegExp]>([
   ['with a key in it', { url: `https://a.example/?key=${SECRET}` }, /contains a key/],
 ])('an operation %s is an answer that cannot be read: a task may exist', async (_, operation, message) => {
   const service = serviceOf({ start: () => ({ operation }) }, { secrets: () => [SECRET] });
-  expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+  expect(await faultOf(service.start(FOX, KEY))).toEqual({
     kind: 'unreadable',
     message: expect.stringMatching(message),
   });

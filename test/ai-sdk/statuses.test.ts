@@ -9,7 +9,7 @@ useModelServer();
 const MIB = 1024 * 1024;
 const BYTES = Buffer.from('a video');
 const poll = (status: () => unknown, options?: AiSdkServiceOptions) =>
-  serviceOf({ status }, options).poll('task-1');
+  serviceOf({ status }, options).status('task-1');
 const completed = (...videos: object[]) => ({ status: 'completed', videos, warnings: [] });
 const throwing = (error: unknown) => () => {
   throw error;
@@ -64,7 +64,7 @@ test.each([
     /^the link to the video has no address, so nothing can be downloaded$/,
   ],
 ])('a video that is nowhere to download from, %j, is a failure that says so', async (video, message) => {
-  const { task, serviceMessage } = await poll(() => completed(video));
+  const { task, serviceMessage = {} } = await poll(() => completed(video));
   expect([task.state, serviceMessage.message]).toEqual(['failed', expect.stringMatching(message)]);
 });
 
@@ -138,7 +138,7 @@ describe('an answer that is about the poll does not fail the task, whatever the 
   test('nor does the error of a model that has asked nothing', async () => {
     const doStatus = async () => ({ status: 'error', error: 'no' });
     const service = keepOpen(aiSdkService(({ fetch }) => ({ ...modelOf({}, fetch), doStatus })));
-    expect((await faultOf(service.poll('task-1'))).kind).toBe('not-sent');
+    expect((await faultOf(service.status('task-1'))).kind).toBe('not-sent');
   });
 });
 
@@ -174,7 +174,7 @@ test('a poll that is cancelled ends with the cancellation', async () => {
     new Promise(() => {
       cancellation.abort(new Error('cancelled by the job'));
     });
-  const polling = serviceOf({ status }).poll('task-1', { signal: cancellation.signal });
+  const polling = serviceOf({ status }).status('task-1', { signal: cancellation.signal });
   await expect(polling).rejects.toThrow('cancelled by the job');
 });
 
@@ -187,7 +187,7 @@ describe('a large answer to a poll', () => {
     const service = serviceOf({
       status: () => completed({ type: 'base64', data: video.toString('base64') }),
     });
-    const { task } = await service.poll('task-1');
+    const { task } = await service.status('task-1');
     if (task.state !== 'succeeded' || task.videoBytes === undefined) throw new Error('there is no video');
     expect(sha256(task.videoBytes)).toBe(sha256(video));
   });
@@ -196,7 +196,7 @@ describe('a large answer to a poll', () => {
     answerWith((request) =>
       reply(request, { headers: { 'content-length': 100 * MIB }, body: Buffer.alloc(33 * MIB, ' ') }),
     );
-    expect(await faultOf(serviceOf({}).poll('task-1'))).toMatchObject({
+    expect(await faultOf(serviceOf({}).status('task-1'))).toMatchObject({
       kind: 'unreadable',
       message: `the answer is larger than ${32 * MIB} bytes`,
     });

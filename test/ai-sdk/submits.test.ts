@@ -29,14 +29,14 @@ test.each<[string, unknown, object]>([
   ['something that it cannot do', sdkError('no', 'AI_UnsupportedFunctionalityError'), { kind: 'refused' }],
   ['anything else, before its first request', new TypeError('x is not a function'), { kind: 'not-sent' }],
 ])('a model that complains of %s has sent nothing', async (_, error, fault) => {
-  expect(await faultOf(serviceOf({ start: throwing(error) }).submit(FOX, KEY))).toMatchObject(fault);
+  expect(await faultOf(serviceOf({ start: throwing(error) }).start(FOX, KEY))).toMatchObject(fault);
 });
 
 test('an error of a model whose requests nobody could see is a lost submit, and its task a doubt', async () => {
   const unseen = (start: () => unknown) =>
     keepOpen(aiSdkService(({ fetch: _ }) => modelOf({ start }, globalThis.fetch)));
-  expect((await faultOf(unseen(throwing(new Error('odd'))).submit(FOX, KEY))).kind).toBe('cut');
-  expect((await unseen(() => ({ operation: 'task-1' })).submit(FOX, KEY)).doubts).toEqual([
+  expect((await faultOf(unseen(throwing(new Error('odd'))).start(FOX, KEY))).kind).toBe('cut');
+  expect((await unseen(() => ({ operation: 'task-1' })).start(FOX, KEY)).doubts).toEqual([
     'the function of aiSdkService did not give its fetch to the provider',
   ]);
 });
@@ -46,7 +46,7 @@ describe('what fails before the model is asked has sent nothing', () => {
 
   test('an image that cannot be decoded is refused, because it stays what it is', async () => {
     const request = { ...FOX, image_url: 'data:image/png,%89PNG' };
-    expect(await faultOf(serviceOf({ start }).submit(request, KEY))).toEqual({
+    expect(await faultOf(serviceOf({ start }).start(request, KEY))).toEqual({
       kind: 'refused',
       message: 'image_url is a data URL that is not base64',
     });
@@ -69,8 +69,8 @@ describe('what fails before the model is asked has sent nothing', () => {
     // A host without types may return anything.
     const service = keepOpen(aiSdkService(() => made as AiSdkVideoModel));
     const fault = { kind: 'not-sent', message: expect.stringMatching(message) };
-    expect(await faultOf(service.submit(FOX, KEY))).toEqual(fault);
-    expect(await faultOf(service.poll('task-1'))).toEqual(fault);
+    expect(await faultOf(service.start(FOX, KEY))).toEqual(fault);
+    expect(await faultOf(service.status('task-1'))).toEqual(fault);
   });
 
   test('a model in place of the function is refused when the service is made', () => {
@@ -86,7 +86,7 @@ describe('what fails before the model is asked has sent nothing', () => {
   ])('a key that is %s: it could not be hidden', async (_, key) => {
     // A host without types may return anything.
     const service = serviceOf({ start }, { secrets: () => [key as string] });
-    expect(await faultOf(service.submit(FOX, KEY))).toEqual({
+    expect(await faultOf(service.start(FOX, KEY))).toEqual({
       kind: 'not-sent',
       message: expect.stringMatching(/^a key of the provider is not text/),
     });
@@ -104,8 +104,8 @@ describe('what fails before the model is asked has sent nothing', () => {
       kind: 'not-sent',
       message: expect.stringContaining('could not be prepared within 20 ms'),
     };
-    expect(await faultOf(service.submit(FOX, KEY))).toEqual(fault);
-    expect(await faultOf(service.poll('task-1'))).toEqual(fault);
+    expect(await faultOf(service.start(FOX, KEY))).toEqual(fault);
+    expect(await faultOf(service.status('task-1'))).toEqual(fault);
     for (const fetch of given) {
       expect(await faultOf(fetch(modelServer().url, { method: 'POST' }))).toMatchObject({ kind: 'not-sent' });
     }
@@ -119,7 +119,7 @@ test('an error after the answer is a lost submit, whatever it says', async () =>
     await post();
     throw Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
   };
-  expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({
+  expect(await faultOf(serviceOf({ start }).start(FOX, KEY))).toMatchObject({
     kind: 'unreadable',
     status: 200,
   });
@@ -129,7 +129,7 @@ test('an error after the answer is a lost submit, whatever it says', async () =>
 test('a model that would send its request again is stopped', async () => {
   answerWith((request) => replyJson(request, { error: { message: 'busy' } }, { status: 500 }));
   const start = (_: unknown, { post }: Sending) => post().catch(() => post());
-  expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({
+  expect(await faultOf(serviceOf({ start }).start(FOX, KEY))).toMatchObject({
     kind: 'answered',
     status: 500,
     message: 'busy',
@@ -143,7 +143,7 @@ test('a model may upload something before it starts', async () => {
     await post('/upload');
     return { operation: (await post()).id };
   };
-  expect(await serviceOf({ start }).submit(FOX, KEY)).toMatchObject({ taskId: 'task-1', doubts: [] });
+  expect(await serviceOf({ start }).start(FOX, KEY)).toMatchObject({ taskId: 'task-1', doubts: [] });
 });
 
 test('a second request that fails does not hide that the first one may have made a task', async () => {
@@ -154,7 +154,7 @@ test('a second request that fails does not hide that the first one may have made
     await post();
     return post('/confirm');
   };
-  expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject({ kind: 'unreadable' });
+  expect(await faultOf(serviceOf({ start }).start(FOX, KEY))).toMatchObject({ kind: 'unreadable' });
 });
 
 test.each([
@@ -175,7 +175,7 @@ test.each([
     await post();
     throw sdkError('No task id returned');
   };
-  expect(await faultOf(serviceOf({ start }).submit(FOX, KEY))).toMatchObject(fault);
+  expect(await faultOf(serviceOf({ start }).start(FOX, KEY))).toMatchObject(fault);
 });
 
 test('a refused key is hidden, and the advice names settings that a model has', async () => {
@@ -183,10 +183,10 @@ test('a refused key is hidden, and the advice names settings that a model has', 
     replyJson(request, { error: { message: `the key ${SECRET} is wrong` } }, { status: 401 }),
   );
   const service = serviceOf({});
-  const { facts } = await service.submit(FOX, KEY).then(Object, (error) => error);
+  const { facts } = await service.start(FOX, KEY).then(Object, (error) => error);
   expect(facts).toMatchObject({ status: 401, message: 'the key … is wrong' });
   expect(facts.advice).toContain('Check the key that the package of the model gets');
-  expect((await faultOf(service.poll('task-1'))).message).toBe('the key … is wrong');
+  expect((await faultOf(service.status('task-1'))).message).toBe('the key … is wrong');
 });
 
 describe('a model whose request is not answered', () => {
@@ -199,12 +199,12 @@ describe('a model whose request is not answered', () => {
     const { nextRequest } = modelServer();
     const giveUp = nextRequest().then(() => Promise.reject(new Error('enough')));
     const service = impatient((_, { post }) => Promise.race([post(), giveUp]));
-    expect(await faultOf(service.submit(FOX, KEY))).toEqual({ kind: 'cut', message: 'enough' });
+    expect(await faultOf(service.start(FOX, KEY))).toEqual({ kind: 'cut', message: 'enough' });
     expect(posts()).toBe(1);
   });
 
   test('and that does not stop at the end of its time is a lost submit of one POST', async () => {
-    const fault = await faultOf(impatient((_, { post }) => post()).submit(FOX, KEY));
+    const fault = await faultOf(impatient((_, { post }) => post()).start(FOX, KEY));
     expect(fault).toEqual({ kind: 'cut', message: expect.stringMatching(/^no complete answer within/) });
     expect(posts()).toBe(1);
   });
@@ -216,7 +216,7 @@ describe('a model whose request is not answered', () => {
     const service = impatient(({ abortSignal: signal }, { fetch }) =>
       fetch(new Request(url, { method: 'POST', signal })),
     );
-    expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'cut' });
+    expect(await faultOf(service.start(FOX, KEY))).toMatchObject({ kind: 'cut' });
     expect(await Promise.all(ends)).toHaveLength(1);
   });
 
@@ -230,7 +230,7 @@ describe('a model whose request is not answered', () => {
       late = end.then(() => post()).catch((error: unknown) => error);
       return late;
     });
-    expect(await faultOf(service.submit(FOX, KEY))).toMatchObject({ kind: 'not-sent' });
+    expect(await faultOf(service.start(FOX, KEY))).toMatchObject({ kind: 'not-sent' });
     resume();
     expect(await late).toMatchObject({ message: expect.stringContaining('the call has ended') });
     expect(posts()).toBe(0);
@@ -247,7 +247,7 @@ test('what the model does not support is a warning', async () => {
     'nonsense',
   ];
   const service = serviceOf({ start: () => ({ operation: 'task-1', warnings }) });
-  expect((await service.submit(FOX, KEY)).warnings).toEqual([
+  expect((await service.start(FOX, KEY)).warnings).toEqual([
     'the model does not support seed: It has no seed',
     'the model only imitates fps',
     'the model calls loop deprecated: Use cycle',
@@ -257,6 +257,6 @@ test('what the model does not support is a warning', async () => {
 
 test('a service is named by its provider and model', async () => {
   const service = serviceOf({ provider: 'fal.video' });
-  await service.poll('task-1');
+  await service.status('task-1');
   expect(service.address).toBe('ai-sdk://fal.video/a/model');
 });

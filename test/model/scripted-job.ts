@@ -8,7 +8,12 @@ import { createVideoActivities, type VideoActivities } from '../../activities';
 import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
-import { createVideoService, type VideoBody, type VideoService } from '../../src/service';
+import {
+  createVideoService,
+  type OpenedVideoService,
+  type VideoBody,
+  type VideoService,
+} from '../../src/service';
 import { claimTask, createFileStorage, type VideoStorage } from '../../src/storage';
 import type { Emulator, Faults } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -112,7 +117,7 @@ export class ScriptedJob extends PlayedWorkflow {
     readonly spec: JobSpec,
     private readonly folder: string,
     private readonly emulator: Emulator,
-    private readonly real: VideoService,
+    private readonly real: OpenedVideoService,
     clock: ServerClock,
   ) {
     super(spec.workflowId, clock);
@@ -140,7 +145,7 @@ export class ScriptedJob extends PlayedWorkflow {
     });
     const job = new ScriptedJob(spec, folder, emulator, service, clock);
     if (learnedMs !== undefined) await job.teach(learnedMs);
-    if (spec.start === 'adopt') await service.submit(requestOf(spec.seed), { idempotencyKey: 'before' });
+    if (spec.start === 'adopt') await service.start(requestOf(spec.seed), { idempotencyKey: 'before' });
     if (spec.start === 'adopt-taken' || deeds.some(({ deed }) => isTaken(deed))) await job.makeTaken();
     job.endTasksAsScripted();
     return job;
@@ -157,7 +162,7 @@ export class ScriptedJob extends PlayedWorkflow {
   /** A task that a job of another namespace has. */
   private async makeTaken(): Promise<void> {
     const { service, seed } = this.spec;
-    const { taskId } = await this.real.submit(requestOf(seed), { idempotencyKey: 'taken' });
+    const { taskId } = await this.real.start(requestOf(seed), { idempotencyKey: 'taken' });
     const owner = { namespace: 'elsewhere', job: 'another' };
     await claimTask(createFileStorage(this.folder), { service, taskId }, owner);
     this.takenTask = taskId;
@@ -292,16 +297,15 @@ export class ScriptedJob extends PlayedWorkflow {
     return {
       address: ADDRESS,
       profile: real.profile,
-      submit: (request, options) => this.submit(() => real.submit(request, options)),
+      start: (request, options) => this.submit(() => real.start(request, options)),
       // Without its signal: a poll that ran out of time on a busy machine would leave its answer to the next one.
-      poll: (taskId) => this.poll(taskId, () => real.poll(taskId)),
-      openVideo: (link, options) => this.openVideo(() => real.openVideo(link, options)),
-      cancel: (...given) => real.cancel(...given),
-      close: async () => undefined,
+      status: (taskId) => this.poll(taskId, () => real.status(taskId)),
+      open: (link, options) => this.openVideo(() => real.open(link, options)),
+      cancel: async (...given) => real.cancel?.(...given) ?? 'not-offered',
     };
   }
 
-  private async submit(send: () => ReturnType<VideoService['submit']>) {
+  private async submit(send: () => ReturnType<OpenedVideoService['start']>) {
     const attempt = this.current();
     const answer = this.take('submits', { kind: 'task' }, attempt);
     if (answer.kind === 'killed' && answer.at === 'before-send') return attempt.kill();
@@ -319,7 +323,7 @@ export class ScriptedJob extends PlayedWorkflow {
     }
   }
 
-  private async poll(taskId: string, send: () => ReturnType<VideoService['poll']>) {
+  private async poll(taskId: string, send: () => ReturnType<OpenedVideoService['status']>) {
     const attempt = this.current();
     if (attempt.type === 'downloadVideo') return this.pollForLink(attempt, send);
     const answer = this.take('polls', { kind: 'ok' }, attempt);
@@ -335,7 +339,7 @@ export class ScriptedJob extends PlayedWorkflow {
     return polling;
   }
 
-  private async pollForLink(attempt: RunningAttempt, send: () => ReturnType<VideoService['poll']>) {
+  private async pollForLink(attempt: RunningAttempt, send: () => ReturnType<OpenedVideoService['status']>) {
     const [next] = this.waiting.downloads;
     if (next?.kind === 'link') {
       this.take('downloads', { kind: 'ok' }, attempt);

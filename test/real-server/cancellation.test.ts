@@ -89,8 +89,8 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     (typeOf: (prompt: string) => FailureType) =>
     (service: VideoService): VideoService => ({
       ...service,
-      submit: async (asked, options) => {
-        await service.submit(asked, options);
+      start: async (asked, options) => {
+        await service.start(asked, options);
         throw createFailure(typeOf(asked.prompt), {}, { retryable: true, nextRetryDelayMs: 600_000 });
       },
     });
@@ -213,7 +213,7 @@ test('a submit refused after the cancellation is not retried, and the job ends a
   });
   const held = (service: VideoService): VideoService => ({
     ...service,
-    submit: (...args) => maySend.then(() => service.submit(...args)),
+    start: (...args) => maySend.then(() => service.start(...args)),
   });
   await inWorld(env, { wrapService: held }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'server-error' });

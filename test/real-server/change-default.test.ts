@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { VideoJob } from '../../src/client/video-job';
 import type { VideoInput } from '../../src/contract/fallback';
 import { SERVICE_MEMO } from '../../src/contract/names';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import {
   createVideoTestEnvironment,
   type Emulator,
@@ -24,7 +24,7 @@ let after: Emulator;
 let taskQueue: string;
 /** At the service: its tasks end when a test says so. */
 let nowMs: number;
-const open: VideoService[] = [];
+const open: OpenedVideoService[] = [];
 
 beforeAll(async () => {
   captureLogs();
@@ -50,7 +50,7 @@ afterEach(async () => {
 });
 afterAll(() => env.teardown());
 
-function serviceAt({ url, apiKey }: Emulator): VideoService {
+function serviceAt({ url, apiKey }: Emulator): OpenedVideoService {
   const service = createVideoService({
     baseUrl: url,
     apiKey: () => apiKey,

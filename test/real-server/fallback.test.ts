@@ -7,7 +7,7 @@ import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { isVideoFailure } from '../../src/contract/video-failure';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import type { Emulator } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -33,9 +33,9 @@ let b: Emulator;
 let folder: string;
 let videos: VideoClient;
 let stop: (() => Promise<void>) | undefined;
-const open: VideoService[] = [];
+const open: OpenedVideoService[] = [];
 
-const serviceAt = ({ url, apiKey }: Emulator, perSecond = 0.1): VideoService => {
+const serviceAt = ({ url, apiKey }: Emulator, perSecond = 0.1): OpenedVideoService => {
   const profile = { ...profileFor(0), prices: { currency: 'USD', table: [{ perSecond }] } };
   const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
   open.push(service);
@@ -170,10 +170,10 @@ test('a job that is cancelled while its first service refuses the submit sends n
     answer = resolve;
   });
   const slow = serviceAt(a);
-  const submit: VideoService['submit'] = async (...given) => {
+  const submit: OpenedVideoService['start'] = async (...given) => {
     isAsked = true;
     await answered;
-    return slow.submit(...given);
+    return slow.start(...given);
   };
   const worker = await queueOfA('slow', { services: { a: { ...slow, submit } } });
   a.next('submit', REFUSED);

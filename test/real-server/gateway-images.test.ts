@@ -6,7 +6,7 @@ import { run } from '../../src/cli/run';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import type { VideoObject } from '../../src/gateway/video-object';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { dataUrl, JPEG, PNG, pngOf, sha256Of } from '../support/images';
@@ -22,7 +22,7 @@ let env: VideoTestEnvironment;
 let folder: string;
 let gateway: VideoGateway;
 const gatewayLog: string[] = [];
-let service: VideoService;
+let service: OpenedVideoService;
 let stopWorker: () => Promise<void>;
 let logs: ReturnType<typeof captureLogs>;
 beforeAll(async () => {

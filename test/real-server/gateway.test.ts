@@ -12,7 +12,7 @@ import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { prefixOf, taskIdFor, taskIdOf, workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { seededRandom } from '../../src/testing/seeded-random';
 import { FakeTerminal } from '../cli/fake-terminal';
@@ -36,7 +36,7 @@ const [shop, press, former, reader] = [
 let env: VideoTestEnvironment;
 let folder: string;
 let gateway: VideoGateway;
-let service: VideoService;
+let service: OpenedVideoService;
 let stopWorker: () => Promise<void>;
 beforeAll(async () => {
   captureLogs();

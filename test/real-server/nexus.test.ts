@@ -11,7 +11,7 @@ import { HandlerError } from 'nexus-rpc';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { IDENTITY_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
 import type { NexusJobInput } from '../../src/nexus';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { VideoPlugin } from '../../src/worker/video-plugin';
@@ -26,7 +26,7 @@ const polling = { min: '1s', max: '1s' } as const;
 /** The plugin's worker serves only one queue. */
 
 let env: VideoTestEnvironment;
-let service: VideoService;
+let service: OpenedVideoService;
 let videos: VideoClient;
 let callers: Client;
 let callerCode: string;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
@@ -12,7 +12,7 @@ import { captureLogs } from '../support/logs';
 import { failureOf, pause, quickWorkflows } from '../support/world';
 
 let env: VideoTestEnvironment;
-let service: VideoService;
+let service: OpenedVideoService;
 
 beforeAll(async () => {
   captureLogs();
@@ -144,7 +144,7 @@ describe('a host’s worker with the plugin', () => {
 
   it('does not close a service that it was given', async () => {
     const ended: string[] = [];
-    const given: VideoService = { ...service, close: async () => void ended.push('given') };
+    const given: OpenedVideoService = { ...service, close: async () => void ended.push('given') };
     const host = await createHost(newPlugin({ service: given }));
     await host.runUntil(async () => undefined);
     expect(ended).toEqual([]);

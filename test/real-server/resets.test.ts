@@ -34,8 +34,8 @@ beforeEach(() => {
 
 const wrapService = (service: VideoService): VideoService => ({
   ...service,
-  poll: async (taskId, options) => {
-    const reading = await service.poll(taskId, options);
+  status: async (taskId, options) => {
+    const reading = await service.status(taskId, options);
     return tasksRun ? { ...reading, task: { state: 'running', word: 'running' } } : reading;
   },
 });

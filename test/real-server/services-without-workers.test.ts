@@ -4,7 +4,7 @@ import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { childName } from '../../src/contract/names';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import type { Emulator, Faults } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -23,7 +23,7 @@ import { failureOf, pause, quickWorkflows } from '../support/world';
 const QUEUE = 'without-workers';
 let env: VideoTestEnvironment;
 let emulators: Record<'a' | 'b', Emulator>;
-let services: Record<'a' | 'b', VideoService>;
+let services: Record<'a' | 'b', OpenedVideoService>;
 let videos: VideoClient;
 let worker: VideoWorker;
 let running: Promise<void>;
@@ -55,7 +55,7 @@ afterAll(async () => {
   await Promise.all([env.teardown(), emulators.a.close(), emulators.b.close()]);
 });
 
-function serviceAt({ url, apiKey }: Emulator): VideoService {
+function serviceAt({ url, apiKey }: Emulator): OpenedVideoService {
   return createVideoService({ baseUrl: url, apiKey: () => apiKey, profile: profileFor(0) });
 }
 

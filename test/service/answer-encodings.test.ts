@@ -14,7 +14,7 @@ async function answering(answer: Reply): Promise<RawServer & { service: VideoSer
   return { ...server, service };
 }
 
-const submit = (service: VideoService) => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+const submit = (service: VideoService) => service.start({ prompt: 'x' }, { idempotencyKey: 'k' });
 
 async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
   const outcome: unknown = await call.catch((error: unknown) => error);
@@ -29,7 +29,7 @@ describe('an answer of the service', () => {
   it('is requested without an encoding', async () => {
     const { service, requests } = await answering({ body: TASK });
     await submit(service);
-    await service.poll('task-1');
+    await service.status('task-1');
     expect(requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['identity', 'identity']);
   });
 
@@ -45,7 +45,7 @@ describe('an answer of the service', () => {
   ])('in the encoding %s, although none was requested, is read', async (encoding, body) => {
     const { service } = await answering({ headers: { 'content-encoding': encoding }, body });
     expect(await submit(service)).toMatchObject({ taskId: 'task-1' });
-    expect((await service.poll('task-1')).task).toMatchObject({ state: 'queued' });
+    expect((await service.status('task-1')).task).toMatchObject({ state: 'queued' });
   });
 
   it('that refuses in an encoding is read', async () => {
@@ -56,7 +56,7 @@ describe('an answer of the service', () => {
 
   it('without a body is empty, whatever its encoding', async () => {
     const { service } = await answering({ status: 202, headers: { 'content-encoding': 'gzip' }, body: '' });
-    expect((await service.poll('task-1')).task.state).not.toBe('failed');
+    expect((await service.status('task-1')).task.state).not.toBe('failed');
   });
 
   it.each([

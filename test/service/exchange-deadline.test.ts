@@ -1,6 +1,6 @@
 import { CANCEL_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import { createVideoService, ServiceFault, type ServiceProfile, type VideoService } from '../../src/service';
-import { DEFAULT_TIMEOUTS } from '../../src/service/service-options';
+import { DEFAULT_TIMEOUTS } from '../../src/service/video-service';
 import { closed, type RawRequest, type RawServer, replyJson, startRawServer } from './raw-server';
 
 const opened: { close(): Promise<void> }[] = [];
@@ -48,10 +48,10 @@ const PROFILE: ServiceProfile = {
 };
 
 const CALLS: [name: string, call: (service: VideoService) => Promise<unknown>][] = [
-  ['submit', (service) => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })],
-  ['poll', (service) => service.poll('task-1')],
-  ['cancel', (service) => service.cancel('task-1')],
-  ['openVideo', (service) => service.openVideo('/v.mp4')],
+  ['submit', (service) => service.start({ prompt: 'x' }, { idempotencyKey: 'k' })],
+  ['poll', (service) => service.status('task-1')],
+  ['cancel', async (service) => service.cancel?.('task-1')],
+  ['openVideo', (service) => service.open('/v.mp4')],
 ];
 
 describe.each(CALLS)('%s does not wait longer than its deadline', (_name, call) => {
@@ -92,7 +92,7 @@ it('a poll does not wait longer than its deadline for the link either', async ()
       ? trickle(request, `${head(200)}{"url":`)
       : replyJson(request, { status: 'succeeded', file_id: '1' }),
   );
-  expect(await faultOf(connect(server.url, PROFILE).poll('t'))).toMatchObject({ kind: 'cut' });
+  expect(await faultOf(connect(server.url, PROFILE).status('t'))).toMatchObject({ kind: 'cut' });
 });
 
 it('a video does not wait longer than its deadline for redirects that trickle', async () => {
@@ -100,7 +100,7 @@ it('a video does not wait longer than its deadline for redirects that trickle', 
     const step = Number(/\/(\d+) /.exec(request.line)?.[1]);
     trickle(request, head(302, `location: /${step + 1}`));
   });
-  expect(await faultOf(connect(server.url).openVideo('/0'))).toBeInstanceOf(ServiceFault);
+  expect(await faultOf(connect(server.url).open('/0'))).toBeInstanceOf(ServiceFault);
   await closed((await server.nextRequest()).socket);
 });
 
@@ -109,7 +109,7 @@ it('a video whose bytes have begun to come is not ended by the deadline', async 
     request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na');
     setTimeout(() => request.socket.write('b'), 2 * EXCHANGE.video);
   });
-  const { stream } = await connect(server.url).openVideo('/v.mp4');
+  const { stream } = await connect(server.url).open('/v.mp4');
   let received = '';
   for await (const chunk of stream) received += String(chunk);
   expect(received).toBe('ab');
@@ -118,7 +118,7 @@ it('a video whose bytes have begun to come is not ended by the deadline', async 
 it('an aborted exchange rejects with the reason of the abort', async () => {
   const server = await serve((request) => trickle(request, head(200)));
   const abort = new AbortController();
-  const polling = connect(server.url).poll('t', { signal: abort.signal });
+  const polling = connect(server.url).status('t', { signal: abort.signal });
   await server.nextRequest();
   const reason = new Error('cancelled');
   abort.abort(reason);

@@ -38,15 +38,15 @@ const encodedAs =
 describe.each(ENCODINGS)('a video that is encoded as %s, unasked,', (name, encoded) => {
   it('is decoded, and its length and offsets are not known', async () => {
     const { service, requests } = await serve(encodedAs(name, encoded));
-    const video = await service.openVideo('/v.mp4');
-    expect(video).toMatchObject({ offset: 0, bytes: undefined, validator: undefined });
+    const video = await service.open('/v.mp4');
+    expect([video.offset, video.bytes, video.validator]).toEqual([0, undefined, undefined]);
     expect((await buffer(video.stream)).equals(VIDEO)).toBe(true);
     expect(requests[0]?.headers['accept-encoding']).toBe('identity');
   });
 
   it('fails for its reader when it is cut', async () => {
     const { service } = await serve(encodedAs(name, encoded.subarray(0, encoded.length - 1_000)));
-    const { stream } = await service.openVideo('/v.mp4');
+    const { stream } = await service.open('/v.mp4');
     await expect(buffer(stream)).rejects.toThrow('unexpected end of file');
   });
 
@@ -55,7 +55,7 @@ describe.each(ENCODINGS)('a video that is encoded as %s, unasked,', (name, encod
       encodedAs(name, encoded.subarray(0, 1_000), { 'content-length': encoded.length })(request);
       request.socket.end();
     });
-    const { stream } = await service.openVideo('/v.mp4');
+    const { stream } = await service.open('/v.mp4');
     await expect(buffer(stream)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
   });
 
@@ -64,7 +64,7 @@ describe.each(ENCODINGS)('a video that is encoded as %s, unasked,', (name, encod
     const { service, nextRequest } = await serve(
       encodedAs(name, garbage, { 'content-length': garbage.length + 1 }),
     );
-    const { stream } = await service.openVideo('/v.mp4');
+    const { stream } = await service.open('/v.mp4');
     await expect(buffer(stream)).rejects.toThrow();
     const { socket } = await nextRequest();
     await closed(socket);
@@ -74,7 +74,7 @@ describe.each(ENCODINGS)('a video that is encoded as %s, unasked,', (name, encod
     const { service, nextRequest } = await serve(
       encodedAs(name, encoded, { 'content-length': encoded.length + 1 }),
     );
-    const { stream } = await service.openVideo('/v.mp4');
+    const { stream } = await service.open('/v.mp4');
     stream.destroy();
     const { socket } = await nextRequest();
     await closed(socket);
@@ -85,7 +85,7 @@ describe.each(ENCODINGS)('a video that is encoded as %s, unasked,', (name, encod
       encodedAs(name, encoded, { 'content-length': encoded.length + 1 }),
     );
     const abort = new AbortController();
-    const { stream } = await service.openVideo('/v.mp4', { signal: abort.signal });
+    const { stream } = await service.open('/v.mp4', { signal: abort.signal });
     const reading = buffer(stream);
     abort.abort(new Error('cancelled'));
     await expect(reading).rejects.toThrow('cancelled');
@@ -96,7 +96,7 @@ describe.each(ENCODINGS)('a video that is encoded as %s, unasked,', (name, encod
 
 it.each(['identity', 'Identity', ''])('the encoding %j is none', async (encoding) => {
   const { service } = await serve(encodedAs(encoding, VIDEO));
-  const video = await service.openVideo('/v.mp4');
+  const video = await service.open('/v.mp4');
   expect(video).toMatchObject({ bytes: VIDEO.length, validator: '"v1"' });
   expect((await buffer(video.stream)).equals(VIDEO)).toBe(true);
 });
@@ -105,7 +105,7 @@ it.each(['zstd', 'gzip, br', 'constructor'])('a video in the encoding %s is unre
   const { service, nextRequest } = await serve(
     encodedAs(encoding, VIDEO, { 'content-length': VIDEO.length + 1 }),
   );
-  await expect(service.openVideo('/v.mp4')).rejects.toMatchObject({
+  await expect(service.open('/v.mp4')).rejects.toMatchObject({
     kind: 'unreadable',
     facts: {
       status: 200,
@@ -126,7 +126,7 @@ it.each([
     reply(request, { headers: encoded ? headers : { 'content-length': VIDEO.length }, body });
     request.socket.end();
   });
-  const { stream } = await service.openVideo('/v.mp4');
+  const { stream } = await service.open('/v.mp4');
   if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve).resume());
   await setImmediate();
   expect(stream.errored).not.toBeNull();

@@ -42,8 +42,8 @@ const requestedRanges = ({ requests }: RawServer) => requests.map(({ headers }) 
 describe('the rest of a video', () => {
   it('is requested with the validator of the stored bytes, and begins where they end', async () => {
     const { service, requests } = await serve(ranged(rest));
-    const { stream, ...video } = await service.openVideo('/v.mp4', { from: FROM });
-    expect(video).toEqual({ contentType: 'video/mp4', offset: OFFSET, bytes: VIDEO.length, validator: TAG });
+    const { stream, ...video } = await service.open('/v.mp4', { from: FROM });
+    expect(video).toEqual({ offset: OFFSET, bytes: VIDEO.length, validator: TAG });
     expect((await buffer(stream)).toString()).toBe(REST);
     expect(requests).toHaveLength(1);
     expect(requests[0]?.headers).toMatchObject({
@@ -59,7 +59,7 @@ describe('the rest of a video', () => {
     ['whose unit is written in capitals', withHeaders(rest, { 'content-range': RANGE.replace('b', 'B') })],
   ])('may come %s', async (_how, answer) => {
     const { service } = await serve(ranged(answer));
-    const { offset, validator, stream } = await service.openVideo('/v.mp4', { from: FROM });
+    const { offset, validator, stream } = await service.open('/v.mp4', { from: FROM });
     expect({ offset, validator }).toEqual({ offset: OFFSET, validator: TAG });
     expect((await buffer(stream)).toString()).toBe(REST);
   });
@@ -68,7 +68,7 @@ describe('the rest of a video', () => {
     const { service } = await serve(({ socket }) =>
       socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: ${RANGE}\r\n\r\n${REST}`),
     );
-    const video = await service.openVideo('/v.mp4', { from: FROM });
+    const video = await service.open('/v.mp4', { from: FROM });
     expect(video).toMatchObject({ offset: OFFSET, bytes: VIDEO.length });
     expect((await buffer(video.stream)).toString()).toBe(REST);
   });
@@ -79,7 +79,7 @@ describe('the rest of a video', () => {
         ? reply(request, { status: 302, headers: { location: '/v.mp4' } })
         : ranged(rest)(request),
     );
-    const video = await server.service.openVideo('/hop', { from: FROM });
+    const video = await server.service.open('/hop', { from: FROM });
     expect((await buffer(video.stream)).toString()).toBe(REST);
     expect(server.requests.map(({ headers }) => [headers.range, headers['if-range']])).toEqual([
       ['bytes=4-', TAG],
@@ -91,7 +91,7 @@ describe('the rest of a video', () => {
     const { service, requests } = await serve((request) =>
       reply(request, withHeaders(whole, { etag: '"v2"' })),
     );
-    const video = await service.openVideo('/v.mp4', { from: FROM });
+    const video = await service.open('/v.mp4', { from: FROM });
     expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length, validator: '"v2"' });
     expect((await buffer(video.stream)).toString()).toBe(VIDEO);
     expect(requests).toHaveLength(1);
@@ -117,7 +117,7 @@ describe('the rest of a video', () => {
     ['is refused as beyond the end', { status: 416, headers: { 'content-range': 'bytes */3' }, body: 'no' }],
   ])('that %s is discarded, and the whole video is requested', async (_what, answer) => {
     const server = await serve(ranged(answer));
-    const video = await server.service.openVideo('/v.mp4', { from: FROM });
+    const video = await server.service.open('/v.mp4', { from: FROM });
     expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length, validator: TAG });
     expect((await buffer(video.stream)).toString()).toBe(VIDEO);
     expect(requestedRanges(server)).toEqual(['bytes=4-', undefined]);
@@ -130,14 +130,14 @@ describe('the rest of a video', () => {
         ? reply(request, whole)
         : request.socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: bytes 4-2/3\r\n\r\n${REST}`),
     );
-    const { offset, stream } = await server.service.openVideo('/v.mp4', { from: FROM });
+    const { offset, stream } = await server.service.open('/v.mp4', { from: FROM });
     expect(offset).toBe(0);
     expect((await buffer(stream)).toString()).toBe(VIDEO);
   });
 
   it('that is discarded does not hold its connection', async () => {
     const server = await serve(ranged(withHeaders(rest, { etag: '"v2"', 'content-length': 10_000_000 })));
-    const { stream } = await server.service.openVideo('/v.mp4', { from: FROM });
+    const { stream } = await server.service.open('/v.mp4', { from: FROM });
     expect((await buffer(stream)).toString()).toBe(VIDEO);
     const { socket } = await server.nextRequest();
     await closed(socket);
@@ -150,7 +150,7 @@ describe('the rest of a video', () => {
     const server = await serve((request) =>
       reply(request, requestedRanges(server).length === 1 ? { ...rest, headers: {} } : { ...rest, status }),
     );
-    await expect(server.service.openVideo('/v.mp4', { from: FROM })).rejects.toMatchObject({
+    await expect(server.service.open('/v.mp4', { from: FROM })).rejects.toMatchObject({
       kind: 'unreadable',
       facts: { status },
     });
@@ -159,7 +159,7 @@ describe('the rest of a video', () => {
 
   it('can be refused like any video', async () => {
     const { service, requests } = await serve((request) => reply(request, { status: 403, body: 'expired' }));
-    await expect(service.openVideo('/v.mp4', { from: FROM })).rejects.toMatchObject({
+    await expect(service.open('/v.mp4', { from: FROM })).rejects.toMatchObject({
       kind: 'answered',
       facts: { status: 403, message: 'expired' },
     });
@@ -175,7 +175,7 @@ describe('the rest of a video', () => {
     ['a validator with a header in it', { offset: 4, validator: '"v"\r\nx: y' }],
   ])('from %s is not requested: the whole video is', async (_where, from) => {
     const server = await serve(ranged(rest));
-    const video = await server.service.openVideo('/v.mp4', { from });
+    const video = await server.service.open('/v.mp4', { from });
     expect(video.offset).toBe(0);
     expect(requestedRanges(server)).toEqual([undefined]);
     video.stream.resume();
@@ -190,8 +190,8 @@ describe('the rest of a video', () => {
       ),
     );
     const from = { offset: OFFSET, validator: dates[0] };
-    const same = await server.service.openVideo('/same.mp4', { from });
-    const other = await server.service.openVideo('/other.mp4', { from });
+    const same = await server.service.open('/same.mp4', { from });
+    const other = await server.service.open('/other.mp4', { from });
     expect([same.offset, other.offset]).toEqual([OFFSET, 0]);
     expect(same.validator).toBe(dates[0]);
     same.stream.resume();
@@ -201,14 +201,14 @@ describe('the rest of a video', () => {
 
 it('after a part that was not requested, the whole video is requested once more', async () => {
   const server = await serve((request) => reply(request, server.requests.length === 1 ? rest : whole));
-  const video = await server.service.openVideo('/v.mp4');
+  const video = await server.service.open('/v.mp4');
   expect((await buffer(video.stream)).toString()).toBe(VIDEO);
   expect(requestedRanges(server)).toEqual([undefined, undefined]);
 });
 
 it('a 416 without a requested range is a refusal', async () => {
   const { service, requests } = await serve((request) => reply(request, { status: 416 }));
-  await expect(service.openVideo('/v.mp4')).rejects.toMatchObject({
+  await expect(service.open('/v.mp4')).rejects.toMatchObject({
     kind: 'answered',
     facts: { status: 416 },
   });
@@ -233,7 +233,7 @@ describe('a download can resume', () => {
     ['not without a validator', { date }, undefined],
   ])('%s', async (_how, headers, validator) => {
     const { service } = await serve((request) => reply(request, { headers, body: VIDEO }));
-    const video = await service.openVideo('/v.mp4');
+    const video = await service.open('/v.mp4');
     expect(video).toMatchObject({ offset: 0, bytes: VIDEO.length });
     expect(video.validator).toBe(validator);
     video.stream.resume();

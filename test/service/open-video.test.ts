@@ -27,28 +27,28 @@ const sendVideo = (request: RawRequest) =>
 const sendTo = (location: string) => (request: RawRequest) =>
   reply(request, { status: 302, headers: { location }, body: 'moved' });
 const text = async (service: VideoService, link: string) =>
-  (await buffer((await service.openVideo(link)).stream)).toString();
+  (await buffer((await service.open(link)).stream)).toString();
 const keysSentTo = (server: RawServer) => server.requests.map(({ headers }) => headers.authorization);
 
 describe('an opened video', () => {
   it('has its bytes, its type and its length', async () => {
     const server = await serve(sendVideo);
-    const video = await connect(server.url).openVideo(`${server.url}/v.mp4?signature=a%2Fb`);
+    const video = await connect(server.url).open(`${server.url}/v.mp4?signature=a%2Fb`);
     expect(video).toMatchObject({ contentType: 'video/mp4', bytes: VIDEO.length });
     expect((await buffer(video.stream)).toString()).toBe(VIDEO);
     expect(server.requests[0]?.line).toBe('GET /v.mp4?signature=a%2Fb HTTP/1.1');
   });
 
-  it('has no length when the server sends none, and a default type', async () => {
+  it('has no length and no type when the server sends none', async () => {
     const server = await serve(({ socket }) => socket.end(`HTTP/1.1 200 OK\r\n\r\n${VIDEO}`));
-    const video = await connect(server.url).openVideo(`${server.url}/v.mp4`);
-    expect(video).toMatchObject({ contentType: 'application/octet-stream', bytes: undefined });
+    const video = await connect(server.url).open(`${server.url}/v.mp4`);
+    expect(video).toMatchObject({ contentType: undefined, bytes: undefined });
     expect((await buffer(video.stream)).toString()).toBe(VIDEO);
   });
 
   it('without bytes has the length 0', async () => {
     const server = await serve((request) => reply(request, { body: '' }));
-    const video = await connect(server.url).openVideo(`${server.url}/v.mp4`);
+    const video = await connect(server.url).open(`${server.url}/v.mp4`);
     expect(video.bytes).toBe(0);
     video.stream.resume();
   });
@@ -58,7 +58,7 @@ describe('an opened video', () => {
       reply(request, { headers: { 'content-length': 100 }, body: VIDEO });
       request.socket.end();
     });
-    const { stream } = await connect(server.url).openVideo(`${server.url}/v.mp4`);
+    const { stream } = await connect(server.url).open(`${server.url}/v.mp4`);
     await expect(buffer(stream)).rejects.toThrow();
   });
 
@@ -68,7 +68,7 @@ describe('an opened video', () => {
       reply(request, { headers: { 'content-length': 400_000 }, body: long });
       request.socket.end();
     });
-    const { stream } = await connect(server.url).openVideo(`${server.url}/v.mp4`);
+    const { stream } = await connect(server.url).open(`${server.url}/v.mp4`);
     const { socket } = await server.nextRequest();
     await closed(socket);
     const read: Buffer[] = [];
@@ -87,7 +87,7 @@ describe('an opened video', () => {
       reply(request, { headers: { 'content-length': 100 }, body: VIDEO }),
     );
     const abort = new AbortController();
-    const { stream } = await connect(server.url).openVideo(`${server.url}/v.mp4`, { signal: abort.signal });
+    const { stream } = await connect(server.url).open(`${server.url}/v.mp4`, { signal: abort.signal });
     const reading = buffer(stream);
     abort.abort(new Error('cancelled'));
     await expect(reading).rejects.toThrow('cancelled');
@@ -123,7 +123,7 @@ describe('a redirect', () => {
 
   it('is not followed a sixth time', async () => {
     const server = await serve(chainOf(6));
-    await expect(connect(server.url).openVideo('/0')).rejects.toMatchObject({
+    await expect(connect(server.url).open('/0')).rejects.toMatchObject({
       kind: 'answered',
       facts: { status: 302, message: 'moved' },
     });
@@ -147,7 +147,7 @@ describe('a redirect', () => {
     ['to nothing', {}],
   ])('%s is a refusal, and its body is not taken for the video', async (_where, headers) => {
     const server = await serve((request) => reply(request, { status: 302, headers, body: VIDEO }));
-    await expect(connect(server.url).openVideo('/v.mp4')).rejects.toMatchObject({
+    await expect(connect(server.url).open('/v.mp4')).rejects.toMatchObject({
       kind: 'answered',
       facts: { status: 302 },
     });
@@ -230,7 +230,7 @@ it('the signature of a refused link is redacted when the storage quotes it', asy
       body: '<Error><Code>SignatureDoesNotMatch</Code><SignatureProvided>abc/defgh=</SignatureProvided></Error>',
     }),
   );
-  const refused = connect(server.url).openVideo('/v.mp4?X-Signature=abc%2Fdefgh%3D&e=1');
+  const refused = connect(server.url).open('/v.mp4?X-Signature=abc%2Fdefgh%3D&e=1');
   await expect(refused).rejects.toMatchObject({
     facts: {
       status: 403,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Secrets } from '../../src/contract/redact';
 import { traceAnswer } from '../../src/service/read-answer';
 import { recordAnswers, redactAnswer } from '../../src/service/record-answers';
-import type { ServiceAnswer } from '../../src/service/service-options';
+import type { ServiceAnswer } from '../../src/service/video-service';
 import { PROVIDERS } from './provider-answers';
 import { answer } from './service-answer';
 

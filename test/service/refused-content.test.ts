@@ -176,8 +176,8 @@ describe('the client of the service', () => {
     const service = createVideoService({ baseUrl: server.url, apiKey: () => KEY, profile });
     const close = () => Promise.all([service.close(), server.close()]);
     return {
-      submit: () => service.submit(IMAGE, { idempotencyKey: 'k' }).finally(close),
-      poll: () => service.poll('t').finally(close),
+      submit: () => service.start(IMAGE, { idempotencyKey: 'k' }).finally(close),
+      poll: () => service.status('t').finally(close),
     };
   }
 

@@ -1,4 +1,4 @@
-import { createVideoService, type ServiceProfile, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService, type ServiceProfile } from '../../src/service';
 import { type RawServer, reply, startRawServer } from './raw-server';
 
 const opened: { close(): Promise<void> }[] = [];
@@ -10,9 +10,13 @@ async function submit(body: unknown, profile?: ServiceProfile, head: Parameters<
   const server: RawServer = await startRawServer((request) =>
     reply(request, { ...head, body: typeof body === 'string' ? body : JSON.stringify(body) }),
   );
-  const service: VideoService = createVideoService({ baseUrl: server.url, apiKey: () => 'key', profile });
+  const service: OpenedVideoService = createVideoService({
+    baseUrl: server.url,
+    apiKey: () => 'key',
+    profile,
+  });
   opened.push(server, service);
-  return service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+  return service.start({ prompt: 'x' }, { idempotencyKey: 'k' });
 }
 
 const SERVICE_MESSAGE = { code: 'bad_prompt', message: 'No foxes.' };

@@ -1,4 +1,4 @@
-import type { ServiceAnswer } from '../../src/service/service-options';
+import type { ServiceAnswer } from '../../src/service/video-service';
 
 /** An answer to a poll, with a body that is a text or written as JSON. */
 export const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer => ({

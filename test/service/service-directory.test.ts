@@ -5,11 +5,9 @@ import { namedServicesProblem, RateLimiters, ServiceDirectory, servicesForClient
 const service = (address: string, requestFields: string[] = []): VideoService => ({
   address,
   profile: { requestFields },
-  submit: () => Promise.reject(new Error('not called')),
-  poll: () => Promise.reject(new Error('not called')),
-  openVideo: () => Promise.reject(new Error('not called')),
-  cancel: () => Promise.reject(new Error('not called')),
-  close: async () => undefined,
+  start: () => Promise.reject(new Error('not called')),
+  status: () => Promise.reject(new Error('not called')),
+  open: () => Promise.reject(new Error('not called')),
 });
 
 const unnamed = service('unnamed');

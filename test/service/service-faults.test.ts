@@ -32,9 +32,9 @@ function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): V
 }
 
 const CALLS = [
-  ['submit', (service: VideoService) => service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })],
-  ['poll', (service: VideoService) => service.poll('task-1')],
-  ['openVideo', (service: VideoService) => service.openVideo('/v.mp4')],
+  ['submit', (service: VideoService) => service.start({ prompt: 'x' }, { idempotencyKey: 'k' })],
+  ['poll', (service: VideoService) => service.status('task-1')],
+  ['openVideo', (service: VideoService) => service.open('/v.mp4')],
 ] as const;
 
 async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
@@ -245,8 +245,8 @@ describe('an answer that is too large', () => {
     const bodies = [1024 * 1024, 1024 * 1024 + 1].map((bytes) => '{"status":"running"}'.padEnd(bytes));
     const server = await serve((request) => reply(request, { body: bodies.shift() }));
     const service = connect(server.url);
-    expect(await service.poll('t')).toMatchObject({ task: { state: 'running' } });
-    expect(await faultOf(service.poll('t'))).toMatchObject({ kind: 'unreadable' });
+    expect(await service.status('t')).toMatchObject({ task: { state: 'running' } });
+    expect(await faultOf(service.status('t'))).toMatchObject({ kind: 'unreadable' });
   });
 });
 
@@ -260,7 +260,7 @@ describe('a poll that is answered with status 200 is unreadable', () => {
     ['half a link', '{"url":"https://a.b/v.mp4?sig=abc', 'not JSON: {"url":"https://a.b/v.mp4?…'],
   ])('when it is %s', async (_what, body, message) => {
     const server = await serve((request) => reply(request, { body }));
-    const fault = await faultOf(connect(server.url).poll('t'));
+    const fault = await faultOf(connect(server.url).status('t'));
     expect(fault).toMatchObject({ kind: 'unreadable', facts: { status: 200, message } });
   });
 });

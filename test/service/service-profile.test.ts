@@ -1,15 +1,15 @@
 import {
   createVideoService,
+  type OpenedVideoService,
   type ServiceAnswer,
   type ServiceFault,
   type ServiceProfile,
-  type VideoService,
 } from '../../src/service';
 import { type RawRequest, type RawServer, reply, replyJson, startRawServer } from './raw-server';
 
 const KEY = 'sk-secret-0123456789';
 const servers: RawServer[] = [];
-const services: VideoService[] = [];
+const services: OpenedVideoService[] = [];
 afterEach(async () => {
   await Promise.all(services.splice(0).map((service) => service.close()));
   await Promise.all(servers.splice(0).map((server) => server.close()));
@@ -34,9 +34,9 @@ it('the paths of a profile are used, with the id escaped', async () => {
   const service = connect(server, {
     paths: { textToVideo: '/t2v', imageToVideo: '/i2v', task: '/query?task={taskId}' },
   });
-  await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
-  await service.submit({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
-  await service.poll('task/1');
+  await service.start({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await service.start({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
+  await service.status('task/1');
   expect(server.requests.map(({ line }) => line)).toEqual([
     'POST /base/t2v HTTP/1.1',
     'POST /base/i2v HTTP/1.1',
@@ -49,8 +49,8 @@ it('a submit has the body that the profile describes, and one that it refuses is
   const service = connect(server, {
     request: { fields: { prompt: { to: 'input.text' }, duration: { as: '{value}s' }, seed: { to: null } } },
   });
-  await service.submit({ prompt: 'x', duration: 5 }, { idempotencyKey: 'k' });
-  await expect(service.submit({ prompt: 'x', seed: 1 }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+  await service.start({ prompt: 'x', duration: 5 }, { idempotencyKey: 'k' });
+  await expect(service.start({ prompt: 'x', seed: 1 }, { idempotencyKey: 'k' })).rejects.toMatchObject({
     kind: 'refused',
     facts: { message: 'seed is not taken by the service: leave it out' },
   });
@@ -67,12 +67,12 @@ it('with a path of tasks for each operation, the id of a task tells where it is 
     video: { path: '/all/{taskId}/content' },
   });
   const image = { prompt: 'x', image_url: 'https://example.com/a.png' };
-  expect((await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).taskId).toBe('7');
-  const { taskId } = await service.submit(image, { idempotencyKey: 'k' });
+  expect((await service.start({ prompt: 'x' }, { idempotencyKey: 'k' })).taskId).toBe('7');
+  const { taskId } = await service.start(image, { idempotencyKey: 'k' });
   expect(taskId).toBe('image-to-video:7');
-  await service.poll('7');
-  const { task } = await service.poll(taskId);
-  await service.cancel(taskId);
+  await service.status('7');
+  const { task } = await service.status(taskId);
+  await service.cancel?.(taskId);
   expect(task).toMatchObject({ videoUrl: `${server.url}/base/all/7/content` });
   expect(server.requests.slice(2).map(({ line }) => line)).toEqual([
     'GET /base/text/7 HTTP/1.1',
@@ -80,15 +80,15 @@ it('with a path of tasks for each operation, the id of a task tells where it is 
     'DELETE /base/all/7 HTTP/1.1',
   ]);
   // Elsewhere an id is the service's own, whatever it begins with.
-  await connect(server, {}).poll(taskId);
+  await connect(server, {}).status(taskId);
   expect(server.requests.at(-1)?.line).toBe('GET /base/v1/videos/image-to-video%3A7 HTTP/1.1');
 });
 
 it('the slashes of an id stay if the path says so, and nothing else of it gets out of its place', async () => {
   const server = await serve((request) => replyJson(request, { done: false }));
   const service = connect(server, { paths: { task: '/v1beta/{+taskId}' } });
-  await service.poll('models/veo/operations/a b');
-  await service.poll('../../x?y#z');
+  await service.status('models/veo/operations/a b');
+  await service.status('../../x?y#z');
   expect(server.requests.map(({ line }) => line)).toEqual([
     'GET /base/v1beta/models/veo/operations/a%20b HTTP/1.1',
     'GET /base/v1beta/%2E%2E/%2E%2E/x%3Fy%23z HTTP/1.1',
@@ -111,10 +111,10 @@ it('each kind of call has its own headers, whose values are redacted like those 
     },
     cancel: { method: 'DELETE', path: '/{taskId}' },
   });
-  await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
-  await service.submit({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
-  await service.poll('7');
-  await expect(service.cancel('7')).rejects.toMatchObject({ facts: { message: 'no token …' } });
+  await service.start({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await service.start({ prompt: 'x', image_url: 'https://example.com/a.png' }, { idempotencyKey: 'k' });
+  await service.status('7');
+  await expect(service.cancel?.('7')).rejects.toMatchObject({ facts: { message: 'no token …' } });
   const own = server.requests.map(({ headers }) => [
     headers['x-async'],
     headers['x-image'],
@@ -135,7 +135,7 @@ it('the key is sent in the header of the profile, with its other headers', async
     auth: { header: 'X-Api-Key', scheme: '' },
     headers: { 'X-Version': '7' },
   });
-  await service.poll('t');
+  await service.status('t');
   const { headers } = server.requests[0] ?? {};
   expect(headers).toMatchObject({ 'x-api-key': KEY, 'x-version': '7' });
   expect(headers).not.toHaveProperty('authorization');
@@ -147,7 +147,7 @@ it.each<[ServiceProfile, string | undefined, string | undefined]>([
   [{ idempotencyHeader: null }, undefined, undefined],
 ])('with the profile %j the idempotency key is sent as it says', async (profile, usual, own) => {
   const server = await serve(accept);
-  await connect(server, profile).submit({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await connect(server, profile).start({ prompt: 'x' }, { idempotencyKey: 'k' });
   const { headers = {} } = server.requests[0] ?? {};
   expect([headers['idempotency-key'], headers['x-request-key']]).toEqual([usual, own]);
 });
@@ -163,7 +163,7 @@ it('neither the key nor other headers of a profile are sent to another origin', 
     auth: { header: 'X-Api-Key', scheme: '' },
     headers: { 'X-Version': '7' },
   });
-  const { stream } = await service.openVideo(`${server.url}/v.mp4`);
+  const { stream } = await service.open(`${server.url}/v.mp4`);
   stream.resume();
   expect(server.requests[0]?.headers).toMatchObject({ 'x-api-key': KEY });
   expect(Object.keys(elsewhere.requests[0]?.headers ?? {})).not.toEqual(
@@ -175,13 +175,13 @@ it('neither the key nor other headers of a profile are sent to another origin', 
 it('a key in a header of the profile is redacted from messages', async () => {
   const server = await serve((request) => replyJson(request, { message: `no key ${KEY}` }, { status: 400 }));
   const service = connect(server, { auth: { header: 'X-Api-Key', scheme: '' } });
-  await expect(service.poll('t')).rejects.toMatchObject({ facts: { message: 'no key …' } });
+  await expect(service.status('t')).rejects.toMatchObject({ facts: { message: 'no key …' } });
 });
 
 it('a video at a path of the profile has its link there, at the service', async () => {
   const server = await serve((request) => replyJson(request, { status: 'completed' }));
   const service = connect(server, { video: { path: '/v1/videos/{taskId}/content' } });
-  expect((await service.poll('a b')).task).toEqual({
+  expect((await service.status('a b')).task).toEqual({
     state: 'succeeded',
     word: 'completed',
     videoUrl: `${server.url}/base/v1/videos/a%20b/content`,
@@ -200,7 +200,7 @@ describe('a link that takes one more call', () => {
         replyJson(request, { file: { download_url: 'https://cdn.example.com/v.mp4' } });
       } else reply(request, { body: '{"status":"Success","file_id":176844028768320123}' });
     });
-    expect((await connect(server, profile).poll('t')).task).toMatchObject({
+    expect((await connect(server, profile).status('t')).task).toMatchObject({
       videoUrl: 'https://cdn.example.com/v.mp4',
     });
     expect(server.requests.map(({ line }) => line)).toEqual([
@@ -216,11 +216,11 @@ describe('a link that takes one more call', () => {
         : replyJson(request, { status: 'Success', file_id: '1' }),
     );
     const failing = connect(server, { ...profile, refusals: { failed: [422] } });
-    expect(await failing.poll('t')).toMatchObject({
+    expect(await failing.status('t')).toMatchObject({
       task: { state: 'failed', word: 'HTTP 422' },
       serviceMessage: { message: 'No image' },
     });
-    await expect(connect(server, profile).poll('t')).rejects.toMatchObject({ facts: { status: 422 } });
+    await expect(connect(server, profile).status('t')).rejects.toMatchObject({ facts: { status: 422 } });
   });
 
   it('is not requested before, nor without an id', async () => {
@@ -230,8 +230,8 @@ describe('a link that takes one more call', () => {
     ];
     const server = await serve((request) => replyJson(request, answers[server.requests.length - 1]));
     const service = connect(server, profile);
-    expect((await service.poll('t')).task.state).toBe('running');
-    expect((await service.poll('t')).task).toEqual({ state: 'succeeded', word: 'Success' });
+    expect((await service.status('t')).task.state).toBe('running');
+    expect((await service.status('t')).task).toEqual({ state: 'succeeded', word: 'Success' });
     expect(server.requests).toHaveLength(2);
   });
 });
@@ -240,7 +240,7 @@ it('a relative link is relative to the service', async () => {
   const server = await serve((request) =>
     replyJson(request, { status: 'done', video_url: '/files/v.mp4?s=1' }),
   );
-  expect((await connect(server, {}).poll('t')).task).toMatchObject({
+  expect((await connect(server, {}).status('t')).task).toMatchObject({
     videoUrl: `${server.url}/files/v.mp4?s=1`,
   });
 });
@@ -248,8 +248,8 @@ it('a relative link is relative to the service', async () => {
 it('a task is cancelled by the call of the profile, and not without one', async () => {
   const server = await serve((request) => replyJson(request, {}));
   const named = connect(server, { cancel: { method: 'PUT', path: '/v1/videos/{taskId}/cancel' } });
-  expect(await named.cancel('a/b')).toBe('asked');
-  expect(await connect(server, {}).cancel('a/b')).toBe('not-offered');
+  expect(await named.cancel?.('a/b')).toBe('asked');
+  expect(await connect(server, {}).cancel?.('a/b')).toBe('not-offered');
   expect(server.requests.map(({ line }) => line)).toEqual(['PUT /base/v1/videos/a%2Fb/cancel HTTP/1.1']);
 });
 
@@ -261,8 +261,8 @@ it('onAnswer is called with every answer of the service, good or bad, without th
   );
   const answers: ServiceAnswer[] = [];
   const service = connect(server, {}, (answer) => answers.push(answer));
-  await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' });
-  await service.poll('t').catch(() => undefined);
+  await service.start({ prompt: 'x' }, { idempotencyKey: 'k' });
+  await service.status('t').catch(() => undefined);
   expect(answers).toMatchObject([
     {
       call: 'submit',
@@ -285,7 +285,7 @@ it('an error of onAnswer does not lose the task, and its warning hides the key',
   const service = connect(await serve(accept), {}, () => {
     throw new Error(`no room for ${KEY}`);
   });
-  expect(await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 'task/1' });
+  expect(await service.start({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 'task/1' });
   expect(warn.mock.calls).toEqual([['onAnswer failed: Error: no room for …']]);
   warn.mockRestore();
 });
@@ -301,7 +301,7 @@ it.each([
   const service = connect(server, {
     refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }] },
   });
-  const fault = await service.poll('t').catch((error: unknown) => error);
+  const fault = await service.status('t').catch((error: unknown) => error);
   expect(fault).toMatchObject({ kind: 'answered', facts: { status, message } });
   expect((fault as ServiceFault).facts.limited).toBe(limited);
 });
@@ -311,11 +311,11 @@ it('a refusal of a poll that means a failed task is one, with the service’s me
     replyJson(request, { detail: [{ msg: 'No image' }] }, { status: 422 }),
   );
   const service = connect(server, { refusals: { failed: [422] } });
-  expect(await service.poll('t')).toMatchObject({
+  expect(await service.status('t')).toMatchObject({
     task: { state: 'failed', word: 'HTTP 422' },
     serviceMessage: { message: 'No image' },
   });
-  await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+  await expect(service.start({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
     kind: 'answered',
     facts: { status: 422 },
   });
@@ -328,11 +328,11 @@ it('a code in a 200 that stands for a refusal is one, whatever the call; any oth
   ];
   const server = await serve((request) => replyJson(request, answers[server.requests.length - 1]));
   const service = connect(server, { refusals: { codes: { 1004: 401 } } });
-  await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+  await expect(service.start({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
     kind: 'answered',
     facts: { status: 401, code: '1004', message: 'no such key' },
   });
-  expect(await service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 't' });
+  expect(await service.start({ prompt: 'x' }, { idempotencyKey: 'k' })).toMatchObject({ taskId: 't' });
 });
 
 it.each(['constructor', '__proto__', 'toString'])(
@@ -340,7 +340,7 @@ it.each(['constructor', '__proto__', 'toString'])(
   async (code) => {
     const server = await serve((request) => replyJson(request, { code, message: 'no' }, { status: 400 }));
     const service = connect(server, { refusals: { codes: { E1: 401 } } });
-    await expect(service.submit({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
+    await expect(service.start({ prompt: 'x' }, { idempotencyKey: 'k' })).rejects.toMatchObject({
       kind: 'answered',
       facts: { status: 400, code },
     });

@@ -18,17 +18,16 @@ function watched(answers: (() => Promise<never>)[]) {
   );
   const answer = () => answers.shift()?.() ?? Promise.reject(new Error('no answer left'));
   const silent: VideoService = {
-    submit: answer,
-    poll: answer,
-    openVideo: answer,
+    start: answer,
+    status: answer,
+    open: answer,
     cancel: answer,
-    close: async () => undefined,
   };
   const service = reach.watch(silent);
   return {
     reach,
     probes,
-    call: () => service.poll('task').catch(() => undefined),
+    call: () => service.status('task').catch(() => undefined),
     pass: (ms: number) => {
       now += ms;
     },

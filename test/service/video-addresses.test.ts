@@ -37,7 +37,7 @@ function connect(options: Partial<VideoServiceOptions>): VideoService {
 }
 
 const text = async (service: VideoService, link: string) =>
-  (await buffer((await service.openVideo(link)).stream)).toString();
+  (await buffer((await service.open(link)).stream)).toString();
 const sendTo = (location: string) => (request: RawRequest) =>
   reply(request, { status: 302, headers: { location } });
 
@@ -58,7 +58,7 @@ describe('a link to an address that is not public', () => {
     ['user:password@10.1.2.3', '10.1.2.3', 'private'],
   ])('is refused without a connection: %s', async (host, address, kind) => {
     const server = await serve();
-    const opening = connect({}).openVideo(`http://${host}:${server.port}/secret/v.mp4?signature=abcdefgh`);
+    const opening = connect({}).open(`http://${host}:${server.port}/secret/v.mp4?signature=abcdefgh`);
     await expect(opening).rejects.toMatchObject({
       name: 'ServiceFault',
       kind: 'not-allowed',
@@ -69,7 +69,7 @@ describe('a link to an address that is not public', () => {
 
   it('is refused by the address that its name resolves to', async () => {
     const server = await serve();
-    const opening = connect({}).openVideo(`http://localhost:${server.port}/secret/v.mp4?signature=abcdefgh`);
+    const opening = connect({}).open(`http://localhost:${server.port}/secret/v.mp4?signature=abcdefgh`);
     await expect(opening).rejects.toMatchObject({
       kind: 'not-allowed',
       facts: {
@@ -86,7 +86,7 @@ describe('a link to an address that is not public', () => {
     const server = await serve();
     const service = connect({ baseUrl: 'https://api.example.com' });
     for (const host of ['127.0.0.1', 'localhost']) {
-      const opening = service.openVideo(`https://${host}:${server.port}/v.mp4`);
+      const opening = service.open(`https://${host}:${server.port}/v.mp4`);
       await expect(opening).rejects.toMatchObject({ kind: 'not-allowed' });
     }
     expect(server.connections()).toBe(0);
@@ -94,15 +94,15 @@ describe('a link to an address that is not public', () => {
 
   it('is refused every time, also for several calls at once', async () => {
     const service = connect({});
-    const openings = [1, 2, 3].map(() => service.openVideo('http://10.1.2.3/v.mp4'));
+    const openings = [1, 2, 3].map(() => service.open('http://10.1.2.3/v.mp4'));
     for (const opening of openings) await expect(opening).rejects.toMatchObject({ kind: 'not-allowed' });
-    await expect(service.openVideo('http://10.1.2.3/v.mp4')).rejects.toMatchObject({ kind: 'not-allowed' });
+    await expect(service.open('http://10.1.2.3/v.mp4')).rejects.toMatchObject({ kind: 'not-allowed' });
   });
 
   it('is refused when the service itself redirects there', async () => {
     const inside = await serve();
     const service = await serve(sendTo(`http://localhost:${inside.port}/latest/meta-data`));
-    await expect(connect({ baseUrl: service.url }).openVideo('/v.mp4')).rejects.toMatchObject({
+    await expect(connect({ baseUrl: service.url }).open('/v.mp4')).rejects.toMatchObject({
       kind: 'not-allowed',
     });
     expect(inside.connections()).toBe(0);
@@ -112,7 +112,7 @@ describe('a link to an address that is not public', () => {
     const inside = await serve();
     const second = await serve(sendTo(`http://[::ffff:127.0.0.1]:${inside.port}/v.mp4`));
     const first = await serve(sendTo(`${second.url}/v.mp4`));
-    await expect(connect({ baseUrl: first.url }).openVideo('/v.mp4')).rejects.toMatchObject({
+    await expect(connect({ baseUrl: first.url }).open('/v.mp4')).rejects.toMatchObject({
       kind: 'not-allowed',
     });
     expect(second.requests).toHaveLength(1);
@@ -150,7 +150,7 @@ describe('a video may come from an address that is not public', () => {
     'but not localhost when %j is allowed',
     async (allowed) => {
       const files = await serve();
-      const opening = connect({ downloadAllow: [allowed] }).openVideo(`http://localhost:${files.port}/v.mp4`);
+      const opening = connect({ downloadAllow: [allowed] }).open(`http://localhost:${files.port}/v.mp4`);
       await expect(opening).rejects.toMatchObject({ kind: 'not-allowed' });
       expect(files.connections()).toBe(0);
     },
@@ -158,7 +158,7 @@ describe('a video may come from an address that is not public', () => {
 
   it('and the service itself may be at any address', async () => {
     const service = await serve((request) => reply(request, { body: '{"status":"running"}' }));
-    const reading = await connect({ baseUrl: `http://localhost:${service.port}` }).poll('t');
+    const reading = await connect({ baseUrl: `http://localhost:${service.port}` }).status('t');
     expect(reading.task.state).toBe('running');
   });
 });
@@ -174,10 +174,10 @@ describe('a link that is not https', () => {
 
   it('is refused when the service itself uses https', async () => {
     const service = connect({ baseUrl: 'https://api.example.com' });
-    await expect(service.openVideo('http://cdn.example.com/v.mp4?signature=abcdefgh')).rejects.toMatchObject(
+    await expect(service.open('http://cdn.example.com/v.mp4?signature=abcdefgh')).rejects.toMatchObject(
       refused,
     );
-    await expect(service.openVideo('http://api.example.com/v.mp4')).rejects.toMatchObject({
+    await expect(service.open('http://api.example.com/v.mp4')).rejects.toMatchObject({
       kind: 'not-allowed',
     });
   });
@@ -188,7 +188,7 @@ describe('a link that is not https', () => {
     [`foo://${'x'.repeat(100_000)}/v.mp4`, `add ${'x'.repeat(199)}… to`],
   ])('is refused without the key in its host, nor all of a long host: %.60s', async (link, added) => {
     const service = connect({ baseUrl: 'https://api.example.com', apiKey: () => 'sk-very-secret-0123' });
-    await expect(service.openVideo(link)).rejects.toMatchObject({
+    await expect(service.open(link)).rejects.toMatchObject({
       kind: 'not-allowed',
       facts: { message: expect.stringContaining(`the link is not https: ${added} VIDEOGEN_DOWNLOAD_ALLOW`) },
     });
@@ -199,7 +199,7 @@ describe('a link that is not https', () => {
       throw new Error('no key');
     };
     const service = connect({ baseUrl: 'https://api.example.com', apiKey });
-    await expect(service.openVideo('http://cdn.example.com/v.mp4')).rejects.toMatchObject({
+    await expect(service.open('http://cdn.example.com/v.mp4')).rejects.toMatchObject({
       facts: { message: expect.stringContaining('the link is not https: add … to ') },
     });
   });
@@ -213,14 +213,14 @@ describe('a link that is not https', () => {
   it('is refused as a redirect too', async () => {
     const files = await serve(sendTo('http://cdn.example.com/v.mp4'));
     const service = connect({ baseUrl: 'https://api.example.com', downloadAllow: ['127.0.0.1'] });
-    await expect(service.openVideo(`${files.url}/v.mp4`)).rejects.toMatchObject(refused);
+    await expect(service.open(`${files.url}/v.mp4`)).rejects.toMatchObject(refused);
   });
 
   it.each(['file:///etc/passwd', 'data:video/mp4;base64,AAAA', 'ftp://127.0.0.1/v.mp4'])(
     'nor http is refused: %s',
     async (link) => {
       const service = connect({ baseUrl: 'http://127.0.0.1', downloadAllow: ['127.0.0.1'] });
-      await expect(service.openVideo(link)).rejects.toMatchObject({ kind: 'not-allowed' });
+      await expect(service.open(link)).rejects.toMatchObject({ kind: 'not-allowed' });
     },
   );
 });

@@ -1,8 +1,8 @@
 import type { VideoRequest } from '../../src/contract/request';
 import {
   createVideoService,
+  type OpenedVideoService,
   ServiceFault,
-  type VideoService,
   type VideoServiceOptions,
 } from '../../src/service';
 import { closed, type RawRequest, type RawServer, reply, replyJson, startRawServer } from './raw-server';
@@ -28,7 +28,7 @@ async function serve(answer?: (request: RawRequest) => void): Promise<RawServer>
   return server;
 }
 
-function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): VideoService {
+function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): OpenedVideoService {
   const service = createVideoService({ baseUrl, apiKey: () => KEY, ...options });
   opened.push(service);
   return service;
@@ -42,7 +42,7 @@ describe('a request for a video', () => {
       throw new Error('Cannot find module');
     });
     try {
-      const submitted = connect('http://127.0.0.1:1').submit(TEXT, { idempotencyKey: 'key-of-the-job' });
+      const submitted = connect('http://127.0.0.1:1').start(TEXT, { idempotencyKey: 'key-of-the-job' });
       await expect(submitted).rejects.toMatchObject({ kind: 'not-sent' });
     } finally {
       jest.dontMock('../../src/service/http-video-service');
@@ -55,7 +55,7 @@ describe('a request for a video', () => {
     ['text to video with nothing but a prompt', '/v1/videos/text-to-video', { prompt: 'x' }],
   ])('for %s is one POST of its JSON to %s', async (_what, path, request) => {
     const server = await serve(acceptTask);
-    const reading = await connect(server.url).submit(request, { idempotencyKey: 'key-of-the-job' });
+    const reading = await connect(server.url).start(request, { idempotencyKey: 'key-of-the-job' });
 
     expect(reading).toEqual({ taskId: 'task-1', doubts: [] });
     expect(server.requests).toHaveLength(1);
@@ -72,7 +72,7 @@ describe('a request for a video', () => {
 
   it('whose answer names no task is unreadable, and the message quotes the answer', async () => {
     const server = await serve((request) => replyJson(request, { code: 1102, message: 'No balance' }));
-    await expect(connect(server.url).submit(TEXT, { idempotencyKey: 'k' })).rejects.toMatchObject({
+    await expect(connect(server.url).start(TEXT, { idempotencyKey: 'k' })).rejects.toMatchObject({
       kind: 'unreadable',
       facts: {
         status: 200,
@@ -85,7 +85,7 @@ describe('a request for a video', () => {
   it('goes out on a connection of its own each time, one after the other', async () => {
     const server = await serve(acceptTask);
     const service = connect(server.url);
-    for (let i = 0; i < 3; i++) await service.submit(TEXT, { idempotencyKey: `${i}` });
+    for (let i = 0; i < 3; i++) await service.start(TEXT, { idempotencyKey: `${i}` });
     expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2, 3]);
   });
 
@@ -95,15 +95,15 @@ describe('a request for a video', () => {
       if (waiting.push(request) === 3) waiting.forEach(acceptTask);
     });
     const service = connect(server.url);
-    await Promise.all(['a', 'b', 'c'].map((idempotencyKey) => service.submit(TEXT, { idempotencyKey })));
+    await Promise.all(['a', 'b', 'c'].map((idempotencyKey) => service.start(TEXT, { idempotencyKey })));
     expect(server.requests.map(({ connection }) => connection).sort()).toEqual([1, 2, 3]);
   });
 
   it('never uses the connection of a poll', async () => {
     const server = await serve(acceptTask);
     const service = connect(server.url);
-    await service.poll('task-1');
-    await service.submit(TEXT, { idempotencyKey: 'k' });
+    await service.status('task-1');
+    await service.start(TEXT, { idempotencyKey: 'k' });
     expect(server.requests.map(({ connection }) => connection)).toEqual([1, 2]);
   });
 });
@@ -119,8 +119,8 @@ describe('the address of the service', () => {
   ])('may end with %j', async (suffix, path) => {
     const server = await serve(acceptTask);
     const service = connect(server.url + suffix);
-    await service.poll('t');
-    await service.submit(TEXT, { idempotencyKey: 'k' });
+    await service.status('t');
+    await service.start(TEXT, { idempotencyKey: 'k' });
     expect(server.requests.map(({ line }) => line)).toEqual([
       `GET ${path} HTTP/1.1`,
       `POST ${path.replace(/t$/, 'text-to-video')} HTTP/1.1`,
@@ -135,12 +135,12 @@ describe('a poll', () => {
     [{ status: 'error', id: 'task-1', message: 'No frames' }, 'failed', 'error'],
   ])('ends no paid task by an error that may be about the call: %j', async (body, state, word) => {
     const server = await serve((request) => replyJson(request, body));
-    expect(await connect(server.url).poll('task-1')).toMatchObject({ task: { state, word } });
+    expect(await connect(server.url).status('task-1')).toMatchObject({ task: { state, word } });
   });
 
   it('is one GET with the key, without a body and without an idempotency key', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running', progress: 40 }));
-    const reading = await connect(server.url).poll('task-1');
+    const reading = await connect(server.url).status('task-1');
     expect(reading).toMatchObject({ task: { state: 'running', word: 'running', percent: 40 } });
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]).toMatchObject({
@@ -169,14 +169,14 @@ describe('a poll', () => {
     ['cgt-2026.11_15~x', 'cgt-2026.11_15~x'],
   ])('of the task %j requests %s and nothing else', async (taskId, segment) => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
-    await connect(server.url).poll(taskId);
+    await connect(server.url).status(taskId);
     expect(server.requests.map(({ line }) => line)).toEqual([`GET /v1/videos/${segment} HTTP/1.1`]);
   });
 
   it('reuses its connection', async () => {
     const server = await serve((request) => replyJson(request, { status: 'running' }));
     const service = connect(server.url);
-    for (let i = 0; i < 6; i++) await service.poll('task-1');
+    for (let i = 0; i < 6; i++) await service.status('task-1');
     // The very next call may come before the connection is free again, and opens a second one.
     expect(new Set(server.requests.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
   });
@@ -185,12 +185,12 @@ describe('a poll', () => {
     const server = await serve((request) =>
       replyJson(request, { status: 'queued' }, { headers: { 'retry-after': 12 } }),
     );
-    expect(await connect(server.url).poll('t')).toMatchObject({ retryAfterMs: 12_000 });
+    expect(await connect(server.url).status('t')).toMatchObject({ retryAfterMs: 12_000 });
   });
 
   it('reads an empty 202 as running', async () => {
     const server = await serve((request) => reply(request, { status: 202, body: '' }));
-    expect(await connect(server.url).poll('t')).toMatchObject({ task: { state: 'running', word: '' } });
+    expect(await connect(server.url).status('t')).toMatchObject({ task: { state: 'running', word: '' } });
   });
 
   it('returns the link of the video unchanged, and everything else redacted', async () => {
@@ -198,7 +198,7 @@ describe('a poll', () => {
     const server = await serve((request) =>
       replyJson(request, { status: 'succ\u0000eeded', video_url: link, message: `see ${link} with ${KEY}` }),
     );
-    expect(await connect(server.url).poll('t')).toMatchObject({
+    expect(await connect(server.url).status('t')).toMatchObject({
       task: { state: 'succeeded', word: 'succ eeded', videoUrl: link },
       serviceMessage: { message: 'see https://cdn.example.com/v.mp4?… with …' },
     });
@@ -208,7 +208,7 @@ describe('a poll', () => {
     const server = await serve((request) =>
       replyJson(request, { task_id: 'task-1', status: 'running', data: { task_id: KEY } }),
     );
-    const { doubts } = await connect(server.url).poll('task-1');
+    const { doubts } = await connect(server.url).status('task-1');
     expect(doubts).toEqual(['task_id is task-1 and data.task_id is …']);
   });
 });
@@ -218,10 +218,10 @@ describe('the API key', () => {
     const server = await serve(acceptTask);
     let key = 'first-key';
     const service = connect(server.url, { apiKey: () => key });
-    await service.poll('t');
+    await service.status('t');
     key = 'second-key';
-    await service.poll('t');
-    await service.submit(TEXT, { idempotencyKey: 'k' });
+    await service.status('t');
+    await service.start(TEXT, { idempotencyKey: 'k' });
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer first-key',
       'Bearer second-key',
@@ -238,19 +238,19 @@ describe('the API key', () => {
       () => KEY,
     ];
     const service = connect(server.url, { apiKey: () => keys.shift()?.() ?? '' });
-    const failed = service.submit(TEXT, { idempotencyKey: 'k' });
+    const failed = service.start(TEXT, { idempotencyKey: 'k' });
     await expect(failed).rejects.toMatchObject({
       kind: 'not-sent',
       facts: { message: 'the key file is being replaced' },
     });
     expect(server.requests).toHaveLength(0);
-    await service.submit(TEXT, { idempotencyKey: 'k' });
+    await service.start(TEXT, { idempotencyKey: 'k' });
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
   });
 
   it.each([
-    ['to a submit', (service: VideoService) => service.submit(TEXT, { idempotencyKey: 'k' })],
-    ['to a poll', (service: VideoService) => service.poll('t')],
+    ['to a submit', (service: OpenedVideoService) => service.start(TEXT, { idempotencyKey: 'k' })],
+    ['to a poll', (service: OpenedVideoService) => service.status('t')],
   ])('is sent nowhere else when the answer %s is a redirect', async (_what, call) => {
     const elsewhere = await serve(acceptTask);
     for (const status of [301, 302, 303, 307, 308]) {
@@ -268,7 +268,7 @@ describe('the API key', () => {
       replyJson(request, { error: { code: KEY, message: `Incorrect API key: ${KEY}` } }, { status: 401 }),
     );
     const fault: unknown = await connect(server.url)
-      .poll('t')
+      .status('t')
       .catch((error) => error);
     expect(fault).toBeInstanceOf(ServiceFault);
     expect(fault).toMatchObject({ facts: { status: 401, code: '…', message: 'Incorrect API key: …' } });
@@ -280,7 +280,7 @@ describe('an aborted poll', () => {
   it('closes the socket before the answer has come, and rejects with the reason', async () => {
     const server = await serve();
     const abort = new AbortController();
-    const polling = connect(server.url).poll('t', { signal: abort.signal });
+    const polling = connect(server.url).status('t', { signal: abort.signal });
     const { socket } = await server.nextRequest();
     const reason = new Error('cancelled');
     abort.abort(reason);
@@ -299,10 +299,10 @@ describe('an aborted poll', () => {
     );
     const service = connect(server.url);
     const abort = new AbortController();
-    const polling = service.poll('t', { signal: abort.signal });
+    const polling = service.status('t', { signal: abort.signal });
     const { socket } = await server.nextRequest();
     // Half of the answer has been read when a later exchange has ended.
-    await service.poll('another');
+    await service.status('another');
     const reason = new Error('cancelled');
     abort.abort(reason);
     await expect(polling).rejects.toBe(reason);
@@ -313,8 +313,8 @@ describe('an aborted poll', () => {
     const server = await serve(acceptTask);
     const reason = new Error('cancelled');
     const service = connect(server.url);
-    await expect(service.poll('t', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    await service.poll('other');
+    await expect(service.status('t', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await service.status('other');
     expect(server.requests.map(({ line }) => line)).toEqual(['GET /v1/videos/other HTTP/1.1']);
   });
 });
@@ -322,7 +322,7 @@ describe('an aborted poll', () => {
 it('closing the service ends its calls', async () => {
   const server = await serve();
   const service = connect(server.url);
-  const polling = service.poll('t');
+  const polling = service.status('t');
   const { socket } = await server.nextRequest();
   const outcome = expect(polling).rejects.toMatchObject({ kind: 'cut' });
   await service.close();

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { createVideoActivities } from '../../activities';
 import { copyOut } from '../../src/cli/copy-out';
 import { type ItemResult, resultsKey } from '../../src/contract/batch';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, createPart, type VideoStorage } from '../../src/storage';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -105,7 +105,7 @@ test('a copy for --out survives', async () => {
 
 describe('a submit', () => {
   let emulator: Emulator;
-  let service: VideoService;
+  let service: OpenedVideoService;
   beforeEach(async () => {
     emulator = await startEmulator({ jobTimeMs: 0 });
     service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
@@ -121,11 +121,11 @@ describe('a submit', () => {
       return records.filter((name) => disk.isSafe(inStorage(name)));
     };
     let beforePost: string[] = [];
-    const watched: VideoService = {
+    const watched: OpenedVideoService = {
       ...service,
-      submit: async (...args) => {
+      start: async (...args) => {
         beforePost = await safeRecords();
-        return service.submit(...args);
+        return service.start(...args);
       },
     };
     const { submitVideo } = createVideoActivities({ service: watched, storage });
@@ -141,6 +141,6 @@ describe('a submit', () => {
 });
 
 /** Recording results calls no service. */
-function unusedService(): VideoService {
+function unusedService(): OpenedVideoService {
   return createVideoService({ baseUrl: 'http://127.0.0.1:1', apiKey: () => 'none' });
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoRequest } from '../../src/contract/request';
-import { createVideoService, ServiceFault, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService, ServiceFault } from '../../src/service';
 import type { EmulatedTask } from '../../src/testing/task-store';
 
 /** A server of the service's interface, whatever makes its videos. */
@@ -120,7 +120,7 @@ export function describeServiceContract(server: () => ContractServer): void {
   });
 
   describe('to our own client', () => {
-    let service: VideoService;
+    let service: OpenedVideoService;
     beforeAll(() => {
       const { url, apiKey } = server();
       service = createVideoService({ baseUrl: url, apiKey: () => apiKey });
@@ -131,13 +131,13 @@ export function describeServiceContract(server: () => ContractServer): void {
 
     it('is a service: a submit, polls until the task succeeds, and a download', async () => {
       const before = server().generations().length;
-      const { taskId, doubts } = await service.submit(request, { idempotencyKey: 'contract' });
+      const { taskId, doubts } = await service.start(request, { idempotencyKey: 'contract' });
       expect(doubts).toEqual([]);
-      let reading = await service.poll(taskId);
+      let reading = await service.status(taskId);
       while (reading.task.state !== 'succeeded') {
         expect(['queued', 'running']).toContain(reading.task.state);
         await sleep(200);
-        reading = await service.poll(taskId);
+        reading = await service.status(taskId);
       }
       expect(reading.doubts).toEqual([]);
       const [made, ...others] = server()
@@ -145,7 +145,7 @@ export function describeServiceContract(server: () => ContractServer): void {
         .slice(before)
         .filter(({ request: { seed } }) => seed === 7);
       expect([made?.request, others]).toEqual([request, []]);
-      const { stream } = await service.openVideo(reading.task.videoUrl ?? '');
+      const { stream } = await service.open(reading.task.videoUrl ?? '');
       const sha256 = createHash('sha256');
       for await (const chunk of stream) sha256.update(chunk);
       const expected = await server().video(made?.taskId ?? '');
@@ -153,8 +153,8 @@ export function describeServiceContract(server: () => ContractServer): void {
     });
 
     it.each([
-      [400, () => service.submit({ prompt: ' ' }, { idempotencyKey: 'k' }), 'prompt must not be empty'],
-      [404, () => service.poll('no-such-task'), 'no such'],
+      [400, () => service.start({ prompt: ' ' }, { idempotencyKey: 'k' }), 'prompt must not be empty'],
+      [404, () => service.status('no-such-task'), 'no such'],
     ])('reports HTTP %i with its message', async (status, call, message) => {
       const fault: unknown = await call().catch((error) => error);
       expect(fault).toBeInstanceOf(ServiceFault);

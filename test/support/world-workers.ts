@@ -184,11 +184,10 @@ class SharedWorker {
       get profile() {
         return tools().service.profile;
       },
-      submit: (...args) => tools().service.submit(...args),
-      poll: (...args) => tools().service.poll(...args),
-      openVideo: (...args) => tools().service.openVideo(...args),
-      cancel: (...args) => tools().service.cancel(...args),
-      close: async () => undefined,
+      start: (...args) => tools().service.start(...args),
+      status: (...args) => tools().service.status(...args),
+      open: (...args) => tools().service.open(...args),
+      cancel: async (...args) => tools().service.cancel?.(...args) ?? 'not-offered',
     };
   }
 

@@ -5,7 +5,7 @@ import type { VideoJob } from '../../src/client/video-job';
 import { parseResults, resultsKey } from '../../src/contract/batch';
 import type { JobResult } from '../../src/contract/job';
 import { isVideoFailure } from '../../src/contract/video-failure';
-import { createVideoService, type NamedServices, type VideoService } from '../../src/service';
+import { createVideoService, type NamedServices, type OpenedVideoService } from '../../src/service';
 import {
   createVideoTestEnvironment,
   type Emulator,
@@ -30,7 +30,7 @@ let videos: VideoClient;
 let worker: VideoWorker;
 let running: Promise<void>;
 let logs: LogLine[];
-const open: VideoService[] = [];
+const open: OpenedVideoService[] = [];
 
 beforeAll(async () => {
   logs = captureLogs();
@@ -64,7 +64,7 @@ afterAll(async () => {
 function serviceAt(
   baseUrl: string,
   more: Partial<Parameters<typeof createVideoService>[0]> = {},
-): VideoService {
+): OpenedVideoService {
   const service = createVideoService({ baseUrl, apiKey: () => a.apiKey, ...more });
   open.push(service);
   return { ...service, address: undefined };

@@ -5,7 +5,7 @@ import { createFilmActivities, NO_FFMPEG } from '../../examples/film/activities'
 import type { makeFilm } from '../../examples/film/workflows';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { readFailure } from '../../src/contract/video-failure';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { VideoPlugin } from '../../src/worker/video-plugin';
@@ -16,7 +16,7 @@ import { captureLogs } from '../support/logs';
 import { failureOf } from '../support/world';
 
 let env: VideoTestEnvironment;
-let service: VideoService;
+let service: OpenedVideoService;
 let storage: VideoStorage;
 beforeAll(async () => {
   captureLogs();

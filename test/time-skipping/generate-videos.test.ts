@@ -82,8 +82,8 @@ test('each task teaches the worker when the next one ends', async () => {
     ...service,
     address: 'https://api.example.com/',
     // A percentage would say it already.
-    poll: async (...args) => {
-      const { task, ...reading } = await service.poll(...args);
+    status: async (...args) => {
+      const { task, ...reading } = await service.status(...args);
       return { ...reading, task: 'percent' in task ? { ...task, percent: undefined } : task };
     },
   });
@@ -101,7 +101,7 @@ test('each task teaches the worker when the next one ends', async () => {
 test('items whose polls fail for a bug end at their deadline, each with its task', async () => {
   const wrapService = (service: VideoService): VideoService => ({
     ...service,
-    poll: () => {
+    status: () => {
       throw new TypeError('a bug');
     },
   });

@@ -33,7 +33,7 @@ test('how long a task took, and how long its video lay ready, is measured of a t
     expect(lag).toBeGreaterThanOrEqual(60);
     expect(lag).toBeLessThan(seconds);
 
-    const { taskId } = await service.submit(request, { idempotencyKey: 'of somebody else' });
+    const { taskId } = await service.start(request, { idempotencyKey: 'of somebody else' });
     await env.temporal.sleep(2 * MINUTE);
     await videos.execute({ taskId, polling });
     expect(await observed('videogen_job_polls')).toEqual([2, 3]);

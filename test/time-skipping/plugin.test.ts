@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
 import { createVideoClient } from '../../src/client/video-client';
-import { createVideoService, type VideoService } from '../../src/service';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { EmulatedCall } from '../../src/testing/faults';
@@ -35,7 +35,7 @@ const HOSTS: Record<string, HostKind> = {
 };
 
 let env: VideoTestEnvironment;
-let service: VideoService;
+let service: OpenedVideoService;
 beforeAll(async () => {
   captureLogs();
   env = await createVideoTestEnvironment({ emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 } });

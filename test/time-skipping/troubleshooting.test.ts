@@ -96,7 +96,7 @@ const CAUSES: Record<FailureType, Cause> = {
       jobTimeMs: 0,
       wrapService: (service) => ({
         ...service,
-        openVideo: () => {
+        open: () => {
           throw new TypeError('a bug');
         },
       }),

@@ -53,7 +53,7 @@ test('each service is called with its own key, and a rotated file counts at the 
   const poll = async (name: string) => {
     const found = directory.find(name);
     if ('problem' in found) throw new Error(found.problem);
-    await found.service.poll('task_1').catch(() => undefined);
+    await found.service.status('task_1').catch(() => undefined);
   };
   await poll('two');
   await poll('one');

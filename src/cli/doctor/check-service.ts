@@ -145,7 +145,7 @@ async function tryService(service: NamedService, signal: AbortSignal): Promise<F
   const timeouts = { connect: CALL_LIMIT_MS, poll };
   const opened = createVideoService({ baseUrl, apiKey, profile, timeouts });
   try {
-    const { serviceMessage, taskId } = await opened.poll(`doctor-${randomUUID()}`, { signal });
+    const { serviceMessage = {}, taskId } = await opened.status(`doctor-${randomUUID()}`, { signal });
     const isError = taskId === undefined && (serviceMessage.code ?? serviceMessage.message) !== undefined;
     return judge(service, { status: 200, ...serviceMessage }, isError ? ERROR_IN_BODY : verdictOf(200));
   } catch (error) {

@@ -24,7 +24,7 @@ test('C2PA metadata is stored byte for byte as it came, and reported with the fa
   const file = Buffer.concat([await noiseVideo({ prompt: 'A red fox' }, 20_000), manifest]);
   const service: VideoService = {
     ...world.service,
-    openVideo: async () => ({
+    open: async () => ({
       stream: Readable.from([file]),
       contentType: 'video/mp4',
       offset: 0,

@@ -23,13 +23,13 @@ beforeAll(async () => {
   large = Buffer.concat([video, free]);
 });
 
-type Open = (from: NonNullable<Parameters<VideoService['openVideo']>[1]>['from']) => VideoBody;
+type Open = (from: NonNullable<Parameters<VideoService['open']>[1]>['from']) => VideoBody;
 
 /** A world whose server answers as said, and the offsets at which connections begin. */
 function worldOf(bytes: Buffer, open: Open, options: MemoryWorldOptions = {}) {
   const offsets: (number | undefined)[] = [];
   const service: Partial<VideoService> = {
-    openVideo: async (_link, { from } = {}) => {
+    open: async (_link, { from } = {}) => {
       offsets.push(from?.offset);
       return open(from);
     },
@@ -45,7 +45,7 @@ describe('a download', () => {
   it('goes on with connections that bring 64 KiB each, however many it takes', async () => {
     const world = worldOf(large, (from) => {
       const body = whole(large, from);
-      return body.offset + FRUITFUL_BYTES < large.length ? cutAfter(FRUITFUL_BYTES, body) : body;
+      return (body.offset ?? 0) + FRUITFUL_BYTES < large.length ? cutAfter(FRUITFUL_BYTES, body) : body;
     });
     const { video: stored } = await world.download().result;
     expect(stored.bytes).toBe(large.length);
@@ -101,12 +101,12 @@ describe('a download', () => {
   });
 
   it('that waits for the answer to a poll stops when it is cancelled', async () => {
-    const poll: VideoService['poll'] = (_taskId, { signal } = {}) =>
+    const poll: VideoService['status'] = (_taskId, { signal } = {}) =>
       new Promise((_, reject) => {
         signal?.addEventListener('abort', () => reject(signal.reason));
         attempt.cancel();
       });
-    const world = createMemoryWorld(video, { service: { poll } });
+    const world = createMemoryWorld(video, { service: { status: poll } });
     const attempt = world.download();
     await expect(attempt.result).rejects.toThrow('CANCELLED');
   });
@@ -116,8 +116,8 @@ describe('a service that sends the video with its answer', () => {
   const withBytes = () =>
     createMemoryWorld(video, {
       service: {
-        poll: async () => reading({ state: 'succeeded', word: 'done', videoBytes: video }),
-        openVideo: () => Promise.reject(new Error('there is no link')),
+        status: async () => reading({ state: 'succeeded', word: 'done', videoBytes: video }),
+        open: () => Promise.reject(new Error('there is no link')),
       },
     });
 
@@ -133,7 +133,9 @@ describe('a task without a video', () => {
   it('that has not failed is not refused, whatever else the answer says', async () => {
     const poll = async () =>
       reading({ state: 'running', word: 'running' }, { refusedContent: { stage: 'prompt' } });
-    const { failure, details } = await failureOf(createMemoryWorld(video, { service: { poll } }).download());
+    const { failure, details } = await failureOf(
+      createMemoryWorld(video, { service: { status: poll } }).download(),
+    );
     expect(failure.type).toBe('NoVideo');
     expect(details).not.toHaveProperty('stage');
   });

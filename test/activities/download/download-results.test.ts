@@ -29,8 +29,8 @@ describe('the result of a download', () => {
   it('has the warnings of the submit and of the service, each once', async () => {
     const world = createMemoryWorld(video, {
       service: {
-        submit: async () => ({ taskId: TASK, doubts: [], warnings: ['no sound'] }),
-        poll: async () => ({ ...SUCCEEDED, warnings: ['no sound', 'no seed'] }),
+        start: async () => ({ taskId: TASK, doubts: [], warnings: ['no sound'] }),
+        status: async () => ({ ...SUCCEEDED, warnings: ['no sound', 'no seed'] }),
       },
     });
     const { record } = await world.submit();
@@ -84,7 +84,7 @@ it('a video that is on record is not downloaded again', async () => {
     polls += 1;
     return SUCCEEDED;
   };
-  const world = createMemoryWorld(video, { service: { poll } });
+  const world = createMemoryWorld(video, { service: { status: poll } });
   const { record } = await world.submit();
   const first = await world.download({ record }).result;
   expect(await world.download({ record }).result).toEqual(first);

@@ -211,8 +211,8 @@ describe('a download fails as the failure table says, with the task id, and leav
 
   it('when the file has another length than announced', async () => {
     const attempt = downloadThrough({
-      openVideo: async (link, options) => ({
-        ...(await world.service.openVideo(link, options)),
+      open: async (link, options) => ({
+        ...(await world.service.open(link, options)),
         bytes: VIDEO_BYTES + 1,
       }),
     });

@@ -40,11 +40,9 @@ export function createMemoryWorld(video: Buffer, { service, storage, ...worker }
   const activities = createVideoActivities({
     service: {
       address: 'https://foxes.example.com',
-      submit: async () => ({ taskId: TASK, doubts: [] }),
-      poll: async () => SUCCEEDED,
-      openVideo: async (_link, { from } = {}) => openVideoBytes(video, from && { from }),
-      cancel: async () => 'not-offered',
-      close: async () => undefined,
+      start: async () => ({ taskId: TASK }),
+      status: async () => SUCCEEDED,
+      open: async (_link, { from } = {}) => openVideoBytes(video, from && { from }),
       ...service,
     },
     storage: { ...inMemory(stored), partsFolder, ...storage },
@@ -68,10 +66,7 @@ export function createMemoryWorld(video: Buffer, { service, storage, ...worker }
 
 /** What one poll says. */
 export const reading = (task: TaskReading['task'], more: Partial<TaskReading> = {}): TaskReading => ({
-  json: true,
   task,
-  serviceMessage: {},
-  doubts: [],
   ...more,
 });
 

@@ -13,12 +13,12 @@ describe('the next attempt', () => {
   it('resumes what the one before left', async () => {
     const offsets: (number | undefined)[] = [];
     let hasRecovered = false;
-    const openVideo: VideoService['openVideo'] = async (_link, { from } = {}) => {
+    const open: VideoService['open'] = async (_link, { from } = {}) => {
       offsets.push(from?.offset);
       const body = openVideoBytes(video, from && { from });
       return hasRecovered ? body : cutAfter(offsets.length === 1 ? 5_000 : 0, body);
     };
-    const world = createMemoryWorld(video, { service: { openVideo } });
+    const world = createMemoryWorld(video, { service: { open } });
     const first = world.download();
     await failureOf(first);
     const note = first.beats.at(-1);

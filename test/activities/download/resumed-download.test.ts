@@ -21,11 +21,11 @@ const whole: Connection = (from) => openVideoBytes(video, from && { from });
 /** A world whose server answers each connection in its turn, and the offsets at which they begin. */
 function worldOf(connections: Connection[], options: MemoryWorldOptions = {}) {
   const offsets: (number | undefined)[] = [];
-  const openVideo: VideoService['openVideo'] = async (_link, { from } = {}) => {
+  const open: VideoService['open'] = async (_link, { from } = {}) => {
     offsets.push(from?.offset);
     return (connections[offsets.length - 1] ?? connections.at(-1) ?? whole)(from);
   };
-  return { offsets, ...createMemoryWorld(video, { service: { openVideo }, ...options }) };
+  return { offsets, ...createMemoryWorld(video, { service: { open }, ...options }) };
 }
 
 /** The next attempt, when one left a part with these bytes and this note. */

@@ -53,14 +53,11 @@ it.each(['ENOSPC', 'EDQUOT', 'EIO'])(
 
 it('a disk that is full when an attempt resumes makes it start over', async () => {
   let isBroken = true;
-  const openVideo = async (
-    _link: string,
-    { from }: { from?: { offset: number; validator: string } } = {},
-  ) => {
+  const open = async (_link: string, { from }: { from?: { offset: number; validator: string } } = {}) => {
     const body = openVideoBytes(video, from && { from });
     return isBroken ? cutAfter(from ? 0 : 5_000, body) : body;
   };
-  const world = createMemoryWorld(video, { service: { openVideo } });
+  const world = createMemoryWorld(video, { service: { open } });
   const first = world.download();
   await failureOf(first);
   isBroken = false;
@@ -83,7 +80,7 @@ describe('a server that sends too little', () => {
   };
 
   it('is left, and the failure says how little', async () => {
-    const world = createMemoryWorld(video, { pace, service: { openVideo: stalling(5_000) } });
+    const world = createMemoryWorld(video, { pace, service: { open: stalling(5_000) } });
     const { failure } = await failureOf(world.download());
     expect(failure.type).toBe('ServiceUnreachable');
     expect(failure.message).toContain('bytes arrived in 300 ms');

@@ -18,7 +18,7 @@ beforeAll(async () => {
 /** A server that sends so many bytes and then nothing. `hasStalled` resolves after that, and after so much time of the activity. */
 function stalling(bytes: number, afterMs = 0) {
   const server = new EventEmitter();
-  const openVideo: VideoService['openVideo'] = async (_link, { signal } = {}) =>
+  const open: VideoService['open'] = async (_link, { signal } = {}) =>
     cutAfter(bytes, openVideoBytes(video), async () => {
       // Until the disk has it.
       await new Promise((resolve) => realTimeout(resolve, 500));
@@ -26,7 +26,7 @@ function stalling(bytes: number, afterMs = 0) {
       server.emit('stalled');
       if (signal) await once(signal, 'abort');
     });
-  return { service: { openVideo }, hasStalled: once(server, 'stalled') };
+  return { service: { open }, hasStalled: once(server, 'stalled') };
 }
 
 describe('the heartbeat of a download', () => {

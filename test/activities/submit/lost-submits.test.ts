@@ -247,7 +247,7 @@ describe('an answer that leaves it open whether a task exists', () => {
   ])('is none if the service says %s', async (_what, facts, mayHaveTask) => {
     const service: VideoService = {
       ...here.service,
-      submit: () => Promise.reject(new ServiceFault('answered', { status: 500, ...facts })),
+      start: () => Promise.reject(new ServiceFault('answered', { status: 500, ...facts })),
     };
     const { details } = await failureOf(submit({}, { deps: { service } }));
     expect(details.mayHaveTask).toBe(mayHaveTask);

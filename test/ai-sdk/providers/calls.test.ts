@@ -130,7 +130,10 @@ test.each(REFUSALS)('@ai-sdk/%s: a refusal of the %s is known as one', async (na
       expect(imitated.tasks()).toEqual([]);
       return;
     }
-    expect(await service.poll(end.taskId)).toMatchObject({ task: { state: 'failed' }, refusedContent: told });
+    expect(await service.status(end.taskId)).toMatchObject({
+      task: { state: 'failed' },
+      refusedContent: told,
+    });
   });
 });
 
@@ -217,7 +220,7 @@ test.each([
   async (code, message) => {
     await atProvider('fal', async (at) => {
       at.imitated.next(prompt, 'submit', { kind: 'failed-task', code, message });
-      const { task, serviceMessage } = await at.service.poll(await taskAt('fal', at));
+      const { task, serviceMessage = {} } = await at.service.status(await taskAt('fal', at));
       expect([task.state, serviceMessage.message]).toEqual(['failed', message]);
     });
   },
@@ -236,15 +239,15 @@ describe('@ai-sdk/fal at the emulator of this package', () => {
   }
 
   const taskOf = async (service: VideoService) => {
-    const { taskId } = await service.submit({ prompt, ...PACKAGES.fal.asked }, { idempotencyKey: 'k' });
-    return service.poll(taskId);
+    const { taskId } = await service.start({ prompt, ...PACKAGES.fal.asked }, { idempotencyKey: 'k' });
+    return service.status(taskId);
   };
 
   test('makes the video that was asked for', async () => {
     await atEmulator(undefined, async (service, emulator) => {
       const { task } = await taskOf(service);
       if (task.state !== 'succeeded' || task.videoUrl === undefined) throw new Error('there is no video');
-      const { stream } = await service.openVideo(task.videoUrl);
+      const { stream } = await service.open(task.videoUrl);
       const [made] = emulator.generations();
       expect(made?.request).toEqual({ prompt, ...PACKAGES.fal.asked });
       const video = await emulator.video(made?.taskId ?? '');

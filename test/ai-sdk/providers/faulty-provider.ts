@@ -3,8 +3,8 @@ import { createVideoActivities } from '../../../activities';
 import { aiSdkService } from '../../../src/ai-sdk';
 import type { LostSubmitPolicy } from '../../../src/contract/lost-submit';
 import type { VideoRequest } from '../../../src/contract/request';
-import type { VideoService } from '../../../src/service';
-import { DEFAULT_TIMEOUTS } from '../../../src/service/service-options';
+import type { OpenedVideoService, VideoService } from '../../../src/service';
+import { DEFAULT_TIMEOUTS } from '../../../src/service/video-service';
 import { createFileStorage } from '../../../src/storage';
 import { type ActivityWorld, asJob, attemptUntilEnd } from '../../activities/activity-world';
 import { ANSWERS, type Fault, isRead, type UnreadAddresses } from '../../activities/faulty-service';
@@ -45,9 +45,9 @@ export async function atFaultyProvider(
   let { apiKey } = imitated;
   let fault: Fault | undefined;
   let submits = 0;
-  const services: VideoService[] = [];
+  const services: OpenedVideoService[] = [];
   /** The service for one call, which meets the fault. */
-  const forNextCall = async (): Promise<VideoService> => {
+  const forNextCall = async (): Promise<OpenedVideoService> => {
     const origin = (fault !== undefined && !isRead(fault) && unread?.[fault]) || imitated.origin;
     const source = PACKAGES[name].modelAt({ apiKey, origin, baseUrl: `${origin}${imitation.basePath}` });
     const service = aiSdkService(source, {
@@ -60,14 +60,12 @@ export async function atFaultyProvider(
     return service;
   };
   const service: VideoService = {
-    async submit(...args) {
+    async start(...args) {
       submits += 1;
-      return (await forNextCall()).submit(...args);
+      return (await forNextCall()).start(...args);
     },
-    poll: async (...args) => (await forNextCall()).poll(...args),
-    openVideo: async (...args) => (await forNextCall()).openVideo(...args),
-    cancel: async () => 'not-offered',
-    close: async () => undefined,
+    status: async (...args) => (await forNextCall()).status(...args),
+    open: async (...args) => (await forNextCall()).open(...args),
   };
   try {
     await work({

@@ -33,8 +33,8 @@ async function printed(code: string, env: Record<string, string> = {}): Promise<
   return JSON.parse(out());
 }
 
-const ASK = `const { taskId } = await service.submit({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
-  const { task } = await service.poll(taskId);
+const ASK = `const { taskId } = await service.start({ prompt: 'A red fox' }, { idempotencyKey: 'k' });
+  const { task } = await service.status(taskId);
   await service.close();`;
 
 test('the service in the program of the page submits and polls with the package of fal', async () => {
