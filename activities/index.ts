@@ -80,20 +80,20 @@ export function createVideoActivities({
   const sender = webhooks && createWebhookSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
   const settleTask = createSettleTask({ storage, caps, ofWorker });
-  const hasReceiver = sender?.defaultUrl !== undefined;
   return {
     submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
     inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
     adoptTask: createAdoptTask({ find, storage }),
     pollVideo: settleTask(createPollVideo(find)),
-    downloadVideo: createDownloadVideo({ ...options, find, storage, hasReceiver }),
+    downloadVideo: createDownloadVideo({ ...options, find, storage }),
     cancelVideo: createCancelVideo(find),
-    routeJob: createRouteJob(find, queues),
+    routeJob: createRouteJob(find, {
+      ...queues,
+      ...(sender?.defaultUrl !== undefined && { hasReceiver: true }),
+    }),
     isServed,
     findTurn: createFindTurn(find, storage),
-    /** Whether this worker has a receiver of webhooks for jobs that name none. */
-    findReceiver: async () => hasReceiver,
     sendWebhook: createSendWebhook(sender),
     ...createBatchFiles(storage, find),
     awaitJob,

@@ -24,25 +24,6 @@ export const ownName = () => ({ namespace: activityInfo().namespace, job: jobNam
 export const openRecord = (storage: VideoStorage, idOrDigest: string) =>
   new JobRecord(storage, ownName(), recordId(idOrDigest));
 
-/** Records to which this process has just added a task: if it downloads the video too, it has read them already. */
-const justWritten = new WeakMap<VideoStorage, Map<string, JobRecord>>();
-const MOST_JUST_WRITTEN = 1_000;
-
-function keepWritten(storage: VideoStorage, record: JobRecord): void {
-  const kept = justWritten.get(storage) ?? new Map<string, JobRecord>();
-  if (kept.size >= MOST_JUST_WRITTEN) kept.clear();
-  justWritten.set(storage, kept.set(record.key, record));
-}
-
-/** The record of the job whose video is downloaded. */
-export function recordToDownload(storage: VideoStorage, id: string): JobRecord {
-  const record = openRecord(storage, id);
-  const kept = justWritten.get(storage);
-  const written = kept?.get(record.key);
-  kept?.delete(record.key);
-  return written ?? record;
-}
-
 /** Its video was paid for once. A job that is repeated by mistake must not pay again, nor bring back what was to be gone. */
 export function refuseForgotten({ forgotten }: RecordedJob): void {
   if (forgotten === undefined) return;
@@ -74,10 +55,7 @@ export async function recordTask(
   const { taskId, service } = task;
   const owner = { ...ownName(), record: record.id, caller };
   const id = randomUUID();
-  const write = async () => {
-    await record.add({ event: 'task', id, ...task });
-    keepWritten(storage, record);
-  };
+  const write = () => record.add({ event: 'task', id, ...task });
   const claim = async () => {
     const claimed = await claimTask(storage, { taskId, service }, owner);
     if (!claimed.claimed) logEvent('taskOfAnotherJob', { taskId, other: claimed.by.job });

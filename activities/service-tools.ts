@@ -31,8 +31,11 @@ export interface JobQueues {
   servedHere?: boolean | undefined;
 }
 
-/** What the worker of a job says about it: where its parts are done, and why there is no such service. */
+/** What the worker of a job says about it. */
 export interface JobRoute extends JobQueues {
+  /** It has a receiver of webhooks for jobs that name none. */
+  hasReceiver?: true;
+  /** Why there is no such service. */
   problem?: string;
 }
 
@@ -40,11 +43,11 @@ export interface JobRoute extends JobQueues {
  * The worker names the queues, and not the client: it knows what is served around it, so that every client and every kind of
  * worker agree.
  */
-export function createRouteJob(find: FindTools, queues: JobQueues) {
+export function createRouteJob(find: FindTools, route: Omit<JobRoute, 'problem'>) {
   return async function routeJob({ service }: { service?: string | undefined }): Promise<JobRoute> {
-    if (service === undefined) return queues;
+    if (service === undefined) return route;
     const found = find(service, 'new task');
-    return 'problem' in found ? { ...queues, problem: found.problem } : queues;
+    return 'problem' in found ? { ...route, problem: found.problem } : route;
   };
 }
 

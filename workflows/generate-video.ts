@@ -71,9 +71,9 @@ async function makeVideo(job: Job): Promise<JobResult> {
 async function findRoute({ known }: Job): Promise<void> {
   const { service } = known;
   const { routeJob } = proxyLocalActivities<VideoActivities>({ ...ASK_WORKER_POLICY, summary: 'queues' });
-  const { problem, ...queues } = await routeJob({ service });
+  const { problem, ...route } = await routeJob({ service });
   if (problem !== undefined && service !== workflowInfo().memo?.[SERVICE_MEMO]) throw refused(problem);
-  known.queues = queues;
+  known.route = route;
 }
 
 /** Takes over the task that the job was started for, until the deadline: it is paid for, whatever fails now. */
@@ -98,20 +98,16 @@ async function download(job: Job): Promise<JobResult> {
   const waitedMs = job.waitedMs();
   job.enter('downloading');
   const { ownTaskId: taskId } = job;
-  const { record, startedAtMs, cost, service, queues } = job.known;
+  const { record, startedAtMs, cost, service, route } = job.known;
   const { storage, request } = job.input;
   const expected = request && expectedOf(request);
   const { downloadVideo } = proxyActivities<VideoActivities>({
     ...DOWNLOAD_POLICY,
-    taskQueue: queues?.download,
+    taskQueue: route?.download,
     scheduleToCloseTimeout: Math.max(job.remainingMs(), DOWNLOAD_AT_LEAST_MS),
     summary: describeTask(taskId),
   });
-  const {
-    video,
-    warnings,
-    hasReceiver = false,
-  } = await noticeUnserved(job, queues?.download, () =>
+  const { video, warnings } = await noticeUnserved(job, route?.download, () =>
     downloadVideo({
       taskId,
       service,
@@ -125,7 +121,7 @@ async function download(job: Job): Promise<JobResult> {
   );
   job.markSucceeded(video, warnings);
   measureEnd(job);
-  await job.notifyReceiver('video.completed', hasReceiver);
+  await job.notifyReceiver('video.completed');
   const { polls } = job.known;
   return {
     taskId,

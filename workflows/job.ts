@@ -99,14 +99,13 @@ export class Job {
     return this.hold.failure(this.name);
   }
 
-  /** `hasDefault`: whether the worker has a receiver for jobs that name none; undefined when nobody has said it. */
-  async notifyReceiver(event: WebhookEvent, hasDefault?: boolean): Promise<void> {
-    const { taskId, cost } = this.known;
+  async notifyReceiver(event: WebhookEvent): Promise<void> {
+    const { taskId, cost, route } = this.known;
     const { callbackUrl: url } = this.input;
     // Only a hold can begin more than once.
     const count = event === 'video.needs_decision' ? this.hold.count : 1;
     const told = { count, url, event, taskId, failure: this.failure?.type, ...(cost && { cost }) };
-    this.webhook = (await notifyReceiver(told, hasDefault)) ?? this.webhook;
+    this.webhook = (await notifyReceiver(told, route)) ?? this.webhook;
     this.show();
   }
 

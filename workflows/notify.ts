@@ -7,7 +7,7 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { SentWebhook, VideoActivities } from '../activities';
+import type { JobRoute, SentWebhook, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
 import type { ChildNews } from '../src/contract/fallback';
 import type { JobProgress } from '../src/contract/job';
@@ -40,30 +40,32 @@ type ReportedEvent = Omit<WebhookDelivery, 'id' | 'job' | 'timestamp'> & { count
 
 /**
  * Has the receiver of a job called, if it has one, by a workflow that outlives the job. It never throws: a webhook changes
- * nothing about the job. How a part of another job ends, that one reports. `hasDefault`: whether the worker has a receiver for
- * jobs that name none; it is asked when nobody has said it.
+ * nothing about the job. How a part of another job ends, that one reports. `route`: what a worker has said about the job; one is
+ * asked when none has.
  */
 export async function notifyReceiver(
   { count = 1, ...reported }: ReportedEvent,
-  hasDefault?: boolean,
+  route?: JobRoute,
 ): Promise<JobProgress['webhook']> {
   const { event, url } = reported;
   if (madeFor() && event !== 'video.needs_decision') return undefined;
   return CancellationScope.nonCancellable(async () => {
-    if (url === undefined && !(hasDefault ?? (await hasDefaultReceiver()))) return undefined;
+    const { hasReceiver = false } =
+      url === undefined ? (route ?? (await askForRoute())) : { hasReceiver: true };
+    if (!hasReceiver) return undefined;
     const { workflowId: job, firstExecutionRunId } = workflowInfo();
     const id = webhookId(firstExecutionRunId, event, count);
     return start({ id, job, ...reported, timestamp: new Date().toISOString() });
   });
 }
 
-function hasDefaultReceiver(): Promise<boolean> {
-  const { findReceiver } = proxyLocalActivities<VideoActivities>({
+function askForRoute(): Promise<JobRoute> {
+  const { routeJob } = proxyLocalActivities<VideoActivities>({
     ...ASK_WORKER_POLICY,
     summary: 'the default receiver of webhooks',
   });
   // A worker that ends may not answer. Then the delivery finds out.
-  return findReceiver().catch(() => true);
+  return routeJob({}).catch(() => ({ hasReceiver: true }));
 }
 
 async function start(delivery: WebhookDelivery): Promise<JobProgress['webhook']> {

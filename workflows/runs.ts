@@ -4,7 +4,7 @@ import {
   makeContinueAsNewFunc,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { JobQueues, SubmittedTask } from '../activities';
+import type { JobRoute, SubmittedTask } from '../activities';
 import type { FailedItem, OpenedBatch } from '../src/contract/batch';
 import type { JobProgress, ReportedProgress } from '../src/contract/job';
 import type { MoneySum } from '../src/contract/money';
@@ -18,8 +18,8 @@ import { logEvent } from './log-event';
 export interface CarriedJob extends Partial<Omit<SubmittedTask, 'isStored' | 'nextPollMs'>> {
   /** How long the activities want to wait before the next poll. */
   nextPollMs: number;
-  /** Where the worker of the job has submits and downloads done. */
-  queues?: JobQueues;
+  /** What the worker of the job said about it. */
+  route?: Omit<JobRoute, 'problem'>;
   /** The job took over a task that it did not submit. */
   isAdopted: boolean;
   startedAtMs: number;

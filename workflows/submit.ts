@@ -114,8 +114,8 @@ async function send(job: Job, request: VideoRequest, withinMs: number | undefine
 }
 
 /** Where submits have a queue of their own, each named service has one. */
-function queueOfSubmit({ known: { queues, service } }: Job): string | undefined {
-  const { submit } = queues ?? {};
+function queueOfSubmit({ known: { route, service } }: Job): string | undefined {
+  const { submit } = route ?? {};
   return submit === undefined || service === undefined ? submit : serviceQueueOf(submit, service);
 }
 

@@ -15,7 +15,7 @@ export async function noticeUnserved<T>(
   queue: string | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (queue === undefined || job.known.queues?.servedHere) return work();
+  if (queue === undefined || job.known.route?.servedHere) return work();
   const watching = new CancellationScope();
   // Once: a server that does not tell is not asked again.
   const retry = { maximumAttempts: 1 };

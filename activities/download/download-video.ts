@@ -15,7 +15,7 @@ import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault, StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
-import { recordToDownload, warnNotRecorded } from '../job-record';
+import { openRecord, warnNotRecorded } from '../job-record';
 import { logEvent } from '../log-event';
 import type { EndedTask } from '../polls/learned-times';
 import { type FindTools, toolsFor } from '../service-tools';
@@ -46,8 +46,6 @@ export interface DownloadVideoInput {
 export interface DownloadedVideo {
   video: StoredVideo;
   warnings: string[];
-  /** The worker has a receiver of webhooks for jobs that name none. */
-  hasReceiver?: true;
 }
 
 /** What a worker stores, under which keys, and how large it may be. */
@@ -63,8 +61,6 @@ export interface DownloadOptions {
 export interface DownloadVideoDeps extends DownloadOptions {
   find: FindTools;
   storage: VideoStorage;
-  /** Said in the result: an activity of its own would add events to every job. */
-  hasReceiver?: boolean;
 }
 
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
@@ -82,7 +78,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const part = new PartFile(storage, `${workflowId} ${taskId}`);
     const download = new VideoDownload(part, { at, taskId, pace, largestBytes, signal });
     const note = () => download.note ?? earlier ?? { bytes: part.bytes };
-    const record = input.record === undefined ? undefined : recordToDownload(storage, input.record);
+    const record = input.record === undefined ? undefined : openRecord(storage, input.record);
 
     const fetch = async (): Promise<DownloadedVideo> => {
       const recorded = await record?.read();
@@ -140,7 +136,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       }),
     );
     await learning;
-    return { ...downloaded, ...(deps.hasReceiver && { hasReceiver: true }) };
+    return downloaded;
   };
 }
 

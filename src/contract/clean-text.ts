@@ -66,30 +66,9 @@ function oneLine(text: string): string {
   return printable(text).replaceAll('\n', ' ');
 }
 
-/**
- * Quotes one argument for a POSIX shell. Control characters become octal escapes of printf, so they never reach the
- * terminal. NUL is dropped: no argument can contain it.
- */
+/** Quotes one argument for a POSIX shell. Names and task ids have no control characters; from others they are removed. */
 export function inShell(argument: string): string {
   if (/^[\w./:@%+-]+$/.test(argument)) return argument;
-  return hasControls(argument) ? inPrintf(argument) : inQuotes(argument);
-}
-
-function inQuotes(text: string): string {
+  const text = hasControls(argument) ? shown(argument) : argument;
   return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-function inPrintf(argument: string): string {
-  const text = argument.replaceAll('\0', '');
-  // A command substitution drops trailing line ends.
-  const [lineEnds = ''] = /\n*$/.exec(text) ?? [];
-  const bytes = new TextEncoder().encode(text.slice(0, text.length - lineEnds.length));
-  const start = bytes.length === 0 ? '' : `"$(printf '${Array.from(bytes, inOctal).join('')}')"`;
-  return `${start}${lineEnds && inQuotes(lineEnds)}` || inQuotes('');
-}
-
-/** Only ASCII characters without a meaning for any shell or printf stay unescaped. */
-function inOctal(byte: number): string {
-  const character = String.fromCharCode(byte);
-  return /[\w ./:@+,=]/.test(character) ? character : `\\${byte.toString(8).padStart(3, '0')}`;
 }

@@ -27,7 +27,7 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
 export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID_BYTES} bytes without control characters, and not empty`;
-export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes, and not empty; ${RESERVED_RULE}`;
+export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes without control characters, and not empty; ${RESERVED_RULE}`;
 
 const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_RULE}`;
 
@@ -39,8 +39,7 @@ export function isTaskId(value: unknown): value is string {
 /** True for a name that a job or a batch may have. */
 export function isWorkflowId(value: unknown): value is string {
   if (typeof value !== 'string' || value.trim() === '' || isReserved(value)) return false;
-  // Half a character has no bytes.
-  if (value.length > LONGEST_WORKFLOW_ID_BYTES || /\p{Cs}/u.test(value)) return false;
+  if (value.length > LONGEST_WORKFLOW_ID_BYTES || hasControls(value)) return false;
   return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID_BYTES;
 }
 

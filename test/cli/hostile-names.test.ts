@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportError } from '../../src/cli/exit-codes';
 import { showProgress } from '../../src/cli/live-view';
+import { hasControls } from '../../src/contract/clean-text';
 import type { JobProgress } from '../../src/contract/job';
 import { commandOn } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
@@ -55,8 +56,8 @@ const progress = (more: Partial<JobProgress>): JobProgress => ({
   ...more,
 });
 const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z', message: 'lost' };
-/** A newline is one of the few control characters that a terminal may show. */
-const onOneLine = hostileText.filter((text) => !text.endsWith('\n'));
+/** Names and task ids have no control characters. */
+const hostileName = hostileText.filter((text) => !hasControls(text));
 
 test('a failure shows no control character of its id or message', () => {
   fc.assert(
@@ -83,7 +84,7 @@ test('any other error shows none either', () => {
 test.each(['sh', 'bash'])(
   'the command that adopts a task names that task when typed into %s',
   async (shell) => {
-    const taskIds = fc.sample(onOneLine, { numRuns: 300, seed: 10 });
+    const taskIds = fc.sample(hostileName, { numRuns: 300, seed: 10 });
     const lines = taskIds.map((taskId) => {
       const terminal = new FakeTerminal();
       reportError(new VideoFailure('DeadlineExceeded', { taskId }), {}, terminal);
@@ -96,7 +97,7 @@ test.each(['sh', 'bash'])(
 
 test('the commands about a job name that job when typed into a shell', async () => {
   const commands = ['status', 'watch', 'cancel', 'retry', 'download'];
-  const ids = fc.sample(onOneLine, { numRuns: 70, seed: 11 });
+  const ids = fc.sample(hostileName, { numRuns: 70, seed: 11 });
   const named = ids.map((id, index) => [commands[index % commands.length] ?? '', id] as const);
   const calls = await Promise.all(typed(named.map(([command, id]) => commandOn(command, id))).map(parsed));
   expect(calls.map(([command, id]) => [command, ...(Array.isArray(id) ? id : [id])])).toEqual(named);
@@ -123,7 +124,7 @@ describe('a job that waits for a decision', () => {
   };
 
   test('shows commands for its exact name, and no control character', async () => {
-    const ids = fc.sample(onOneLine, { numRuns: 100, seed: 10 });
+    const ids = fc.sample(hostileName, { numRuns: 100, seed: 10 });
     const texts: string[] = [];
     for (const [index, id] of ids.entries()) texts.push(await shownFor(id, index % 2 === 0 ? undefined : 17));
     expect(texts.filter((text) => STEERING.test(text))).toEqual([]);

@@ -117,9 +117,15 @@ describe('bad usage', () => {
     [['A fox', '--duration', '11'], 'duration must be at most 10 (was 11)'],
     [['A fox', '--seed', 'x'], 'seed must be a number (was "x")'],
     [[], 'there is no prompt'],
-    [['A fox', '--id', ''], '--id must be text of at most 1000 bytes, and not empty'],
-    [['--id', ' '], '--id must be text of at most 1000 bytes, and not empty'],
-    [['A fox', '--id', 'x'.repeat(1_500)], '--id must be text of at most 1000 bytes, and not empty'],
+    [
+      ['A fox', '--id', ''],
+      '--id must be text of at most 1000 bytes without control characters, and not empty',
+    ],
+    [['--id', ' '], '--id must be text of at most 1000 bytes without control characters, and not empty'],
+    [
+      ['A fox', '--id', 'x'.repeat(1_500)],
+      '--id must be text of at most 1000 bytes without control characters, and not empty',
+    ],
     [
       ['A fox', '--id', 'jobs'],
       'jobs, batches, images, gateway, tasks are reserved, as names and as folders',

@@ -121,8 +121,6 @@ export function interceptors(): WorkflowInterceptors {
           );
         },
         async scheduleLocalActivity(input, next) {
-          // No worker of the model has one, and to ask would take a moment that the model does not know.
-          if (input.activityType === 'findReceiver') return false;
           // Everything is done on the queue of the job.
           if (input.activityType === 'routeJob') return {};
           if (UNPLAYED.includes(input.activityType)) return next(input);

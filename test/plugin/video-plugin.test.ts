@@ -41,7 +41,6 @@ describe('a worker with the plugin', () => {
       'routeJob',
       'isServed',
       'findTurn',
-      'findReceiver',
       'sendWebhook',
       'openBatch',
       'readRequests',

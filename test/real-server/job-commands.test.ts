@@ -179,7 +179,7 @@ test('a name that is not there, or that is something else, is explained', async 
       expect(await videogen([...command, bad])).toMatchObject({
         code: 2,
         err: expect.stringMatching(
-          /^The name of a job must be text of at most 1000 bytes, and not empty; .* are reserved, .*\.\n$/,
+          /^The name of a job must be text of at most 1000 bytes without control characters, and not empty; .* are reserved, .*\.\n$/,
         ),
       });
     }
