@@ -1,15 +1,7 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
 import type { FallbackInput, VideoInput } from '../src/contract/fallback';
-import {
-  FALLBACK_FIELDS,
-  fieldProblem,
-  isWorkflowId,
-  JOB_FIELDS,
-  JOB_SOURCE_RULE,
-  WORKFLOW_ID_RULE,
-} from '../src/contract/input-rules';
+import { FALLBACK_FIELDS, isWorkflowId, jobProblems, WORKFLOW_ID_RULE } from '../src/contract/input-rules';
 import { childName } from '../src/contract/names';
-import { choiceProblem } from '../src/contract/service-choice';
 import { requestSizeProblem } from '../src/contract/sizes';
 import { createFailure } from '../src/contract/video-failure';
 
@@ -17,11 +9,9 @@ import { createFailure } from '../src/contract/video-failure';
 // absent: some languages send it for a field that is not set.
 
 export function checkInput(input: VideoInput | null | undefined, name: string): asserts input is VideoInput {
-  const { request, taskId }: Partial<VideoInput> = Object(input);
+  const { request }: Partial<VideoInput> = Object(input);
   refuseIf(
-    (request == null) === (taskId == null) && JOB_SOURCE_RULE,
-    fieldProblem(Object(input), { ...FALLBACK_FIELDS, ...JOB_FIELDS }),
-    choiceProblem(Object(input)),
+    ...jobProblems(Object(input)),
     request != null && requestSizeProblem(Object(request)),
     nameProblem('the name of a job', name),
   );

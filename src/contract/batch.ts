@@ -2,11 +2,21 @@ import type { Cap } from './caps';
 import type { FailureDetails, ServiceAttempt } from './failure-details';
 import { FAILURES, type FailureType } from './failure-table';
 import type { FallbackInput } from './fallback';
-import { type FieldRule, isFileKey, isStorageKey, oneOf } from './input-rules';
+import {
+  FALLBACK_FIELDS,
+  type FieldRule,
+  type FieldRules,
+  fieldProblems,
+  isFileKey,
+  isStorageKey,
+  JOB_FIELDS,
+  oneOf,
+} from './input-rules';
 import type { JobInput, JobOptions, JobProgress, JobResult } from './job';
 import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
+import { choiceProblem } from './service-choice';
 import { MOST_ITEMS } from './sizes';
 
 /**
@@ -40,7 +50,7 @@ export interface BatchOptions
 const WIDEST_WINDOW = 500;
 
 /** The rules of the fields that only a batch has. */
-export const BATCH_FIELDS = {
+const BATCH_FIELDS = {
   requests: {
     accepts: (value): value is unknown[] => Array.isArray(value) && value.length > 0,
     sentence: 'must be a list of at least one request',
@@ -57,20 +67,30 @@ export const BATCH_FIELDS = {
   onFailure: oneOf(ON_FAILURE),
 } satisfies Record<Exclude<keyof BatchInput, keyof JobInput | keyof FallbackInput>, FieldRule<unknown>>;
 
-export const BATCH_SOURCE_RULE = 'a batch needs either requests or requestsFrom, and not both';
-
 /** The options of a job that a batch does not have, and why. */
-export const NOT_IN_BATCHES = {
+const NOT_IN_BATCHES = {
   idempotencyKey: 'idempotencyKey is for a single job; each item of a batch has its own key',
   callbackUrl: 'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
   submitWithin: 'submitWithin is for a single job; with services, fallbackAfter says it',
   sharedCap: 'sharedCap is for a single job; the cap of a batch is shared by its items',
 };
 
-/** Why these options are not those of a batch; undefined when they may be. */
-export function batchOptionProblem(options: object): string | undefined {
-  const given = Object.entries(NOT_IN_BATCHES).find(([name]) => Reflect.get(options, name) != null);
-  return given?.[1];
+const OPTIONS_OF_ITEMS = Object.entries({ ...JOB_FIELDS, ...FALLBACK_FIELDS }).filter(
+  ([name]) => name !== 'taskId' && !(name in NOT_IN_BATCHES),
+);
+const ALL_BATCH_FIELDS: FieldRules = { ...BATCH_FIELDS, ...Object.fromEntries(OPTIONS_OF_ITEMS) };
+
+/** What is wrong with the input of a batch, its requests apart. Callers name an owner and workflows do not. */
+export function batchProblems(input: Partial<Record<string, unknown>>, owner?: 'a batch'): string[] {
+  const { requests, requestsFrom, storage } = input;
+  const foreign = Object.entries(NOT_IN_BATCHES).find(([name]) => input[name] != null)?.[1];
+  if (foreign !== undefined) return [foreign];
+  const wrong = fieldProblems(input, ALL_BATCH_FIELDS, owner);
+  if (wrong.length > 0) return wrong;
+  if ((requests == null) === (requestsFrom == null))
+    return ['a batch needs either requests or requestsFrom, and not both'];
+  if (!isBatchStorage(storage)) return [`storage ${BATCH_STORAGE_RULE}`];
+  return [choiceProblem(input) ?? []].flat();
 }
 
 export const BATCH_STORAGE_RULE =

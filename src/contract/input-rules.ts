@@ -5,7 +5,13 @@ import type { FallbackInput } from './fallback';
 import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES } from './lost-submit';
 import { describeNames } from './redact-links';
-import { isServiceList, isServiceName, SERVICE_NAME_RULE, SERVICES_RULE } from './service-choice';
+import {
+  choiceProblem,
+  isServiceList,
+  isServiceName,
+  SERVICE_NAME_RULE,
+  SERVICES_RULE,
+} from './service-choice';
 import { jsonBytes } from './sizes';
 
 const LONGEST_KEY_CHARS = 500;
@@ -169,7 +175,18 @@ export const FALLBACK_FIELDS = {
   fallbackAfter: DURATION,
 } satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
 
-export const JOB_SOURCE_RULE = 'a job needs either a request or the taskId of a task to adopt, and not both';
+/** Requests are checked by themselves, against what their service accepts. */
+const REQUEST = { accepts: (value: unknown): value is unknown => value !== undefined, sentence: '' };
+const ALL_JOB_FIELDS = { request: REQUEST, ...JOB_FIELDS, ...FALLBACK_FIELDS };
+
+/** What is wrong with the input of a job, its request apart. As for `fieldProblems`, callers name an owner and workflows do not. */
+export function jobProblems(input: Partial<Record<string, unknown>>, owner?: 'a job'): string[] {
+  const wrong = fieldProblems(input, ALL_JOB_FIELDS, owner);
+  if (wrong.length > 0) return wrong;
+  if ((input.request == null) === (input.taskId == null))
+    return ['a job needs either a request or the taskId of a task to adopt, and not both'];
+  return [choiceProblem(input) ?? []].flat();
+}
 
 /**
  * Every field that breaks its rule, as a sentence. With an owner, whose fields they are, unknown names are refused too. Without
@@ -190,11 +207,6 @@ export function fieldProblems(input: object, rules: FieldRules, owner?: string, 
   if (unknown.length === 0) return problems;
   const fields = Object.keys(rules).join(', ');
   return [...problems, `${describeNames(unknown)}: not a field of ${owner}; the fields are ${fields}`];
-}
-
-/** The first of them. */
-export function fieldProblem(input: object, rules: FieldRules): string | undefined {
-  return fieldProblems(input, rules)[0];
 }
 
 export function isPlainObject(value: unknown): value is object {

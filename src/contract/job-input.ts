@@ -1,36 +1,13 @@
-import {
-  BATCH_FIELDS,
-  BATCH_SOURCE_RULE,
-  BATCH_STORAGE_RULE,
-  type BatchInput,
-  batchOptionProblem,
-  isBatchStorage,
-  NOT_IN_BATCHES,
-} from './batch';
+import { type BatchInput, batchProblems } from './batch';
 import type { VideoInput } from './fallback';
-import {
-  FALLBACK_FIELDS,
-  type FieldRules,
-  fieldProblems,
-  isPlainObject,
-  JOB_FIELDS,
-  JOB_SOURCE_RULE,
-} from './input-rules';
+import { FALLBACK_FIELDS, isPlainObject, JOB_FIELDS, jobProblems } from './input-rules';
 import { parseRequest } from './request';
-import { choiceProblem } from './service-choice';
 import { requestsSizeProblem } from './sizes';
 
-const { taskId: TASK_ID, ...OPTION_FIELDS } = { ...JOB_FIELDS, ...FALLBACK_FIELDS };
-
 /** The fields of a job that say how it is done, not what it is for. */
-export const JOB_OPTION_FIELDS = Object.keys(OPTION_FIELDS);
-
-/** Requests are checked by themselves, against what their service accepts. */
-const REQUEST = { accepts: (value: unknown): value is unknown => value !== undefined, sentence: '' };
-const ONE_JOB_FIELDS: FieldRules = { request: REQUEST, taskId: TASK_ID, ...OPTION_FIELDS };
-
-const OPTIONS_OF_BATCHES = Object.entries(OPTION_FIELDS).filter(([name]) => !(name in NOT_IN_BATCHES));
-const FIELDS_OF_BATCHES: FieldRules = { ...BATCH_FIELDS, ...Object.fromEntries(OPTIONS_OF_BATCHES) };
+export const JOB_OPTION_FIELDS = Object.keys({ ...JOB_FIELDS, ...FALLBACK_FIELDS }).filter(
+  (name) => name !== 'taskId',
+);
 
 /** A valid job, or what is wrong with it. */
 export type ParsedJobInput = { ok: true; input: VideoInput } | { ok: false; problem: string };
@@ -50,11 +27,8 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   const { request, ...options } = fieldsOf(given);
   // Pasted ids often come with a space or a line break.
   if (typeof options.taskId === 'string') options.taskId = options.taskId.trim();
-  const wrong = fieldProblems({ request, ...options }, ONE_JOB_FIELDS, 'a job');
+  const wrong = jobProblems({ request, ...options }, 'a job');
   if (wrong.length > 0) return refused(wrong.join('; '));
-  if ((request === undefined) === (options.taskId === undefined)) return refused(JOB_SOURCE_RULE);
-  const problem = choiceProblem(options);
-  if (problem !== undefined) return refused(problem);
   if (request === undefined) return accepted(options);
   const checked = parseRequest(request, requestFields);
   return checked.ok ? accepted({ request: checked.request, ...options }) : checked;
@@ -75,14 +49,8 @@ export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; pr
 export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): ParsedBatchInput {
   if (!isPlainObject(given)) return refused('a batch must be a JSON object');
   const { requests, ...options } = fieldsOf(given);
-  const wrong = [
-    batchOptionProblem(options) ?? fieldProblems({ requests, ...options }, FIELDS_OF_BATCHES, 'a batch'),
-  ].flat();
+  const wrong = batchProblems({ requests, ...options }, 'a batch');
   if (wrong.length > 0) return refused(wrong.join('; '));
-  if ((requests === undefined) === (options.requestsFrom === undefined)) return refused(BATCH_SOURCE_RULE);
-  if (!isBatchStorage(options.storage)) return refused(`storage ${BATCH_STORAGE_RULE}`);
-  const problem = choiceProblem(options);
-  if (problem !== undefined) return refused(problem);
   if (!Array.isArray(requests)) return accepted(options);
   const checked = [];
   for (const [index, request] of requests.entries()) {

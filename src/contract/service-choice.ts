@@ -40,10 +40,8 @@ const NOT_WITH_SERVICES = {
 };
 
 /** Why these options name no service; undefined when they may. */
-export function choiceProblem(
-  options: ChosenServices & { taskId?: unknown; fallbackAfter?: unknown },
-): string | undefined {
-  const { services, fallbackAfter } = options;
+export function choiceProblem(options: object): string | undefined {
+  const { services, fallbackAfter }: { services?: unknown; fallbackAfter?: unknown } = options;
   if (services == null) return fallbackAfter == null ? undefined : 'fallbackAfter goes with services';
   return Object.entries(NOT_WITH_SERVICES).find(([name]) => Reflect.get(options, name) != null)?.[1];
 }

@@ -62,7 +62,7 @@ describe('a job', () => {
     expect(problemOf({ request: { prompt: 'x', aspectRatio: '1:1' } })).toBe(
       '"aspectRatio": not a field of the request; the fields are prompt, image_url, resolution, aspect_ratio, duration, seed',
     );
-    expect(problemOf({ request: null })).toBe('the request must be a JSON object with a prompt');
+    expect(problemOf({ request: null })).toMatch(/^a job needs either a request or the taskId/);
     expect(problemOf({ request: 'a fox' })).toBe('the request must be a JSON object with a prompt');
   });
 });

@@ -10,19 +10,14 @@ import {
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../../activities';
 import {
-  BATCH_FIELDS,
-  BATCH_SOURCE_RULE,
-  BATCH_STORAGE_RULE,
   type BatchInput,
   type BatchProgress,
   type BatchResult,
-  batchOptionProblem,
-  isBatchStorage,
+  batchProblems,
   itemName,
   type OpenedBatch,
 } from '../../src/contract/batch';
 import { shown } from '../../src/contract/clean-text';
-import { FALLBACK_FIELDS, fieldProblem, JOB_FIELDS } from '../../src/contract/input-rules';
 import { PROGRESS_QUERY } from '../../src/contract/names';
 import {
   RECORD_POLICY,
@@ -31,7 +26,7 @@ import {
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
-import { choiceProblem, servicesOf } from '../../src/contract/service-choice';
+import { servicesOf } from '../../src/contract/service-choice';
 import { firstThatFit, requestsSizeProblem } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
 import { type ChildEnd, ChildJobs } from '../child-jobs';
@@ -77,16 +72,10 @@ export async function generateVideos(input: BatchInput, passed?: CarriedBatch): 
 }
 
 export function checkBatchInput(input: BatchInput | null | undefined, name: string): void {
-  const { requests, requestsFrom, storage }: Partial<BatchInput> = Object(input);
+  const { requests }: Partial<BatchInput> = Object(input);
   refuseIf(
-    (requests == null) === (requestsFrom == null) && BATCH_SOURCE_RULE,
-    fieldProblem(Object(input), BATCH_FIELDS),
-    fieldProblem(Object(input), FALLBACK_FIELDS),
-    choiceProblem(Object(input)),
+    ...batchProblems(Object(input)),
     Array.isArray(requests) && requestsSizeProblem(requests),
-    batchOptionProblem(Object(input)),
-    fieldProblem(Object(input), JOB_FIELDS),
-    !isBatchStorage(storage) && `storage ${BATCH_STORAGE_RULE}`,
     nameProblem('the name of a batch', name),
   );
 }
