@@ -207,24 +207,10 @@ export interface OpenedBatch {
   estimated?: MoneySum;
 }
 
-/**
- * The name of an item, which is a job.
- *
- * @example
- * ```ts
- * itemName('foxes', 3); // 'foxes-3'
- * ```
- */
+/** The name of an item, which is a job, such as `foxes-3`. */
 export const itemName = (batch: string, item: number) => `${batch}-${item}`;
 
-/**
- * The storage key of the results of a batch.
- *
- * @example
- * ```ts
- * resultsKey('foxes'); // 'batches/foxes/results.jsonl'
- * ```
- */
+/** The storage key of the results of a batch, such as `batches/foxes/results.jsonl`. */
 export const resultsKey = (batch: string) => `batches/${folderOf(batch)}/results.jsonl`;
 
 /** The storage key of the file that says which requests the results belong to. */

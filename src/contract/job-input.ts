@@ -13,14 +13,8 @@ export const JOB_OPTION_FIELDS = Object.keys({ ...JOB_FIELDS, ...FALLBACK_FIELDS
 export type ParsedJobInput = { ok: true; input: VideoInput } | { ok: false; problem: string };
 
 /**
- * Parses what a caller passes to the client, the CLI, the gateway or Nexus. `requestFields` are the fields that the
- * service accepts beyond the interface.
- *
- * @example
- * ```ts
- * const parsed = parseJobInput({ request: { prompt: 'A red fox in the snow' }, deadline: '2h' });
- * if (!parsed.ok) console.error(parsed.problem);
- * ```
+ * Parses what a caller passes to the client, the CLI, the gateway or Nexus. `requestFields` are the fields that the service
+ * accepts beyond the interface.
  */
 export function parseJobInput(given: unknown, requestFields: readonly string[] = []): ParsedJobInput {
   if (!isPlainObject(given)) return refused('a job must be a JSON object');
@@ -37,15 +31,7 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
 /** A valid batch, or what is wrong with it. */
 export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
 
-/**
- * Parses what a caller passes for a batch.
- *
- * @example
- * ```ts
- * const parsed = parseBatchInput({ requestsFrom: 'foxes.jsonl', window: 5 });
- * if (!parsed.ok) console.error(parsed.problem);
- * ```
- */
+/** Parses what a caller passes for a batch. */
 export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): ParsedBatchInput {
   if (!isPlainObject(given)) return refused('a batch must be a JSON object');
   const { requests, ...options } = fieldsOf(given);

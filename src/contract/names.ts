@@ -37,34 +37,20 @@ export const TASK_QUEUE_TYPES = { workflows: 1, activities: 2 } as const;
 export const DEFAULT_TASK_QUEUE = 'video-generation';
 
 /**
- * The task queue for the submits of jobs on a task queue. It is their own, so that few run at a time, in order of
- * priority, and do not block quick work.
- *
- * @example
- * ```ts
- * submitQueueOf('films'); // 'films-submit'
- * ```
+ * The task queue for the submits of jobs on a task queue. It is their own, so that few run at a time, in order of priority, and
+ * do not block quick work: `films-submit` for `films`.
  */
 export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
 
 /**
- * The task queue for the submits to a named service, where submits have a queue of their own: a service that accepts nothing for
- * a while does not hold up the others.
- *
- * @example
- * ```ts
- * serviceQueueOf('films-submit', 'fal-seedance'); // 'films-submit-fal-seedance'
- * ```
+ * The task queue for the submits to a named service, where submits have a queue of their own: a service that accepts nothing
+ * for a while does not hold up the others (`films-submit-fal-seedance`).
  */
 export const serviceQueueOf = (submitQueue: string, service: string) => `${submitQueue}-${service}`;
 
 /**
- * The workflow id of the ledger for the jobs of a task queue: all workers of the queue count in it.
- *
- * @example
- * ```ts
- * ledgerIdOf('films'); // 'videogen-ledger-films'
- * ```
+ * The workflow id of the ledger for the jobs of a task queue, such as `videogen-ledger-films`: all workers of the queue count in
+ * it.
  */
 export const ledgerIdOf = (taskQueue: string) => `videogen-ledger-${taskQueue}`;
 
@@ -149,12 +135,5 @@ export function firstSearchAttributes(
   ).filter(({ key }) => !hidesTaskId || key !== TASK_ID);
 }
 
-/**
- * The name of the job at one of the services.
- *
- * @example
- * ```ts
- * childName('fox', 'fal-seedance'); // 'fox.fal-seedance'
- * ```
- */
+/** The name of the job at one of the services, such as `fox.fal-seedance`. */
 export const childName = (name: string, service: string) => `${name}.${service}`;

@@ -34,14 +34,8 @@ export type ParsedRequest =
   | { ok: false; problem: string /** The first field that is wrong, if it is one. */; field?: string };
 
 /**
- * Parses a request, or names every wrong field and its rule in one sentence. `requestFields` are those that the service
- * accepts beyond the interface; they pass unchecked.
- *
- * @example
- * ```ts
- * const parsed = parseRequest({ prompt: 'A red fox in the snow', duration: 5 });
- * if (!parsed.ok) console.error(parsed.problem);
- * ```
+ * Parses a request, or names every wrong field and its rule in one sentence. `requestFields` are those that the service accepts
+ * beyond the interface; they pass unchecked.
  */
 export function parseRequest(input: unknown, requestFields: readonly string[] = []): ParsedRequest {
   const { known, extra } = isRecord(input) ? divide(input, requestFields) : { known: input, extra: {} };
@@ -116,15 +110,7 @@ export type ParsedRequests =
   | { ok: true; requests: VideoRequest[] }
   | { ok: false; problem: string; problems: LineProblem[] };
 
-/**
- * Parses a JSONL file with one request per line, or names the problems of its lines, as a list and as one sentence.
- *
- * @example
- * ```ts
- * const parsed = parseRequestLines(await readFile('foxes.jsonl', 'utf8'));
- * if (!parsed.ok) console.error(parsed.problem);
- * ```
- */
+/** Parses a JSONL file with one request per line, or names the problems of its lines, as a list and as one sentence. */
 export function parseRequestLines(text: string, requestFields: readonly string[] = []): ParsedRequests {
   const requests: VideoRequest[] = [];
   const problems: LineProblem[] = [];
