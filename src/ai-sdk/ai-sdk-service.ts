@@ -18,24 +18,30 @@ import { callOptionsOf } from './call-options';
 import { KnownSecrets } from './known-secrets';
 import { ModelCall } from './model-call';
 import { ModelConnections } from './model-connections';
-import { type CallFacts, pollThatThrew, readingOf, submitFault } from './read-call';
-import { operationOf, readStatus, readWarnings, taskIdOf } from './read-result';
+import {
+  type CallFacts,
+  failedPoll,
+  operationOf,
+  readingOf,
+  readWarnings,
+  submitFault,
+  taskIdOf,
+} from './read-call';
 import type { AiSdkModelSource, AiSdkProviderOptions, AiSdkVideoModel } from './video-model-types';
 
 /** Options of aiSdkService. */
 export interface AiSdkServiceOptions {
-  /** What a profile says besides paths and headers: name, prices, polling, refusals, and where charges are in answers. */
+  /**
+   * What a profile says besides paths and headers: name, prices, polling, refusals, where charges are in answers, and
+   * `requestFields`, whose values become options of the provider.
+   */
   profile?: ServiceProfile;
   /** Options of the provider for every request, by the provider's name: `{ fal: { loop: true } }`. */
   providerOptions?: AiSdkProviderOptions;
-  /** Further fields that a request may have. Their values become options of the provider. */
-  requestFields?: readonly string[];
   /** Hosts that videos may come from without TLS or at an address that is not public. */
   downloadAllow?: readonly string[];
   /** For a slower service. */
   timeouts?: Partial<ServiceTimeouts>;
-  /** Keys of the provider that are in none of its headers, to hide them. */
-  secrets?: () => readonly string[];
   /**
    * The addresses of the service, such as `https://api.example.com`: its key goes nowhere else. Only for a model that does not
    * say it itself, as most do, or whose `fetch` leads it elsewhere.
@@ -71,20 +77,19 @@ class AiSdkService implements OpenedVideoService {
   address: string | undefined;
   private readonly timeouts: ServiceTimeouts;
   private readonly rules: ReadingRules;
-  private readonly secrets: KnownSecrets;
+  private readonly secrets = new KnownSecrets();
   private readonly connections: ModelConnections;
 
   constructor(
     private readonly source: AiSdkModelSource,
     private readonly options: AiSdkServiceOptions,
   ) {
-    const { profile = {}, requestFields = [], origins = [], downloadAllow = [] } = options;
-    this.profile = { ...profile, requestFields: [...(profile.requestFields ?? []), ...requestFields] };
+    const { profile = {}, origins = [], downloadAllow = [] } = options;
+    this.profile = profile;
     this.timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
     this.rules = readingRules(profile);
-    const secrets = new KnownSecrets(options.secrets ?? (() => []));
-    this.secrets = secrets;
-    this.connections = new ModelConnections({ timeouts: this.timeouts, downloadAllow, secrets, origins });
+    const { timeouts, secrets } = this;
+    this.connections = new ModelConnections({ timeouts, downloadAllow, secrets, origins });
   }
 
   start: VideoService['start'] = (request, { idempotencyKey }) =>
@@ -121,10 +126,10 @@ class AiSdkService implements OpenedVideoService {
       const model = await call.prepare(() => this.modelOf(call));
       try {
         const result = await call.run((abortSignal) => model.doStatus({ operation, abortSignal }));
-        return readingOf(readStatus(result), result, this.factsOf(call));
+        return readingOf(result, this.factsOf(call));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
-        return pollThatThrew(error, this.factsOf(call));
+        return failedPoll(error, 'thrown', this.factsOf(call));
       }
     });
 
@@ -137,7 +142,6 @@ class AiSdkService implements OpenedVideoService {
 
   private begin(kind: 'submit' | 'poll', signal?: AbortSignal): ModelCall {
     const { secrets, timeouts, connections } = this;
-    secrets.refresh();
     return new ModelCall({
       ...(kind === 'submit'
         ? { route: connections.forSubmit, mostBytes: MAX_ANSWER_BYTES }
@@ -150,7 +154,7 @@ class AiSdkService implements OpenedVideoService {
   }
 
   private async modelOf({ fetch }: ModelCall): Promise<StartingModel> {
-    const model = await this.source({ fetch });
+    const model = await this.source({ fetch, hide: this.secrets.hide });
     checkModel(model);
     this.connections.learnOrigin(model);
     this.address = addressOf(model);

@@ -1,11 +1,5 @@
-import {
-  isGrpcServiceError,
-  ServiceError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
-import { TemporalUnreachable } from '../client/temporal-unreachable';
+import { isTemporalError, TemporalUnreachable } from '../client/temporal-unreachable';
 import { cleanText } from '../contract/clean-text';
-import { errorCode } from '../contract/error-code';
 import { FAILURES } from '../contract/failure-table';
 import { VideoFailure } from '../contract/video-failure';
 import { StorageFault } from '../storage';
@@ -17,7 +11,7 @@ const API_CALL_ERROR: unique symbol = Symbol.for('vercel.ai.error.AI_APICallErro
 /** A failure of a job, its advice, and a name or an address of any program. */
 const LONGEST_MESSAGE_CHARS = 5_000;
 
-interface CallErrorFacts {
+interface CallErrorFacts extends ErrorOptions {
   /** Whether `ai` may repeat the call: it joins its job again, so repeating never pays twice. */
   isRetryable: boolean;
   statusCode?: number;
@@ -36,7 +30,7 @@ export class CallError extends Error {
   readonly statusCode: number | undefined;
   readonly data: Record<string, string> | undefined;
 
-  constructor(message: string, { isRetryable, statusCode, data }: CallErrorFacts, options?: ErrorOptions) {
+  constructor(message: string, { isRetryable, statusCode, data, ...options }: CallErrorFacts) {
     super(cleanText(message, LONGEST_MESSAGE_CHARS), options);
     this.isRetryable = isRetryable;
     this.statusCode = statusCode;
@@ -44,36 +38,22 @@ export class CallError extends Error {
   }
 }
 
-/** The statuses of gRPC after which the same call may succeed: unavailable, too late, too much, aborted. */
-const PASSING_STATUSES: readonly unknown[] = [14, 4, 8, 10];
-
 /** The error of a call for `ai`; what is neither ours nor Temporal's stays as it is. */
-export function toCallError(error: unknown): unknown {
-  if (error instanceof VideoFailure) {
-    const { type, taskId, advice } = error;
+export function toCallError(cause: unknown): unknown {
+  if (cause instanceof VideoFailure) {
+    const { type, taskId, advice } = cause;
     const data = { type, advice, ...(taskId !== undefined && { taskId }) };
-    const facts = { isRetryable: false, statusCode: FAILURES[type].httpStatus, data };
-    return new CallError(error.message, facts, { cause: error });
+    const { httpStatus: statusCode } = FAILURES[type];
+    return new CallError(cause.message, { isRetryable: false, statusCode, data, cause });
   }
-  if (error instanceof TemporalUnreachable) return passing(error.message, error);
-  if (error instanceof StorageFault) {
-    const message = `The storage of the videos does not answer: ${error.message.replace(/\.$/, '')}. Nothing is lost: the same call joins its job again.`;
-    return error.isFinal
-      ? new CallError(message, { isRetryable: false }, { cause: error })
-      : passing(message, error);
+  const passing = { isRetryable: true, statusCode: 503, cause };
+  if (cause instanceof TemporalUnreachable) return new CallError(cause.message, passing);
+  if (isTemporalError(cause)) return new CallError(`Temporal does not answer. ${NOTHING_LOST}`, passing);
+  if (cause instanceof StorageFault) {
+    const message = `The storage of the videos does not answer: ${cause.message.replace(/\.$/, '')}. ${NOTHING_LOST}`;
+    return new CallError(message, { ...passing, isRetryable: !cause.isFinal });
   }
-  if (isPassing(error)) {
-    return passing('Temporal does not answer. Nothing is lost: the same call joins its job.', error);
-  }
-  return error;
+  return cause;
 }
 
-function passing(message: string, cause: unknown): CallError {
-  return new CallError(message, { isRetryable: true, statusCode: 503 }, { cause });
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(cause) && PASSING_STATUSES.includes(errorCode(cause));
-}
+const NOTHING_LOST = 'Nothing is lost: the same call joins its job again.';

@@ -3,7 +3,7 @@ import { redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { openVideo, type VideoSource } from '../service/open-video';
 import { ServiceFault } from '../service/service-fault';
-import { messageOf } from './sdk-errors';
+import { messageOf } from './model-call';
 import type { AiSdkCallOptions, AiSdkFile, AiSdkProviderOptions } from './video-model-types';
 
 type Resolution = NonNullable<VideoRequest['resolution']>;
@@ -88,12 +88,12 @@ export async function callOptionsOf(
   };
 }
 
-const DATA_URL = /^data:([^;,]*)(;[^,]*)?,(.*)$/is;
+const DATA_URL = /^data:([^;,]+);base64,(.*)$/is;
 
 function imageOf(url: string): AiSdkFile {
-  const [, mediaType = '', parameters = '', data = ''] = DATA_URL.exec(url) ?? [];
-  if (mediaType === '') return { type: 'url', url };
-  if (/;base64$/i.test(parameters)) return { type: 'file', mediaType, data };
+  const [, mediaType = '', data = ''] = DATA_URL.exec(url) ?? [];
+  if (mediaType !== '') return { type: 'file', mediaType, data };
+  if (!/^data:/i.test(url)) return { type: 'url', url };
   throw new ServiceFault('refused', { message: 'image_url is a data URL that is not base64' });
 }
 
@@ -111,21 +111,19 @@ async function fetchImage(link: string, source: VideoSource, signal: AbortSignal
     let read = 0;
     for await (const chunk of stream) {
       read += chunk.length;
-      if (read > LARGEST_IMAGE_BYTES) throw new ServiceFault('refused', { message: TOO_LARGE });
+      if (read > LARGEST_IMAGE_BYTES)
+        throw new ServiceFault('not-allowed', { message: `it has more than ${LARGEST_IMAGE_BYTES} bytes` });
       chunks.push(chunk);
     }
     if (bytes !== undefined && bytes !== read) throw new Error(`${read} of ${bytes} bytes arrived`);
     const [mediaType = ''] = (contentType ?? '').split(';');
     return { type: 'file', mediaType: mediaType.trim(), data: new Uint8Array(Buffer.concat(chunks)) };
   } catch (error) {
-    if (error instanceof ServiceFault && error.kind === 'refused') throw error;
-    const { kind, facts } = error instanceof ServiceFault ? error : { kind: 'cut', facts: {} };
-    const why = facts.message ?? (facts.status ? `HTTP ${facts.status}` : messageOf(error));
-    // Nothing was sent to the service. An address that is not allowed stays so; anything else may pass.
-    throw new ServiceFault(kind === 'not-allowed' ? 'refused' : 'not-sent', {
+    const why = error instanceof ServiceFault ? (error.facts.message ?? error.message) : messageOf(error);
+    // Nothing was sent to the service. What is not allowed stays so; anything else may pass.
+    const isFinal = error instanceof ServiceFault && error.kind === 'not-allowed';
+    throw new ServiceFault(isFinal ? 'refused' : 'not-sent', {
       message: `the image of the request could not be fetched: ${redact(why, source.secrets())}`,
     });
   }
 }
-
-const TOO_LARGE = `the image of the request has more than ${LARGEST_IMAGE_BYTES} bytes`;

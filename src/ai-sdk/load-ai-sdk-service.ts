@@ -5,9 +5,9 @@ import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import type { OpenedVideoService } from '../service/video-service';
 import { type AiSdkServiceOptions, aiSdkService, checkModel } from './ai-sdk-service';
+import { messageOf } from './model-call';
 import { FAL_QUEUE } from './model-connections';
-import { messageOf } from './sdk-errors';
-import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
+import type { AiSdkFetch, AiSdkModelSource, AiSdkVideoModel } from './video-model-types';
 
 /** Options of loadAiSdkService. */
 export interface AiSdkPackageOptions extends AiSdkServiceOptions {
@@ -32,18 +32,10 @@ export interface AiSdkPackageOptions extends AiSdkServiceOptions {
  * ```
  */
 export function loadAiSdkService(options: AiSdkPackageOptions): OpenedVideoService {
-  const { package: name, model, apiKey, baseUrl, settings: _, ...rest } = options;
-  for (const [option, value, example] of [
-    ['package', name, '@ai-sdk/fal'],
-    ['model', model, 'luma-dream-machine'],
-  ]) {
-    if (typeof value === 'string' && value.trim() !== '') continue;
-    throw new TypeError(`loadAiSdkService: ${option} must be a name, such as ${example}.`);
-  }
-  return aiSdkService(({ fetch }) => loadModel(options, fetch), {
-    ...rest,
-    origins: [...(rest.origins ?? []), ...(baseUrl === undefined ? [] : [baseUrl])],
-    secrets: () => [...(rest.secrets?.() ?? []), ...(apiKey ? [apiKey()] : [])],
+  const { baseUrl, origins = [] } = options;
+  return aiSdkService((given) => loadModel(options, given), {
+    ...options,
+    origins: [...origins, ...(baseUrl === undefined ? [] : [baseUrl])],
   });
 }
 
@@ -60,7 +52,7 @@ export async function findAiSdkProblem(
   options: Pick<AiSdkPackageOptions, 'package' | 'model' | 'settings'>,
 ): Promise<string | undefined> {
   try {
-    await loadModel({ ...options, apiKey: () => 'none' }, globalThis.fetch);
+    await loadModel({ ...options, apiKey: () => 'none' }, { fetch: globalThis.fetch, hide: () => undefined });
     return undefined;
   } catch (error) {
     return messageOf(error);
@@ -68,31 +60,17 @@ export async function findAiSdkProblem(
 }
 
 /** `create` and the name of the provider: `createFal`. Older names of the same function come later in the list. */
-const CREATE = /^create[A-Z]/;
-
 async function loadProvider(name: string): Promise<(settings: Record<string, unknown>) => unknown> {
-  const exported: object = Object(await importPackage(name));
-  for (const [key, value] of Object.entries(exported)) {
-    if (CREATE.test(key) && typeof value === 'function') return (settings) => value(settings);
-  }
-  throw new Error(
-    `${cleanText(name)} exports no function whose name begins with create, as providers of the AI SDK do`,
-  );
-}
-
-/** Node loads a package once. One that could not be loaded may be installed meanwhile. */
-async function importPackage(name: string): Promise<unknown> {
-  try {
-    return await importNamed(name);
-  } catch (error) {
-    const shown = cleanText(name);
-    if (isMissing(error, name)) {
-      throw new Error(`${shown} is not installed: run \`npm install ${shown}@latest\` where the worker runs`);
-    }
+  const exported = await importNamed(name).catch((error: unknown) => {
+    if (isMissing(error, name))
+      throw new Error(`${name} is not installed: run \`npm install ${name}@latest\` where the worker runs`);
     throw new Error(
-      `${shown} could not be loaded on Node ${process.versions.node}: ${cleanText(messageOf(error))}; packages of the AI SDK 7 are made for Node 22 and newer`,
+      `${name} could not be loaded on Node ${process.versions.node}: ${cleanText(messageOf(error))}; packages of the AI SDK 7 are made for Node 22 and newer`,
     );
-  }
+  });
+  for (const [key, value] of Object.entries(Object(exported)))
+    if (/^create[A-Z]/.test(key) && typeof value === 'function') return (settings) => value(settings);
+  throw new Error(`${name} exports no function whose name begins with create, as providers of the AI SDK do`);
 }
 
 /** From where we are installed; then from the folder of the process, for a `videogen` that is installed elsewhere. */
@@ -106,11 +84,9 @@ async function importNamed(name: string): Promise<unknown> {
   }
 }
 
-const MISSING = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
-
 /** Another package that this one needs may be missing too: that is another problem. */
 function isMissing(error: unknown, name: string): boolean {
-  return MISSING.some((code) => code === errorCode(error)) && messageOf(error).includes(`'${name}'`);
+  return /MODULE_NOT_FOUND$/.test(String(errorCode(error))) && messageOf(error).includes(`'${name}'`);
 }
 
 /** Where a package words its settings in its own way. */
@@ -130,21 +106,23 @@ const PACKAGES: Record<string, PackageRule> = {
 
 async function loadModel(
   { package: name, model, apiKey, baseUrl, settings }: AiSdkPackageOptions,
-  fetch: AiSdkFetch,
+  { fetch, hide }: Parameters<AiSdkModelSource>[0],
 ): Promise<AiSdkVideoModel> {
+  const secret = apiKey?.();
+  if (secret !== undefined) hide(secret);
   const create = await loadProvider(name);
   const { key = 'apiKey', address = 'baseURL', fixedAddress } = PACKAGES[name] ?? {};
   const isLed = baseUrl !== undefined && fixedAddress !== undefined;
   const provider: unknown = create({
     ...settings,
     ...(baseUrl !== undefined && { [address]: baseUrl }),
-    ...(apiKey && { [key]: apiKey() }),
+    ...(secret !== undefined && { [key]: secret }),
     fetch: isLed ? elsewhere(fetch, fixedAddress, baseUrl) : fetch,
   });
   const { video, videoModel = video }: Record<string, unknown> = Object(provider);
   if (typeof videoModel !== 'function') {
     throw new Error(
-      `${cleanText(name)} has no video models in the version that is installed: run \`npm install ${cleanText(name)}@latest\``,
+      `${name} has no video models in the version that is installed: run \`npm install ${name}@latest\``,
     );
   }
   const made: AiSdkVideoModel = videoModel.call(provider, model);

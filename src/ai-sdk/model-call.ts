@@ -6,12 +6,11 @@ import {
   callService,
   MAX_ANSWER_BYTES,
   refusalText,
+  type ServiceCall,
   startDeadline,
 } from '../service/call-service';
-import type { RetryHeaders } from '../service/read-values';
 import { ServiceFault } from '../service/service-fault';
 import type { KnownSecrets } from './known-secrets';
-import { messageOf } from './sdk-errors';
 import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
 
 /** For what comes before the request, such as fetching a key or an image. Well below what a submit and a poll may take. */
@@ -24,7 +23,7 @@ export interface Exchange {
   /** Its first byte may have left. */
   isSent: boolean;
   status?: number;
-  headers?: RetryHeaders;
+  headers?: Record<string, string>;
   /** Unset for an answer that is large, because it has a video in it. */
   body?: string;
   /** Why there is no usable answer. */
@@ -110,7 +109,8 @@ export class ModelCall {
     try {
       const answer = await callService(route(url, headers), {
         ...timeouts,
-        method: readMethod(request.method),
+        // No provider uses others.
+        method: request.method as ServiceCall['method'],
         origin: url.origin,
         path: url.pathname + url.search,
         headers,
@@ -119,14 +119,17 @@ export class ModelCall {
         secrets,
       });
       const { statusCode: status } = answer;
+      const received = new Headers();
+      for (const [name, value = []] of Object.entries(answer.headers))
+        for (const one of [value].flat()) received.append(name, one);
       exchange.status = status;
-      exchange.headers = singleHeaders(answer.headers);
+      exchange.headers = Object.fromEntries(received);
       const body =
         status > 299
           ? Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets }))
           : await bodyBytes(answer, { signal, secrets }, mostBytes);
       if (body.length <= MAX_ANSWER_BYTES) exchange.body = body.toString('utf8');
-      return asResponse(answer, body);
+      return new Response(body.length > 0 ? body : null, { status, headers: received });
     } catch (error) {
       if (error instanceof ServiceFault) exchange.fault = error;
       // An abort may come at any time, so the request may have left.
@@ -161,35 +164,8 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
   }
 }
 
-const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
-
-/** No provider uses others. */
-function readMethod(method: string): (typeof METHODS)[number] {
-  const known = METHODS.find((candidate) => candidate === method);
-  if (known === undefined) throw new ServiceFault('not-sent', { message: `it would send ${method}` });
-  return known;
-}
-
-function singleHeaders(headers: Dispatcher.ResponseData['headers']): RetryHeaders {
-  const single = Object.entries(headers).filter(([, value]) => typeof value === 'string');
-  return Object.fromEntries(single.map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-const WITHOUT_BODY = [204, 205, 304];
-/** These describe the bytes as they came, which are decoded by now. */
-const OF_CONNECTION = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
-
-function asResponse({ statusCode, headers }: Dispatcher.ResponseData, body: Buffer): Response {
-  const answer = new Headers();
-  for (const [name, value] of Object.entries(headers)) {
-    if (OF_CONNECTION.includes(name.toLowerCase())) continue;
-    for (const one of [value ?? []].flat()) answer.append(name, one);
-  }
-  try {
-    const content = WITHOUT_BODY.includes(statusCode) ? null : body;
-    return new Response(content, { status: statusCode, headers: answer });
-  } catch {
-    // A status such as 799 is none that a Response can have. What it means is read from the exchange.
-    throw new ServiceFault('answered', { status: statusCode });
-  }
+/** An error in its own words. */
+export function messageOf(error: unknown): string {
+  const message: unknown = Reflect.get(Object(error), 'message');
+  return typeof message === 'string' && message !== '' ? message : String(error);
 }

@@ -1,12 +1,13 @@
+import { cleanText } from '../contract/clean-text';
+import { isTaskId } from '../contract/input-rules';
 import { mayHaveMadeTask } from '../contract/lost-submit';
-import { redact, type Secrets } from '../contract/redact';
+import { isTainted, redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { failureOfStatus } from '../service/answer-table';
 import { refusalFault } from '../service/call-service';
 import { missingTaskFault } from '../service/http-video-service';
 import type { ServiceProfile } from '../service/profile';
-import { type HttpAnswer, type TracedReading, traceAnswer, type VideoState } from '../service/read-answer';
-import type { RetryHeaders } from '../service/read-values';
+import { type TracedReading, traceAnswer } from '../service/read-answer';
 import type { ReadingRules } from '../service/reading-rules';
 import {
   isLimit,
@@ -19,9 +20,8 @@ import {
 } from '../service/service-connection';
 import { ServiceFault } from '../service/service-fault';
 import type { TaskReading } from '../service/video-service';
-import { type Exchange, mayChange } from './model-call';
-import { type ReadStatus, readWarnings } from './read-result';
-import { beforeRequest, isComplaint, messageOf } from './sdk-errors';
+import { type Exchange, mayChange, messageOf } from './model-call';
+import type { JsonValue } from './video-model-types';
 
 /** What is needed to understand how a call of a model ended. */
 export interface CallFacts {
@@ -33,7 +33,25 @@ export interface CallFacts {
   request?: VideoRequest;
 }
 
-type ServiceAnswer = Pick<HttpAnswer, 'status' | 'body'> & { headers: RetryHeaders };
+type ServiceAnswer = Required<Pick<Exchange, 'status' | 'headers' | 'body'>>;
+
+/** Errors of the AI SDK are known by marks: with several copies of its packages, `instanceof` says nothing. */
+const isMarked = (error: unknown, name = ''): boolean =>
+  Reflect.get(Object(error), Symbol.for(`vercel.ai.error${name}`)) === true;
+
+/**
+ * Errors that a model throws before it sends anything. A key that is not there may come; a request that the model does not
+ * understand stays what it is.
+ */
+const BEFORE_REQUEST: readonly [name: string, kind: 'not-sent' | 'refused'][] = [
+  ['.AI_LoadAPIKeyError', 'not-sent'],
+  ['.AI_LoadSettingError', 'not-sent'],
+  ['.AI_InvalidArgumentError', 'refused'],
+  ['.AI_InvalidPromptError', 'refused'],
+  ['.AI_UnsupportedFunctionalityError', 'refused'],
+  ['.AI_NoSuchModelError', 'refused'],
+  ['.AI_NoSuchProviderReferenceError', 'refused'],
+];
 
 const isGood = (status: number) => status >= 200 && status <= 299;
 
@@ -46,7 +64,8 @@ export function submitFault(error: unknown, sentNothing: boolean, facts: CallFac
   const telling = changing.find(mayHaveMade) ?? changing.at(-1) ?? facts.exchanges.at(-1);
   if (telling === undefined) {
     if (error instanceof ServiceFault) return error;
-    return faultInWords(beforeRequest(error) ?? (sentNothing ? 'not-sent' : 'cut'), error, facts);
+    const [, before] = BEFORE_REQUEST.find(([name]) => isMarked(error, name)) ?? [];
+    return faultInWords(before ?? (sentNothing ? 'not-sent' : 'cut'), error, facts);
   }
   const { status, fault } = telling;
   if (fault && fault.kind !== 'answered') return fault;
@@ -75,9 +94,9 @@ function faultInWords(kind: ServiceFault['kind'], error: unknown, { secrets }: C
 
 /** A 2xx answer from which the model made no operation: it refuses the request, or it cannot be read. */
 function withoutTask(error: unknown, answer: ServiceAnswer, facts: CallFacts): ServiceFault {
-  const { secrets, profile, request } = facts;
+  const { secrets, profile } = facts;
   const { status, body } = answer;
-  const reading = redactReading(wordsOfError(trace(answer, facts, request)), secrets);
+  const reading = redactReading(trace(answer, facts), secrets);
   if (reading.taskId !== undefined) return faultInWords('unreadable', error, facts, status);
   const inBody = statusOfCode(profile, reading.serviceMessage.code) ?? reading.refusal?.status;
   if (inBody !== undefined) return refusal('submit', { ...answer, status: inBody }, facts);
@@ -86,9 +105,9 @@ function withoutTask(error: unknown, answer: ServiceAnswer, facts: CallFacts): S
 
 /** The fault for an answer other than 2xx, as for a service that is called directly. */
 function refusal(call: 'submit' | 'poll', answer: ServiceAnswer, facts: CallFacts): ServiceFault {
-  const { profile, secrets, request } = facts;
+  const { profile, secrets } = facts;
   const { body } = answer;
-  const reading = wordsOfError(trace(answer, facts, request));
+  const reading = trace(answer, facts);
   const status = statusOfCode(profile, reading.serviceMessage.code) ?? answer.status;
   const isSubmit = call === 'submit';
   return refusalFault({ status, body }, reading, secrets, {
@@ -100,57 +119,142 @@ function refusal(call: 'submit' | 'poll', answer: ServiceAnswer, facts: CallFact
   });
 }
 
-function trace(answer: ServiceAnswer, { rules }: CallFacts, request?: VideoRequest): TracedReading {
-  return traceAnswer({ ...answer, receivedAtMs: Date.now(), request }, rules);
+function trace(answer: ServiceAnswer, { rules, request }: CallFacts): TracedReading {
+  return wordsOfError(traceAnswer({ ...answer, receivedAtMs: Date.now(), request }, rules));
+}
+
+const LOOKS_LIKE_JSON = /^[{["]/;
+
+/**
+ * What a model needs to ask for its task, as the id of the task: the operation itself, so that notes, records and people can use
+ * it like any other task id. The task exists: whatever is wrong here is a lost submit.
+ */
+export function taskIdOf(operation: unknown, secrets: Secrets): string {
+  const isPlain = typeof operation === 'string' && !LOOKS_LIKE_JSON.test(operation) && isTaskId(operation);
+  const text = isPlain ? operation : JSON.stringify(operation || null);
+  if (text === 'null') throw unreadable('the model gave no operation to ask for its task with');
+  if (isTainted(text, secrets)) throw unreadable('the operation of the model contains a key');
+  if (!isTaskId(text)) {
+    throw unreadable(
+      `the operation of the model has ${Buffer.byteLength(text)} bytes, too many for a task id: reach the service by a profile instead`,
+    );
+  }
+  return text;
+}
+
+const unreadable = (message: string) => new ServiceFault('unreadable', { message });
+
+/** The operation of a task id. People write ids by hand when they adopt a task, so what is not JSON is text. */
+export function operationOf(taskId: string): JsonValue {
+  try {
+    return LOOKS_LIKE_JSON.test(taskId) ? JSON.parse(taskId) : taskId;
+  } catch {
+    return taskId;
+  }
+}
+
+/** More would fill the result of a job. */
+const MOST_WARNINGS = 20;
+
+/** What a model warns of, a sentence each without a full stop, as warnings of a job are. */
+export function readWarnings(result: unknown, secrets: Secrets): string[] {
+  const { warnings }: { warnings?: unknown } = Object(result);
+  if (!Array.isArray(warnings)) return [];
+  return warnings.slice(0, MOST_WARNINGS).map((warning) => {
+    const {
+      type,
+      feature,
+      setting = feature,
+      details,
+      message = details,
+    }: Record<string, unknown> = Object(warning);
+    const about = typeof setting === 'string' ? `${type} ${setting}` : undefined;
+    const words = [about, message].filter((part) => typeof part === 'string').join(': ');
+    return redact(`the model warns: ${cleanText(words)}`, secrets).replace(/\.$/, '');
+  });
 }
 
 /** What a poll says of the task when its model has come to a result. */
-export function readingOf(status: ReadStatus, result: unknown, facts: CallFacts): TaskReading {
-  switch (status.status) {
-    case 'pending':
-      return pendingReading(facts);
-    case 'error': {
-      const end = endedBy(status.error, facts);
-      if (UNREAD_ANSWER.test(status.error)) throw faultInWords('unreadable', status.error, facts);
-      return end ?? failedReading(status.error, facts);
-    }
-    case 'completed':
-      return finishedTask(status, readWarnings(result, facts.secrets), facts);
-    case 'unreadable':
-      throw faultInWords('unreadable', `the model answers with the status ${status.word}`, facts);
-  }
+export function readingOf(result: unknown, facts: CallFacts): TaskReading {
+  const { status, error, videos }: Record<string, unknown> = Object(result);
+  if (status === 'completed') return finishedTask(Array.isArray(videos) ? videos : [], result, facts);
+  if (status === 'error') return failedPoll(error, 'said', facts);
+  if (status !== 'pending')
+    throw faultInWords('unreadable', `the model answers with the status ${status}`, facts);
+  const { task, retryAfterMs } = bodyReading(facts) ?? {};
+  // The service's own word and percentage are in the answer.
+  const isKnown = task?.state === 'queued' || task?.state === 'running';
+  return { ...NOTHING_READ, task: isKnown ? task : { state: 'running', word: 'pending' }, retryAfterMs };
+}
+
+const NOTHING_READ = { json: true, serviceMessage: {}, doubts: [] };
+
+/** Only one video was asked for, so the first is the video. */
+function finishedTask(videos: unknown[], result: unknown, facts: CallFacts): TaskReading {
+  const seen = bodyReading(facts);
+  const word = seen?.task.word || 'completed';
+  const video = readVideo(videos[0]);
+  return {
+    ...NOTHING_READ,
+    ...(video
+      ? { task: { state: 'succeeded', word, ...video } }
+      : { task: { state: 'failed', word }, serviceMessage: { message: OUT_OF_REACH } }),
+    doubts:
+      seen && refusedContentOf(seen) ? ['the video is marked as refused, and there is a link to it'] : [],
+    warnings: readWarnings(result, facts.secrets),
+    ...(seen?.charged && { charged: seen.charged }),
+  };
+}
+
+const OUT_OF_REACH = 'the model names neither an http link to the video nor its bytes';
+
+/** Empty for a task without a video; undefined for a video that nothing can be downloaded from, such as gs://bucket/v.mp4. */
+function readVideo(video: unknown): { videoUrl?: string; videoBytes?: Uint8Array } | undefined {
+  const { type, url, data }: Record<string, unknown> = Object(video);
+  if (type === 'uploaded') return undefined;
+  if (typeof url === 'string' && url !== '')
+    return /^https?:\/\//i.test(url) && URL.canParse(url) ? { videoUrl: url } : undefined;
+  const bytes = typeof data === 'string' ? Buffer.from(data, 'base64') : data;
+  return bytes instanceof Uint8Array && bytes.length > 0 ? { videoBytes: bytes } : {};
 }
 
 /** What the AI SDK says of an answer that it could not read: it says nothing about the task. */
 const UNREAD_ANSWER = /^(Invalid JSON response|Failed to process (successful|error) response)$/;
 
-/** What a poll means whose model threw an error: some do so for a task that failed. */
-export function pollThatThrew(error: unknown, facts: CallFacts): TaskReading {
-  if (error instanceof ServiceFault) throw error;
-  const end = endedBy(messageOf(error), facts);
-  if (end) return end;
-  if (isComplaint(error)) return readComplaint(messageOf(error), facts);
-  throw faultInWords('unreadable', error, facts, facts.exchanges.at(-1)?.status);
-}
-
 /**
- * Throws what was wrong with a poll that failed. Some models call that a failed task, which would give up a paid video because
- * of a moment's fault. Returns the failed task if an answer other than 2xx is its end; undefined if the answer was good.
+ * What a poll means whose model threw an error, or said that the task failed: models do either for a moment's fault of the poll
+ * too. That is thrown, because it must not give up a paid video.
  */
-function endedBy(text: string, facts: CallFacts): TaskReading | undefined {
+export function failedPoll(error: unknown, how: 'said' | 'thrown', facts: CallFacts): TaskReading {
+  if (error instanceof ServiceFault) throw error;
+  const text = messageOf(error);
   const last = facts.exchanges.at(-1);
   if (last === undefined) throw faultInWords('not-sent', text, facts);
   const { status, fault } = last;
   if (fault && fault.kind !== 'answered') throw fault;
   if (status === undefined) throw faultInWords('cut', text, facts);
-  const answer = answerIn(last, status, text);
   if (!isGood(status)) {
+    const answer = answerIn(last, status, text);
     if (endsTask(answer, facts)) return failedReading(text, facts);
     throw refusal('poll', answer, facts);
   }
-  if (bodyReading(facts)?.json === false) throw faultInWords('unreadable', text, facts, status);
-  return undefined;
+  const seen = bodyReading(facts);
+  const isComplaint = isMarked(error) && !isMarked(error, '.AI_APICallError');
+  if (seen?.json !== false && (how === 'said' ? !UNREAD_ANSWER.test(text) : isComplaint)) {
+    const state = seen?.task.state;
+    if (how === 'said' || state === 'failed' || state === 'cancelled' || seen?.refusedContent)
+      return failedReading(text, facts);
+    if (state === 'succeeded' || NO_VIDEO.test(text))
+      return { ...NOTHING_READ, task: { state: 'succeeded', word: seen?.task.word || 'completed' } };
+    if (FAILED.test(text)) return failedReading(text, facts);
+  }
+  throw faultInWords('unreadable', text, facts, status);
 }
+
+/** How models word a finished task without a video, and one that failed. */
+const NO_VIDEO = /\bno (valid )?videos?\b/i;
+const FAILED =
+  /\b(generation|task|prediction|video|request)\b.{0,40}\b(failed|cancell?ed|expired|rejected|blocked)\b/is;
 
 /** In doubt an answer other than 2xx is a fault of the poll: the task is paid for. */
 function endsTask(answer: ServiceAnswer, facts: CallFacts): boolean {
@@ -166,84 +270,32 @@ const OUTCOME_HEADERS = ['x-fal-error-type', 'x-fal-retryable'];
 /** Only the gateway in front of fal's queue answers with these. */
 const NO_OUTCOME = [401, 403, 404, 429];
 
-/** How models word a finished task without a video, and one that failed. */
-const NO_VIDEO = /\bno (valid )?videos?\b/i;
-const FAILED =
-  /\b(generation|task|prediction|video|request)\b.{0,40}\b(failed|cancell?ed|expired|rejected|blocked)\b/is;
-
-/** An error of a model that has read a good answer. The answer itself says more, where it was seen. */
-function readComplaint(text: string, facts: CallFacts): TaskReading {
-  const { task, refusedContent } = bodyReading(facts) ?? {};
-  const state = task?.state;
-  if (state === 'failed' || state === 'cancelled' || refusedContent) return failedReading(text, facts);
-  if (state === 'succeeded' || NO_VIDEO.test(text)) {
-    return { ...NOTHING_READ, task: { state: 'succeeded', word: task?.word || 'completed' } };
-  }
-  if (FAILED.test(text)) return failedReading(text, facts);
-  throw faultInWords('unreadable', text, facts, facts.exchanges.at(-1)?.status);
-}
-
-const NOTHING_READ = { json: true, serviceMessage: {}, doubts: [] };
-
 /** What the last answer says, where its body was seen; redacted, except for its links and ids. */
 function bodyReading(facts: CallFacts): TracedReading | undefined {
   const { status, headers = {}, body } = facts.exchanges.at(-1) ?? {};
   if (status === undefined || body === undefined) return undefined;
-  return redactReading(wordsOfError(trace({ status, headers, body }, facts)), facts.secrets);
-}
-
-/** A failed or cancelled task, with the service's own code and words, and whether its content was refused. */
-function failedReading(text: string, facts: CallFacts): TaskReading {
-  const seen = bodyReading(facts);
-  const told = redactReading(wordsOfError(traceText(text, facts)), facts.secrets);
-  const refusedContent = (seen && refusedContentOf(seen)) ?? refusedContentOf(told);
-  const { code, message = redact(text, facts.secrets) } = {
-    ...told.serviceMessage,
-    ...seen?.serviceMessage,
-  };
-  return {
-    ...NOTHING_READ,
-    task: {
-      state: seen?.task.state === 'cancelled' ? 'cancelled' : 'failed',
-      word: seen?.task.word || 'error',
-    },
-    serviceMessage: { ...(code !== undefined && { code }), message },
-    ...(refusedContent && { refusedContent }),
-    ...(seen?.charged && { charged: seen.charged }),
-  };
+  return redactReading(trace({ status, headers, body }, facts), facts.secrets);
 }
 
 const LONGEST_TEXT_CHARS = 100_000;
 
-/** The words of a model, read like those of a service. */
-function traceText(text: string, facts: CallFacts): TracedReading {
+/** A failed or cancelled task, with the service's own code and words, and whether its content was refused. */
+function failedReading(text: string, facts: CallFacts): TaskReading {
+  const seen = bodyReading(facts);
+  // The words of the model are read like those of a service.
   const body = JSON.stringify({ status: 'failed', error: { message: text.slice(0, LONGEST_TEXT_CHARS) } });
-  return trace({ status: 200, headers: {}, body }, facts);
-}
-
-/** A task that is not ready. The service's own word and percentage are in the answer. */
-function pendingReading(facts: CallFacts): TaskReading {
-  const seen = bodyReading(facts);
-  const isKnown = seen?.task.state === 'queued' || seen?.task.state === 'running';
-  const task: VideoState = isKnown && seen ? seen.task : { state: 'running', word: 'pending' };
-  return { ...NOTHING_READ, task, retryAfterMs: seen?.retryAfterMs };
-}
-
-function finishedTask(
-  { video: { problem, ...video }, count }: Extract<ReadStatus, { status: 'completed' }>,
-  warnings: string[],
-  facts: CallFacts,
-): TaskReading {
-  const seen = bodyReading(facts);
-  const word = seen?.task.word || 'completed';
-  const several = count > 1 ? [`the model made ${count} videos, of which the first is kept`] : [];
-  const isRefused = seen && refusedContentOf(seen);
+  const told = redactReading(trace({ status: 200, headers: {}, body }, facts), facts.secrets);
+  const refusedContent = (seen && refusedContentOf(seen)) ?? refusedContentOf(told);
+  const state = seen?.task.state === 'cancelled' ? 'cancelled' : 'failed';
   return {
     ...NOTHING_READ,
-    task: problem === undefined ? { state: 'succeeded', word, ...video } : { state: 'failed', word },
-    ...(problem !== undefined && { serviceMessage: { message: problem } }),
-    doubts: isRefused ? ['the video is marked as refused, and there is a link to it'] : [],
-    warnings: [...warnings, ...several],
+    task: { state, word: seen?.task.word || 'error' },
+    serviceMessage: {
+      message: redact(text, facts.secrets),
+      ...told.serviceMessage,
+      ...seen?.serviceMessage,
+    },
+    ...(refusedContent && { refusedContent }),
     ...(seen?.charged && { charged: seen.charged }),
   };
 }

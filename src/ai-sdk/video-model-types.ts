@@ -67,53 +67,11 @@ export type AiSdkFetch = typeof globalThis.fetch;
  */
 export type AiSdkModelSource = (options: {
   fetch: AiSdkFetch;
+  /** Names a key that is in no header of a request, so that no message repeats it. */
+  hide: (key: string) => void;
 }) => AiSdkVideoModel | PromiseLike<AiSdkVideoModel>;
 
 /** What a model could not do as it was asked, or what is to be known about a video. */
 export type ModelWarning =
-  | { type: 'unsupported' | 'compatibility'; feature: string; details?: string }
+  | { type: 'unsupported'; feature: string; details?: string }
   | { type: 'other'; message: string };
-
-/** A video as a model hands it over. */
-export type ModelVideo =
-  | { type: 'binary'; data: Uint8Array; mediaType: string }
-  | { type: 'url'; url: string; mediaType: string }
-  | { type: 'uploaded'; mediaType: string };
-
-/** When a model answered. */
-export interface ModelResponse {
-  timestamp: Date;
-  modelId: string;
-  headers: undefined;
-}
-
-/** Facts about the jobs of a call, under the name of the provider. */
-export type ModelMetadata = { videogen: { [name: string]: JsonValue | undefined } };
-
-/** The videos of a call. */
-export interface ModelResult {
-  videos: ModelVideo[];
-  warnings: ModelWarning[];
-  providerMetadata: ModelMetadata;
-  response: ModelResponse;
-}
-
-/** A call that has become a job, or several. */
-export interface StartedOperation {
-  /** The workflow id, or a list of them for several videos. */
-  operation: string | string[];
-  warnings: ModelWarning[];
-  providerMetadata: ModelMetadata;
-  response: ModelResponse;
-}
-
-/** Where the jobs of an operation are. */
-export type OperationStatus =
-  | {
-      status: 'pending';
-      warnings: ModelWarning[];
-      providerMetadata: ModelMetadata;
-      response: ModelResponse;
-    }
-  | ({ status: 'completed' } & ModelResult)
-  | { status: 'error'; error: string; providerMetadata: ModelMetadata; response: ModelResponse };

@@ -74,8 +74,7 @@ test('further fields and constants become options of the provider', async () => 
   const request = { ...FOX, negative_prompt: 'blur', loras: [{ path: 'a', scale: 0.5 }] };
   const { providerOptions } = await askedFor(request, {
     provider: 'replicate.video',
-    requestFields: ['negative_prompt'],
-    profile: { requestFields: ['loras'] },
+    profile: { requestFields: ['negative_prompt', 'loras'] },
     providerOptions: { replicate: { go_fast: true }, other: { a: 1 } },
   });
   expect(providerOptions).toEqual({

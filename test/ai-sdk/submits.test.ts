@@ -80,18 +80,6 @@ describe('what fails before the model is asked has sent nothing', () => {
     );
   });
 
-  test.each<[string, unknown]>([
-    ['a promise', Promise.resolve(SECRET)],
-    ['a number', 17],
-  ])('a key that is %s: it could not be hidden', async (_, key) => {
-    // A host without types may return anything.
-    const service = serviceOf({ start }, { secrets: () => [key as string] });
-    expect(await faultOf(service.start(FOX, KEY))).toEqual({
-      kind: 'not-sent',
-      message: expect.stringMatching(/^a key of the provider is not text/),
-    });
-  });
-
   test('a function that makes no model in time, and what it sends later is not sent', async () => {
     const timeouts = { exchange: { submit: 20, poll: 20, video: 20 } };
     const given: AiSdkFetch[] = [];
@@ -243,14 +231,12 @@ test('what the model does not support is a warning', async () => {
     { type: 'compatibility', feature: 'fps' },
     { type: 'deprecated', setting: 'loop', message: 'Use cycle.' },
     { type: 'other', message: 'Beware.' },
-    { type: 'other' },
-    'nonsense',
   ];
   const service = serviceOf({ start: () => ({ operation: 'task-1', warnings }) });
   expect((await service.start(FOX, KEY)).warnings).toEqual([
-    'the model does not support seed: It has no seed',
-    'the model only imitates fps',
-    'the model calls loop deprecated: Use cycle',
+    'the model warns: unsupported seed: It has no seed',
+    'the model warns: compatibility fps',
+    'the model warns: deprecated loop: Use cycle',
     'the model warns: Beware',
   ]);
 });
