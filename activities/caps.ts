@@ -16,7 +16,8 @@ import type { JobOptions } from '../src/contract/job';
 import { accountsOf, type SendCost } from '../src/contract/ledger';
 import type { VideoRequest } from '../src/contract/request';
 import { type CreateFailureOptions, createFailure } from '../src/contract/video-failure';
-import { type Estimate, estimateCost, type Prices } from '../src/service/prices';
+import { type Estimate, estimateCost } from '../src/service/prices';
+import type { Prices } from '../src/service/profile';
 import type { LedgerWriter } from './ledger-client';
 import { logEvent } from './log-event';
 

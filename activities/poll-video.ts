@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { JobOptions, ReportedProgress, TaskStatus } from '../src/contract/job';
-import type { Prices } from '../src/service/prices';
+import type { Prices } from '../src/service/profile';
 import type { TaskReading } from '../src/service/video-service';
 import { whileHeartbeating } from './attempt';
 import { logEvent } from './log-event';

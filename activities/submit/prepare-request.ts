@@ -1,6 +1,6 @@
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
-import { mapRequest } from '../../src/service/map-request';
 import type { VideoService } from '../../src/service/video-service';
+import { mapRequest } from '../../src/service/word-request';
 import type { ImageLinks } from '../../src/storage/image-links';
 import { claimsToBeImageReference, hasImage, parseImageReference } from '../../src/storage/images';
 import { withinTime } from '../../src/storage/small-files';

@@ -4,8 +4,7 @@ import { BY_KIND, failureOfStatus } from '../service/answer-table';
 import { MAX_ANSWER_BYTES } from '../service/call-service';
 import { openVideo } from '../service/open-video';
 import type { ServiceProfile } from '../service/profile';
-import type { ReadingRules } from '../service/reading-rules';
-import { readingRules } from '../service/rules-of-profile';
+import { type ReadingRules, readingRules } from '../service/reading-rules';
 import { ServiceFault } from '../service/service-fault';
 import {
   DEFAULT_TIMEOUTS,

@@ -318,9 +318,8 @@ const COMMANDS: Record<string, CommandRow> = {
   },
   explain: {
     about: 'show how saved answers of a service are read, and propose a profile for the rest',
-    args: [['[file]', 'a file with an answer, a folder that a worker recorded, or - for standard input']],
+    args: [['<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input']],
     options: [
-      ['--request <file>', 'a file with a request of the service, to propose how requests are worded'],
       ['--status <code>', 'HTTP status of an answer that was saved without it', '200'],
       ['--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE'],
       JSON_OBJECT,

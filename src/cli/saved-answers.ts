@@ -1,70 +1,40 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
+import { z } from 'zod';
 import { UnreadableFile } from '../config/read-files';
 import { ConfigError } from '../config/service-config';
 import { errorCode } from '../contract/error-code';
-import type { Secrets } from '../contract/redact';
-import { type AnswerSample, redactBody, type SentRequest, type ServiceAnswer } from '../service';
+import type { AnswerSample } from '../service';
 
 /** An answer that somebody saved or a worker recorded. */
 export interface SavedAnswer extends AnswerSample {
   name: string;
-  /** What it answers, in a recording of a submit. */
-  sent?: SentRequest;
+  /** What it answers, in a recording. */
+  sent?: { method: string; path: string } | undefined;
 }
 
-/** A request that the documentation of a service shows, for example. */
-export interface SavedRequest {
-  name: string;
-  body: unknown;
-}
+/** What a worker records; other fields of a recording are not needed. */
+const recording = z.object({
+  call: z.enum(['submit', 'poll', 'link', 'cancel']),
+  status: z.number(),
+  body: z.union([z.string(), z.unknown().transform((body) => JSON.stringify(body) ?? '')]),
+  sent: z.object({ method: z.string(), path: z.string() }).optional().catch(undefined),
+});
 
-const CALLS: readonly ServiceAnswer['call'][] = ['submit', 'poll', 'link', 'cancel'];
-const LARGEST_REQUEST_BYTES = 1_000_000;
-
-export function readSavedStatus(given: string): number {
-  if (/^[1-5]\d\d$/.test(given)) return Number(given);
-  throw new ConfigError(
-    `--status is ${JSON.stringify(given)}: give the HTTP status of the answer, such as 200.`,
-  );
-}
-
-/** The answers that `explain` was given: none without a file. */
+/** The answers in a file, in the files of a folder in the order of their names, or in standard input for `-`. */
 export async function savedAnswers(
-  file: string | undefined,
+  file: string,
   status: number,
   input?: NodeJS.ReadableStream,
 ): Promise<SavedAnswer[]> {
-  if (file === undefined) return [];
-  const saved =
-    // Reading process.stdin opens it, so only `-` does.
-    file === '-'
-      ? savedIn(await textOf(input ?? process.stdin), 'standard input', status)
-      : savedAt(file, status);
+  // Reading process.stdin opens it, so only `-` does.
+  if (file === '-') return savedIn(await textOf(input ?? process.stdin), 'standard input', status);
+  const saved = savedAt(file, status);
   if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
   return saved;
 }
 
-/** The body of a request, without secrets. */
-export function savedRequest(file: string, secrets: Secrets): SavedRequest {
-  const fix = 'give a file with the JSON body of a request, as the service documents it';
-  let text: string;
-  try {
-    if (statSync(file).size > LARGEST_REQUEST_BYTES) throw new ConfigError(`${file} is too large: ${fix}.`);
-    text = readSaved(file);
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`${file} cannot be read (${errorCode(error)}): ${fix}.`);
-  }
-  try {
-    return { name: basename(file), body: JSON.parse(redactBody(text, secrets)) };
-  } catch {
-    throw new ConfigError(`${file} is not JSON: ${fix}.`);
-  }
-}
-
-/** The answers in a file, or in the files of a folder in the order of their names. */
 function savedAt(path: string, status: number): SavedAnswer[] {
   try {
     if (!statSync(path).isDirectory()) return savedIn(readSaved(path), basename(path), status);
@@ -86,38 +56,20 @@ function readSaved(path: string): string {
 
 /** One recorded answer, or one per line. Any other text is the body of an answer. */
 function savedIn(text: string, name: string, status: number): SavedAnswer[] {
-  const one = recorded(text, name);
-  if (one) return [one];
+  const one = recorded(text);
+  if (one) return [{ name, ...one }];
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  const each = lines.map((line, index) => recorded(line, `${name}:${index + 1}`));
-  const all = each.filter((answer) => answer !== undefined);
+  const all = lines.flatMap((line, index) => {
+    const answer = recorded(line);
+    return answer ? [{ name: `${name}:${index + 1}`, ...answer }] : [];
+  });
   return all.length > 0 && all.length === lines.length ? all : [{ name, status, body: text }];
 }
 
-function recorded(given: string, name: string): SavedAnswer | undefined {
-  let value: unknown;
+function recorded(text: string) {
   try {
-    value = JSON.parse(given);
+    return recording.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
-  if (typeof value !== 'object' || value === null) return undefined;
-  const { call, status, body, sent }: Record<'call' | 'status' | 'body' | 'sent', unknown> = {
-    call: undefined,
-    status: undefined,
-    body: undefined,
-    sent: undefined,
-    ...value,
-  };
-  const knownCall = CALLS.find((candidate) => candidate === call);
-  if (knownCall === undefined || typeof status !== 'number' || body === undefined) return undefined;
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { name, call: knownCall, status, body: text, ...(isSent(sent) && { sent }) };
-}
-
-function isSent(sent: unknown): sent is SentRequest {
-  const { method, path, body }: Record<string, unknown> = Object(sent);
-  return (
-    typeof method === 'string' && typeof path === 'string' && (body === undefined || typeof body === 'string')
-  );
 }

@@ -3,7 +3,8 @@ import { shown } from '../contract/clean-text';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
 import type { VideoServiceOptions } from '../service';
 import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
-import { parseProfile, type ServiceProfile } from '../service/profile';
+import { parseProfile } from '../service/parse-profile';
+import type { ServiceProfile } from '../service/profile';
 import { readYamlFile, secretIfSet } from './read-files';
 import {
   type Environment,

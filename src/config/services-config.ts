@@ -8,8 +8,9 @@ import {
   type KnownServices,
   SERVICE_NAME_RULE,
 } from '../contract/service-choice';
-import { describeIssue } from '../service/describe-issue';
-import { parseProfile, pathOfProto, profileSchema, type ServiceProfile } from '../service/profile';
+import { describeIssue, parseProfile } from '../service/parse-profile';
+import { profileSchema, type ServiceProfile } from '../service/profile';
+import { oneOf, partOf, positiveNumber } from '../service/profile-forms';
 import { readYamlFile, secretFile } from './read-files';
 import {
   ConfigError,
@@ -25,10 +26,15 @@ import { API_KEY, namesAService, readBaseUrl, readProfileNamed } from './service
 
 /** Each has a worker of its own for its submits. */
 const MOST_SERVICES = 50;
+const MOST_SUBMITS_PER_SECOND = 1_000_000;
 const LONGEST_TEXT_CHARS = 1_000;
 
-const name = z.string().refine(isServiceName, SERVICE_NAME_RULE);
-const line = z.string().trim().min(1).max(LONGEST_TEXT_CHARS);
+const name = z.string(SERVICE_NAME_RULE).refine(isServiceName, SERVICE_NAME_RULE);
+const line = z
+  .string('must be a text')
+  .trim()
+  .min(1, 'must not be empty')
+  .max(LONGEST_TEXT_CHARS, `must have at most ${LONGEST_TEXT_CHARS} characters`);
 
 const NOT_THE_KEY =
   'must say where the key is, and must not be the key itself: put the key into an environment variable and write { env: NAME }, or into a file and write { file: PATH }';
@@ -37,64 +43,60 @@ const NOT_THE_KEY =
 const looksLikeVariable = (given: string) =>
   /^[A-Z][A-Z0-9_]{0,63}$/.test(given) && !/[A-Z0-9]{20}/.test(given);
 
-const keySource = z
-  .strictObject({
-    env: z.string().refine(looksLikeVariable, NOT_THE_KEY).optional().describe('An environment variable.'),
-    file: line
-      .optional()
-      .describe('A file, read at every call, so that you can rotate the key. Relative to this file.'),
-  })
+const keySource = partOf({
+  env: z
+    .string(NOT_THE_KEY)
+    .refine(looksLikeVariable, NOT_THE_KEY)
+    .optional()
+    .describe('An environment variable.'),
+  file: line
+    .optional()
+    .describe('A file, read at every call, so that you can rotate the key. Relative to this file.'),
+})
   .refine(({ env, file }) => (env === undefined) !== (file === undefined), {
     error: 'must have either env or file',
   })
   .describe('Where its key is. The key itself is never in this file.');
 
-const service = z
-  .strictObject({
-    baseUrl: serviceUrl.optional().describe('The address of the service.'),
-    aiSdk: z
-      .strictObject({
-        package: line.describe('Such as @ai-sdk/fal; install it next to temporal-videogen.'),
-        model: line.describe('The id of the video model, as the package takes it.'),
-        baseUrl: serviceUrl.optional().describe('Instead of the address that the package knows.'),
-      })
-      .optional()
-      .describe('Instead of baseUrl: a video model of the AI SDK.'),
-    profile: z
-      .union([line, profileSchema])
-      .optional()
-      .describe(
-        'How it differs from the interface: a built-in profile by name, a file relative to this one, or here.',
-      ),
-    key: keySource,
-    submitsPerSecond: z
-      .number()
-      .positive()
-      .optional()
-      .describe('How many submits per second all workers together may start.'),
-    downloadAllow: z
-      .array(z.string().pipe(hosts))
-      .optional()
-      .describe('Hosts whose videos may be at private addresses or without TLS.'),
-    onLostSubmit: z.enum(LOST_SUBMIT_POLICIES).optional().describe('For jobs that do not say it.'),
+const service = partOf({
+  baseUrl: serviceUrl.optional().describe('The address of the service.'),
+  aiSdk: partOf({
+    package: line.describe('Such as @ai-sdk/fal; install it next to temporal-videogen.'),
+    model: line.describe('The id of the video model, as the package takes it.'),
+    baseUrl: serviceUrl.optional().describe('Instead of the address that the package knows.'),
   })
-  .refine(({ baseUrl, aiSdk }) => (baseUrl === undefined) !== (aiSdk === undefined), {
-    error: 'must have either baseUrl or aiSdk',
-  });
+    .optional()
+    .describe('Instead of baseUrl: a video model of the AI SDK.'),
+  profile: z
+    .union([line, profileSchema])
+    .optional()
+    .describe(
+      'How it differs from the interface: a built-in profile by name, a file relative to this one, or here.',
+    ),
+  key: keySource,
+  submitsPerSecond: positiveNumber(MOST_SUBMITS_PER_SECOND, 2)
+    .optional()
+    .describe('How many submits per second all workers together may start.'),
+  downloadAllow: z
+    .array(z.string().pipe(hosts), 'must be a list of hosts')
+    .optional()
+    .describe('Hosts whose videos may be at private addresses or without TLS.'),
+  onLostSubmit: oneOf(LOST_SUBMIT_POLICIES).optional().describe('For jobs that do not say it.'),
+}).refine(({ baseUrl, aiSdk }) => (baseUrl === undefined) !== (aiSdk === undefined), {
+  error: 'must have either baseUrl or aiSdk',
+});
 
-const servicesFileSchema = z
-  .strictObject({
-    $schema: z.string().optional(),
-    services: z
-      .record(name, service)
-      .refine((services) => Object.keys(services).length > 0, { error: 'must have at least one service' })
-      .refine((services) => Object.keys(services).length <= MOST_SERVICES, {
-        error: `must have at most ${MOST_SERVICES} services`,
-      })
-      .describe('The services, by the names that jobs use.'),
-    default: name.optional().describe('The service of jobs that name none.'),
-  })
-  .describe('The video services of a worker of temporal-videogen.');
+const servicesFileSchema = partOf({
+  $schema: z.string().optional(),
+  services: z
+    .record(name, service, 'must be an object with the services by their names')
+    .refine((services) => Object.keys(services).length > 0, { error: 'must have at least one service' })
+    .refine((services) => Object.keys(services).length <= MOST_SERVICES, {
+      error: `must have at most ${MOST_SERVICES} services`,
+    })
+    .describe('The services, by the names that jobs use.'),
+  default: name.optional().describe('The service of jobs that name none.'),
+}).describe('The video services of a worker of temporal-videogen.');
 
 /** One service of the file. */
 export interface ServiceInFile {
@@ -129,8 +131,6 @@ function readServicesFile(path: string): ServicesFile | string {
 
 /** The services, or the first problem, which begins with the path of the mistake. */
 function parseServices(given: unknown, folder: string): ServicesFile | string {
-  const hidden = pathOfProto(given);
-  if (hidden !== undefined) return `${hidden} is not known`;
   const { success, data, error } = servicesFileSchema.safeParse(given);
   if (!success) return problemOf(error, given);
   const { services: entries, default: byDefault } = data;
@@ -138,6 +138,8 @@ function parseServices(given: unknown, folder: string): ServicesFile | string {
   for (const [serviceName, entry] of Object.entries(entries)) {
     const { key, profile: givenProfile, downloadAllow = [], ...rest } = entry;
     const profile = typeof givenProfile === 'string' ? readProfileNamed(givenProfile, folder) : givenProfile;
+    const inline = typeof givenProfile === 'object' ? parseProfile(givenProfile) : undefined;
+    if (inline?.ok === false) return `services.${serviceName}.profile has a mistake (${inline.problem})`;
     if (typeof profile === 'string') return `services.${serviceName}.profile ${profile}`;
     services.set(serviceName, {
       ...rest,
@@ -169,14 +171,12 @@ function problemOf({ issues }: z.ZodError, given: unknown): string {
     );
     if (!own.ok) return `${issue.path.join('.')} has a mistake (${own.problem})`;
   }
-  const isSecret = issue.code === 'unrecognized_keys' && issue.keys.some((one) => SECRET_FIELD.test(one));
-  const [first = ''] = describeIssue(issue, {
-    whole: 'the file',
-    ...(!isSecret && { schema: servicesFileSchema }),
-  });
-  return isSecret
-    ? `${first}: say in key of the service where its key is, and never write a key itself into this file`
-    : first.replace(/of type record$/, 'an object');
+  const secret = issue.code === 'unrecognized_keys' && issue.keys.find((one) => SECRET_FIELD.test(one));
+  if (secret) {
+    const at = [...issue.path, secret].join('.');
+    return `${at} is not known: say in key of the service where its key is, and never write a key itself into this file`;
+  }
+  return describeIssue(issue, 'the file')[0] ?? 'it is wrong';
 }
 
 /** The JSON Schema of the file, for editors. */

@@ -11,81 +11,64 @@ export interface FoundValue {
 /** The objects of an answer that may describe the task, the whole answer first. */
 export function bodiesOf(root: unknown, within: readonly AnswerPath[]): FoundValue[] {
   const whole: FoundValue = { value: root, path: '', parsed: new Map() };
-  const inner = within.flatMap((path) => [...valuesAt(whole, path)]);
+  const inner = within.flatMap((path) => valuesAt(whole, path));
   return [whole, ...inner.map((found) => ({ ...found, value: unwrap(found.value, found.parsed) }))];
 }
 
 /** Path by path, each in every body: a specific name deep in the answer comes before a vague one at its top. */
-export function* valuesIn(
-  bodies: readonly FoundValue[],
-  paths: readonly AnswerPath[],
-): Generator<FoundValue> {
-  for (const path of paths) {
-    const steps = stepsOf(path);
-    for (const body of bodies) if (startsIn(body, steps)) yield* follow(body, steps);
-  }
+export function valuesIn(bodies: readonly FoundValue[], paths: readonly AnswerPath[]): FoundValue[] {
+  return paths.flatMap((path) => bodies.flatMap((body) => valuesAt(body, path)));
 }
 
-export function* valuesAt(body: FoundValue, path: AnswerPath): Generator<FoundValue> {
-  const steps = stepsOf(path);
-  if (startsIn(body, steps)) yield* follow(body, steps);
-}
-
-/** Paths come from rules and profiles: some hundreds at most, which are split once. */
-const splitPaths = new Map<AnswerPath, readonly string[]>();
-const MOST_SPLIT_PATHS = 1_000;
-
-function stepsOf(path: AnswerPath): readonly string[] {
-  const known = splitPaths.get(path);
-  if (known) return known;
-  const steps = path.split('.');
-  if (splitPaths.size >= MOST_SPLIT_PATHS) splitPaths.clear();
-  splitPaths.set(path, steps);
-  return steps;
-}
-
-/** Most paths lead nowhere in most answers: this finds out without a generator. */
-function startsIn({ value, parsed }: FoundValue, [first = '']: readonly string[]): boolean {
-  const holder = unwrap(value, parsed);
-  return isObject(holder) && Object.hasOwn(holder, first.endsWith('[]') ? first.slice(0, -2) : first);
+export function valuesAt(body: FoundValue, path: AnswerPath): FoundValue[] {
+  return path
+    .split('.')
+    .reduce<FoundValue[]>((found, step) => found.flatMap((one) => stepInto(one, step)), [body]);
 }
 
 // A task has one video or a few; a list of a million entries must not block the process for seconds.
 const MAX_LIST_ENTRIES = 100;
 
-// The recursion is as deep as the path is long, whatever the answer contains.
-function* follow(
-  { value, path, parsed }: FoundValue,
-  [step, ...rest]: readonly string[],
-): Generator<FoundValue> {
-  if (step === undefined) {
-    yield { value, path, parsed };
-    return;
-  }
-  const key = step.replace(/\[\]$/, '');
+function stepInto({ value, path, parsed }: FoundValue, step: string): FoundValue[] {
+  const key = step.endsWith('[]') ? step.slice(0, -2) : step;
   const holder = unwrap(value, parsed);
-  if (!isObject(holder) || !Object.hasOwn(holder, key)) return;
+  if (!isObject(holder) || !Object.hasOwn(holder, key)) return [];
   const here = path === '' ? key : `${path}.${key}`;
   const found = key === step ? holder[key] : unwrap(holder[key], parsed);
-  if (key === step || !Array.isArray(found)) {
-    yield* follow({ value: found, path: here, parsed }, rest);
-    return;
-  }
-  for (const [index, entry] of found.slice(0, MAX_LIST_ENTRIES).entries()) {
-    yield* follow({ value: entry, path: `${here}[${index}]`, parsed }, rest);
-  }
+  if (key === step || !Array.isArray(found)) return [{ value: found, path: here, parsed }];
+  return found
+    .slice(0, MAX_LIST_ENTRIES)
+    .map((entry, index) => ({ value: entry, path: `${here}[${index}]`, parsed }));
 }
 
-/** Deeper than any answer. */
-const DEEPEST_LEVEL = 20;
+/** The same path for every entry of a list, as a profile has it: `videos[1].url` becomes `videos[].url`. */
+export function profilePath(path: string): AnswerPath {
+  return path.replace(/\[\d+\]/g, '[]');
+}
 
-/** The values of an answer that say something: neither objects and lists nor null, false and ''. */
-export function leavesOf(value: unknown, path = '', level = 0): Pick<FoundValue, 'value' | 'path'>[] {
-  if (value === null || value === undefined || value === '' || value === false) return [];
-  if (typeof value !== 'object' || level === DEEPEST_LEVEL) return [{ value, path }];
-  return Object.entries(value).flatMap(([name, part]) =>
-    leavesOf(part, path === '' ? name : `${path}.${name}`, level + 1),
-  );
+// An answer has a few dozen values; of a larger one the top is enough.
+const MAX_LEAVES = 5_000;
+const MAX_LEAF_DEPTH = 12;
+
+/** The values of an answer that say something, from the top down: neither objects and lists nor null, false and ''. */
+export function leavesOf(root: unknown): FoundValue[] {
+  const queue = [{ value: root, path: '', depth: 0 }];
+  const leaves: FoundValue[] = [];
+  // What is added meanwhile is visited too.
+  for (const { value, path, depth } of queue) {
+    const held = unwrap(value);
+    if (held === null || held === undefined || held === '' || held === false) continue;
+    if (typeof held !== 'object' || depth === MAX_LEAF_DEPTH) {
+      leaves.push({ value: held, path });
+      continue;
+    }
+    for (const [key, inner] of Object.entries(held)) {
+      if (queue.length >= MAX_LEAVES) break;
+      const at = Array.isArray(held) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
+      queue.push({ value: inner, path: at, depth: depth + 1 });
+    }
+  }
+  return leaves;
 }
 
 // Some services put JSON in a string inside their JSON.
@@ -104,10 +87,8 @@ export function isObject(value: unknown): value is JsonObject {
 /** The object or list in a text; undefined for anything else. Takes at most some 50 ms, whatever a service sends. */
 export function parseJson(text: unknown): JsonObject | unknown[] | undefined {
   if (!mayBeJson(text)) return undefined;
-  const json = nullifyDeepValues(text.trim());
-  if (hasTooManyKeys(json)) return undefined;
   try {
-    const value: unknown = JSON.parse(quoteLongIntegers(json));
+    const value: unknown = JSON.parse(withExactIntegers(text.trim()) ?? '');
     return isObject(value) || Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
@@ -118,79 +99,49 @@ function mayBeJson(text: unknown): text is string {
   return typeof text === 'string' && /^\s*[[{]/.test(text);
 }
 
-// An answer about a task has a few dozen keys; JSON.parse takes more than 50 ms for a megabyte of nothing but keys.
+// An answer about a task has a few dozen keys in a few levels. For a megabyte of nothing but keys or brackets, JSON.parse takes
+// 50 to 100 ms.
 const MAX_KEYS = 20_000;
+const MAX_DEPTH = 1_000;
+/** JSON.parse would round a task id of 19 digits to the id of another task. */
+const LONG_INTEGER_DIGITS = 16;
 
-function hasTooManyKeys(json: string): boolean {
-  let keys = 0;
-  for (const _ of json.matchAll(/"\s*:/g)) {
-    keys += 1;
-    if (keys > MAX_KEYS) return true;
-  }
-  return false;
-}
-
-// No service nests its answers this deep, and JSON.parse takes 100 ms for a megabyte of brackets.
-const MAX_DEPTH = 1000;
-const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125];
-
-/** Replaces values that are nested too deep by null, so that the rest can still be read. */
-function nullifyDeepValues(json: string): string {
+/** The JSON with its long integers as strings and null for what is too deep; undefined for too many keys. */
+function withExactIntegers(json: string): string | undefined {
   let result = '';
   let from = 0;
   let depth = 0;
+  let keys = 0;
   for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(json, at);
-    } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+    const sign = json[at] ?? '';
+    if (sign === '"') at = endOfString(json, at);
+    else if (sign === '[' || sign === '{') {
       if (depth++ === MAX_DEPTH) result += `${json.slice(from, at)}null`;
-    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
+    } else if (sign === ']' || sign === '}') {
       if (--depth === MAX_DEPTH) from = at + 1;
+    } else if (sign === ':') {
+      if (depth <= MAX_DEPTH && ++keys > MAX_KEYS) return undefined;
+    } else if (isDigit(sign)) {
+      const start = at;
+      while (isDigit(json[at + 1])) at++;
+      // No part of a fraction, an exponent or a negative number.
+      const isInteger = !/[.eE+-]/.test(`${json[start - 1]}${json[at + 1] ?? ''}`);
+      if (!isInteger || at + 1 - start < LONG_INTEGER_DIGITS || depth > MAX_DEPTH) continue;
+      result += `${json.slice(from, start)}"${json.slice(start, at + 1)}"`;
+      from = at + 1;
     }
   }
-  return depth > MAX_DEPTH ? result : result + json.slice(from);
+  return depth > MAX_DEPTH ? undefined : result + json.slice(from);
 }
+
+const isDigit = (sign = '') => sign >= '0' && sign <= '9';
 
 /** The index of the quote that closes the string opened at `open`; the length of the text if there is none. */
 export function endOfString(json: string, open: number): number {
   for (let at = json.indexOf('"', open + 1); at !== -1; at = json.indexOf('"', at + 1)) {
     let backslashes = 0;
-    while (json.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    while (json[at - 1 - backslashes] === '\\') backslashes++;
     if (backslashes % 2 === 0) return at;
   }
   return json.length;
-}
-
-// JSON.parse would round a task id of 19 digits to the id of another task. No regular expression here matches a whole
-// string or number: a match of several megabytes overflows the stack.
-function quoteLongIntegers(json: string): string {
-  const longInteger = /\d{16}/g;
-  let result = '';
-  let from = 0;
-  let string = { open: json.indexOf('"'), close: -1 };
-  for (let match = longInteger.exec(json); match; match = longInteger.exec(json)) {
-    const start = match.index;
-    while (string.open !== -1 && string.open < start) {
-      string.close = endOfString(json, string.open);
-      if (string.close > start) break;
-      string = { open: json.indexOf('"', string.close + 1), close: -1 };
-    }
-    if (string.close > start) {
-      longInteger.lastIndex = string.close;
-      continue;
-    }
-    let end = longInteger.lastIndex;
-    while (isDigit(json.charCodeAt(end))) end++;
-    longInteger.lastIndex = end;
-    if (!/[.eE+-]/.test(json.charAt(start - 1) + json.charAt(end))) {
-      result += `${json.slice(from, start)}"${json.slice(start, end)}"`;
-      from = end;
-    }
-  }
-  return result + json.slice(from);
-}
-
-function isDigit(code: number): boolean {
-  return code >= 48 && code <= 57;
 }

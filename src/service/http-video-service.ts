@@ -5,14 +5,12 @@ import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { bodiesOf, leavesOf, parseJson, valuesIn } from './answer-paths';
 import { createDownloadRules, createVideoConnector } from './download-rules';
-import { mapRequest, operationFor } from './map-request';
 import { openVideo, type VideoSource } from './open-video';
 import type { TracedReading, VideoState } from './read-answer';
 import { first, linkFrom, MAX_LENGTH, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
 import { type Answered, type Question, refusedContentOf, ServiceConnection } from './service-connection';
 import { ServiceFault } from './service-fault';
-import { fillPath, markTask, taskPathOf, unmarkedId } from './task-paths';
 import {
   type CancelAnswer,
   DEFAULT_TIMEOUTS,
@@ -22,6 +20,7 @@ import {
   type VideoService,
   type VideoServiceOptions,
 } from './video-service';
+import { fillPath, mapRequest, markTask, operationFor, taskPathOf, unmarkedId } from './word-request';
 
 /** The service over HTTP. Loads undici: see createVideoService. */
 export function createHttpVideoService(options: VideoServiceOptions): OpenedVideoService {
@@ -103,13 +102,12 @@ function isClearlyRefused({ refusedContent, serviceMessage, found }: TracedReadi
   const said = [found.code, found.message];
   return (
     refusedContent.isCertain ||
-    leavesOf(parseJson(body)).every(({ path }) => said.includes(path) || isOfCall(path))
+    leavesOf(parseJson(body)).every(({ path }) => said.includes(path) || OF_CALL.test(path))
   );
 }
 
 /** What services say about the call itself. */
 const OF_CALL = /(^|\.)(request_?id|trace_?id|timestamp|time|path)$/i;
-const isOfCall = (path: string) => OF_CALL.test(path);
 
 async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
   const path = taskPathOf(service.profile, taskId);

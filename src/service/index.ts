@@ -1,19 +1,10 @@
-export { parseJson } from './answer-paths';
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
-export { type MappedRequest, mapRequest } from './map-request';
 export type { OpenVideoOptions, ResumePoint, VideoBody } from './open-video';
-export { type Estimate, estimateCost, estimateJob, type Prices } from './prices';
-export { parseProfile, profileSchema, type ServiceProfile } from './profile';
-export {
-  type AnswerSample,
-  type Candidate,
-  findCandidates,
-  mergeProfiles,
-  type ProposedProfile,
-  proposeProfile,
-} from './propose-profile';
-export { type ProposedRequest, proposeRequest } from './propose-request';
+export { parseProfile } from './parse-profile';
+export { type Estimate, estimateCost, estimateJob } from './prices';
+export { type Prices, profileSchema, type ServiceProfile } from './profile';
+export { type AnswerSample, missingIn, type ProposedProfile, proposeProfile } from './propose-profile';
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
   type AnswerReading,
@@ -23,14 +14,13 @@ export {
   traceAnswer,
   type VideoState,
 } from './read-answer';
-export type { ReadingRules } from './reading-rules';
+export { type ReadingRules, readingRules } from './reading-rules';
 export {
   type RecordAnswersOptions,
   recordAnswers,
   redactAnswer,
   redactBody,
 } from './record-answers';
-export { readingRules } from './rules-of-profile';
 export { secretsOf } from './secrets-of-call';
 export {
   createVideoService,
@@ -48,7 +38,6 @@ export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export { type Reach, ServiceReach } from './service-reach';
 export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
-export { idsInJobs } from './task-paths';
 export { openVideoBytes } from './video-bytes';
 export type {
   CancelAnswer,
@@ -77,3 +66,4 @@ export {
   type WebhookHeaders,
   WebhookRefused,
 } from './webhook-signature';
+export { idsInJobs, type MappedRequest, mapRequest } from './word-request';

@@ -1,18 +1,16 @@
-import { parseJson } from './answer-paths';
+import { leavesOf, parseJson, profilePath } from './answer-paths';
+import type { ServiceProfile } from './profile';
+import { ANSWER_PATH } from './profile-forms';
+import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
+import { linkFrom, nameFrom, percentFrom, taskIdFrom, textFrom } from './read-values';
 import {
-  ERROR_WORDS,
-  hasWord,
-  type Leaf,
-  likelyLeavesOf,
-  profilePath,
-  SCORES,
-  wordsOf,
-} from './likely-paths';
-import { parseProfile, type ServiceProfile } from './profile';
-import { type Field, type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
-import { linkFrom, taskIdFrom } from './read-values';
-import { type AnswerPath, DEFAULT_RULES, isEnvelopeWord, type NamedState } from './reading-rules';
-import { readingRules } from './rules-of-profile';
+  type AnswerPath,
+  DEFAULT_RULES,
+  isEnvelopeWord,
+  type NamedState,
+  type ReadField,
+  readingRules,
+} from './reading-rules';
 import type { ServiceAnswer } from './video-service';
 
 /** A recorded answer, with the call that it answers if that is known. */
@@ -21,33 +19,130 @@ export interface AnswerSample extends HttpAnswer {
 }
 
 export interface ProposedProfile {
-  /** Only what helps: empty when everything is understood, or when nothing can be guessed. */
-  profile: ServiceProfile;
+  /** The profile in use with what helps; undefined when everything is understood, or when nothing can be guessed. */
+  profile?: ServiceProfile;
   /** Questions that only the user can answer, a sentence each. */
   notes: string[];
+  /** Values that may be what is still missing. */
+  candidates: Candidate[];
 }
 
-interface Sample {
-  answer: AnswerSample;
-  leaves: Leaf[];
+/** A value that may be what was not found. Only the user can say it. */
+export interface Candidate {
+  field: ReadField;
+  path: AnswerPath;
+  value: string;
 }
 
-interface ReadSample extends Sample {
-  reading: TracedReading;
+/** A text or number in an answer, with the words of its own key and of all keys to it: `ticketNo` is "ticket no". */
+interface Leaf {
+  path: AnswerPath;
+  value: string | number;
+  key: string;
+  keys: string;
+  status: number;
 }
 
-/** The name of each field in a profile. */
-const PROFILE_FIELDS = {
-  videoUrl: 'video',
-  taskId: 'taskId',
-  code: 'code',
-  message: 'message',
-  state: 'state',
-  percent: 'progress',
-} as const satisfies Record<Field, keyof NonNullable<ServiceProfile['read']>>;
+const has = (list: string) => {
+  const pattern = new RegExp(`\\b(${list.replaceAll(' ', '|')})\\b`);
+  return (words: string) => pattern.test(words);
+};
 
-// The link and the error come before the state, because they show what an unknown word means.
-const ORDER = ['videoUrl', 'taskId', 'code', 'message', 'state', 'percent'] as const satisfies Field[];
+const isId = has('id uuid guid handle reference ref identifier');
+const isNumber = has('no nr num number ticket job task operation');
+const isTask = has(
+  'task job ticket generation render rendering operation prediction video order work process run request creation',
+);
+const isOthersId = has(
+  'user account org organization team customer tenant client app model trace span session owner project workspace region seed version error queue position file event webhook callback parent template style image frame page count total key token secret author credit plan batch server host worker node correlation',
+);
+const isState = has('phase stage status state step lifecycle');
+const isVideo = has('video videos mp4 webm mov movie clip clips film download deliverable deliverables');
+const isLink = has(
+  'url urls uri href link links file files src result results output outputs asset assets media content location product path',
+);
+const isOtherLink = has(
+  'cover covers thumb thumbnail thumbnails poster preview previews image images img picture watermark watermarked frame frames webhook callback poll polling status cancel self avatar icon logo docs help audio subtitle caption license terms input inputs request source error errors log logs next previous dashboard upload',
+);
+const isProgress = has('progress percent percentage pct completion');
+const isOfError = has(
+  'error errors err fail failed failure exception problem fault rejection violation refusal rejected',
+);
+const isCode = has('code type kind errno errcode');
+const isMessage = has('message msg reason detail details description text title explanation cause');
+const isOfCall = has('message msg version date time timestamp created updated at');
+
+const VIDEO_FILE = /\.(mp4|webm|mov|m4v|mkv)$/i;
+const OTHER_FILE = /\.(png|jpe?g|webp|gif|svg|json|txt|html?|srt|vtt|mp3|wav|m4a|pdf|zip)$/i;
+const fileOf = ({ value }: Leaf) => String(value).split(/[?#]/)[0] ?? '';
+const isHttp = ({ value }: Leaf) =>
+  /^https?:/i.test(String(value)) && linkFrom(undefined)(value) !== undefined;
+const isWord = ({ value }: Leaf) => !/\s/.test(String(value)) && !/^[a-z]+:\/\//i.test(String(value));
+const stateOf = ({ value }: Leaf) => {
+  const word = nameFrom(value) ?? '';
+  return isEnvelopeWord(word) ? undefined : DEFAULT_RULES.stateOf(word);
+};
+const isFailure = ({ keys, status }: Leaf) => isOfError(keys) || status > 299;
+
+/** What each value looks like: `can` is what it must be, `likely` are signs that it is, the clearest first. */
+const LOOKS: Record<ReadField, { can: (leaf: Leaf) => boolean; likely: ((leaf: Leaf) => boolean)[] }> = {
+  // The link and the error come before the state, because they show what an unknown word means.
+  video: {
+    can: (leaf) =>
+      linkFrom(undefined)(leaf.value) !== undefined &&
+      !isOtherLink(leaf.keys) &&
+      !OTHER_FILE.test(fileOf(leaf)),
+    likely: [
+      (leaf) => VIDEO_FILE.test(fileOf(leaf)),
+      ({ keys }) => isVideo(keys),
+      (leaf) => isHttp(leaf) && isLink(leaf.key) && isLink(leaf.keys.slice(0, -leaf.key.length)),
+    ],
+  },
+  taskId: {
+    can: (leaf) => taskIdFrom(leaf.value) !== undefined && isWord(leaf) && !isOthersId(leaf.keys),
+    likely: [
+      ({ key, keys }) => isId(key) && isTask(keys),
+      ({ key, keys }) => isNumber(key) && isTask(keys),
+      ({ key }) => isId(key),
+    ],
+  },
+  code: {
+    can: (leaf) => nameFrom(leaf.value) !== undefined && isWord(leaf) && leaf.value !== leaf.status,
+    likely: [(leaf) => isCode(leaf.key) && isFailure(leaf)],
+  },
+  message: {
+    can: (leaf) => textFrom(leaf.value) !== undefined && !isHttp(leaf),
+    likely: [
+      (leaf) => isMessage(leaf.key) && isFailure(leaf),
+      (leaf) => isOfError(leaf.keys) && /\s/.test(String(leaf.value)),
+    ],
+  },
+  state: {
+    can: (leaf) =>
+      isWord(leaf) &&
+      leaf.value !== leaf.status &&
+      !isMessage(leaf.key) &&
+      !isCode(leaf.key) &&
+      !isOfError(leaf.keys),
+    likely: [
+      (leaf) => isState(leaf.key) && stateOf(leaf) !== undefined,
+      ({ key, value }) => isState(key) && typeof value === 'string',
+      (leaf) => isState(leaf.key) || stateOf(leaf) !== undefined,
+    ],
+  },
+  progress: {
+    can: ({ value, keys }) => percentFrom(value) !== undefined && !isOfError(keys),
+    likely: [({ key }) => isProgress(key)],
+  },
+};
+
+/** What may be a missing value without any sign of it. */
+const POSSIBLE: Partial<Record<ReadField, (leaf: Leaf) => boolean>> = {
+  taskId: ({ value, keys }) => /\d/.test(String(value)) && !isOfCall(keys),
+  state: ({ value, keys }) => /^[\p{L}_-]{1,40}$/u.test(String(value)) && !isOfCall(keys),
+  video: isHttp,
+};
+const MOST_CANDIDATES = 5;
 
 /**
  * Guesses a profile for what the profile in use does not understand in the answers of one service. Every line of it is
@@ -57,146 +152,166 @@ export function proposeProfile(
   answers: readonly AnswerSample[],
   inUse: ServiceProfile = {},
 ): ProposedProfile {
-  const samples = answers.map((answer) => ({ answer, leaves: likelyLeavesOf(parseJson(answer.body)) }));
-  let profile: ServiceProfile = {};
-  for (const field of ORDER) {
-    profile = addPaths(field, profile, samples, inUse);
-  }
-  const { states, unclear } = guessStates(samples, mergeProfiles(inUse, profile));
-  if (Object.keys(states).length > 0) profile = { ...profile, states };
-  return { profile, notes: [...idNotes(profile, samples), ...unclear.map(question)] };
+  const samples = answers.map((answer) => ({ answer, leaves: likelyLeaves(answer) }));
+  let profile = inUse;
+  for (const field of Object.keys(LOOKS) as ReadField[]) profile = addPaths(field, profile, samples);
+  const hasNewId = profile.read?.taskId !== inUse.read?.taskId;
+  const isSure = answers.some(({ call }) => call === 'submit');
+  const { states, unclear } = guessStates(answers, profile);
+  if (Object.keys(states).length > 0) profile = { ...profile, states: { ...profile.states, ...states } };
+  return {
+    ...(profile !== inUse && { profile }),
+    notes: [
+      ...(hasNewId && !isSure
+        ? ['The task id is read from the answer to the submit: leave taskId out if none of these is one.']
+        : []),
+      ...unclear.map(question),
+    ],
+    candidates: findCandidates(samples, profile),
+  };
 }
 
-/** The profile in use with the additions of a proposal. */
-export function mergeProfiles(inUse: ServiceProfile, more: ServiceProfile): ServiceProfile {
-  const states = { ...inUse.states };
-  for (const [state, words] of Object.entries(more.states ?? {}) as [NamedState, string[]][]) {
-    states[state] = [...(states[state] ?? []), ...words];
-  }
-  const read = { ...inUse.read, ...more.read };
-  return {
-    ...inUse,
-    ...more,
-    ...(Object.keys(read).length > 0 && { read }),
-    ...(Object.keys(states).length > 0 && { states }),
-  };
+interface Sample {
+  answer: AnswerSample;
+  leaves: Leaf[];
+}
+
+/** The texts and numbers that a path of a profile can reach. */
+function likelyLeaves({ body, status }: AnswerSample): Leaf[] {
+  return leavesOf(parseJson(body)).flatMap(({ value, path: at }) => {
+    const path = profilePath(at);
+    if ((typeof value !== 'string' && typeof value !== 'number') || !ANSWER_PATH.test(path)) return [];
+    return [{ path, value, key: wordsOf(path.split('.').at(-1)), keys: wordsOf(path), status }];
+  });
+}
+
+/** `ticketNo`, `ticket_no` and `Ticket-No` are "ticket no". */
+function wordsOf(keys = ''): string {
+  return keys
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, ' ')
+    .trim();
 }
 
 /** Adds paths for one field until every answer has it: a service may use another path in each of its answers. */
-function addPaths(
-  field: Field,
-  profile: ServiceProfile,
-  samples: readonly Sample[],
-  inUse: ServiceProfile,
-): ServiceProfile {
-  const readWith = (proposal: ServiceProfile): ReadSample[] => {
-    const rules = readingRules(mergeProfiles(inUse, proposal));
-    return samples.map((sample) => ({ ...sample, reading: traceAnswer(sample.answer, rules) }));
+function addPaths(field: ReadField, profile: ServiceProfile, samples: readonly Sample[]): ServiceProfile {
+  const readWith = (tried: ServiceProfile) =>
+    samples.map(({ answer }) => traceAnswer(answer, readingRules(tried)));
+  const isLacking = (readings: readonly TracedReading[], index: number) => {
+    const [sample, reading] = [samples[index], readings[index]];
+    return sample !== undefined && reading !== undefined && lacks(field, sample.answer, reading);
   };
+  let readings = readWith(profile);
   let best = profile;
-  let read = readWith(profile);
-  // The paths of a profile replace the default ones, so those that work are listed with the new one.
-  const working = read.filter((sample) => !lacks(field, sample)).map(({ reading }) => reading.found[field]);
-  let paths = [...new Set(working.filter((path) => path !== undefined).map(profilePath))];
-  for (const path of candidates(field, read)) {
-    if (paths.length >= MAX_PATHS || !read.some((sample) => lacks(field, sample))) break;
-    const more = [...paths, path];
-    const fields = { ...best.read, [PROFILE_FIELDS[field]]: more.length === 1 ? path : more };
-    const parsed = parseProfile({ ...best, read: fields });
-    if (!parsed.ok) continue;
-    const after = readWith(parsed.profile);
-    if (!helps(field, path, read, after)) continue;
-    best = parsed.profile;
-    read = after;
-    paths = more;
+  for (const path of likelyPaths(
+    field,
+    samples.filter((_, index) => isLacking(readings, index)),
+    readings,
+  )) {
+    // The paths of a profile replace the default ones, so those that work are listed with the new one.
+    const working = readings.flatMap(({ found }, index) =>
+      found[field] === undefined || isLacking(readings, index) ? [] : [profilePath(found[field])],
+    );
+    const paths = [...new Set([...working, path])];
+    const tried = { ...best, read: { ...best.read, [field]: paths.length === 1 ? path : paths } };
+    const after = readWith(tried);
+    const isGained = samples.some((_, index) => isLacking(readings, index) && !isLacking(after, index));
+    const isKept = readings.every(({ found }, index) => {
+      const now = after[index]?.found[field];
+      return (
+        found[field] === undefined ||
+        now === found[field] ||
+        (now !== undefined && isLacking(readings, index))
+      );
+    });
+    if (isGained && isKept) [best, readings] = [tried, after];
   }
   return best;
 }
 
-const MAX_PATHS = 5;
-const MAX_CANDIDATES = 8;
-
-/** Whether the new path fills the field in an answer that lacked it, and every other answer is read as before. */
-function helps(
-  field: Field,
-  newPath: AnswerPath,
-  before: readonly ReadSample[],
-  after: readonly ReadSample[],
-): boolean {
-  let gained = false;
-  for (const [index, was] of before.entries()) {
-    const path = after[index]?.reading.found[field];
-    if (path === was.reading.found[field]) continue;
-    const isNew = path !== undefined && profilePath(path) === newPath;
-    if (!isNew || (was.reading.found[field] !== undefined && !lacks(field, was))) return false;
-    gained ||= lacks(field, was);
-  }
-  return gained;
-}
-
-/** Whether the answer should have this field but does not. */
-function lacks(field: Field, { answer: { call, status }, reading }: ReadSample): boolean {
-  const isGood = status >= 200 && status <= 299;
-  const isMissing = reading.found[field] === undefined;
-  switch (field) {
-    case 'taskId':
-      return (
-        isMissing && isGood && reading.refusal === undefined && (call === undefined || call === 'submit')
-      );
-    case 'state':
-      // "ok" around a task that has no video yet is about the call.
-      return (
-        isGood &&
-        isOfTask(call) &&
-        (isMissing || (isEnvelopeWord(reading.task.word) && reading.found.videoUrl === undefined))
-      );
-    case 'videoUrl':
-    case 'percent':
-      return isMissing && isGood && isOfTask(call);
-    case 'code':
-    case 'message':
-      return isMissing;
-  }
-}
-
-const isOfTask = (call: AnswerSample['call']) => call === undefined || call === 'submit' || call === 'poll';
+/** Enough to find one, in a bounded time. */
+const MOST_TRIED = 8;
 
 /** Paths where the field may be, the likeliest first, from the answers that lack it. */
-function candidates(field: Field, samples: readonly ReadSample[]): AnswerPath[] {
-  const scores = new Map<AnswerPath, number>();
-  for (const { answer, leaves, reading } of samples.filter((sample) => lacks(field, sample))) {
-    const used = Object.values(reading.found).map(profilePath);
-    for (const leaf of leaves) {
-      const isUsed = used.includes(leaf.path) || (field === 'taskId' && isIdOfCall(leaf, reading));
-      const score = isUsed ? 0 : SCORES[field](leaf, answer);
-      if (score > 0) scores.set(leaf.path, Math.max(score, scores.get(leaf.path) ?? 0));
-    }
-  }
-  // The sort is stable, and leaves come from the top of an answer down.
-  const ranked = [...scores].sort(([, a], [, b]) => b - a).map(([path]) => path);
-  return ranked.slice(0, MAX_CANDIDATES);
+function likelyPaths(
+  field: ReadField,
+  samples: readonly Sample[],
+  readings: readonly TracedReading[],
+): AnswerPath[] {
+  const used = readings.flatMap(({ found }) => Object.values(found).map(profilePath));
+  const { can, likely } = LOOKS[field];
+  // The id of a call, which the reader ignores next to a code that may mean a refusal.
+  const isIgnored = ({ path }: Leaf) =>
+    field === 'taskId' &&
+    readings.some(({ found }) => found.code !== undefined) &&
+    DEFAULT_RULES.paths.callIds.includes(path.split('.').at(-1) ?? '');
+  const leaves = samples
+    .flatMap((sample) => sample.leaves)
+    .filter((leaf) => !used.includes(leaf.path) && can(leaf) && !isIgnored(leaf));
+  const paths = likely.flatMap((isLikely) => leaves.filter(isLikely).map(({ path }) => path));
+  return [...new Set(paths)].slice(0, MOST_TRIED);
 }
 
-/** An id that the reader ignored because of the code next to it, which may mean a refusal. */
-function isIdOfCall({ path }: Leaf, { found }: TracedReading): boolean {
-  const name = path.split('.').at(-1) ?? '';
-  return found.code !== undefined && DEFAULT_RULES.paths.callIds.includes(name);
+const isGood = ({ status }: AnswerSample) => status >= 200 && status <= 299;
+
+/** Whether a profile could say more about this field of the answer. */
+function lacks(field: ReadField, answer: AnswerSample, { found, refusal, task }: TracedReading): boolean {
+  const isMissing = found[field] === undefined;
+  if (field === 'code' || field === 'message') return isMissing;
+  if (!isGood(answer) || answer.call === 'cancel' || answer.call === 'link') return false;
+  if (field === 'taskId') return isMissing && refusal === undefined && answer.call !== 'poll';
+  // "ok" around a task that has no video yet is about the call.
+  const isOfCall = field === 'state' && isEnvelopeWord(task.word) && found.video === undefined;
+  return isMissing || isOfCall;
+}
+
+/** The values that an answer to this call must have, but does not. */
+export function missingIn(
+  answer: AnswerSample,
+  { task, found, taskId, refusal }: TracedReading,
+): ('taskId' | 'state' | 'video' | 'error')[] {
+  const { call } = answer;
+  if (call === 'cancel' || call === 'link') return [];
+  if (!isGood(answer) || (call === 'submit' && refusal)) return found.code || found.message ? [] : ['error'];
+  const noState = found.state === undefined && task.state === 'unknown' && call !== 'submit';
+  return [
+    ...(taskId === undefined && call !== 'poll' ? (['taskId'] as const) : []),
+    ...(noState ? (['state'] as const) : []),
+    ...(found.video === undefined && (task.state === 'succeeded' || noState) ? (['video'] as const) : []),
+  ];
+}
+
+/** Lone links, words and ids in the answers in which something is missing. */
+function findCandidates(samples: readonly Sample[], profile: ServiceProfile): Candidate[] {
+  const rules = readingRules(profile);
+  const found = new Map<string, Candidate>();
+  for (const { answer, leaves } of samples) {
+    const reading = traceAnswer(answer, rules);
+    const used = Object.values(reading.found).map(profilePath);
+    for (const field of missingIn(answer, reading)) {
+      if (field === 'error') continue;
+      const may = leaves.filter(
+        (leaf) => !used.includes(leaf.path) && LOOKS[field].can(leaf) && POSSIBLE[field]?.(leaf),
+      );
+      for (const { path, value } of may.slice(0, MOST_CANDIDATES))
+        found.set(`${field} ${path}`, { field, path, value: String(value) });
+    }
+  }
+  return [...found.values()];
 }
 
 /** What the unknown state words mean, as far as the answers show it. */
-function guessStates(samples: readonly Sample[], profile: ServiceProfile) {
+function guessStates(answers: readonly AnswerSample[], profile: ServiceProfile) {
   const rules = readingRules(profile);
   const guesses = new Map<string, Set<NamedState | undefined>>();
-  for (const { answer } of samples) {
+  for (const answer of answers) {
     const { found, task } = traceAnswer(answer, rules);
-    const isGood = answer.status >= 200 && answer.status <= 299;
     // "done: true" is not a word of the service.
-    if (!isGood || task.word === '' || task.word.startsWith('done: ')) continue;
+    if (!isGood(answer) || task.word === '' || task.word.startsWith('done: ')) continue;
     if (rules.stateOf(task.word) !== undefined) continue;
-    const isError = [found.code, found.message].some(
-      (path) => path !== undefined && hasWord(path.split('.').map(wordsOf), ERROR_WORDS),
-    );
-    const guess = found.videoUrl !== undefined ? 'succeeded' : isError ? 'failed' : undefined;
+    const isError = [found.code, found.message].some((path) => isOfError(wordsOf(path)));
+    const guess = found.video !== undefined ? 'succeeded' : isError ? 'failed' : undefined;
     guesses.set(task.word, (guesses.get(task.word) ?? new Set()).add(guess));
   }
   const states: NonNullable<ServiceProfile['states']> = {};
@@ -204,82 +319,17 @@ function guessStates(samples: readonly Sample[], profile: ServiceProfile) {
   for (const [word, [guess, ...others]] of guesses) {
     // A word that comes with a video in one answer and without one in another does not mean succeeded.
     if (guess === undefined || others.length > 0) unclear.push(word);
-    else states[guess] = [...(states[guess] ?? []), asWritten(word)];
+    else states[guess] = [...(states[guess] ?? profile.states?.[guess] ?? []), asWritten(word)];
   }
   return { states, unclear };
 }
 
 /** As YAML and JSON write it: numbers as numbers. */
 function asWritten(word: string): string | number {
-  const number = Number(word);
-  return Number.isSafeInteger(number) && String(number) === word ? number : word;
+  return String(Number(word)) === word ? Number(word) : word;
 }
 
 function question(word: string): string {
   const example = `states: { running: [${JSON.stringify(asWritten(word))}] }`;
   return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
 }
-
-function idNotes({ read }: ServiceProfile, samples: readonly Sample[]): string[] {
-  const isSure = samples.some(({ answer }) => answer.call === 'submit');
-  if (read?.taskId === undefined || isSure) return [];
-  return ['The task id is read from the answer to the submit: leave taskId out if none of these is one.'];
-}
-
-/** A value that may be what was not found. Only the user can say it. */
-export interface Candidate {
-  field: 'taskId' | 'state' | 'video';
-  path: AnswerPath;
-  value: string;
-}
-
-const MOST_OF_A_FIELD = 5;
-/** Longer texts are not words for a state. */
-const LONGEST_WORD = 40;
-const LONGEST_ID = 200;
-
-/** Values that are left over in answers in which something is missing: lone links, words and ids. */
-export function findCandidates(
-  answers: readonly AnswerSample[],
-  profile: ServiceProfile,
-  missingIn: (answer: AnswerSample, reading: TracedReading) => readonly Candidate['field'][],
-): Candidate[] {
-  const rules = readingRules(profile);
-  const found = new Map<string, Candidate>();
-  for (const answer of answers) {
-    const reading = traceAnswer(answer, rules);
-    const missing = missingIn(answer, reading);
-    const used = Object.values(reading.found).map(profilePath);
-    for (const { path, value } of likelyLeavesOf(parseJson(answer.body))) {
-      if (used.includes(path)) continue;
-      const field = missing.find((one) => FITS[one](value, path));
-      if (field !== undefined) found.set(`${field} ${path}`, { field, path, value: String(value) });
-    }
-  }
-  const fields = ['taskId', 'state', 'video'] as const;
-  return fields.flatMap((field) =>
-    [...found.values()].filter((candidate) => candidate.field === field).slice(0, MOST_OF_A_FIELD),
-  );
-}
-
-const isLink = (value: unknown) =>
-  linkFrom(undefined)(value) !== undefined && /^https?:/i.test(String(value));
-const OF_CALL = new Set('message msg version date time timestamp created updated at'.split(' '));
-const hasBlank = (value: unknown) => /\s/.test(String(value));
-
-/** Wide on purpose: what is certain was proposed already. */
-const FITS: Record<Candidate['field'], (value: string | number, path: AnswerPath) => boolean> = {
-  video: isLink,
-  state: (value, path) =>
-    typeof value === 'string' &&
-    /^[\p{L}_-]+$/u.test(value) &&
-    value.length <= LONGEST_WORD &&
-    !hasWord([wordsOf(path)], OF_CALL),
-  taskId: (value, path) =>
-    taskIdFrom(value) !== undefined &&
-    /\d/.test(String(value)) &&
-    String(value).length <= LONGEST_ID &&
-    !isLink(value) &&
-    !hasBlank(value) &&
-    !hasWord([wordsOf(path)], OF_CALL),
-};

@@ -1,12 +1,9 @@
 import type { RefusedContent } from '../contract/failure-details';
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
-import { AMOUNT_RULE, isAmount, type Money, money } from '../contract/money';
-import { describeValue } from '../contract/redact-links';
-import { bodiesOf, type FoundValue, parseJson, valuesAt, valuesIn } from './answer-paths';
-import { findRefusal, isErrorObject, meansSuccess, type Refusal } from './read-refusal';
+import { isAmount, type Money, money } from '../contract/money';
+import { bodiesOf, type FoundValue, isObject, parseJson, valuesAt, valuesIn } from './answer-paths';
 import {
-  booleanFrom,
   first,
   idFrom,
   linkFrom,
@@ -20,12 +17,13 @@ import {
   textFrom,
 } from './read-values';
 import {
-  type AnswerPaths,
-  type ChargedPath,
+  CODE_OF_MESSAGE,
   DEFAULT_RULES,
   isEnvelopeWord,
+  isFailedCallWord,
   isTaskWord,
   mayBeOfCall,
+  type ReadField,
   type ReadingRules,
 } from './reading-rules';
 import { type AnswerWords, findRefusedContent, type ReadRefusal } from './refused-content';
@@ -74,16 +72,11 @@ export interface AnswerReading {
   charged?: Money;
 }
 
-/** The values that are read from an answer. */
-export type Field = 'taskId' | 'state' | 'percent' | 'videoUrl' | 'code' | 'message';
-
 /** A reading with its reasons. */
 export interface TracedReading extends AnswerReading {
   refusedContent?: ReadRefusal;
   /** The path at which each value was found. */
-  found: Partial<Record<Field, string>>;
-  /** The path at which the cost was found. */
-  chargedAt?: string;
+  found: Partial<Record<ReadField | 'charged', string>>;
   /** What contradicts the reading, a sentence each. */
   doubts: string[];
   /** A task id that cannot be used: too long, or with control characters. */
@@ -96,29 +89,32 @@ export interface TracedReading extends AnswerReading {
 
 /** Reads one HTTP answer. Never throws: an answer that says nothing is read as `unknown`. */
 export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedReading {
-  const { paths } = rules;
+  const { paths, stateOf } = rules;
   const root = parseJson(answer.body);
   const bodies = bodiesOf(root, paths.within);
-  const read: Partial<Record<Field, Read<unknown>>> = {};
-  const note = <T>(field: Field, found: Read<T> | undefined): T | undefined => {
-    if (found !== undefined) read[field] = found;
-    return found?.value;
+  const found: TracedReading['found'] = {};
+  const note = <T>(field: keyof typeof found, read: Read<T> | undefined): T | undefined => {
+    if (read !== undefined) found[field] = read.path;
+    return read?.value;
   };
 
+  const done = first(valuesIn(bodies, ['done']), (value) => (typeof value === 'boolean' ? value : undefined));
   const word = note('state', readWord(bodies, rules)) ?? '';
-  const done = first(valuesIn(bodies, paths.done), booleanFrom);
-  if (word === '' && done) read.state = done;
-  const videoUrl = note('videoUrl', first(valuesIn(bodies, paths.videoUrl), linkFrom(answer.baseUrl)));
-  const percent = note('percent', first(valuesIn(bodies, paths.percent), percentFrom));
-  const error = first(valuesIn(bodies, paths.error), (value) => isErrorObject(value, rules) || undefined);
-  const code = note('code', first(valuesIn(bodies, paths.code), errorFrom(nameFrom, MAX_LENGTH.code, rules)));
+  if (word === '') note('state', done);
+  const videoUrl = note('video', first(valuesIn(bodies, paths.video), linkFrom(answer.baseUrl)));
+  const percent = note('progress', first(valuesIn(bodies, paths.progress), percentFrom));
+  const error = first(valuesIn(bodies, ['error']), (value) => isErrorObject(value, stateOf) || undefined);
+  const code = note(
+    'code',
+    first(valuesIn(bodies, paths.code), errorFrom(nameFrom, MAX_LENGTH.code, stateOf)),
+  );
   const message = note(
     'message',
-    first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message, rules)),
+    first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message, stateOf)),
   );
   const isGood = answer.status >= 200 && answer.status <= 299;
-  const isOfTask = !isGood || isTaskWord(word, rules.stateOf) || done !== undefined;
-  const refusal = isOfTask ? undefined : findRefusal(bodies, rules);
+  const isOfTask = !isGood || isTaskWord(word, stateOf) || done !== undefined;
+  const refusal = isOfTask ? undefined : findRefusal(bodies, stateOf);
   const idPaths = paths.taskId.filter((path) => {
     if (refusal !== undefined) return !paths.vagueIds.includes(path);
     return isOfTask || code === undefined || !paths.callIds.includes(path);
@@ -127,48 +123,48 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   const id = first(valuesIn(bodies, idPaths), idFrom);
   const isUsable = isTaskId(id?.value);
   const taskId = note('taskId', isUsable ? id : undefined);
-  const signs = {
-    status: answer.status,
-    word,
-    done: done?.value,
-    videoUrl,
-    percent,
-    hasError: error !== undefined,
-    namesTask: namesTask(bodies, paths, answer.taskId),
-  };
-  const state = decideState(signs, rules);
+  const namesTask = valuesIn(bodies, paths.taskId).some(({ value }) => {
+    const named = idFrom(value);
+    return named !== undefined && (answer.taskId ?? named) === named;
+  });
+  const signs = { status: answer.status, word, done: done?.value, videoUrl, hasError: error !== undefined };
+  const state = decideState({ ...signs, namesTask }, rules);
   const { request } = answer;
-  const refusedContent = IS_IN_PROGRESS[state]
-    ? undefined
-    : findRefusedContent(bodies, { word, code, message, request }, rules);
+  const refusedContent = MAY_BE_REFUSED.includes(state)
+    ? findRefusedContent(bodies, { word, code, message, request }, rules)
+    : undefined;
   const isRefusedTask = isGood && state === 'unknown' && word === '' && error && refusedContent?.isCertain;
-  const task = videoStateOf(isRefusedTask ? 'failed' : state, signs);
-  const { charged, doubts: chargeDoubts } = readCharged(bodies, task.state, paths.charged);
+  const task = videoStateOf(isRefusedTask ? 'failed' : state, {
+    word: word === '' && done !== undefined ? `done: ${done.value}` : word,
+    percent,
+    videoUrl,
+  });
+  const charged = note('charged', ENDED.includes(task.state) ? readCharged(bodies, rules) : undefined);
   return {
     json: root !== undefined,
     taskId,
     ...(id !== undefined && !isUsable && { unusableId: id.value }),
     task,
     serviceMessage: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
-    ...(charged && { charged: charged.value, chargedAt: charged.path }),
-    found: Object.fromEntries(Object.entries(read).map(([field, { path }]) => [field, path])),
+    ...(charged && { charged }),
+    found,
     ...(refusal && { refusal }),
     ...(refusedContent && { refusedContent }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
-      ...describeOtherId(bodies, paths, read.taskId),
+      ...describeOtherId(bodies, rules, isUsable ? id : undefined),
       ...(task.state === 'succeeded' && error
-        ? [
-            `${read.state?.path ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.path}`,
-          ]
+        ? [`${found.state ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.path}`]
         : []),
-      ...chargeDoubts,
     ],
   };
 }
 
 /** Most polls find a task in progress, of which nothing is refused. */
-const IS_IN_PROGRESS: Partial<Record<TaskState, true>> = { queued: true, running: true, cancelled: true };
+const MAY_BE_REFUSED: readonly TaskState[] = ['succeeded', 'failed', 'unknown'];
+
+/** Before the end of a task, services say what they hold or expect, and correct it later. */
+const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
 
 /** How many of the first task id paths mean a task and nothing else. */
 const CLEAR_ID_PATHS = 2;
@@ -176,46 +172,21 @@ const CLEAR_ID_PATHS = 2;
 /** A doubt when two paths that clearly mean a task have different ids. */
 function describeOtherId(
   bodies: readonly FoundValue[],
-  paths: AnswerPaths,
-  chosen: Read<unknown> | undefined,
+  { paths }: ReadingRules,
+  chosen: Read<string> | undefined,
 ): string[] {
-  if (chosen === undefined) return [];
   const clear = paths.taskId.slice(0, CLEAR_ID_PATHS);
-  const name = chosen.path.split('.').at(-1) ?? '';
-  if (!clear.includes(name)) return [];
-  for (const { value, path } of valuesIn(bodies, clear)) {
-    const other = taskIdFrom(value);
-    if (other !== undefined && other !== chosen.value) {
-      return [`${chosen.path} is ${String(chosen.value)} and ${path} is ${other}`];
-    }
-  }
-  return [];
+  if (chosen === undefined || !clear.includes(chosen.path.split('.').at(-1) ?? '')) return [];
+  const other = first(valuesIn(bodies, clear), (value) =>
+    taskIdFrom(value) === chosen.value ? undefined : taskIdFrom(value),
+  );
+  return other ? [`${chosen.path} is ${chosen.value} and ${other.path} is ${other.value}`] : [];
 }
 
-interface Signs {
-  status: number;
-  word: string;
-  done: boolean | undefined;
-  videoUrl: string | undefined;
-  percent?: number | undefined;
-  hasError: boolean;
-  namesTask: boolean;
-}
-
-/** Whether an answer is about the polled task, or about any if that is not known. */
-function namesTask(
-  bodies: readonly FoundValue[],
-  { taskId: idPaths }: AnswerPaths,
-  polled?: string,
-): boolean {
-  const isTask = (value: unknown) =>
-    (polled === undefined ? idFrom(value) !== undefined : idFrom(value) === polled) || undefined;
-  return first(valuesIn(bodies, idPaths), isTask) !== undefined;
-}
-
-function videoStateOf(state: TaskState, signs: Signs): VideoState {
-  const { done, percent, videoUrl } = signs;
-  const word = signs.word === '' && done !== undefined ? `done: ${done}` : signs.word;
+function videoStateOf(
+  state: TaskState,
+  { word, percent, videoUrl }: { word: string; percent: number | undefined; videoUrl: string | undefined },
+): VideoState {
   switch (state) {
     case 'queued':
     case 'running':
@@ -229,6 +200,16 @@ function videoStateOf(state: TaskState, signs: Signs): VideoState {
   }
 }
 
+interface Signs {
+  status: number;
+  word: string;
+  done: boolean | undefined;
+  videoUrl: string | undefined;
+  hasError: boolean;
+  /** Whether the answer is about the polled task, or about any if that is not known. */
+  namesTask: boolean;
+}
+
 /** Taken for the task's end, an error about the call would give up a paid video: what may be either is `unknown`. */
 function decideState(
   { status, word, done, videoUrl, hasError, namesTask }: Signs,
@@ -236,7 +217,7 @@ function decideState(
 ): TaskState {
   if (status < 200 || status > 299) return 'unknown';
   const named = stateOf(word);
-  if (named === 'failed' && mayBeOfCall(word) && !namesTask && !isOwnWord?.(word)) return 'unknown';
+  if (named === 'failed' && mayBeOfCall(word) && !namesTask && !isOwnWord(word)) return 'unknown';
   if (named !== undefined) return named;
   if (done !== undefined) return done ? (hasError ? 'failed' : 'succeeded') : 'running';
   // Before the link: in a 202 it is the address to poll.
@@ -251,63 +232,93 @@ function readWord(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRule
     if (stateOf(word) !== undefined) return isEnvelopeWord(word) ? 2 : 0;
     return /^-?[\d.]+$/.test(word) ? 3 : 1;
   };
-  let best: Read<string> | undefined;
-  for (const { value, path } of valuesIn(bodies, paths.state)) {
+  const words = valuesIn(bodies, paths.state).flatMap(({ value, path }) => {
     const word = nameFrom(value)?.slice(0, MAX_LENGTH.word);
-    if (word !== undefined && (best === undefined || rank(word) < rank(best.value)))
-      best = { value: word, path };
-  }
-  return best;
+    return word === undefined ? [] : [{ value: word, path }];
+  });
+  return words.sort((a, b) => rank(a.value) - rank(b.value))[0];
 }
 
-function* messagesIn(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRules): Generator<FoundValue> {
-  for (const { path, codePath } of paths.message) {
-    for (const body of bodies) {
+type StateOf = ReadingRules['stateOf'];
+
+function messagesIn(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRules): FoundValue[] {
+  return paths.message.flatMap((path) =>
+    bodies.flatMap((body) => {
+      const codePath = CODE_OF_MESSAGE.get(path);
       const code = codePath === undefined ? undefined : first(valuesAt(body, codePath), nameFrom)?.value;
-      if (code === undefined || !meansSuccess(code, stateOf)) yield* valuesAt(body, path);
-    }
-  }
+      return code !== undefined && meansSuccess(code, stateOf) ? [] : valuesAt(body, path);
+    }),
+  );
 }
 
-function errorFrom(
-  read: (value: unknown) => string | undefined,
-  maxLength: number,
-  { stateOf }: ReadingRules,
-) {
+function errorFrom(read: (value: unknown) => string | undefined, maxLength: number, stateOf: StateOf) {
   return (value: unknown): string | undefined => {
     const start = read(value)?.slice(0, maxLength);
     return start === undefined || meansSuccess(start, stateOf) ? undefined : start;
   };
 }
 
-interface ReadCharge {
-  charged?: Read<Money>;
-  /** Why a value that should say the cost was ignored, a sentence each. */
-  doubts: string[];
+/** What the service says that an ended task cost. Whatever is not a plain amount is ignored: the video matters more. */
+function readCharged(bodies: readonly FoundValue[], { paths }: ReadingRules): Read<Money> | undefined {
+  const costs = paths.charged.flatMap(({ path, currency, divideBy = 1 }) => {
+    const cost = first(valuesIn(bodies, [path]), (value) => {
+      const amount = typeof value === 'number' ? value / divideBy : value;
+      return isAmount(amount) ? money(amount, currency) : undefined;
+    });
+    return cost ? [cost] : [];
+  });
+  return costs[0];
 }
 
-/** Before the end of a task, services say what they hold or expect, and correct it later. */
-const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
+/** Where an answer with status 2xx says that the request was refused, and the HTTP status that it names, if any. */
+export interface Refusal {
+  path: string;
+  status?: number;
+}
 
-/** A list of costs is not one. */
-const MOST_DOUBTS = 3;
+const STATUS_PATHS = ['code', 'status', 'statusCode', 'status_code', 'error.code', 'error.status'];
 
-/** What the service says that an ended task cost. Whatever is not a plain amount is ignored: the video matters more. */
-function readCharged(
-  bodies: readonly FoundValue[],
-  state: TaskState,
-  paths: readonly ChargedPath[],
-): ReadCharge {
-  const doubts: string[] = [];
-  if (!ENDED.includes(state)) return { doubts };
-  for (const { path: wanted, currency, divideBy = 1 } of paths) {
-    for (const { value, path } of valuesIn(bodies, [wanted])) {
-      const amount = typeof value === 'number' ? value / divideBy : value;
-      if (isAmount(amount)) return { charged: { value: money(amount, currency), path }, doubts };
-      // Services send null for what they do not know.
-      if (value != null && doubts.length < MOST_DOUBTS)
-        doubts.push(`${path} is ${describeValue(value)}, and a cost ${AMOUNT_RULE}`);
-    }
+/** The signs of a refusal in an answer with HTTP 200, and what they are. */
+const REFUSALS: readonly [paths: readonly string[], means: (value: unknown, stateOf: StateOf) => boolean][] =
+  [
+    [['error', 'errors'], isError],
+    [['success', 'ok'], (value) => value === false],
+    [['status'], (value) => isFailedCallWord(textFrom(value) ?? '')],
+    [['name'], (value) => /(Error|Exception)$/.test(textFrom(value) ?? '')],
+  ];
+
+/**
+ * Some services answer everything with HTTP 200 and refuse in the body. An unknown error code alone is not a refusal: it
+ * may mean anything.
+ */
+function findRefusal(bodies: readonly FoundValue[], stateOf: StateOf): Refusal | undefined {
+  const status = first(
+    valuesIn(bodies, STATUS_PATHS),
+    (value) => /^[45]\d\d$/.exec(nameFrom(value) ?? '')?.[0],
+  );
+  if (status) return { path: status.path, status: Number(status.value) };
+  for (const [paths, means] of REFUSALS) {
+    const sign = first(valuesIn(bodies, paths), (value) => means(value, stateOf) || undefined);
+    if (sign) return { path: sign.path };
   }
-  return { doubts };
+  return undefined;
+}
+
+/** Services written in Go answer a finished task with {"error":{"code":0,"message":""}}, which is not an error. */
+function isErrorObject(value: unknown, stateOf: StateOf): boolean {
+  if (!isObject(value)) return false;
+  const isOk = (part: unknown) => meansSuccess(nameFrom(part) ?? '0', stateOf);
+  if (nameFrom(value.code) !== undefined && isOk(value.code)) return false;
+  return Object.values(value).some((part) =>
+    typeof part === 'object' && part !== null ? Object.keys(part).length > 0 : !isOk(part),
+  );
+}
+
+function isError(value: unknown, stateOf: StateOf): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value === true || isErrorObject(value, stateOf) || !meansSuccess(textFrom(value) ?? '0', stateOf);
+}
+
+function meansSuccess(code: string, stateOf: StateOf): boolean {
+  return /^(0+|20\d)$/.test(code) || stateOf(code) === 'succeeded';
 }

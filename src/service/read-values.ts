@@ -22,10 +22,6 @@ export function first<T>(
   return undefined;
 }
 
-export function booleanFrom(value: unknown): boolean | undefined {
-  return typeof value === 'boolean' ? value : undefined;
-}
-
 export function textFrom(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
 }

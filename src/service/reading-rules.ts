@@ -1,25 +1,14 @@
-import type { RefusedContent } from '../contract/failure-details';
-import type { TaskState } from '../contract/job';
+import { TASK_STATES, type TaskState } from '../contract/job';
+import { chargedUnit, type ServiceProfile } from './profile';
 
-/** How the answers of one service are read. */
+/** How the answers of one service are read: where each value is, and what the service's words mean. */
 export interface ReadingRules {
   paths: AnswerPaths;
   stateOf: (word: string) => NamedState | undefined;
   /** Whether the profile itself says what the word means. */
-  isOwnWord?: (word: string) => boolean;
+  isOwnWord: (word: string) => boolean;
   /** What the profile says about refused content. */
-  content: readonly ContentRule[];
-}
-
-/** Answers that mean that content was refused: those that have all of what the rule names. */
-export interface ContentRule {
-  /** Exact codes, or their beginnings followed by `*`. */
-  codes?: readonly string[];
-  /** Words for the state, in the form of `normalizeWord`. */
-  states?: readonly string[];
-  /** A text in the message, in small letters. */
-  says?: string;
-  refused: RefusedContent;
+  content: NonNullable<NonNullable<ServiceProfile['refusals']>['content']>;
 }
 
 /**
@@ -28,23 +17,18 @@ export interface ContentRule {
  */
 export type AnswerPath = string;
 
+/** The values of an answer whose paths a profile can name, as `read` of a profile names them. */
+export const READ_FIELDS = ['taskId', 'state', 'progress', 'video', 'code', 'message'] as const;
+export type ReadField = (typeof READ_FIELDS)[number];
+
 /** Where a service may put each value, the most specific path first. */
-export interface AnswerPaths {
+export interface AnswerPaths extends Record<ReadField, readonly AnswerPath[]> {
   /** Objects that may hold the task. The whole answer is always tried first. */
   within: readonly AnswerPath[];
-  taskId: readonly AnswerPath[];
   /** Paths of `taskId` that may also mean something else: ignored in a refusal. */
   vagueIds: readonly AnswerPath[];
   /** Paths of `taskId` that may only name the HTTP call: ignored next to an unknown error code. */
   callIds: readonly AnswerPath[];
-  state: readonly AnswerPath[];
-  done: readonly AnswerPath[];
-  percent: readonly AnswerPath[];
-  videoUrl: readonly AnswerPath[];
-  error: readonly AnswerPath[];
-  code: readonly AnswerPath[];
-  /** A message is ignored when the value at its `codePath` means success. */
-  message: readonly { path: AnswerPath; codePath?: AnswerPath }[];
   charged: readonly ChargedPath[];
 }
 
@@ -65,35 +49,22 @@ const DEFAULT_PATHS: AnswerPaths = {
   vagueIds: ['id', ...CALL_IDS],
   callIds: CALL_IDS,
   state: ['status', 'state', 'task_status', 'taskStatus'],
-  done: ['done'],
-  percent: ['progress', 'progress_percent', 'percentage'],
+  progress: ['progress', 'progress_percent', 'percentage'],
   // Links to covers, thumbnails, watermarked copies, last frames and status pages are not listed, so they are never read.
-  videoUrl: [
+  video: [
     ...['video_url', 'videoUrl', 'content.video_url', 'content.url', 'video.url', 'videos[].url'],
     ...['videos[].video_url', 'task_result.videos[].url', 'assets.video', 'output.video_url'],
     ...['output.videos[].url', 'output.url', 'output[]', 'outputs[]', 'results[]', 'resultUrls[]'],
     ...['resultJson.resultUrls[]', 'creations[].url', 'response.generatedVideos[].video.uri'],
     ...['response.generateVideoResponse.generatedSamples[].video.uri', 'result_url', 'download_url', 'url'],
   ],
-  error: ['error'],
   code: [
     ...['error.code', 'error.type', 'code', 'err_code', 'ErrCode', 'failureCode', 'failCode'],
     'base_resp.status_code',
   ],
   message: [
-    { path: 'error.message', codePath: 'error.code' },
-    { path: 'error' },
-    { path: 'errors[].message' },
-    { path: 'message', codePath: 'code' },
-    { path: 'msg', codePath: 'code' },
-    { path: 'detail' },
-    { path: 'detail[].msg' },
-    { path: 'failure' },
-    { path: 'failure_reason' },
-    { path: 'failMsg' },
-    { path: 'task_status_msg' },
-    { path: 'ErrMsg', codePath: 'ErrCode' },
-    { path: 'base_resp.status_msg', codePath: 'base_resp.status_code' },
+    ...['error.message', 'error', 'errors[].message', 'message', 'msg', 'detail', 'detail[].msg', 'failure'],
+    ...['failure_reason', 'failMsg', 'task_status_msg', 'ErrMsg', 'base_resp.status_msg'],
   ],
   // Only names that say their unit. `cost` and `credits` may be anything: dollars, cents, what is left, an estimate.
   charged: [
@@ -105,6 +76,15 @@ const DEFAULT_PATHS: AnswerPaths = {
     { path: 'credits_used', currency: 'credits' },
   ],
 };
+
+/** The code next to a message: the message is ignored when its code means success. */
+export const CODE_OF_MESSAGE: ReadonlyMap<AnswerPath, AnswerPath> = new Map([
+  ['error.message', 'error.code'],
+  ['message', 'code'],
+  ['msg', 'code'],
+  ['ErrMsg', 'ErrCode'],
+  ['base_resp.status_msg', 'base_resp.status_code'],
+]);
 
 export type NamedState = Exclude<TaskState, 'unknown'>;
 
@@ -126,19 +106,45 @@ const WORDS = {
 /** Without separators, so that `InProgress` equals `in_progress`. */
 export const normalizeWord = (word: string) => word.toLowerCase().replace(/[-_\s]/g, '');
 
-// A Map, because the word comes from outside: `constructor` must not find anything.
-const STATE_OF = new Map<string, NamedState>(
-  (Object.keys(WORDS) as NamedState[]).flatMap((state) =>
-    WORDS[state].map((word) => [normalizeWord(word), state]),
-  ),
-);
+const NAMED_STATES = TASK_STATES.filter((state): state is NamedState => state !== 'unknown');
 
-export function stateOfWord(word: string): NamedState | undefined {
-  return STATE_OF.get(normalizeWord(word));
+/** What words mean. A Map, because the word comes from outside: `constructor` must not find anything. */
+const meanings = (states: Partial<Record<NamedState, readonly (string | number)[] | undefined>>) =>
+  new Map(
+    NAMED_STATES.flatMap((state) =>
+      (states[state] ?? []).map((word) => [normalizeWord(String(word)), state] as const),
+    ),
+  );
+
+const KNOWN_WORDS = meanings(WORDS);
+
+/** The default rules with the profile's own paths and words. */
+export function readingRules({ read = {}, states = {}, refusals, prices }: ServiceProfile): ReadingRules {
+  const own = meanings(states);
+  const unit = read.charged && chargedUnit(read.charged, prices);
+  return {
+    paths: {
+      ...DEFAULT_PATHS,
+      ...Object.fromEntries(
+        (['within', ...READ_FIELDS] as const).flatMap((field) =>
+          read[field] === undefined ? [] : [[field, [read[field]].flat()]],
+        ),
+      ),
+      // A path that the profile names is always the task's id.
+      ...(read.taskId !== undefined && { vagueIds: [], callIds: [] }),
+      charged: unit
+        ? unit.paths.map((path) => ({ ...unit, path }))
+        : // Credits are in no sum of dollars.
+          DEFAULT_PATHS.charged.filter(({ currency }) => (prices?.currency ?? currency) === currency),
+    },
+    stateOf: (word) => own.get(normalizeWord(word)) ?? KNOWN_WORDS.get(normalizeWord(word)),
+    isOwnWord: (word) => own.has(normalizeWord(word)),
+    content: refusals?.content ?? [],
+  };
 }
 
 /** For a service without a profile. */
-export const DEFAULT_RULES: ReadingRules = { paths: DEFAULT_PATHS, stateOf: stateOfWord, content: [] };
+export const DEFAULT_RULES = readingRules({});
 
 /** Gateways put these around any answer: the call worked, which does not mean that the video exists. */
 export function isEnvelopeWord(word: string): boolean {

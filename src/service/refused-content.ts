@@ -7,7 +7,7 @@ import {
 import { unescaped } from '../contract/redact';
 import { type FoundValue, valuesIn } from './answer-paths';
 import { first, MAX_LENGTH, nameFrom, textFrom } from './read-values';
-import { type AnswerPath, type ContentRule, normalizeWord, type ReadingRules } from './reading-rules';
+import { type AnswerPath, normalizeWord, type ReadingRules } from './reading-rules';
 
 /**
  * How services say that their content policy refused something: by a code, a state, a mark on a withheld video, or words.
@@ -118,7 +118,7 @@ export function findRefusedContent(
   const byCode = telling === undefined ? undefined : stageOfCode(lettersOf(telling));
   const byState = normalizeWord(word) === 'contentmoderated' ? 'output' : undefined;
   const stage = onlyPossible(
-    rule?.refused.stage ??
+    rule?.stage ??
       said?.value ??
       byCode ??
       byState ??
@@ -127,9 +127,9 @@ export function findRefusedContent(
       (mark && 'output'),
     request,
   );
-  const field = rule?.refused.field ?? fieldFor(stage, named);
+  const field = rule?.field ?? fieldFor(stage, named);
   const reason = mark && first(valuesIn(bodies, mark[0]), textFrom)?.value.slice(0, MAX_LENGTH.message);
-  const charged = rule?.refused.charged ?? chargeIn(words) ?? chargeIn(plain(reason ?? ''));
+  const charged = rule?.charged ?? chargeIn(words) ?? chargeIn(plain(reason ?? ''));
   return {
     isCertain,
     ...(stage !== undefined && { stage }),
@@ -156,14 +156,16 @@ function codesIn(bodies: readonly FoundValue[]): string[] {
 const lettersOf = (code: string) => code.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 function matches(
-  { codes, states, says }: ContentRule,
+  { codes, states, says }: ReadingRules['content'][number],
   found: { word: string; codes: readonly string[]; words: string },
 ): boolean {
   const isCode = (candidate: string, code: string) =>
     code.endsWith('*') ? candidate.startsWith(code.slice(0, -1)) : candidate === code;
-  if (codes && !codes.some((code) => found.codes.some((candidate) => isCode(candidate, code)))) return false;
-  if (states && !states.includes(normalizeWord(found.word))) return false;
-  return says === undefined || found.words.includes(says);
+  if (codes && !codes.some((code) => found.codes.some((candidate) => isCode(candidate, String(code)))))
+    return false;
+  if (states && !states.some((state) => normalizeWord(String(state)) === normalizeWord(found.word)))
+    return false;
+  return says === undefined || found.words.includes(says.toLowerCase());
 }
 
 function stageOfCode(letters: string): ContentStage | undefined {

@@ -10,15 +10,14 @@ import {
   type ServiceCall,
   startDeadline,
 } from './call-service';
-import { operationFor } from './map-request';
 import type { ServiceProfile } from './profile';
 import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
-import type { ReadingRules } from './reading-rules';
+import { type ReadingRules, readingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
-import { readingRules } from './rules-of-profile';
 import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { baseOf, type ServiceAnswer, type ServiceTimeouts, type VideoServiceOptions } from './video-service';
+import { operationFor } from './word-request';
 
 const AUTH = { header: 'Authorization', scheme: 'Bearer' };
 

@@ -30,13 +30,10 @@ function save(text: string, name = 'answer.json'): string {
 }
 
 it('prints what the page about other services shows', async () => {
-  const [answer, shown, request, proposed] = commandsOf(readPage('other-services.md'));
+  const [answer, shown] = commandsOf(readPage('other-services.md'));
   expect(shown?.command).toBe('npx videogen explain answer.json');
   const { out } = await videogen(save(answer?.output.join('\n') ?? ''));
   expect(out.trimEnd().split('\n')).toEqual(shown?.output);
-  expect(proposed?.command).toBe('npx videogen explain --request body.json');
-  const body = save(request?.output.join('\n') ?? '', 'body.json');
-  expect((await videogen('--request', body)).out.trimEnd().split('\n')).toEqual(proposed?.output);
 });
 
 it('prints what the page about refused content shows, with the profile that it shows', async () => {
@@ -63,9 +60,9 @@ it('proposes a profile for an answer that it cannot read, and the profile reads 
 Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:
 
 read:
+  video: deliverable.href
   taskId: ticket.no
   state: ticket.phase
-  video: deliverable.href
 states:
   succeeded:
     - P9
@@ -126,13 +123,9 @@ it.each([
   ['<html>', '503', '  error: nothing found\n'],
   ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
-  ['{"id":"a","status":"running"}', '200', 'Everything is understood.\n'],
+  ['{"id":"a","status":"running"}', '200', 'Everything was understood.\n'],
   ['{}', '200', 'No profile can be guessed from this.\n'],
-  [
-    String.raw`{"id":"\u001b[31mred"}`,
-    '200',
-    '  task id: red is not a task id: it must be text of at most 1000',
-  ],
+  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id: red is not one: it must be text of at most 1000'],
 ])('%s with HTTP %s: %s', async (body, status, line) => {
   const { code, out } = await videogen(save(body), '--status', status);
   expect(code).toBe(0);
@@ -148,7 +141,7 @@ it('reads what a worker recorded: a folder, a file, or one answer per line', asy
   const explained = JSON.parse(out);
   expect(explained).toEqual({
     answers: [
-      expect.objectContaining({ call: 'submit', status: 200, missing: ['task id'] }),
+      expect.objectContaining({ call: 'submit', status: 200, missing: ['taskId'] }),
       expect.objectContaining({ call: 'poll', status: 200, missing: ['state', 'video'] }),
     ],
     profile: {
@@ -236,79 +229,4 @@ No profile can be guessed from this.
       { field: 'state', path: 'mood', value: 'fine' },
     ]);
   });
-});
-
-describe('--request', () => {
-  const BODY = { model: 'v2', input: { text: 'A red fox', seconds: '5' }, hd: true };
-
-  it('proposes how a profile words requests, and shows what would be sent', async () => {
-    const { code, out } = await videogen('--request', save(JSON.stringify(BODY), 'body.json'));
-    expect(code).toBe(0);
-    expect(out).toBe(`body.json: a request
-  prompt        A red fox
-  duration      5
-
-Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:
-
-requestFields:
-  - model
-request:
-  fields:
-    model:
-      default: v2
-    prompt:
-      to: input.text
-    duration:
-      to: input.seconds
-      as: "{value}"
-  constants:
-    hd: true
-# Not found in it: image_url, resolution, aspect_ratio, seed. Each is sent under its own name unless you give it a place, or to: null if the service does not take it.
-
-With it:
-
-body.json: sent as
-  {"hd":true,"model":"v2","input":{"text":"A red fox","seconds":"5"}}
-`);
-  });
-
-  it('is named when a request was taken for an answer', async () => {
-    const { out } = await videogen(save(JSON.stringify(BODY)));
-    expect(out).toContain('answer.json looks like a request: videogen explain --request\n');
-    expect((await videogen(save('{"id":"a","prompt":"A red fox"}'))).out).not.toContain('looks like');
-  });
-
-  it('adds to what is proposed from an answer', async () => {
-    const request = save(JSON.stringify(BODY), 'body.json');
-    const { out } = await videogen(save(TICKET), '--request', request, '--json');
-    const { profile, request: shown } = JSON.parse(out);
-    expect(profile).toMatchObject({
-      read: { taskId: 'ticket.no' },
-      request: { fields: { prompt: { to: 'input.text' } } },
-    });
-    expect(shown.request).toEqual({ prompt: 'A red fox', duration: 5 });
-  });
-
-  it.each<[string[], RegExp]>([
-    [[], /^There is nothing to explain: give a file with an answer, or --request and a file\.\n$/],
-    [
-      ['--request', 'none.json'],
-      /^none\.json cannot be read \(ENOENT\): give a file with the JSON body [^\n]*\.\n$/,
-    ],
-    [['--request', '/dev/zero'], /^\/dev\/zero cannot be read \(not a regular file\): [^\n]*\.\n$/],
-  ])('%j is refused in one line', async (args, line) => {
-    expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
-  });
-
-  it('that is not JSON is refused in one line', async () => {
-    const { code, err } = await videogen('--request', save('prompt=x', 'body.txt'));
-    expect([code, err]).toEqual([2, expect.stringMatching(/body\.txt is not JSON: give a file [^\n]*\.\n$/)]);
-  });
-});
-
-it('a recording says what was sent', async () => {
-  const sent = { method: 'POST', path: '/v1/videos', body: '{"input":{"text":"x"},"parts":[{"url":"y"}]}' };
-  recordAnswers(folder)({ headers: {}, call: 'submit', sent, status: 200, body: '{"task_id":"a"}' });
-  const { out } = await videogen(folder);
-  expect(out).toContain('  sent      POST /v1/videos with input.text, parts[0].url\n');
 });

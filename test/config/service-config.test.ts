@@ -450,8 +450,8 @@ describe('VIDEOGEN_PROFILE', () => {
 
   it.each([
     ['a misspelt field', 'read:\n  taskID: x\n', 'read.taskID is not known'],
-    ['an empty file', '', 'the profile must be of type object'],
-    ['a list', '- a\n', 'the profile must be of type object'],
+    ['an empty file', '', 'the profile must be an object with name, paths'],
+    ['a list', '- a\n', 'the profile must be an object with name, paths'],
     ['text that is not YAML', 'read: [\n', 'names a file that is not YAML'],
   ])('with %s is refused', (_what, content, problem) => {
     const file = fileWith('profile.yaml', content);

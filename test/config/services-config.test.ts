@@ -108,7 +108,7 @@ test.each([
   [
     'a profile file with a mistake',
     one('profile: profiles/bad.yaml'),
-    'a profile with a mistake (naem is not known: the profile has name, paths,',
+    'a profile with a mistake (naem is not known, there can be name, paths,',
   ],
   ['an inline profile with a mistake', one('profile: { naem: x }'), 'services.one.profile.naem is not known'],
   [
@@ -117,18 +117,12 @@ test.each([
     'services.one.profile has a mistake (cancel.method must be one of POST',
   ],
   ['an impossible name', one('').replace('one:', '"o n e":'), 'services.o n e', 'must be a name of 1 to 64'],
-  [
-    'a service that no job could name',
-    one('').replace('services: {', 'services: { __proto__: {},'),
-    'services.__proto__ is not known',
-  ],
-  [
-    'a header that would be left out',
-    one('profile: { headers: { __proto__: x } }'),
-    'services.one.profile.headers.__proto__ is not known',
-  ],
   ['an empty profile', one('profile: ""'), 'services.one.profile must not be empty'],
-  ['an impossible pace', one('submitsPerSecond: 0'), 'services.one.submitsPerSecond must be more than 0'],
+  [
+    'an impossible pace',
+    one('submitsPerSecond: 0'),
+    'services.one.submitsPerSecond must be a number above 0',
+  ],
   ['an impossible policy', one('onLostSubmit: retry'), 'services.one.onLostSubmit must be one of hold'],
   ['another default', `${one('')}\ndefault: two`, 'default must be one of the services: one'],
   ['no YAML', 'services: [', 'not YAML'],

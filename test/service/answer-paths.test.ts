@@ -51,16 +51,16 @@ describe('the values of an answer that say something', () => {
     };
     expect(leavesOf(answer)).toEqual([
       { value: 0, path: 'zero' },
-      { value: true, path: 'in.list.0' },
-      { value: 'x', path: 'in.list.1' },
+      { value: true, path: 'in.list[0]' },
+      { value: 'x', path: 'in.list[1]' },
     ]);
   });
 
-  it('are searched twenty levels deep: what is below counts as one', () => {
+  it('are searched twelve levels deep: what is below counts as one', () => {
     const nested = (levels: number): unknown => (levels === 0 ? 'x' : { a: nested(levels - 1) });
-    const path = Array(20).fill('a').join('.');
-    expect(leavesOf(nested(20))).toEqual([{ value: 'x', path }]);
-    expect(leavesOf(nested(22))).toEqual([{ value: { a: { a: 'x' } }, path }]);
+    const path = Array(12).fill('a').join('.');
+    expect(leavesOf(nested(12))).toEqual([{ value: 'x', path }]);
+    expect(leavesOf(nested(14))).toEqual([{ value: { a: { a: 'x' } }, path }]);
   });
 });
 
@@ -109,11 +109,11 @@ describe('JSON', () => {
     },
   );
 
-  /** With JSON in a text, as some services send it. */
-  const withKeys = (count: number) => `{"data":"${String.raw`\"\":0,`.repeat(count - 1)}"}`;
+  const withKeys = (count: number) => `{${'"a":0,'.repeat(count - 1)}"a":0}`;
 
-  it('may have twenty thousand keys, with those in its texts', () => {
-    expect(parseJson(withKeys(20_000))).toEqual({ data: '"":0,'.repeat(19_999) });
+  it('may have twenty thousand keys, and any number in its texts', () => {
+    expect(parseJson(withKeys(20_000))).toEqual({ a: 0 });
+    expect(parseJson(JSON.stringify({ text: withKeys(20_001) }))).toHaveProperty('text');
   });
 
   it('with more keys is none', () => {

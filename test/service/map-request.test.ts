@@ -1,6 +1,7 @@
 import type { VideoRequest } from '../../src/contract/request';
-import { mapRequest } from '../../src/service/map-request';
-import { parseProfile, type ServiceProfile } from '../../src/service/profile';
+import { parseProfile } from '../../src/service/parse-profile';
+import type { ServiceProfile } from '../../src/service/profile';
+import { mapRequest } from '../../src/service/word-request';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };
 const IMAGE = 'https://example.com/fox.png';
@@ -180,80 +181,59 @@ describe('a profile is refused', () => {
   it.each<[object, string]>([
     [
       { fields: { style: {} } },
-      'request.fields.style names style, which is not a field of a request: add it to requestFields, or correct it',
+      'request names style, which is not a field of a request: add it to requestFields, or correct it',
     ],
-    [{ textToVideo: { fields: { promt: {} } } }, 'request.textToVideo.fields.promt names promt'],
+    [{ textToVideo: { fields: { promt: {} } } }, 'request names promt'],
     [{ field: {} }, 'request.field is not known'],
     [{ fields: { seed: { too: 'x' } } }, 'request.fields.seed.too is not known'],
     [
       { fields: { seed: { to: 'a b' } } },
-      'request.fields.seed.to must be a path of keys such as input.seconds or content[0].text',
+      'request.fields.seed.to must be a path of keys, with [0] after the key of a list, such as "content[0].text"',
     ],
     [{ fields: { seed: { to: 'a[]' } } }, 'request.fields.seed.to must be a path of keys'],
-    [{ fields: { seed: { to: 'a[21]' } } }, 'request.fields.seed.to must have no index above 20'],
     [{ fields: { seed: { to: long } } }, 'request.fields.seed.to must have at most 200 characters'],
-    [
-      { fields: { seed: { to: 'a.b.c.d.e.f.g.h.i.j.k' } } },
-      'request.fields.seed.to must have at most 10 keys and indexes',
-    ],
-    [{ fields: { seed: { to: 'a.__proto__' } } }, 'request.fields.seed.to must not have the key __proto__'],
-    [{ constants: { '__proto__.a': 1 } }, 'request.constants.__proto__.a must not have the key __proto__'],
     [{ constants: { a: { b: 1 } } }, 'request.constants.a'],
-    [{ fields: { seed: { values: {} } } }, 'request.fields.seed.values must have a value'],
     [{ fields: { seed: { as: 'text' } } }, 'request.fields.seed.as must contain {value}'],
     [
       { fields: { seed: { as: '{value}', values: { 1: 1 } } } },
       'request.fields.seed must have values or as, not both',
     ],
-    [
-      { fields: { seed: { to: null, default: 1 } } },
-      'request.fields.seed must have nothing besides to: null',
-    ],
+    [{ fields: { seed: { to: null, default: 1 } } }, 'request.fields.seed must have nothing but to: null'],
     [
       { fields: { resolution: { with: ['aspect_ratio'] } } },
       'request.fields.resolution must have values, because it has with',
     ],
     [
       { fields: { prompt: { to: 'text' }, seed: { to: 'text' } } },
-      'request sends two values to one place: seed goes to text, and prompt to text: both cannot be there (textToVideo)',
+      'request sends two values to text, one of them seed',
     ],
-    [{ fields: { prompt: { to: 'seed' } } }, 'seed goes to seed, and prompt to seed'],
-    [{ fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } }, 'seed goes to a.b, and prompt to a'],
-    [{ fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } }, 'seed goes to a.b, and prompt to a[0]'],
+    [{ fields: { prompt: { to: 'seed' } } }, 'request sends two values to seed, one of them seed'],
+    [
+      { fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } },
+      'request sends two values to a.b, one of them seed',
+    ],
+    [
+      { fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } },
+      'request sends two values to a.b, one of them seed',
+    ],
     [
       { constants: { model: 'x' }, fields: { seed: { to: 'model' } } },
-      'seed goes to model, and a constant to model',
+      'request sends two values to model, one of them seed',
     ],
     [
       { within: 'input', constants: { 'input.seed': 1 } },
-      'seed goes to input.seed, and a constant to input.seed',
+      'request sends two values to input.seed, one of them seed',
     ],
-    [
-      { fields: { prompt: { to: 'a[1]' } } },
-      'request leaves a gap in a list: a[0] is missing: lists are filled from [0] on (textToVideo)',
-    ],
-    [{ fields: { prompt: { to: '' } } }, 'request.fields.prompt.to must not be empty'],
+    [{ fields: { prompt: { to: '' } } }, 'request.fields.prompt.to must be a path of keys'],
     [
       { fields: { resolution: { with: ['aspect_ratio'], values: { a: 1 } }, aspect_ratio: { to: 'x' } } },
-      'request has aspect_ratio twice: under its own name and in with of another field',
-    ],
-    [
-      { constants: Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`k${at}`, at])) },
-      'request.constants must have at most 200 constants',
+      'request names aspect_ratio twice, under its own name and in with',
     ],
   ])('with the request %j: %s', (request, problem) => {
     const parsed = parseProfile({ request });
     expect(parsed).toMatchObject({ ok: false });
     expect(!parsed.ok && parsed.problem).toContain(problem);
     expect(!parsed.ok && parsed.problem).not.toContain('undefined');
-  });
-
-  it.each([
-    ['{"request":{"fields":{"__proto__":{"to":"x"}}}}', 'request.fields.__proto__ is not known'],
-    ['{"request":{"constants":{"__proto__":1}}}', 'request.constants.__proto__ is not known'],
-    ['{"headers":{"__proto__":"x"}}', 'headers.__proto__ is not known'],
-  ])('with a key that would be left out without a word: %s', (json, problem) => {
-    expect(parseProfile(JSON.parse(json))).toEqual({ ok: false, problem });
   });
 });
 
@@ -262,7 +242,7 @@ it('a profile with very many fields is checked in a moment', () => {
   expect(parseProfile({ requestFields, request: { within: 'input' } })).toMatchObject({ ok: true });
   const problem = {
     ok: false,
-    problem: expect.stringContaining('field9 goes to input.field9, and a constant'),
+    problem: expect.stringContaining('request sends two values to input.field9, one of them field9'),
   };
   expect(
     parseProfile({ requestFields, request: { within: 'input', constants: { 'input.field9': 1 } } }),

@@ -434,8 +434,8 @@ describe('a traced reading', () => {
     expect(found).toEqual({
       taskId: 'data.task_id',
       state: 'data.task_status',
-      percent: 'data.progress',
-      videoUrl: 'data.task_result.videos[1].url',
+      progress: 'data.progress',
+      video: 'data.task_result.videos[1].url',
       code: 'code',
       message: 'message',
     });
@@ -450,7 +450,7 @@ describe('a traced reading', () => {
 
   it('has paths inside JSON in a string, and of a boolean', () => {
     expect(trace({ data: { resultJson: JSON.stringify({ resultUrls: [VIDEO] }) } }).found).toEqual({
-      videoUrl: 'data.resultJson.resultUrls[0]',
+      video: 'data.resultJson.resultUrls[0]',
     });
     expect(trace({ done: true }).found).toEqual({ state: 'done' });
   });

@@ -1,7 +1,8 @@
 import { TASK_STATES } from '../../src/contract/job';
-import { parseProfile, type ServiceProfile } from '../../src/service/profile';
+import { parseProfile } from '../../src/service/parse-profile';
+import type { ServiceProfile } from '../../src/service/profile';
 import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
-import { readingRules } from '../../src/service/rules-of-profile';
+import { readingRules } from '../../src/service/reading-rules';
 import { fc } from '../support/properties';
 import { readAnswer } from './read';
 

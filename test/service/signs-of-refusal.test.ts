@@ -1,6 +1,6 @@
 import type { ServiceProfile } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
-import { readingRules } from '../../src/service/rules-of-profile';
+import { readingRules } from '../../src/service/reading-rules';
 
 type Request = { prompt?: string; image_url?: string };
 
