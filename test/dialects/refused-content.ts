@@ -89,7 +89,7 @@ export const CONTENT_WORDS: Record<DialectName, Words> = {
   veo: {
     prompt: { at: 'submit', code: 'INVALID_ARGUMENT', message: 'the prompt violates the usage guidelines' },
     image: { at: 'task', code: 'INVALID_ARGUMENT', message: 'the input image violates the usage guidelines' },
-    output: { at: 'withheld', code: 'rai', message: '58061214: the video was filtered; it was not charged' },
+    output: { at: 'withheld', code: 'rai', message: '58061214: the video was filtered' },
   },
   luma: {
     prompt: { at: 'task', code: '', message: '400: prompt not allowed because advanced moderation failed' },
@@ -136,7 +136,7 @@ export const CONTENT_WORDS: Record<DialectName, Words> = {
   },
   wavespeed: byTask(one('1200'), one('the content contains sensitive information')),
   kie: byTask(one('500'), {
-    prompt: 'the prompt was flagged by the safety system; credits have been refunded',
+    prompt: 'the prompt was flagged by the safety system',
     image: 'the image was flagged by the safety system',
     output: 'the input or output was flagged as sensitive',
   }),
