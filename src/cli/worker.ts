@@ -53,7 +53,7 @@ function keepHeapSmall(): void {
 }
 
 function recordedService(folder: string, terminal: Terminal) {
-  const onAnswer = recordAnswers(folder, { onProblem: (message) => printLine(terminal, message) });
+  const onAnswer = recordAnswers(folder, (message) => printLine(terminal, message));
   return createVideoService({ ...readServiceConfig(terminal.env), onAnswer });
 }
 

@@ -23,35 +23,25 @@ export function redact(text: string, secrets: Secrets, longestChars?: number): s
   return cleanText(secretHider(secrets)(beginning), longestChars);
 }
 
-/**
- * Hides secrets, credentials and what gives access to links. A word whose escapes spell one of them is hidden whole, and so is a
- * text that spells a secret only across its words. Not for workflows: the sandbox has no `Buffer`.
- */
+/** Hides secrets, credentials and what gives access to links. Not for workflows: the sandbox has no `Buffer`. */
 export function secretHider({ keys, wholeValues }: Secrets): (text: string) => string {
   // A service may cut a signature, but half of a word is only a word.
   const hideSecrets = plainHider({ keys: [...keys, ...wholeValues.filter(looksLikeToken)], wholeValues });
-  const hide = (text: string) => hideCredentials(hideSecrets(text));
-  return (text) => {
-    const shown = redactLinks(hide(hideEscaped(text, hide)));
-    return spells(shown, hide) ? HIDDEN : hideEscaped(shown, redactLinks);
-  };
+  return (text) => replaceWords(hideAccess(hideSecrets(text)), hideIfEscaped);
 }
 
-function hideEscaped(text: string, hide: (text: string) => string): string {
-  return /[\\%&]/.test(text) ? replaceWords(text, (word) => (spells(word, hide) ? HIDDEN : word)) : text;
-}
-
-/** Whether there is something to hide in a text without its escapes; yes if they never end. */
-function spells(text: string, hide: (text: string) => string): boolean {
-  const layers = unescaped(text);
-  return layers.length === MOST_LAYERS || layers.some((layer) => hide(layer) !== layer);
-}
-
-/** `Bearer x` with any key; the words "Bearer authentication" are not one. */
-function hideCredentials(text: string): string {
-  return text.replace(/\b((?:Bearer|Basic)[\s:=]+)([\w.~+/=-]{8,})/gi, (whole, scheme, value) =>
+/** `Bearer x` with any key, and what opens a link; the words "Bearer authentication" are not a key. */
+function hideAccess(text: string): string {
+  const hidden = text.replace(/\b((?:Bearer|Basic)[\s:=]+)([\w.~+/=-]{8,})/gi, (whole, scheme, value) =>
     /\d/.test(value) || value.length >= 16 ? `${scheme}${HIDDEN}` : whole,
   );
+  return redactLinks(hidden);
+}
+
+/** A word whose escapes spell a credential or a link is hidden whole. */
+function hideIfEscaped(word: string): string {
+  const decoded = layersOf(word)?.at(-1)?.text;
+  return decoded === undefined || (decoded !== word && hideAccess(decoded) !== decoded) ? HIDDEN : word;
 }
 
 /** A shorter piece of a key is useless to an attacker, and ordinary words would match it. */
@@ -62,14 +52,25 @@ const BASE64_PIECE_CHARS = 7;
 /** A shorter value, such as `1` or `mp4`, is not a secret, and hiding it would damage every sentence. */
 const SHORTEST_VALUE_CHARS = 5;
 
-/** Hides secrets that have no escapes, by their letters and digits alone: in any case, whatever separates them. */
+/**
+ * Hides secrets by one normal form: the letters and digits of a text, in any case, once its separators and escapes are gone. Each
+ * place that has one becomes `…`.
+ */
 export function plainHider({ keys, wholeValues }: Secrets): (text: string) => string {
   const values = wholeValues.map(lettersOf).filter(({ length }) => length >= SHORTEST_VALUE_CHARS);
   const wholes = values.map((letters) => ({ letters, pieceChars: letters.length }));
   const pieces = piecesOf([...keys.flatMap(formsOf), ...wholes]);
   return (text) => {
-    const runs = runsIn(lettersOf(text), pieces);
-    return runs.length === 0 ? text : hideRuns(text, runs);
+    const layers = layersOf(text);
+    if (layers === undefined) return HIDDEN;
+    const runs = layers.flatMap((layer) => runsIn(layer, pieces)).sort((a, b) => a.start - b.start);
+    let shown = '';
+    let shownTo = -1;
+    for (const { start, end } of runs) {
+      if (start > shownTo) shown += text.slice(Math.max(shownTo, 0), start) + HIDDEN;
+      shownTo = Math.max(shownTo, end);
+    }
+    return shown + text.slice(Math.max(shownTo, 0));
   };
 }
 
@@ -85,7 +86,7 @@ export function isTainted(text: string, { keys }: Secrets): boolean {
       pieceChars: Math.max(pieceChars, Math.ceil(letters.length * KEY_SHARE)),
     })),
   );
-  return [text, ...unescaped(text)].some((layer) => runsIn(lettersOf(layer), pieces).length > 0);
+  return layersOf(text)?.every((layer) => runsIn(layer, pieces).length === 0) !== true;
 }
 
 /** What is left of a text without separators and case. */
@@ -130,66 +131,79 @@ function piecesOf(forms: readonly KeyForm[]): Pieces {
   return pieces;
 }
 
-/** Letters in a row that all belong to pieces; `end` is exclusive. */
+/** A place in the original text; `end` is exclusive. */
 interface Run {
   start: number;
   end: number;
 }
 
-function runsIn(letters: string, pieces: Pieces): Run[] {
+/** The places of a text whose letters are pieces. */
+function runsIn({ text, starts }: Layer, pieces: Pieces): Run[] {
+  const letters = lettersOf(text);
   const runs: Run[] = [];
+  let places: number[] | undefined;
   for (const [length, all] of pieces) {
-    for (let start = 0; start + length <= letters.length; start++) {
-      if (!all.has(letters.slice(start, start + length))) continue;
-      const last = runs.at(-1);
-      if (last && start > last.start && start < last.end) last.end = start + length;
-      else runs.push({ start, end: start + length });
+    for (let at = 0; at + length <= letters.length; at++) {
+      if (!all.has(letters.slice(at, at + length))) continue;
+      places ??= [...text.matchAll(/[A-Za-z0-9]/g)].map(({ index }) => index);
+      const [first = 0, last = 0] = [places[at], places[at + length - 1]];
+      runs.push({ start: starts?.[first] ?? first, end: starts?.[last + 1] ?? last + 1 });
     }
   }
-  return runs.sort((a, b) => a.start - b.start);
-}
-
-/** Each run of letters becomes one `…`, with what separates them. */
-function hideRuns(text: string, runs: readonly Run[]): string {
-  const places: number[] = [];
-  for (let at = 0; at < text.length; at++) if (/[A-Za-z0-9]/.test(text.charAt(at))) places.push(at);
-  let shown = '';
-  let from = 0;
-  for (const { start, end } of runs) {
-    const [first = 0, last = 0] = [places[start], places[end - 1]];
-    if (first >= from && !(first === from && shown.endsWith(HIDDEN)))
-      shown += text.slice(from, first) + HIDDEN;
-    from = Math.max(from, last + 1);
-  }
-  return shown + text.slice(from);
+  return runs;
 }
 
 /** JSON in a URL in HTML, twice: services do not nest deeper. */
 const MOST_LAYERS = 6;
 
 const ESCAPE =
-  /\\u\{([0-9a-f]{1,6})\}|\\u([0-9a-f]{4})|\\x([0-9a-f]{2})|\\(.)|%([0-9a-f]{2})|&#x([0-9a-f]{1,6});?|&#(\d{1,7});?|&([a-z]{2,8});/gis;
+  /\\u([0-9a-f]{4})|(?:\\x|%)([0-9a-f]{2})|(?:\\u\{|&#x)([0-9a-f]{1,6})[};]?|&#(\d{1,7});?|&([a-z]{2,8});|\\(.)/gis;
 
-/** A text without its escapes of JSON, URLs and HTML, then without those that they spell, until none are left. */
-export function unescaped(text: string): string[] {
-  const layers: string[] = [];
-  for (let last = text; layers.length < MOST_LAYERS && /[\\%&]/.test(last); ) {
-    const next = last.replace(ESCAPE, decodeEscape);
-    if (next === last) break;
-    layers.push(next);
-    last = next;
+/** A text without some layers of escapes, and where in the original each of its characters begins. */
+interface Layer {
+  text: string;
+  /** The text itself needs none. */
+  starts?: number[];
+}
+
+/** A text, then without its escapes of JSON, URLs and HTML, then without those that they spell; undefined if they never end. */
+function layersOf(text: string): Layer[] | undefined {
+  const layers: Layer[] = [{ text }];
+  for (let last = layers[0]; last && /[\\%&]/.test(last.text); last = layers.at(-1)) {
+    const next = withoutEscapes(last);
+    if (next.text === last.text) break;
+    if (layers.push(next) > MOST_LAYERS) return undefined;
   }
   return layers;
 }
 
+function withoutEscapes({ text, starts }: Layer): Layer {
+  const next: Required<Layer> = { text: '', starts: [] };
+  let from = 0;
+  const copyTo = (end: number) => {
+    next.text += text.slice(from, end);
+    for (; from < end; from++) next.starts.push(starts?.[from] ?? from);
+  };
+  for (const match of text.matchAll(ESCAPE)) {
+    copyTo(match.index);
+    const decoded = decodeEscape(...match);
+    if (decoded === undefined) continue;
+    next.text += decoded;
+    for (const _ of decoded.split('')) next.starts.push(starts?.[match.index] ?? match.index);
+    from = match.index + match[0].length;
+  }
+  copyTo(text.length);
+  next.starts.push(starts?.[text.length] ?? text.length);
+  return next;
+}
+
 const LARGEST_CODE_POINT = 0x10ffff;
 
-function decodeEscape(given: string, ...groups: (string | undefined)[]): string {
-  const [braces, json, hex, sign, url, htmlHex, html, name] = groups;
+function decodeEscape(_match: string, ...groups: (string | undefined)[]): string | undefined {
+  const [four, two, some, decimal, name, sign] = groups;
   // Any other name is that of a separator.
   if (name !== undefined) return name.toLowerCase() === 'amp' ? '&' : ' ';
   if (sign !== undefined) return /[nrtbfv]/.test(sign) ? ' ' : sign;
-  const hexadecimal = braces ?? json ?? hex ?? url ?? htmlHex;
-  const code = hexadecimal === undefined ? Number(html) : Number.parseInt(hexadecimal, 16);
-  return code <= LARGEST_CODE_POINT ? String.fromCodePoint(code) : given;
+  const code = decimal === undefined ? Number.parseInt(four ?? two ?? some ?? '', 16) : Number(decimal);
+  return code <= LARGEST_CODE_POINT ? String.fromCodePoint(code) : undefined;
 }

@@ -16,7 +16,6 @@ export {
 } from './read-answer';
 export { type ReadingRules, readingRules } from './reading-rules';
 export {
-  type RecordAnswersOptions,
   recordAnswers,
   redactAnswer,
   redactBody,

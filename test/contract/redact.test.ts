@@ -105,14 +105,14 @@ describe('a key', () => {
     expect(isTainted('task-1', secrets)).toBe(false);
   });
 
-  it('hides a whole text that spells it only across words', () => {
+  it('is hidden where its escapes are separate words', () => {
     const key = newKey();
     const spelled = [...key].map((sign) => `&#${sign.charCodeAt(0)};`).join(' ');
-    expect(hide(`first ${spelled}`, key)).toBe('…');
+    expect(hide(`first ${spelled} last`, key)).toBe('first … last');
   });
 
-  it('hides a word whose escapes never end', () => {
-    expect(hide(`first %${'25'.repeat(20)}41 last`, newKey())).toBe('first … last');
+  it('hides a text whose escapes never end', () => {
+    expect(hide(`first %${'25'.repeat(20)}41 last`, newKey())).toBe('…');
   });
 });
 
