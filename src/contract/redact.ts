@@ -186,7 +186,7 @@ function withoutEscapes({ text, starts }: Layer): Layer {
   };
   for (const match of text.matchAll(ESCAPE)) {
     copyTo(match.index);
-    const decoded = decodeEscape(...match);
+    const decoded = decodeEscape(match);
     if (decoded === undefined) continue;
     next.text += decoded;
     for (const _ of decoded.split('')) next.starts.push(starts?.[match.index] ?? match.index);
@@ -199,8 +199,7 @@ function withoutEscapes({ text, starts }: Layer): Layer {
 
 const LARGEST_CODE_POINT = 0x10ffff;
 
-function decodeEscape(_match: string, ...groups: (string | undefined)[]): string | undefined {
-  const [four, two, some, decimal, name, sign] = groups;
+function decodeEscape([, four, two, some, decimal, name, sign]: (string | undefined)[]): string | undefined {
   // Any other name is that of a separator.
   if (name !== undefined) return name.toLowerCase() === 'amp' ? '&' : ' ';
   if (sign !== undefined) return /[nrtbfv]/.test(sign) ? ' ' : sign;
