@@ -3,34 +3,22 @@ import type { Call, FailureType } from '../contract/failure-table';
 /** A submit is a `resubmit` when the service may have received its idempotency key before. */
 export type AnsweredCall = Call | 'resubmit';
 
+const each = (statuses: readonly number[], type: FailureType): Record<number, FailureType> =>
+  Object.fromEntries(statuses.map((status) => [status, type]));
+
 const SUBMIT: Record<number, FailureType> = {
   // 303 (and 302, by custom) redirects after a POST was processed. Other redirects ask to send it elsewhere.
-  302: 'SubmitUnconfirmed',
-  303: 'SubmitUnconfirmed',
-  401: 'Unauthorized',
-  402: 'Unauthorized',
-  403: 'Unauthorized',
+  ...each([302, 303], 'SubmitUnconfirmed'),
+  ...each([401, 402, 403], 'Unauthorized'),
   // The address is wrong, not the request.
-  404: 'AnswerUnreadable',
-  405: 'AnswerUnreadable',
+  ...each([404, 405], 'AnswerUnreadable'),
   // The idempotency key is in use, so the task may exist.
   409: 'SubmitUnconfirmed',
   // The service did not receive the whole request.
   408: 'ServiceUnreachable',
   429: 'RateLimited',
   // From a proxy that may have forwarded the request.
-  502: 'SubmitUnconfirmed',
-  504: 'SubmitUnconfirmed',
-  520: 'SubmitUnconfirmed',
-  521: 'SubmitUnconfirmed',
-  522: 'SubmitUnconfirmed',
-  523: 'SubmitUnconfirmed',
-  524: 'SubmitUnconfirmed',
-  525: 'SubmitUnconfirmed',
-  526: 'SubmitUnconfirmed',
-  527: 'SubmitUnconfirmed',
-  598: 'SubmitUnconfirmed',
-  599: 'SubmitUnconfirmed',
+  ...each([502, 504, 520, 521, 522, 523, 524, 525, 526, 527, 598, 599], 'SubmitUnconfirmed'),
   300: 'AnswerUnreadable',
   400: 'InvalidRequest',
   500: 'ServiceFailed',
@@ -42,22 +30,13 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
   // Services refuse a known key with 409 or 422; with a new key, 422 refuses the request.
   resubmit: { ...SUBMIT, 422: 'SubmitUnconfirmed' },
   poll: {
-    401: 'Unauthorized',
-    402: 'Unauthorized',
-    403: 'Unauthorized',
-    404: 'TaskUnknown',
-    410: 'TaskUnknown',
+    ...each([401, 402, 403], 'Unauthorized'),
+    ...each([404, 410], 'TaskUnknown'),
     429: 'RateLimited',
-    300: 'AnswerUnreadable',
-    400: 'AnswerUnreadable',
+    ...each([300, 400], 'AnswerUnreadable'),
     500: 'ServiceFailed',
   },
-  download: {
-    429: 'RateLimited',
-    300: 'VideoUnavailable',
-    400: 'VideoUnavailable',
-    500: 'ServiceFailed',
-  },
+  download: { 429: 'RateLimited', ...each([300, 400], 'VideoUnavailable'), 500: 'ServiceFailed' },
 };
 
 /**
@@ -68,39 +47,21 @@ export const BY_STATUS: Record<AnsweredCall, Record<number, FailureType>> = {
  */
 export type NoAnswer = 'not-sent' | 'cut' | 'unreadable' | 'refused' | 'not-allowed';
 
+const forSubmits = (type: FailureType) => ({ submit: type, resubmit: type });
+const forReads = (type: FailureType) => ({ poll: type, download: type });
+
 /** The failure behind each of them. A POST that may have arrived is never repeated blindly. */
 export const BY_KIND: Record<NoAnswer, Record<AnsweredCall, FailureType>> = {
-  'not-sent': {
-    submit: 'ServiceUnreachable',
-    resubmit: 'ServiceUnreachable',
-    poll: 'ServiceUnreachable',
-    download: 'ServiceUnreachable',
-  },
-  cut: {
-    submit: 'SubmitUnconfirmed',
-    resubmit: 'SubmitUnconfirmed',
-    poll: 'ServiceUnreachable',
-    download: 'ServiceUnreachable',
-  },
-  unreadable: {
-    submit: 'SubmitUnconfirmed',
-    resubmit: 'SubmitUnconfirmed',
-    poll: 'AnswerUnreadable',
-    download: 'AnswerUnreadable',
-  },
+  'not-sent': { ...forSubmits('ServiceUnreachable'), ...forReads('ServiceUnreachable') },
+  cut: { ...forSubmits('SubmitUnconfirmed'), ...forReads('ServiceUnreachable') },
+  unreadable: { ...forSubmits('SubmitUnconfirmed'), ...forReads('AnswerUnreadable') },
   // Only a submit is refused: in the answer to a poll, an error describes the task. A resubmit may be refused only because
   // the key is known.
-  refused: {
-    submit: 'InvalidRequest',
-    resubmit: 'SubmitUnconfirmed',
-    poll: 'AnswerUnreadable',
-    download: 'AnswerUnreadable',
-  },
+  refused: { submit: 'InvalidRequest', resubmit: 'SubmitUnconfirmed', ...forReads('AnswerUnreadable') },
   // Links are checked, and where a task id leads: the service itself may have any address. A poll that is refused so says
   // nothing about the task, because the address that this worker has for the service may be the wrong one.
   'not-allowed': {
-    submit: 'ServiceUnreachable',
-    resubmit: 'ServiceUnreachable',
+    ...forSubmits('ServiceUnreachable'),
     poll: 'ServiceUnreachable',
     download: 'VideoUnavailable',
   },

@@ -1,45 +1,31 @@
 import type { ServiceProfile } from './profile';
 
-/** A size for each resolution and aspect ratio, also for requests that name only one of them. */
-type Sizes = Record<string, string>;
+/** Sizes by resolution and aspect ratio, also for requests that name only one of them: the first row with it counts. */
+function sizes(rows: Record<string, string>): Record<string, string> {
+  const all = Object.entries(rows).reverse();
+  const parts = all.flatMap(([row, size]) => row.split(' ').map((part) => [part, size]));
+  return { ...rows, ...Object.fromEntries(parts) };
+}
 
-const OPENAI_SIZES: Sizes = {
-  '720p 16:9': '1280x720',
-  '720p 9:16': '720x1280',
-  '16:9': '1280x720',
-  '9:16': '720x1280',
-  '720p': '1280x720',
-};
-
-const RUNWAY_TEXT_RATIOS: Sizes = {
-  '720p 16:9': '1280:720',
-  '720p 9:16': '720:1280',
-  '16:9': '1280:720',
-  '9:16': '720:1280',
-  '720p': '1280:720',
-};
-
-const RUNWAY_IMAGE_RATIOS: Sizes = {
-  ...RUNWAY_TEXT_RATIOS,
+const RUNWAY_TEXT = { '720p 16:9': '1280:720', '720p 9:16': '720:1280' };
+const RUNWAY_IMAGE = {
+  ...RUNWAY_TEXT,
   '720p 4:3': '1104:832',
   '720p 3:4': '832:1104',
   '720p 1:1': '960:960',
   '720p 21:9': '1584:672',
-  '4:3': '1104:832',
-  '3:4': '832:1104',
-  '1:1': '960:960',
-  '21:9': '1584:672',
 };
-
-const DASHSCOPE_SIZES: Sizes = {
+const runwayRatio = (rows: Record<string, string>) => ({
+  to: 'ratio',
+  with: ['aspect_ratio'],
+  values: sizes(rows),
+  default: '1280:720',
+});
+const DASHSCOPE = {
   '720p 16:9': '1280*720',
   '720p 9:16': '720*1280',
   '1080p 16:9': '1920*1080',
   '1080p 9:16': '1080*1920',
-  '16:9': '1280*720',
-  '9:16': '720*1280',
-  '720p': '1280*720',
-  '1080p': '1920*1080',
 };
 
 /**
@@ -87,7 +73,7 @@ export const BUILT_IN_PROFILES = {
       textToVideo: {
         fields: {
           model: { to: 'model', default: 'wan2.6-t2v' },
-          resolution: { to: 'parameters.size', with: ['aspect_ratio'], values: DASHSCOPE_SIZES },
+          resolution: { to: 'parameters.size', with: ['aspect_ratio'], values: sizes(DASHSCOPE) },
         },
       },
       imageToVideo: {
@@ -172,26 +158,9 @@ export const BUILT_IN_PROFILES = {
         prompt: { to: 'promptText' },
         duration: { default: 5 },
       },
-      textToVideo: {
-        fields: {
-          resolution: {
-            to: 'ratio',
-            with: ['aspect_ratio'],
-            values: RUNWAY_TEXT_RATIOS,
-            default: '1280:720',
-          },
-        },
-      },
+      textToVideo: { fields: { resolution: runwayRatio(RUNWAY_TEXT) } },
       imageToVideo: {
-        fields: {
-          image_url: { to: 'promptImage' },
-          resolution: {
-            to: 'ratio',
-            with: ['aspect_ratio'],
-            values: RUNWAY_IMAGE_RATIOS,
-            default: '1280:720',
-          },
-        },
+        fields: { image_url: { to: 'promptImage' }, resolution: runwayRatio(RUNWAY_IMAGE) },
       },
     },
     refusals: { content: [{ codes: ['SAFETY.*'], charged: true }] },
@@ -204,7 +173,11 @@ export const BUILT_IN_PROFILES = {
     request: {
       fields: {
         duration: { to: 'seconds', values: { 4: '4', 8: '8' } },
-        resolution: { to: 'size', with: ['aspect_ratio'], values: OPENAI_SIZES },
+        resolution: {
+          to: 'size',
+          with: ['aspect_ratio'],
+          values: sizes({ '720p 16:9': '1280x720', '720p 9:16': '720x1280' }),
+        },
         seed: { to: null },
       },
       imageToVideo: { fields: { image_url: { to: 'input_reference.image_url' } } },
