@@ -89,8 +89,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const told = await download.receive();
       const { path, extension, file, facts, doubts } = await inspectDownload(download);
       const key = storageKey(input.storage, keyTemplate, { workflowId, taskId, startedAtMs, extension });
-      const publishing = { ...file, isRetry: attempt > 1, signal };
-      const { uri } = await asStorageFault(() => storage.publishFile(path, key, publishing));
+      const { uri } = await asStorageFault(() => storage.publishFile(path, key, { ...file, signal }));
       await part.remove();
       const video = { uri, ...file, ...facts };
       const ofService = new Set([...(recorded?.task?.warnings ?? []), ...told]);

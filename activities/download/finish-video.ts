@@ -38,7 +38,7 @@ const MAY_BE_CUT =
 /** Inspects the file of a download that has arrived. The doubts say what could not be checked. */
 export async function inspectDownload({ part, of }: VideoDownload) {
   if (of !== undefined && part.bytes !== of) throw new BadVideo(`${part.bytes} of ${of} bytes arrived`);
-  const { path, ...whole } = await part.close();
+  const { path, ...whole } = await part.content();
   const inspection = await inspectFile(path);
   if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
   const { container, ...facts } = inspection.facts;

@@ -10,8 +10,8 @@ import { describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media/sni
 import type { FoundService, TaskReading, VideoBody } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
 import { openVideoBytes } from '../../src/service/video-bytes';
+import { isPartName } from '../../src/storage/disk-files';
 import type { PartFile } from '../../src/storage/part-file';
-import { isPartName } from '../../src/storage/part-file';
 import { logEvent } from '../log-event';
 import { callWithinLimits } from '../rate-limited-call';
 import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';
@@ -102,7 +102,7 @@ export class VideoDownload {
   /** Leaves the part for the next attempt, if that can resume. Returns the note that finds it. */
   async leave(): Promise<PartNote | undefined> {
     const { note } = this;
-    await (note ? this.part.leave() : this.part.remove());
+    await (note ? this.part.removeLeft() : this.part.remove());
     return note;
   }
 

@@ -1,8 +1,12 @@
 import { parseRequest, type VideoRequest } from '../../src/contract/request';
 import type { VideoService } from '../../src/service/video-service';
 import { mapRequest } from '../../src/service/word-request';
-import type { ImageLinks } from '../../src/storage/image-links';
-import { claimsToBeImageReference, hasImage, parseImageReference } from '../../src/storage/images';
+import {
+  claimsToBeImageReference,
+  hasImage,
+  type ImageLinks,
+  parseImageReference,
+} from '../../src/storage/images';
 import { withinTime } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { createCallFailure } from '../to-failure';

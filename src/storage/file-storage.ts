@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
-import { createFile, makeFolder, moveFile, removeIfEmpty, replaceFile } from './disk-files';
-import { isPartName, newPartName, removePartsBefore } from './part-file';
+import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder } from './disk-files';
+import { removeOldParts } from './part-file';
 import { fixForFolder, newProbeKey, runProbe, writeAndRead } from './probe';
 import type { ByteRange, ListedFile, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
@@ -21,27 +21,24 @@ import { asStorageFault, readWithFaults, StorageFault, storageFault } from './st
 export function createFileStorage(folder: string): VideoStorage {
   const root = resolve(folder);
   const pathOf = (key: string) => pathInside(root, key);
-  const temporaryOf = (path: string, key: string) => join(dirname(path), newPartName(key));
   const storage: VideoStorage = {
     // On the disk of the storage a video is published by giving it another name.
     partsFolder: root,
 
     async publishFile(file, key, whole) {
       const path = pathOf(key);
-      await asStorageFault(() => moveFile(file, { key, path, temporaryName: newPartName(key) }, whole));
+      await asStorageFault(() => moveFile(file, { key, path }, whole));
       return { uri: pathToFileURL(path).href };
     },
 
     async write(key, content) {
       const path = pathOf(key);
-      await asStorageFault(() => replaceFile(path, temporaryOf(path, key), content));
+      await asStorageFault(() => replaceFile(path, content));
       return { uri: pathToFileURL(path).href };
     },
 
-    async create(key, content, { signal } = {}) {
-      const path = pathOf(key);
-      return asStorageFault(() => createFile(path, temporaryOf(path, key), content, signal));
-    },
+    create: async (key, content, { signal } = {}) =>
+      asStorageFault(async () => createFile(pathOf(key), content, signal)),
 
     read: async (key) => readFileAt(pathOf(key)),
 
@@ -61,20 +58,27 @@ export function createFileStorage(folder: string): VideoStorage {
         await storage.create(key, '{}').finally(remove);
       }),
 
-    sweep: (olderThanMs) => asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, root)),
+    sweep: (olderThanMs) =>
+      asStorageFault(() =>
+        // A folder of another user, such as `lost+found`, contains no parts.
+        removeOldParts(root, keysIn(root, { skipped: [...GONE, 'EACCES', 'EPERM'] }), olderThanMs),
+      ),
 
-    list: (prefix) => {
+    async *list(prefix): AsyncGenerator<ListedFile, void, undefined> {
       const end = prefix.lastIndexOf('/') + 1;
-      return listFiles(root, prefix.slice(0, end), prefix.slice(end));
+      for await (const key of keysIn(root, { folder: prefix.slice(0, end), start: prefix.slice(end) })) {
+        if (isPartName(basename(key))) continue;
+        const found = await stat(join(root, key)).catch(unless(GONE, undefined));
+        if (found) yield { key, storedAt: found.mtime };
+      }
     },
 
-    async removeKey(key) {
-      const path = pathOf(key);
-      await asStorageFault(async () => {
+    removeKey: async (key) =>
+      asStorageFault(async () => {
+        const path = pathOf(key);
         await rm(path, { force: true });
-        await removeIfEmpty(dirname(path), root);
-      });
-    },
+        await syncFolder(dirname(path));
+      }),
 
     keyOf: (uri) => {
       const path = pathOfUri(root, uri);
@@ -105,21 +109,9 @@ function pathOfUri(root: string, uri: string): string | undefined {
   }
 }
 
-/** Records and sidecars are smaller: read at once, they need no stream of their own. */
-const SMALL_FILE_BYTES = 64 * 1024;
-
 async function readFileAt(path: string, range?: ByteRange): Promise<Readable | undefined> {
-  return asStorageFault(async () => {
-    const file = await openRegular(path);
-    if (file === undefined) return undefined;
-    const { size } = await file.stat();
-    if (range !== undefined || size > SMALL_FILE_BYTES) return readWithFaults(file.createReadStream(range));
-    try {
-      return Readable.from([await file.readFile()], { objectMode: false });
-    } finally {
-      await file.close();
-    }
-  });
+  const file = await asStorageFault(() => openRegular(path));
+  return file && readWithFaults(file.createReadStream(range));
 }
 
 // Without O_NONBLOCK, opening a FIFO waits for a writer.
@@ -140,27 +132,29 @@ async function openRegular(path: string): Promise<FileHandle | undefined> {
   throw notFile;
 }
 
-/** `folder` is empty, or ends with a slash. It is read when its turn comes, so a reader that stops early has read little. */
-async function* listFiles(
+/** Other processes may remove files meanwhile. */
+const GONE: readonly unknown[] = ['ENOENT', 'ENOTDIR'];
+
+/**
+ * The keys of files, in the order of their names; links are not followed. A folder, which is empty or ends with a slash, is
+ * read when its turn comes, so a reader that stops early has read little.
+ */
+async function* keysIn(
   root: string,
-  folder: string,
-  start: string,
-): AsyncGenerator<ListedFile, void, undefined> {
-  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(unlessGone([]));
-  const named = entries.filter(({ name }) => name.startsWith(start) && !isPartName(name));
-  named.sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const entry of named) {
-    if (entry.isDirectory()) yield* listFiles(root, `${folder}${entry.name}/`, '');
-    if (!entry.isFile()) continue;
+  { folder = '', start = '', skipped = GONE },
+): AsyncGenerator<string, void, undefined> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(unless(skipped, []));
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of entries.filter(({ name }) => name.startsWith(start))) {
     const key = `${folder}${entry.name}`;
-    const found = await stat(join(root, key)).catch(unlessGone(undefined));
-    if (found) yield { key, storedAt: found.mtime };
+    if (entry.isDirectory()) yield* keysIn(root, { folder: `${key}/`, skipped });
+    if (entry.isFile()) yield key;
   }
 }
 
-function unlessGone<T>(instead: T): (error: unknown) => T {
+function unless<T>(codes: readonly unknown[], instead: T): (error: unknown) => T {
   return (error) => {
-    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return instead;
+    if (codes.includes(errorCode(error))) return instead;
     throw storageFault(error);
   };
 }

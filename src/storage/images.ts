@@ -1,15 +1,7 @@
-import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { createPart } from './part-file';
-import { isStored, readUpTo } from './small-files';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { isStored, readSmallFile, readUpTo } from './small-files';
 import type { VideoStorage } from './storage';
-import { asStorageFault } from './storage-fault';
-
-const PNG_START = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
-const JPEG_START = Buffer.from([0xff, 0xd8, 0xff]);
-const JPEG_END = Buffer.from([0xff, 0xd9]);
-const JPEG_SCAN = 0xda;
-const GIF_END = 0x3b;
+import { StorageFault } from './storage-fault';
 
 /** The images that can be uploaded, by the extension of their stored file. */
 export const IMAGE_TYPES = {
@@ -21,50 +13,15 @@ export const IMAGE_TYPES = {
 
 export type ImageExtension = keyof typeof IMAGE_TYPES;
 
-/**
- * The bytes tell the kind, because names and content types can lie. They are checked from the first to the last, because a
- * file that was cut off is not an image.
- */
-const CHECKS: readonly [ImageExtension, (bytes: Buffer) => boolean][] = [
-  ['png', isPng],
-  ['jpg', isJpeg],
-  ['webp', isWebp],
-  ['gif', isGif],
-];
+/** The first bytes tell the kind, because names and content types can lie. */
+const STARTS: Record<ImageExtension, RegExp> = {
+  png: /^\x89PNG\r\n.{6}IHDR/s,
+  jpg: /^\xff\xd8\xff/,
+  webp: /^RIFF.{4}WEBPVP8[ LX]/s,
+  gif: /^GIF8[79]a/,
+};
 
-function isPng(bytes: Buffer): boolean {
-  const hasHeader = startsWith(bytes, PNG_START) && bytes.toString('latin1', 12, 16) === 'IHDR';
-  const end = bytes.lastIndexOf('IEND');
-  // A checksum follows.
-  return hasHeader && end > 28 && end + 8 <= bytes.length;
-}
-
-/** The segments must lead to a scan, and an end must follow: a thumbnail inside a segment has an end of its own. */
-function isJpeg(bytes: Buffer): boolean {
-  if (!startsWith(bytes, JPEG_START)) return false;
-  for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff; ) {
-    const marker = bytes[at + 1];
-    if (marker === JPEG_SCAN) return bytes.lastIndexOf(JPEG_END) > at;
-    // Fill bytes may stand before a marker.
-    at += marker === 0xff ? 1 : 2 + Math.max(bytes.readUInt16BE(at + 2), 2);
-  }
-  return false;
-}
-
-/** The header has the size of the file. */
-function isWebp(bytes: Buffer): boolean {
-  if (!/^RIFF.{4}WEBPVP8[ LX]/s.test(bytes.toString('latin1', 0, 16))) return false;
-  const size = bytes.readUInt32LE(4);
-  return size > 12 && size + 8 <= bytes.length;
-}
-
-function isGif(bytes: Buffer): boolean {
-  return /^GIF8[79]a/.test(bytes.toString('latin1', 0, 6)) && bytes.lastIndexOf(GIF_END) > 12;
-}
-
-function startsWith(bytes: Buffer, start: Buffer): boolean {
-  return bytes.subarray(0, start.length).equals(start);
-}
+const EXTENSIONS = Object.keys(STARTS) as ImageExtension[];
 
 export const LARGEST_IMAGE_BYTES = 20 * 1024 * 1024;
 
@@ -96,24 +53,24 @@ export function parseImageReference(url: string): ImageReference | undefined {
 }
 
 /** `shop/5f70….png`. */
-export function imageName({ owner, sha256, extension }: ImageReference): string {
+function imageName({ owner, sha256, extension }: ImageReference): string {
   return `${owner}/${sha256}.${extension}`;
 }
 
-export function parseImageName(name: string): ImageReference | undefined {
+function parseImageName(name: string): ImageReference | undefined {
   const [, owner = '', sha256 = '', given] = NAME.exec(name) ?? [];
-  const [extension] = CHECKS.find(([known]) => known === given) ?? [];
+  const extension = EXTENSIONS.find((known) => known === given);
   return extension && { owner, sha256, extension };
 }
 
 /** The folder of the images in the storage. */
-export const IMAGE_FOLDER = 'images';
+const IMAGE_FOLDER = 'images';
 
 export function imageKey(reference: ImageReference): string {
   return `${IMAGE_FOLDER}/${imageName(reference)}`;
 }
 
-/** Why a file cannot be used as an image; the message is a part of a sentence, such as `is not a complete …`. */
+/** Why a file cannot be used as an image; the message is a part of a sentence, such as `is not a PNG, …`. */
 export class BadImage extends Error {
   override readonly name = 'BadImage';
 
@@ -140,30 +97,17 @@ export interface CheckedImage {
 /** Names an image by its owner and its bytes. Throws a BadImage for anything else. */
 export function checkImage(bytes: Buffer, owner: string): CheckedImage {
   if (bytes.length > LARGEST_IMAGE_BYTES) throw tooLarge();
-  const [extension] = CHECKS.find(([, isOfThisKind]) => isOfThisKind(bytes)) ?? [];
-  if (extension === undefined)
-    throw new BadImage('not-an-image', 'is not a complete PNG, JPEG, WebP or GIF image');
+  const start = bytes.toString('latin1', 0, 16);
+  const extension = EXTENSIONS.find((kind) => STARTS[kind].test(start));
+  if (extension === undefined) throw new BadImage('not-an-image', 'is not a PNG, JPEG, WebP or GIF image');
   const reference = { owner, sha256: sha256Of(bytes), extension };
   const contentType = IMAGE_TYPES[extension];
   return { reference, url: `${SCHEME}${imageName(reference)}`, contentType, bytes };
 }
 
-/** Stores an image whole or not at all. An image that is there already stays. */
-export async function storeImage(
-  storage: VideoStorage,
-  { reference, contentType, bytes }: CheckedImage,
-): Promise<void> {
-  const key = imageKey(reference);
-  await asStorageFault(async () => {
-    const { path, file } = await createPart(storage, key);
-    try {
-      await file.writeFile(bytes).finally(() => file.close());
-      const { sha256 } = reference;
-      await storage.publishFile(path, key, { bytes: bytes.length, sha256, contentType });
-    } finally {
-      await rm(path, { force: true });
-    }
-  });
+/** Stores an image whole or not at all. It replaces nothing but the same bytes. */
+export async function storeImage(storage: VideoStorage, image: CheckedImage): Promise<void> {
+  await storage.write(imageKey(image.reference), image.bytes, image.contentType);
 }
 
 export function hasImage(storage: VideoStorage, reference: ImageReference): Promise<boolean> {
@@ -176,11 +120,92 @@ export async function readImage(
   reference: ImageReference,
 ): Promise<{ bytes: Buffer; contentType: string } | undefined> {
   const stored = await storage.read(imageKey(reference));
-  const { bytes } = stored ? await readUpTo(stored, LARGEST_IMAGE_BYTES) : {};
+  const bytes = stored && (await readUpTo(stored, LARGEST_IMAGE_BYTES));
   if (bytes === undefined || sha256Of(bytes) !== reference.sha256) return undefined;
   return { bytes, contentType: IMAGE_TYPES[reference.extension] };
 }
 
 function sha256Of(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
+}
+
+const DAY_SECONDS = 24 * 3_600;
+
+/** The path of the gateway under which links lead to images. */
+export const IMAGE_LINK_PATH = '/v1/images';
+
+/**
+ * The secret that signs links is in the storage, which gateway and workers share already, so nobody has to hand it to both. It
+ * protects nothing from who can read it there: the images are in the same storage. No owner's folder can have this name, which
+ * has a dash.
+ */
+const SECRET_KEY = `${IMAGE_FOLDER}/link-secret`;
+const SECRET = /^[0-9a-f]{64}\n$/;
+
+/** Makes links to stored images, for the service to fetch. */
+export class ImageLinks {
+  constructor(
+    private readonly storage: VideoStorage,
+    /** How the service reaches a gateway; for storages that make no links themselves. */
+    private readonly gatewayUrl: string | undefined,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** Undefined when neither the storage nor a gateway can serve it. */
+  async linkTo(reference: ImageReference): Promise<string | undefined> {
+    // The same for all links of a day: a submit that is repeated with its Idempotency-Key has the same link, because services
+    // refuse another request under one key.
+    const fromSeconds = Math.floor(this.now() / 1_000 / DAY_SECONDS) * DAY_SECONDS;
+    // One to two days: services may queue a task for hours before they fetch its image.
+    const seconds = 2 * DAY_SECONDS;
+    const { storage, gatewayUrl } = this;
+    if (storage.link)
+      return storage.link(imageKey(reference), { from: new Date(fromSeconds * 1_000), seconds });
+    if (gatewayUrl === undefined) return undefined;
+    const expires = String(fromSeconds + seconds);
+    const secret = (await readSecret(storage)) ?? (await makeSecret(storage));
+    const signature = sign(secret, imageName(reference), expires).toString('hex');
+    const base = gatewayUrl.replace(/\/+$/, '');
+    return `${base}${IMAGE_LINK_PATH}/${imageName(reference)}?expires=${expires}&signature=${signature}`;
+  }
+}
+
+const LINK = new RegExp(`^${IMAGE_LINK_PATH}/(.+)$`);
+const EXPIRES = /^\d{1,12}$/;
+const SIGNATURE = /^[0-9a-f]{64}$/;
+
+/** The image that a link leads to; undefined when no worker made the link, it has expired, or the image is gone. */
+export async function readLinkedImage(
+  storage: VideoStorage,
+  { pathname, searchParams }: URL,
+  nowMs = Date.now(),
+): Promise<{ bytes: Buffer; contentType: string } | undefined> {
+  const reference = parseImageName(LINK.exec(pathname)?.[1] ?? '');
+  const expires = searchParams.get('expires') ?? '';
+  const signature = searchParams.get('signature') ?? '';
+  if (reference === undefined || !EXPIRES.test(expires) || !SIGNATURE.test(signature)) return undefined;
+  // Without a secret there is no link; only workers make one.
+  const secret = await readSecret(storage);
+  if (secret === undefined) return undefined;
+  const expected = sign(secret, imageName(reference), expires);
+  if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) return undefined;
+  return nowMs >= Number(expires) * 1_000 ? undefined : readImage(storage, reference);
+}
+
+function sign(secret: string, name: string, expires: string): Buffer {
+  return createHmac('sha256', secret).update(`${name}\n${expires}`).digest();
+}
+
+async function readSecret(storage: VideoStorage): Promise<string | undefined> {
+  const text = await readSmallFile(storage, SECRET_KEY);
+  if (text === undefined || SECRET.test(text)) return text;
+  throw new StorageFault(`${SECRET_KEY} in the storage is damaged: delete it, and a worker makes a new one`);
+}
+
+/** If two workers make it at the same moment, the storage takes one, and both use that one. */
+async function makeSecret(storage: VideoStorage): Promise<string> {
+  await storage.create(SECRET_KEY, `${randomBytes(32).toString('hex')}\n`);
+  const made = await readSecret(storage);
+  if (made === undefined) throw new StorageFault(`${SECRET_KEY} is gone although it was just stored`);
+  return made;
 }

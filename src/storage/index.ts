@@ -5,10 +5,9 @@ import { createS3Storage, type S3StorageOptions } from './s3-storage';
 import type { VideoStorage } from './storage';
 
 export { fileName } from '../contract/digest';
-export { makeFolder, syncFolder } from './disk-files';
+export { isPartName, makeFolder, newPartName, syncFolder } from './disk-files';
 export { type Appended, DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
-export * from './image-links';
 export * from './images';
 export {
   digestOfJob,
@@ -26,14 +25,13 @@ export {
   recordsOf,
   type StoredEntry,
 } from './job-record';
-export { createPart, isPartName, newPartName, partsFolderOf, sweepParts } from './part-file';
+export { createPart, partsFolderOf, sweepParts } from './part-file';
 export { ANOTHER_FOLDER } from './probe';
 export { createS3Storage, type S3StorageOptions } from './s3-storage';
 export {
   isStored,
   RECORD_IO_MS,
   readSmallFile,
-  readSmallText,
   withinTime,
   writeSmallJson,
 } from './small-files';

@@ -70,38 +70,20 @@ type NewEntry<Entry> = Entry extends JobEntry
   ? Omit<Entry, keyof typeof entry.shape> & { id?: string }
   : never;
 
-/** What the entries of a record say together. */
-export interface RecordedJob {
-  entries: JobEntry[];
-  /** The task, if there is one: the last that was made or adopted. */
-  task: EntryOf<'task'> | undefined;
-  /** Its video. */
-  stored: StoredEntry | undefined;
-  forgotten: EntryOf<'forgotten'> | undefined;
-  /** The last request that was sent. */
-  lastSend: SendingEntry | undefined;
-  /** Sends without an end on record, which nobody has decided to repeat: each is a lost submit, or under way. */
-  openSends: SendingEntry[];
-  /** Sends that were not refused: each was paid for, or may have been. */
-  paidSends: SendingEntry[];
-  /** The service may have received the idempotency key. */
-  keySent: boolean;
-  /** A task may exist although each send was refused: after an unclear answer, or a lost submit that somebody repeated. */
-  mayHaveTask: boolean;
-  /** Something was paid for, or may have been: nobody but the service of this record is asked then. */
-  mayHavePaid: boolean;
-}
-
 /** A job in a storage that several namespaces may share. */
 export interface JobName {
   namespace: string;
   job: string;
 }
 
-/** Identifies a job by its namespace, name and request: the same in every attempt and every run. */
+/**
+ * Identifies a job by its namespace, name and request: the same in every attempt and every run. It is the idempotency key of
+ * the submit, unless the input names one.
+ */
 export function digestOfJob({ namespace, job }: JobName, request: object): string {
+  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
-    .update(keyMaterial(namespace, job, request))
+    .update(JSON.stringify([namespace, job, fields]))
     .digest('hex');
 }
 
@@ -222,7 +204,10 @@ export async function recordsOf(
   return found;
 }
 
-export function recordedJob(entries: JobEntry[]): RecordedJob {
+/** What the entries of a record say together. */
+export type RecordedJob = ReturnType<typeof recordedJob>;
+
+export function recordedJob(entries: JobEntry[]) {
   const all = <Event extends JobEntry['event']>(event: Event) =>
     entries.filter((one): one is EntryOf<Event> => one.event === event);
   const sent = all('sending');
@@ -231,32 +216,28 @@ export function recordedJob(entries: JobEntry[]): RecordedJob {
   const ended = new Set([...refused, ...tasks].map(({ send }) => send));
   const repeated = new Set(sent.flatMap(({ repeats }) => repeats ?? []));
   const openSends = sent.filter(({ id }) => !ended.has(id) && !repeated.has(id));
-  const paidSends = sent.filter(({ id }) => !refused.some(({ send }) => send === id));
   const task = tasks.at(-1);
-  const stored = all('stored').findLast((one) => one.taskId === task?.taskId);
   const forgotten = all('forgotten').at(-1);
-  const lastSend = sent.at(-1);
   const mayHaveTask = repeated.size > 0 || refused.some(({ outcome }) => outcome === 'unclear');
   const mayHaveReached = openSends.length > 0 || task !== undefined;
   return {
     entries,
+    /** The task, if there is one: the last that was made or adopted. */
     task,
-    stored,
+    /** Its video. */
+    stored: all('stored').findLast(({ taskId }) => taskId === task?.taskId),
     forgotten,
-    lastSend,
+    /** The last request that was sent. */
+    lastSend: sent.at(-1),
+    /** Sends without an end on record, which nobody has decided to repeat: each is a lost submit, or under way. */
     openSends,
-    paidSends,
+    /** Sends that were not refused: each was paid for, or may have been. */
+    paidSends: sent.filter(({ id }) => !refused.some(({ send }) => send === id)),
+    /** The service may have received the idempotency key. */
     keySent: mayHaveReached || refused.some(({ outcome }) => outcome !== 'not-sent'),
+    /** A task may exist although each send was refused: after an unclear answer, or a lost submit that somebody repeated. */
     mayHaveTask,
+    /** Something was paid for, or may have been: nobody but the service of this record is asked then. */
     mayHavePaid: mayHaveReached || mayHaveTask || forgotten !== undefined,
   };
-}
-
-/**
- * What identifies a job: its namespace, name and request, the same in every attempt and every run. Its SHA-256 is the
- * idempotency key of the submit, unless the input names one.
- */
-export function keyMaterial(namespace: string, job: string, request: object): string {
-  const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([namespace, job, fields]);
 }

@@ -1,35 +1,17 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, open, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { type FileHandle, lstat, open, readdir, truncate, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { errorCode } from '../contract/error-code';
-import { inFolder } from './disk-files';
+import { inFolder, isPartName, markOf, newPartName } from './disk-files';
 import type { VideoStorage } from './storage';
 import { asStorageFault } from './storage-fault';
 
 type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
-
-// Long enough that two owners in one folder never get the same mark.
-const MARK_DIGITS = 16;
-
-const PART_NAME = new RegExp(
-  `^\\.videogen-[0-9a-f]{${MARK_DIGITS}}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.part$`,
-);
-
-/** What the names of one owner's parts have in common. */
-function markOf(owner: string): string {
-  return `.videogen-${createHash('sha256').update(owner).digest('hex').slice(0, MARK_DIGITS)}-`;
-}
-
-/** Nobody else has this name: an attempt that Temporal took for dead may still write to its own part. */
-export function newPartName(owner: string): string {
-  return `${markOf(owner)}${randomUUID()}.part`;
-}
-
-export function isPartName(name: string): boolean {
-  return PART_NAME.test(name);
-}
 
 /** Where videos are written before they are published. */
 export function partsFolderOf({ partsFolder = tmpdir() }: PartsFolder): string {
@@ -51,45 +33,38 @@ export async function createPart(
 export async function sweepParts(storage: VideoStorage, olderThanMs: number): Promise<number> {
   const inStorage = (await storage.sweep?.(olderThanMs)) ?? 0;
   if (storage.partsFolder !== undefined) return inStorage;
-  const here = asStorageFault(() => removePartsBefore(Date.now() - olderThanMs, tmpdir(), { isDeep: false }));
+  const here = asStorageFault(async () => removeOldParts(tmpdir(), await readdir(tmpdir()), olderThanMs));
   return inStorage + (await here);
 }
 
-/** Removes parts that were last written before a time, from a folder and those inside; does not follow links. */
-export async function removePartsBefore(
-  timeMs: number,
+/** Removes the parts among these files that were not written to for this long; returns how many. */
+export async function removeOldParts(
   folder: string,
-  { isDeep = true } = {},
+  names: Iterable<string> | AsyncIterable<string>,
+  olderThanMs: number,
 ): Promise<number> {
+  const beforeMs = Date.now() - olderThanMs;
   let removed = 0;
-  for (const entry of await readdir(folder, { withFileTypes: true }).catch(unless('ENOENT', []))) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory() && isDeep) {
-      // A folder of another user, such as `lost+found`, contains no parts.
-      removed += await removePartsBefore(timeMs, path).catch(unless(['EACCES', 'EPERM'], 0));
-    } else if (entry.isFile() && isPartName(entry.name)) {
-      const found = await stat(path).catch(unless('ENOENT', undefined));
-      if (found === undefined || found.mtimeMs >= timeMs) continue;
-      await rm(path, { force: true });
-      removed += 1;
-    }
+  for await (const name of names) {
+    if (!isPartName(basename(name))) continue;
+    const path = join(folder, name);
+    const found = await lstat(path).catch(unlessGone);
+    if (!found?.isFile() || found.mtimeMs >= beforeMs) continue;
+    await unlink(path).catch(unlessGone);
+    removed += 1;
   }
   return removed;
 }
 
 /** Other processes may remove files meanwhile. */
-function unless<T>(codes: string | string[], instead: T): (error: unknown) => T {
-  return (error) => {
-    if ([codes].flat().includes(String(errorCode(error)))) return instead;
-    throw error;
-  };
+function unlessGone(error: unknown): undefined {
+  if (errorCode(error) !== 'ENOENT') throw error;
 }
 
-/** A few large writes take the least processor time. What a slow source sends is written after a moment. */
-const BATCH_BYTES = 1024 * 1024;
-const BATCH_MS = 250;
-/** A million chunks of one byte would take a hundred times their bytes. */
-const BATCH_CHUNKS = 1_024;
+/** What waits for the disk. Chunks of one byte take a hundred times their bytes. */
+const BUFFERED_BYTES = 128 * 1024;
+/** How often `onDisk` is brought up to date. */
+const NOTE_MS = 250;
 
 /** Bytes that a part has, or had. */
 export interface PartContent {
@@ -106,7 +81,7 @@ export class PartFile {
   onDisk: PartContent | undefined;
   waitsForDisk = false;
   private hash = createHash('sha256');
-  private opened: { path: string; file: FileHandle } | undefined;
+  private path: string | undefined;
   /** The names of what earlier attempts left. */
   private left: string[] = [];
 
@@ -137,92 +112,81 @@ export class PartFile {
 
   /** Appends a stream. What came of a stream that breaks off is written too, up to a chunk that the check refuses. */
   async append(stream: Readable, check: (chunk: Buffer) => void = () => undefined): Promise<void> {
-    const { path, file } = await this.open();
-    let batch: Buffer[] = [];
-    let [batchBytes, flushedAtMs] = [0, 0];
-    let writing = Promise.resolve();
-    const flush = async () => {
-      const [chunks, position] = [batch, this.bytes - batchBytes];
-      const content = { part: basename(path), bytes: this.bytes, sha256: this.sha256 };
-      [batch, batchBytes] = [[], 0];
-      this.waitsForDisk = true;
-      await writing;
-      this.waitsForDisk = false;
-      flushedAtMs = performance.now();
-      writing = asStorageFault(() => writeAll(file, chunks, position)).then(() => {
-        this.onDisk = content;
-      });
-      // The next flush reports it.
-      writing.catch(() => undefined);
-    };
+    const path = await this.create();
+    const disk = createWriteStream(path, { flags: 'r+', start: this.bytes, highWaterMark: BUFFERED_BYTES });
+    const written = asStorageFault(() => finished(disk));
+    // It is awaited below, also after a chunk that is refused.
+    written.catch(() => undefined);
+    const content = () => ({ part: basename(path), bytes: this.bytes, sha256: this.sha256 });
+    let notedAtMs = 0;
     try {
       for await (const chunk of stream) {
         check(chunk);
         this.bytes += chunk.length;
         this.hash.update(chunk);
-        batch.push(chunk);
-        batchBytes += chunk.length;
-        const isFull = batchBytes >= BATCH_BYTES || batch.length >= BATCH_CHUNKS;
-        if (isFull || performance.now() - flushedAtMs >= BATCH_MS) await flush();
+        let note: PartContent | undefined;
+        if (performance.now() - notedAtMs >= NOTE_MS) {
+          note = content();
+          notedAtMs = performance.now();
+        }
+        const hasRoom = disk.write(chunk, (error) => {
+          if (!error) this.onDisk = note ?? this.onDisk;
+        });
+        if (!hasRoom) await this.awaitDisk(Promise.race([once(disk, 'drain'), written]));
       }
     } finally {
-      await flush();
-      await writing;
+      disk.end();
+      await this.awaitDisk(written);
+      this.onDisk = content();
     }
   }
 
   /** Starts over: the bytes so far belong to another video, or cannot be resumed. */
   async clear(): Promise<void> {
-    await asStorageFault(async () => this.opened?.file.truncate(0));
+    const { path } = this;
+    if (path !== undefined) await asStorageFault(() => truncate(path));
     this.bytes = 0;
     this.onDisk = undefined;
     this.hash = createHash('sha256');
   }
 
-  async close(): Promise<{ path: string; bytes: number; sha256: string }> {
-    const { path, file } = await this.open();
-    await asStorageFault(() => file.close());
-    return { path, bytes: this.bytes, sha256: this.sha256 };
+  /** All that has arrived. */
+  async content(): Promise<{ path: string; bytes: number; sha256: string }> {
+    return { path: await this.create(), bytes: this.bytes, sha256: this.sha256 };
   }
 
-  /** Closes the file for the next attempt, in place of what earlier ones left. */
-  async leave(): Promise<void> {
-    await this.close();
-    await this.removeLeft();
+  /** Removes what earlier attempts left. The sweeper removes what cannot be removed now. */
+  async removeLeft(): Promise<void> {
+    const folder = partsFolderOf(this.storage);
+    for (const name of this.left) await unlink(join(folder, name)).catch(() => undefined);
   }
 
   async remove(): Promise<void> {
-    const { opened } = this;
-    await opened?.file.close().catch(() => undefined);
-    if (opened) await asStorageFault(() => unlink(opened.path).catch(unless('ENOENT', undefined)));
+    const { path } = this;
+    if (path !== undefined) await asStorageFault(() => unlink(path).catch(unlessGone));
     await this.removeLeft();
   }
 
   private async copy({ part, bytes, sha256 }: PartContent): Promise<boolean> {
-    const file = await open(join(partsFolderOf(this.storage), part), 'r');
+    const file = await open(join(partsFolderOf(this.storage), part));
     this.left.push(part);
     await this.append(file.createReadStream({ end: bytes - 1 }));
     return this.bytes === bytes && this.sha256 === sha256;
   }
 
-  private async removeLeft(): Promise<void> {
-    const folder = partsFolderOf(this.storage);
-    // The sweeper removes what cannot be removed now.
-    for (const name of this.left) await unlink(join(folder, name)).catch(() => undefined);
+  private async create(): Promise<string> {
+    if (this.path === undefined) {
+      const { path, file } = await asStorageFault(() => createPart(this.storage, this.owner));
+      await file.close();
+      this.path = path;
+    }
+    return this.path;
   }
 
-  private async open(): Promise<{ path: string; file: FileHandle }> {
-    this.opened ??= await asStorageFault(() => createPart(this.storage, this.owner));
-    return this.opened;
-  }
-}
-
-async function writeAll(file: FileHandle, chunks: Buffer[], position: number): Promise<void> {
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-  for (let [left, rest] = [bytes, chunks]; left > 0; ) {
-    const { bytesWritten } = await file.writev(rest, position + bytes - left);
-    left -= bytesWritten;
-    // The system may write less than it was given.
-    if (left > 0) rest = [Buffer.concat(rest).subarray(bytesWritten)];
+  private async awaitDisk(disk: Promise<unknown>): Promise<void> {
+    this.waitsForDisk = true;
+    await disk.finally(() => {
+      this.waitsForDisk = false;
+    });
   }
 }

@@ -50,66 +50,36 @@ export async function runProbe(
 
 /** Ends every fix of a folder. */
 export const ANOTHER_FOLDER = 'or set VIDEOGEN_STORAGE to another folder';
-const A_FILE = `There is a file where a folder should be: move it away, ${ANOTHER_FOLDER}.`;
-const NOT_ALLOWED = `Let this user write there, ${ANOTHER_FOLDER}.`;
 
-const BY_CODE: Record<string, string> = {
-  ENOTDIR: A_FILE,
-  EEXIST: A_FILE,
-  EACCES: NOT_ALLOWED,
-  EPERM: NOT_ALLOWED,
-  EROFS: `The disk is read-only: mount it writable, ${ANOTHER_FOLDER}.`,
-  ENOSPC: `The disk is full: make room, ${ANOTHER_FOLDER}.`,
-  ENOTSUP: `Use a file system with hard links, ${ANOTHER_FOLDER}.`,
-  EDQUOT: `The quota is used up: make room, ${ANOTHER_FOLDER}.`,
-};
-
-/** By the system's error code. */
-export function fixForFolder({ code }: { code?: string | undefined }): string {
-  return BY_CODE[code ?? ''] ?? `Fix that folder, ${ANOTHER_FOLDER}.`;
-}
-
-const CREDENTIALS =
-  'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the account, or AWS_PROFILE to a profile.';
-const ADDRESS =
-  'Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, or fix the network between this machine and the server.';
-const BUCKET = 'Create the bucket, or correct its name in VIDEOGEN_STORAGE.';
-const REGION = 'Set AWS_REGION to the region of the bucket.';
-const SDK = 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.';
-const RIGHTS =
-  'Allow these credentials to put and get objects and to list the bucket (s3:ListBucket): without that right S3 does not say that an object is missing.';
-const CONDITIONS =
-  'Use a server that honours it, such as Amazon S3, Cloudflare R2 or MinIO, or set VIDEOGEN_STORAGE to a folder.';
-const ANYTHING_ELSE =
-  'Check the bucket, AWS_REGION, AWS_ENDPOINT_URL_S3, VIDEOGEN_S3_PATH_STYLE and the credentials, which must allow to put and get objects.';
+export const fixForFolder = () =>
+  `Make it a folder that this user can write to, on a disk with free space and hard links, ${ANOTHER_FOLDER}.`;
 
 export const IGNORES_IF_NONE_MATCH = 'the server ignores If-None-Match, so one video could replace another';
 
 /** By a part of the message: the name of an S3 or SDK error, the system's error code, or a message of this package. */
-const BY_MESSAGE: Record<string, string> = {
-  NoSuchBucket: BUCKET,
-  InvalidBucketName: BUCKET,
-  PermanentRedirect: REGION,
-  AuthorizationHeaderMalformed: REGION,
-  'Region is missing': REGION,
-  AccessDenied: RIGHTS,
-  InvalidAccessKeyId: CREDENTIALS,
-  SignatureDoesNotMatch: CREDENTIALS,
-  ExpiredToken: CREDENTIALS,
-  CredentialsProviderError: CREDENTIALS,
-  ECONNREFUSED: ADDRESS,
-  ECONNRESET: ADDRESS,
-  ENOTFOUND: `${ADDRESS} A server without a host name for each bucket needs VIDEOGEN_S3_PATH_STYLE=true.`,
-  EAI_AGAIN: ADDRESS,
-  EPROTO: ADDRESS,
-  TimeoutError: ADDRESS,
-  'no answer': ADDRESS,
-  'is not installed': SDK,
-  // From servers that know the header but not how to honour it.
-  NotImplemented: CONDITIONS,
-  [IGNORES_IF_NONE_MATCH]: CONDITIONS,
-};
+const FIX_FOR_BUCKET: readonly [RegExp, string][] = [
+  [/NoSuchBucket|InvalidBucketName/, 'Create the bucket, or correct its name in VIDEOGEN_STORAGE.'],
+  [/PermanentRedirect|AuthorizationHeader|Region is missing/, 'Set AWS_REGION to the region of the bucket.'],
+  [
+    /AccessDenied/,
+    'Allow these credentials to put and get objects and to list the bucket (s3:ListBucket): without that right S3 does not say that an object is missing.',
+  ],
+  [
+    /InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|CredentialsProviderError/,
+    'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the account, or AWS_PROFILE to a profile.',
+  ],
+  [/not installed/, 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.'],
+  // Servers that know the header but not how to honour it answer NotImplemented.
+  [
+    /NotImplemented|If-None-Match/,
+    'Use a server that honours it, such as Amazon S3, Cloudflare R2 or MinIO, or set VIDEOGEN_STORAGE to a folder.',
+  ],
+];
 
 export function fixForBucket({ message }: { message: string }): string {
-  return Object.entries(BY_MESSAGE).find(([part]) => message.includes(part))?.[1] ?? ANYTHING_ELSE;
+  const [, fix] = FIX_FOR_BUCKET.find(([part]) => part.test(message)) ?? [];
+  return (
+    fix ??
+    'Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, or fix the network between this machine and the server. A server without a host name for each bucket needs VIDEOGEN_S3_PATH_STYLE=true.'
+  );
 }

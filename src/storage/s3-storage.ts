@@ -1,12 +1,28 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { errorCode } from '../contract/error-code';
+import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
 import { fixForBucket, IGNORES_IF_NONE_MATCH, newProbeKey, runProbe, writeAndRead } from './probe';
-import { S3Bucket } from './s3-bucket';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { ByteRange, FileToPublish, ListedFile, S3Connection, VideoStorage } from './storage';
-import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
+import { readWithFaults, StorageFault, storageFault } from './storage-fault';
+
+// The SDK waits forever by default. A healthy server accepts a connection within a second.
+const CONNECT_TIMEOUT_MS = 10_000;
+// Longer than any pause of a healthy server: S3 may take a minute or more to complete a large upload.
+const SILENCE_TIMEOUT_MS = 5 * 60_000;
+
+/** With retries. A later put or removal could hit a newer object. */
+const SMALL_CALL_MS = 60_000;
+
+// Two parts at a time keep the connection busy; 10,000 parts of this size, the limit of S3, are 78 GiB.
+const PART_BYTES = 8 * 1024 * 1024;
+const PARTS_IN_FLIGHT = 2;
+
+const PRECONDITION_FAILED = 412;
 
 /** Options of createS3Storage. */
 export interface S3StorageOptions extends S3Connection {
@@ -24,105 +40,137 @@ export interface S3StorageOptions extends S3Connection {
  * ```
  */
 export function createS3Storage({
-  bucket: name,
+  bucket: Bucket,
   prefix = '',
   ...connection
 }: S3StorageOptions): VideoStorage {
   const start = prefix.replace(/^\/+|\/+$/g, '').replace(/.$/s, '$&/');
-  const root = `s3://${name}/`;
-  const objectKeyOf = (key: string) => `${start}${normalizeKey(key)}`;
+  const root = `s3://${Bucket}/`;
+  const objectOf = (key: string) => ({ Bucket, Key: `${start}${normalizeKey(key)}` });
   /** A uri comes from a history, which others may write: it names an object of this storage or none. */
   const objectKeyIn = (uri: string) =>
     uri.startsWith(`${root}${start}`) && uri.length > root.length ? uri.slice(root.length) : undefined;
 
-  let opening: Promise<S3Bucket> | undefined;
-  const call = <T>(work: (bucket: S3Bucket) => Promise<T>) =>
-    asStorageFault(async () => {
-      opening ??= S3Bucket.open(name, connection);
-      return work(await opening);
-    });
-  const read = async (objectKey: string, range?: ByteRange): Promise<Readable | undefined> => {
-    const stored = await call((bucket) => bucket.get(objectKey, range));
+  let opening: Promise<S3> | undefined;
+  const open = () => {
+    opening ??= openS3(connection);
+    return opening;
+  };
+  const call = async <T>(work: (s3: S3) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await open());
+    } catch (error) {
+      const secrets = await secretsOf(open());
+      throw storageFault(error, (text) => redact(text, secrets));
+    }
+  };
+  const read = async (Key: string, range?: ByteRange) => {
+    const stored = await call((s3) => getObject(s3, { Bucket, Key }, range));
     return stored && readWithFaults(stored.content);
   };
 
-  const address = JSON.stringify([connection.endpoint, connection.region, name]);
-  const refuseIfIgnored = async () => {
-    if ((await knownConditions(address)) === false) throw new StorageFault(IGNORES_IF_NONE_MATCH);
+  /** Found by a probe, after which a host's worker may still run. */
+  let ignoresConditions = false;
+  const refuseIfIgnored = () => {
+    if (ignoresConditions) throw new StorageFault(IGNORES_IF_NONE_MATCH);
   };
 
   const storage: VideoStorage = {
     async publishFile(path, key, file) {
-      const objectKey = objectKeyOf(key);
-      await call(async (bucket) => {
-        await refuseIfIgnored();
-        const isOfThis = ({ Key }: { Key?: string }) => Key === objectKey;
-        // Credentials that may upload may still not list uploads. The bucket's own rules then remove what is left.
-        if (file.isRetry) await bucket.abortUploads(objectKey, isOfThis).catch(() => undefined);
-        await uploadFile(bucket, path, { key, objectKey }, file);
+      const object = objectOf(key);
+      await call(async (s3) => {
+        refuseIfIgnored();
+        await uploadFile(s3, path, { key, ...object }, file);
       });
-      return { uri: `${root}${objectKey}` };
+      return { uri: `${root}${object.Key}` };
     },
 
     async write(key, content, contentType) {
-      const Key = objectKeyOf(key);
-      await call((bucket) => bucket.put({ Key, Body: content, ContentType: contentType }));
-      return { uri: `${root}${Key}` };
+      const object = objectOf(key);
+      const put = { ...object, Body: content, ContentType: contentType };
+      const abortSignal = AbortSignal.timeout(SMALL_CALL_MS);
+      await call(({ sdk, client }) => client.send(new sdk.PutObjectCommand(put), { abortSignal }));
+      return { uri: `${root}${object.Key}` };
     },
 
     async create(key, content, { signal } = {}) {
-      const objectKey = objectKeyOf(key);
-      return call(async (bucket) => {
-        await refuseIfIgnored();
-        return bucket.putIfFree(objectKey, content, signal);
+      const put = { ...objectOf(key), Body: content, ContentType: 'application/json', IfNoneMatch: '*' };
+      const limit = AbortSignal.timeout(SMALL_CALL_MS);
+      const abortSignal = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+      return call(async (s3) => {
+        refuseIfIgnored();
+        const { sdk, client } = s3;
+        return succeedsIfFree(s3, () => client.send(new sdk.PutObjectCommand(put), { abortSignal }));
       });
     },
 
-    read: async (key) => read(objectKeyOf(key)),
+    read: async (key) => read(objectOf(key).Key),
 
     open: async (uri, range) => {
       const objectKey = objectKeyIn(uri);
       return objectKey === undefined ? undefined : read(objectKey, range);
     },
 
-    link: (key, validity) => call((bucket) => bucket.presign(objectKeyOf(key), validity)),
+    link: (key, { from, seconds }) =>
+      call(({ sdk, client }) =>
+        sdk.getSignedUrl(client, new sdk.GetObjectCommand(objectOf(key)), {
+          signingDate: from,
+          expiresIn: seconds,
+        }),
+      ),
 
     probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
       const location = `${root}${start}`.replace(/\/$/, at);
-      return runProbe({ location, limitMs, fixFor: fixForBucket }, () =>
-        call(async (bucket) => {
-          const key = newProbeKey();
+      return runProbe({ location, limitMs, fixFor: fixForBucket }, async () => {
+        const key = newProbeKey();
+        try {
+          await writeAndRead(storage, key);
+          ignoresConditions =
+            (await storage.create(key, 'other')) ||
+            (await call((s3) => uploadPartIfFree(s3, objectOf(key), 'other')));
+          refuseIfIgnored();
+        } finally {
           // Credentials that may put may still not delete.
-          const remove = () => bucket.remove(objectKeyOf(key)).catch(() => undefined);
-          await writeAndRead(storage, key).finally(remove);
-          if ((await knownConditions(address)) === true) return;
-          conditionsByAddress.set(address, testConditions(bucket, objectKeyOf(newProbeKey())));
-          if (!(await conditionsByAddress.get(address))) throw new StorageFault(IGNORES_IF_NONE_MATCH);
-        }),
-      );
+          await storage.removeKey?.(key).catch(() => undefined);
+        }
+      });
     },
 
     async sweep(olderThanMs) {
       // Without a prefix, uploads in the bucket may belong to others.
       if (start === '') return 0;
       const before = Date.now() - olderThanMs;
-      const isOld = ({ Initiated }: { Initiated?: Date }) => Number(Initiated ?? before) < before;
-      return call((bucket) => bucket.abortUploads(start, isOld));
+      return call(async (s3) => {
+        const list = new s3.sdk.ListMultipartUploadsCommand({ Bucket, Prefix: start });
+        // A page of a thousand: the next sweep finds the others.
+        const { Uploads = [] } = await s3.client.send(list);
+        const old = Uploads.filter(({ Initiated }) => Number(Initiated ?? before) < before);
+        for (const { Key, UploadId } of old) await abortUpload(s3, { Bucket, Key }, UploadId);
+        return old.length;
+      });
     },
 
     async *list(prefix): AsyncGenerator<ListedFile, void, undefined> {
-      let after: string | undefined;
-      do {
-        const page = await call((bucket) => bucket.list(`${start}${prefix}`, after));
-        for (const { key, storedAt } of page.files) yield { key: key.slice(start.length), storedAt };
-        after = page.isTruncated ? page.files.at(-1)?.key : undefined;
-      } while (after !== undefined);
+      const listed = { Bucket, Prefix: `${start}${prefix}` };
+      const pages = await call(async ({ sdk, client }) => sdk.paginateListObjectsV2({ client }, listed));
+      for (;;) {
+        const { done, value: page } = await call(() => pages.next());
+        if (done) return;
+        for (const { Key, LastModified: storedAt = new Date(0) } of page?.Contents ?? [])
+          if (Key) yield { key: Key.slice(start.length), storedAt };
+      }
     },
 
     removeKey: async (key) => {
-      const objectKey = objectKeyOf(key);
-      await call((bucket) => bucket.remove(objectKey));
+      const object = objectOf(key);
+      await call(async ({ sdk, client }) => {
+        const abortSignal = AbortSignal.timeout(SMALL_CALL_MS);
+        await client.send(new sdk.DeleteObjectCommand(object), { abortSignal }).catch((error: unknown) => {
+          // Amazon's server says nothing about an object that is gone. Others do, to the second of two that remove it.
+          if (!(error instanceof sdk.S3ServiceException && error.name === 'NoSuchKey')) throw error;
+        });
+      });
     },
 
     keyOf: (uri) => {
@@ -142,76 +190,142 @@ function normalizeKey(key: string): string {
   return normalized;
 }
 
-/** Whether each server honours If-None-Match, as tested by this process. */
-const conditionsByAddress = new Map<string, Promise<boolean>>();
+/** The SDK is loaded on first use, with only types imported above: file storage works without it. */
+type S3 = { sdk: Awaited<ReturnType<typeof loadSdk>>; client: S3Client };
 
-/** Undefined when it was not tested yet, or the test failed. */
-async function knownConditions(address: string): Promise<boolean | undefined> {
-  return conditionsByAddress.get(address)?.catch(() => undefined);
+async function openS3({ endpoint, region, pathStyle, credentials }: S3Connection): Promise<S3> {
+  const sdk = await loadSdk();
+  const client = new sdk.S3Client({
+    ...(endpoint !== undefined && { endpoint }),
+    ...(region !== undefined && { region }),
+    ...(pathStyle !== undefined && { forcePathStyle: pathStyle }),
+    ...(credentials !== undefined && { credentials }),
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
+  });
+  return { sdk, client };
 }
 
-/** Puts an object twice, and once more by a multipart upload as long videos use it: only the first may succeed. */
-async function testConditions(bucket: S3Bucket, objectKey: string): Promise<boolean> {
+const NOT_FOUND: unknown[] = ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'];
+
+/** The AWS SDK, which the user installs. */
+async function loadSdk() {
   try {
-    const isStored = await bucket.putIfFree(objectKey, 'first');
-    // After a lost answer the SDK repeats the put, which then finds its own object.
-    if (!isStored && (await bucket.get(objectKey)) === undefined)
-      throw new StorageFault('the server refuses a put with If-None-Match although the key is free');
-    return !(await bucket.putIfFree(objectKey, 'second')) && !(await bucket.uploadIfFree(objectKey, 'third'));
-  } finally {
-    // Credentials that may put may still not delete.
-    await bucket.remove(objectKey).catch(() => undefined);
+    return {
+      ...(await import('@aws-sdk/client-s3')),
+      ...(await import('@aws-sdk/lib-storage')),
+      ...(await import('@aws-sdk/s3-request-presigner')),
+    };
+  } catch (error) {
+    if (!NOT_FOUND.includes(errorCode(error))) throw error;
+    const packages = '@aws-sdk/client-s3 @aws-sdk/lib-storage @aws-sdk/s3-request-presigner';
+    throw new StorageFault(
+      `the AWS SDK, which stores videos in S3, is not installed: run \`npm install ${packages}\``,
+    );
   }
 }
 
-/** The caller's name for an object, and the bucket's. */
-interface ObjectName {
-  key: string;
-  objectKey: string;
+/** A shorter key is a word, such as `test`: it is only hidden as a whole. */
+const MIN_KEY_LENGTH = 8;
+
+/** Some servers quote what the request was signed with. */
+async function secretsOf(opening: Promise<S3>): Promise<Secrets> {
+  const credentials = await opening.then(({ client }) => client.config.credentials()).catch(() => undefined);
+  if (credentials === undefined) return NO_SECRETS;
+  const { accessKeyId, secretAccessKey, sessionToken = '' } = credentials;
+  const given = [secretAccessKey, sessionToken];
+  return {
+    keys: given.filter((key) => key.length >= MIN_KEY_LENGTH),
+    // A piece of an id gives no access.
+    wholeValues: [accessKeyId, ...given],
+  };
 }
 
-/** Uploads a file. Nothing of it is visible before its upload is completed. */
+interface ObjectName {
+  Bucket: string;
+  Key: string | undefined;
+}
+
+async function getObject({ sdk, client }: S3, object: ObjectName, range?: ByteRange) {
+  try {
+    const Range = range && `bytes=${range.start}-${range.end}`;
+    const found = await client.send(new sdk.GetObjectCommand({ ...object, Range }));
+    if (!(found.Body instanceof Readable)) throw new Error('S3 did not answer with a stream');
+    return { bytes: found.ContentLength, content: found.Body };
+  } catch (error) {
+    if (error instanceof sdk.NoSuchKey) return undefined;
+    throw error;
+  }
+}
+
+/** False if the server says that the key is taken. */
+async function succeedsIfFree({ sdk }: S3, conditional: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await conditional();
+    return true;
+  } catch (error) {
+    const isTaken =
+      error instanceof sdk.S3ServiceException && error.$metadata.httpStatusCode === PRECONDITION_FAILED;
+    if (!isTaken) throw error;
+    return false;
+  }
+}
+
+/** A multipart upload, as long videos use it: its completion has the condition. */
+async function uploadPartIfFree(s3: S3, object: ObjectName, Body: string): Promise<boolean> {
+  const { sdk, client } = s3;
+  const { UploadId } = await client.send(new sdk.CreateMultipartUploadCommand(object));
+  const upload = { ...object, UploadId };
+  try {
+    const { ETag } = await client.send(new sdk.UploadPartCommand({ ...upload, PartNumber: 1, Body }));
+    const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] };
+    const complete = { ...upload, MultipartUpload, IfNoneMatch: '*' };
+    return await succeedsIfFree(s3, () => client.send(new sdk.CompleteMultipartUploadCommand(complete)));
+  } finally {
+    await abortUpload(s3, object, UploadId).catch(() => undefined);
+  }
+}
+
+/** Does nothing if the upload no longer exists. */
+async function abortUpload({ sdk, client }: S3, object: ObjectName, UploadId?: string): Promise<void> {
+  const abort = new sdk.AbortMultipartUploadCommand({ ...object, UploadId });
+  await client.send(abort).catch((error: unknown) => {
+    if (!(error instanceof sdk.NoSuchUpload)) throw error;
+  });
+}
+
+/** Uploads a file, if its key is free. Nothing of it is visible before its upload is completed. */
 async function uploadFile(
-  bucket: S3Bucket,
+  s3: S3,
   path: string,
-  name: ObjectName,
+  { key, ...object }: ObjectName & { key: string },
   whole: FileToPublish,
 ): Promise<void> {
-  const { bytes, contentType, signal } = whole;
   const { size } = await stat(path);
-  if (size !== bytes) throw incomplete(size, bytes);
+  if (size !== whole.bytes) throw incomplete(size, whole.bytes);
   const body = createReadStream(path);
   // The library's abort() does not wait for parts in flight, and S3 stores parts that arrive after the abort.
   const stop = () => body.destroy(new StorageFault('the upload was stopped'));
-  signal?.addEventListener('abort', stop, { once: true });
-  const upload = bucket.upload(name.objectKey, contentType, body);
+  whole.signal?.addEventListener('abort', stop, { once: true });
+  const upload = new s3.sdk.Upload({
+    client: s3.client,
+    params: { ...object, Body: body, ContentType: whole.contentType, IfNoneMatch: '*' },
+    partSize: PART_BYTES,
+    queueSize: PARTS_IN_FLIGHT,
+  });
   try {
     await upload.done();
   } catch (error) {
     // The library leaves an upload that could not be completed. The sweeper removes what cannot be removed now.
-    const { uploadId } = upload;
-    if (uploadId !== undefined) await bucket.abortUpload(name.objectKey, uploadId).catch(() => undefined);
+    if (upload.uploadId !== undefined) await abortUpload(s3, object, upload.uploadId).catch(() => undefined);
     if (error instanceof StorageFault) throw error;
     // After every failure, not only when S3 says that the key is taken: a server may close the connection before its
     // refusal is read, and the answer to a completed upload may be lost.
-    const isThere = await isStored(bucket, name, whole).catch((problem: unknown) => {
-      if (problem instanceof StorageFault) throw problem;
-      return false;
-    });
-    if (!isThere) throw storageFault(error);
+    const stored = await getObject(s3, object).catch(() => undefined);
+    const isSame = stored && (await isSameVideo(stored, whole).catch(() => undefined));
+    if (isSame === undefined) throw error;
+    if (!isSame) throw keyTaken(key);
   } finally {
-    signal?.removeEventListener('abort', stop);
+    whole.signal?.removeEventListener('abort', stop);
     body.on('error', () => undefined).destroy();
   }
-}
-
-async function isStored(
-  bucket: S3Bucket,
-  { key, objectKey }: ObjectName,
-  whole: FileToPublish,
-): Promise<boolean> {
-  const stored = await bucket.get(objectKey);
-  if (stored === undefined) return false;
-  if (!(await isSameVideo(stored, whole))) throw keyTaken(key);
-  return true;
 }

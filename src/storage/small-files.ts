@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoStorage } from './storage';
 import { asStorageFault, StorageFault } from './storage-fault';
 
@@ -8,10 +7,6 @@ export const RECORD_IO_MS = 5_000;
 
 /** Records and sidecars have a few kilobytes; a larger file under their key is not one of them. */
 export const LARGEST_SMALL_FILE_BYTES = 1024 * 1024;
-
-/** S3's SDK repeats a call, but not a body that breaks off, or that another worker replaces meanwhile. */
-const READS = 3;
-const BETWEEN_READS_MS = 50;
 
 /** A storage that does not answer must not block a worker slot, a rate limit and a shutdown. */
 export async function withinTime<T>(work: () => Promise<T>, limitMs = RECORD_IO_MS): Promise<T> {
@@ -23,38 +18,23 @@ export async function withinTime<T>(work: () => Promise<T>, limitMs = RECORD_IO_
   return Promise.race([asStorageFault(work), late]).finally(() => clearTimeout(timer));
 }
 
-/** The first bytes of a stored file, and whether those are all. The rest is not read. */
-export async function readUpTo(
-  stored: Readable,
-  mostBytes: number,
-): Promise<{ bytes: Buffer; isWhole: boolean }> {
+/** A stored file, of which no more than this is read: a larger one is cut, so that its reader finds it incomplete. */
+export async function readUpTo(stored: Readable, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let left = mostBytes;
   for await (const chunk of stored) {
-    if (chunk.length > left) return { bytes: Buffer.concat(chunks), isWhole: false };
     left -= chunk.length;
+    if (left < 0) break;
     chunks.push(chunk);
   }
-  return { bytes: Buffer.concat(chunks), isWhole: true };
-}
-
-/** Cuts a file that is too large, so that its reader finds it incomplete. */
-export async function readSmallText(stored: Readable): Promise<string> {
-  return (await readUpTo(stored, LARGEST_SMALL_FILE_BYTES)).bytes.toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** The text under a key, in time; undefined when nothing is there. */
 export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string): Promise<string | undefined> {
   return withinTime(async () => {
-    for (let read = 1; ; read++) {
-      const stored = await storage.read(key);
-      try {
-        return stored && (await readSmallText(stored));
-      } catch (error) {
-        if (read === READS) throw error;
-      }
-      await sleep(BETWEEN_READS_MS);
-    }
+    const stored = await storage.read(key);
+    return stored && (await readUpTo(stored, LARGEST_SMALL_FILE_BYTES)).toString('utf8');
   });
 }
 

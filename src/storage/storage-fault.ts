@@ -3,6 +3,9 @@ import { cleanText } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 
 const LONGEST_MESSAGE_CHARS = 2_000;
+const LONGEST_CODE_CHARS = 100;
+/** Bounds the work of `cleanText`: an S3 server may send megabytes. */
+const MOST_CLEANED_CHARS = 10_000;
 
 /** Options of a StorageFault: whether a retry is useless, and the error code. */
 export interface StorageFaultOptions extends ErrorOptions {
@@ -53,25 +56,17 @@ export async function asStorageFault<T>(work: () => Promise<T>): Promise<T> {
  * The message of the file system or of S3, with the name of an S3 error. Without the error as its cause: S3 errors
  * contain everything that the server sent, and causes are logged.
  */
-export function storageFault(error: unknown): StorageFault {
+export function storageFault(error: unknown, redacted = (text: string) => text): StorageFault {
   if (error instanceof StorageFault) return error;
+  // Not by `instanceof`: Node's own errors may be of another realm.
+  const { name, message } = Object(error);
   const code = errorCode(error);
-  return new StorageFault(cleanText(messageOf(error)), typeof code === 'string' ? { code: cut(code) } : {});
-}
-
-/** Not by `instanceof`: Node's own errors may be of another realm. */
-function messageOf(error: unknown): string {
   // A connection refused at several addresses has a code but no message.
-  const message = cut(Reflect.get(Object(error), 'message') || errorCode(error) || error);
-  const name: unknown = Reflect.get(Object(error), 'name');
-  return name === undefined || name === 'Error' ? message : `${cut(name)}: ${message}`;
-}
-
-/** Bounds the work of `cleanText`, which shortens a message further. */
-const MAX_CLEANED_LENGTH = 10_000;
-
-function cut(text: unknown): string {
-  return String(text).slice(0, MAX_CLEANED_LENGTH);
+  const text = String(message || code || error);
+  const whole = name === undefined || name === 'Error' ? text : `${name}: ${text}`;
+  return new StorageFault(redacted(whole.slice(0, MOST_CLEANED_CHARS)), {
+    code: typeof code === 'string' ? code.slice(0, LONGEST_CODE_CHARS) : undefined,
+  });
 }
 
 /** A reader of a stored file whose errors are StorageFaults. */

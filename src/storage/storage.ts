@@ -67,8 +67,6 @@ export interface FileToPublish {
   bytes: number;
   sha256: string;
   contentType: string;
-  /** An earlier attempt may have left a part of its upload. */
-  isRetry?: boolean;
   /** Stops an upload. */
   signal?: AbortSignal;
 }

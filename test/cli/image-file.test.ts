@@ -24,10 +24,10 @@ test.each([
   ['a file that is not there', 'none.png', /none\.png does not exist/],
   ['a folder', 'folder.png', /folder\.png is not a file/],
   ['a pipe', 'pipe.png', /pipe\.png is not a file/],
-  ['a file that is no image', 'page.png', /page\.png is not a complete PNG, JPEG, WebP or GIF image/],
+  ['a file that is no image', 'page.png', /page\.png is not a PNG, JPEG, WebP or GIF image/],
   ['a file that is too large', 'large.png', /large\.png is larger than 20 MB/],
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
-  ['a hostile name', '\x1b[2J.png', /^[^\x1b]*is not a complete PNG/],
+  ['a hostile name', '\x1b[2J.png', /^[^\x1b]*is not a PNG/],
 ])(
   '--image with %s is refused with one sentence and the code of a bad request',
   async (_what, name, sentence) => {

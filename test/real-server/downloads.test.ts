@@ -10,7 +10,7 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { VideoJob } from '../../src/client/video-job';
 import type { JobProgress } from '../../src/contract/job';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
-import { newPartName } from '../../src/storage/part-file';
+import { newPartName } from '../../src/storage/disk-files';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { noiseVideo } from '../../src/testing/video/make-video';
 import type { VideoWorker, WorkerRole } from '../../src/worker/video-worker';

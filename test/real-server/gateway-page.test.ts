@@ -296,7 +296,7 @@ test('an image file that is dropped on the form is uploaded, and the service fet
       await page.locator('#drop').dispatchEvent('drop', { dataTransfer });
     };
     await drop('fox.png', 'image/png', HTML);
-    await page.locator('#image_url-error', { hasText: 'is not a complete PNG' }).waitFor();
+    await page.locator('#image_url-error', { hasText: 'is not a PNG' }).waitFor();
     await drop('fox.png', 'image/png', PNG);
     await page.getByText('The image is uploaded').waitFor();
     expect(await page.locator('#dropped-name').textContent()).toBe('fox.png');

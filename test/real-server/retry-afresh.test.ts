@@ -1,8 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileName } from '../../src/storage';
-import { keyMaterial } from '../../src/storage/job-record';
+import { digestOfJob, fileName } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
 import { failureOf, inWorld, untilProgress } from '../support/world';
@@ -18,9 +17,7 @@ beforeAll(async () => {
 afterAll(() => env.teardown());
 
 function recordKey(workflowId: string): string {
-  const digest = createHash('sha256')
-    .update(keyMaterial('default', workflowId, request))
-    .digest('hex');
+  const digest = digestOfJob({ namespace: 'default', job: workflowId }, request);
   return `jobs/${fileName(workflowId)}.${digest.slice(0, 16)}/0001.json`;
 }
 

@@ -2,7 +2,6 @@ import {
   claimsToBeImageReference,
   type ImageExtension,
   imageKey,
-  parseImageName,
   parseImageReference,
 } from '../../src/storage/images';
 
@@ -32,11 +31,6 @@ it.each([
   'videogen-image:',
 ])('%s is no reference of exactly our form', (url) => {
   expect(parseImageReference(url)).toBeUndefined();
-});
-
-it('a file of another kind among the images is no image', () => {
-  expect(parseImageName(`shop/${SHA256}.json`)).toBeUndefined();
-  expect(parseImageName('shop/readme.txt')).toBeUndefined();
 });
 
 it.each([

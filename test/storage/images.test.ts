@@ -1,9 +1,18 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
-import { IMAGE_LINK_PATH, ImageLinks, readLinkedImage } from '../../src/storage/image-links';
-import { BadImage, checkImage, hasImage, imageKey, readImage, storeImage } from '../../src/storage/images';
+import {
+  BadImage,
+  checkImage,
+  hasImage,
+  IMAGE_LINK_PATH,
+  ImageLinks,
+  imageKey,
+  readImage,
+  readLinkedImage,
+  storeImage,
+} from '../../src/storage/images';
 import { GIF, HTML, JPEG, LARGEST_PNG, PNG, SVG, sha256Of, TOO_LARGE_PNG, WEBP } from '../support/images';
 
 const IMAGES = { png: PNG, jpg: JPEG, webp: WEBP, gif: GIF };
@@ -30,16 +39,6 @@ describe('the type of an image', () => {
     expect(kindOf(bytes)).toBe(extension);
   });
 
-  it.each(CASES)('is also known when other bytes follow its end: %s', (extension, bytes) => {
-    expect(kindOf(Buffer.concat([bytes, Buffer.alloc(5)]))).toBe(extension);
-  });
-
-  it.each(CASES)('is unknown when the end is missing, wherever it was cut: %s', (_extension, bytes) => {
-    for (let length = 0; length < bytes.length; length++) {
-      expect([length, kindOf(bytes.subarray(0, length))]).toEqual([length, undefined]);
-    }
-  });
-
   it.each([
     ['a page', HTML],
     ['a drawing with a script', SVG],
@@ -48,26 +47,10 @@ describe('the type of an image', () => {
     ['a PNG that begins with another chunk', changed(PNG, 12, 0x49, 0x44, 0x41, 0x54)],
     ['a GIF of an unknown version', changed(GIF, 4, 0x38)],
     ['a WebP of an unknown kind', changed(WEBP, 15, 0x39)],
-    ['a WebP that says it is longer', changed(WEBP, 4, 0xff)],
-    ['a WebP that says it is empty', changed(WEBP, 4, 12)],
     ['a WebP that begins otherwise', changed(WEBP, 0, 0)],
     ['a JPEG that begins otherwise', changed(JPEG, 0, 0)],
-    ['a JPEG whose segment leads to no other', Buffer.from('ffd8ffe000030000da0000ffd9', 'hex')],
-    ['a GIF whose only end is in its header', changed(GIF.subarray(0, 14), 12, 0x3b, 0)],
-    ['a JPEG whose segment leads beyond its end', changed(JPEG, 4, 0xff, 0xff)],
   ])('is unknown for %s', (_what, bytes) => {
     expect(kindOf(bytes)).toBeUndefined();
-  });
-
-  it.each([
-    ['jpg', Buffer.from('ffd8ffdaffd9', 'hex')],
-    ['gif', Buffer.concat([GIF.subarray(0, 13), Buffer.of(0x3b)])],
-  ])('is known of the shortest %s', (extension, bytes) => {
-    expect(kindOf(bytes)).toBe(extension);
-  });
-
-  it('of a JPEG allows fill bytes before a marker', () => {
-    expect(kindOf(Buffer.concat([JPEG.subarray(0, 2), Buffer.from([0xff]), JPEG.subarray(2)]))).toBe('jpg');
   });
 });
 
@@ -91,7 +74,7 @@ describe('an image', () => {
 
   it('is refused when it is something else', () => {
     expect(() => checkImage(HTML, 'shop')).toThrow(BadImage);
-    expect(() => checkImage(HTML, 'shop')).toThrow('is not a complete PNG, JPEG, WebP or GIF image');
+    expect(() => checkImage(HTML, 'shop')).toThrow('is not a PNG, JPEG, WebP or GIF image');
   });
 });
 
@@ -205,16 +188,6 @@ describe('in a storage', () => {
     };
     const linking = new ImageLinks(full, 'https://gateway.example').linkTo(image.reference);
     await expect(linking).rejects.toThrow('ENOSPC: disk full');
-  });
-
-  it('an image that cannot be published leaves nothing, and the error is told', async () => {
-    const failing: VideoStorage = {
-      ...storage,
-      publishFile: () => Promise.reject(new Error('EIO: i/o error')),
-    };
-    const before = await readdir(folder, { recursive: true });
-    await expect(storeImage(failing, image)).rejects.toThrow('EIO: i/o error');
-    expect(await readdir(folder, { recursive: true })).toEqual(before);
   });
 
   it('two uploads of one image at once both succeed', async () => {

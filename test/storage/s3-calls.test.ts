@@ -8,42 +8,8 @@ let server: ScriptedS3;
 afterEach(() => server.stop());
 
 const FOX = VIDEO.subarray(0, 1_000);
-const upload = (key: string, id: string, more = '') =>
-  `<Upload><Key>${key}</Key><UploadId>${id}</UploadId>${more}</Upload>`;
-const uploads = (...some: string[]): S3Answer => ({
-  body: `<ListMultipartUploadsResult>${some.join('')}</ListMultipartUploadsResult>`,
-});
-const isListOfUploads = (call: string) => /^GET .*[?&]uploads/.test(call);
 const aborts = () => server.calls.filter((call) => /^DELETE .*uploadId=/.test(call)).map(withoutOperation);
 const withoutOperation = (call: string) => call.replace(/[?&]x-id=\w+/, '');
-
-describe('what an earlier attempt has left of a video', () => {
-  const left = [upload('jobs/fox.mp4', '1'), upload('jobs/fox.mp4.json', '2'), upload('jobs/fox.mp4', '3')];
-
-  it('is removed by a retry, and nothing of other keys is', async () => {
-    server = await startScriptedS3((call) => (isListOfUploads(call) ? uploads(...left) : undefined));
-    await store(server.storage({ prefix: 'jobs' }), 'fox.mp4', FOX, { isRetry: true });
-    expect(aborts()).toEqual([
-      'DELETE /videos/jobs/fox.mp4?uploadId=1',
-      'DELETE /videos/jobs/fox.mp4?uploadId=3',
-    ]);
-  });
-
-  it('is not looked for by a first attempt', async () => {
-    server = await startScriptedS3();
-    await store(server.storage({ prefix: 'jobs' }), 'fox.mp4', FOX);
-    expect(server.calls.map(withoutOperation)).toEqual(['PUT /videos/jobs/fox.mp4']);
-  });
-
-  it('does not keep the next attempt from storing it, whatever the server says', async () => {
-    server = await startScriptedS3((call) => {
-      if (isListOfUploads(call)) return uploads(...left);
-      return call.includes('uploadId=1') ? s3Error(403, 'AccessDenied') : undefined;
-    });
-    const { uri } = await store(server.storage({ prefix: 'jobs' }), 'fox.mp4', FOX, { isRetry: true });
-    expect(uri).toBe('s3://videos/jobs/fox.mp4');
-  });
-});
 
 describe('the video that a job names', () => {
   it('has a key, and nothing of others has one', async () => {

@@ -147,16 +147,6 @@ describe('uploads of others', () => {
   });
 });
 
-describe('an upload that a killed attempt has left', () => {
-  it('is removed by the next attempt, and those of similar keys stay', async () => {
-    await beginUpload(`${prefix}/fox.mp4`);
-    for (const key of ['fox.mp4.json', 'fox.mp', 'fox']) await store(storage, key, VIDEO, { isRetry: true });
-    expect(await uploadsThere()).toHaveLength(1);
-    await store(storage, 'fox.mp4', VIDEO_IN_PARTS, { isRetry: true });
-    expect(await uploadsThere()).toEqual([]);
-  });
-});
-
 describe('a bucket that cannot be written', () => {
   const wrongly = (change: object) =>
     createS3Storage({ bucket: server.bucket, prefix, ...server.connection, ...change });
@@ -169,7 +159,7 @@ describe('a bucket that cannot be written', () => {
   ])('%s throws a StorageFault from write and publish', async (_, make, message) => {
     const broken = make();
     for (const video of [VIDEO, LONG_VIDEO]) {
-      const publishing = store(broken, 'fox.mp4', video, { isRetry: true });
+      const publishing = store(broken, 'fox.mp4', video);
       await expect(publishing).rejects.toThrow(StorageFault);
       await expect(publishing).rejects.toThrow(message);
     }
@@ -203,12 +193,6 @@ describe('a bucket that refuses some calls', () => {
     const refusing = await behind({ refuse: (call) => /^POST .*uploadId=/.test(call) });
     await expect(store(refusing, 'fox.mp4', VIDEO_IN_PARTS)).rejects.toThrow('AccessDenied: not today');
     expect(await everything()).toEqual([]);
-  });
-
-  it('such as the list of uploads, still accepts a second attempt', async () => {
-    const refusing = await behind({ refuse: (call) => /^GET .*[?&]uploads/.test(call) });
-    await store(refusing, 'fox.mp4', VIDEO, { isRetry: true });
-    expect(await everything()).toEqual(['fox.mp4']);
   });
 
   it('such as reading, refuses a video whose key is taken, because it might be another', async () => {

@@ -13,7 +13,7 @@ export interface ScriptedS3 {
   readonly endpoint: string;
   /** What was asked so far, each as `METHOD /path?query`, in the order it came. */
   readonly calls: string[];
-  /** The headers of the first call that has this text in it. */
+  /** The headers of the last call that has this text in it. */
   headersOf(part: string): Record<string, unknown>;
   /** A storage in its bucket `videos`. */
   storage(options?: Partial<S3StorageOptions>): VideoStorage;
@@ -47,7 +47,7 @@ export async function startScriptedS3(
     get calls() {
       return asked.map(({ call }) => call);
     },
-    headersOf: (part) => asked.find(({ call }) => call.includes(part))?.headers ?? {},
+    headersOf: (part) => asked.findLast(({ call }) => call.includes(part))?.headers ?? {},
     storage: (options) =>
       createS3Storage({
         bucket: 'videos',

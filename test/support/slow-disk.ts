@@ -1,33 +1,47 @@
-import type * as fs from 'node:fs/promises';
+import type * as fs from 'node:fs';
 
 type Disk = typeof fs;
 type Writev = (buffers: Buffer[], position: number) => Promise<{ bytesWritten: number }>;
+type Written<Given> = (error: Error | null, bytesWritten?: number, given?: Given) => void;
 
-/** A disk whose open files write and sync as a test says. */
+/** A disk whose streams write as a test says. */
 class SlowDisk {
   /** Called instead of each write, with the write. */
   onWrite: (write: Writev, buffers: Buffer[], position: number) => ReturnType<Writev> = (write, ...given) =>
     write(...given);
-  onSync: () => Promise<void> = async () => undefined;
 
   reset(): void {
     Object.assign(this, new SlowDisk());
   }
 
   over(actual: Disk): Disk {
-    const open = async (...given: Parameters<Disk['open']>) => {
-      const file = await actual.open(...given);
-      const write = file.writev.bind(file) as unknown as Writev;
-      const datasync = file.datasync.bind(file);
-      return Object.assign(file, {
-        writev: (buffers: Buffer[], position: number) => this.onWrite(write, buffers, position),
-        datasync: async () => {
-          await this.onSync();
-          await datasync();
-        },
-      });
+    const writev = (fd: number, buffers: Buffer[], position: number, done: Written<Buffer[]>) => {
+      const write: Writev = (some, at) =>
+        new Promise((resolve, reject) => {
+          actual.writev(fd, some, at, (error, bytesWritten) =>
+            error ? reject(error) : resolve({ bytesWritten }),
+          );
+        });
+      this.onWrite(write, buffers, position).then(
+        ({ bytesWritten }) => done(null, bytesWritten, buffers),
+        (error: Error) => done(error),
+      );
     };
-    return { ...actual, open };
+    const write = (
+      fd: number,
+      buffer: Buffer,
+      offset: number,
+      length: number,
+      position: number,
+      done: Written<Buffer>,
+    ) => {
+      const some = [buffer.subarray(offset, offset + length)];
+      writev(fd, some, position, (error, bytes) => done(error, bytes, buffer));
+    };
+    const { open, close } = actual;
+    const createWriteStream = (path: string, options: object) =>
+      actual.createWriteStream(path, { ...options, fs: { open, close, write, writev } } as never);
+    return { ...actual, createWriteStream: createWriteStream as Disk['createWriteStream'] };
   }
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
-import { newPartName } from '../../src/storage/part-file';
+import { newPartName } from '../../src/storage/disk-files';
 import { startJanitor } from '../../src/worker/janitor';
 import { captureLogs } from '../support/logs';
 import { eventually } from '../temporal-server/eventually';

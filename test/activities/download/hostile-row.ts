@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { ApplicationFailure } from '@temporalio/common';
 import { type FailureType, fromTemporalType } from '../../../src/contract/failure-table';
-import { isPartName } from '../../../src/storage/part-file';
+import { isPartName } from '../../../src/storage/disk-files';
 import { offsetOf, type Share } from '../../support/hostile-answers';
 import type { Answer, Requests } from '../../support/hostile-server';
 import type { HostileSink } from '../../support/hostile-sinks';

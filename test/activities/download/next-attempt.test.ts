@@ -1,6 +1,5 @@
 import { LEARNED_TIMES_KEY } from '../../../activities/polls/learned-times';
 import { openVideoBytes, type VideoService } from '../../../src/service';
-import type { FileToPublish } from '../../../src/storage';
 import { failureOf } from '../activity-world';
 import { createMemoryWorld, cutAfter, inspectedVideo, TASK } from './memory-world';
 
@@ -28,17 +27,6 @@ describe('the next attempt', () => {
     expect((await second.result).video.bytes).toBe(video.length);
     expect([offsets, second.beats]).toEqual([[5_000], [note]]);
     expect(world.linesOf('downloading').at(-1)).toEqual({ taskId: TASK, bytes: 5_000 });
-  });
-
-  it('tells the storage that an earlier one may have left something', async () => {
-    const told: FileToPublish[] = [];
-    const publishFile = async (_path: string, key: string, file: FileToPublish) => {
-      told.push(file);
-      return { uri: `memory:${key}` };
-    };
-    const world = createMemoryWorld(video, { storage: { publishFile } });
-    for (const attempt of [1, 2, 3]) await world.download({}, { attempt }).result;
-    expect(told.map(({ isRetry }) => isRetry)).toEqual([false, true, true]);
   });
 
   it('does not learn a second time how long the task took', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openVideoBytes, type VideoBody, type VideoService } from '../../../src/service';
-import { newPartName } from '../../../src/storage/part-file';
+import { newPartName } from '../../../src/storage/disk-files';
 import { makeVideo } from '../../media/make-video';
 import { failureOf } from '../activity-world';
 import { sha256 } from './download-world';
