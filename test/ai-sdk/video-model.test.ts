@@ -163,7 +163,7 @@ test.each<[string, string | Uint8Array]>([
 });
 
 test.each<[string, Buffer, RegExp]>([
-  ['a web page', HTML, /the image is not a complete PNG/],
+  ['a web page', HTML, /the image is not a PNG/],
   ['too large', TOO_LARGE_PNG(), /the image is larger than 20 MB/],
 ])('an image that is %s is refused', async (_what, data, sentence) => {
   await expect(started({ image: { type: 'file', mediaType: 'image/png', data } })).rejects.toThrow(sentence);
