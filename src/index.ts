@@ -4,12 +4,10 @@ export {
   encryptedDataConverter,
 } from './client/encrypted-data-converter';
 export type { ForgetOptions, ForgottenJob } from './client/forget-job';
-export { ForgetRefused, ForgetStopped } from './client/forget-refused';
 export type { ListOptions } from './client/list-jobs';
 export type { JobOverview } from './client/overview';
+export { ForgetRefused, ForgetStopped, RetryRefused, TemporalUnreachable } from './client/refusals';
 export type { RetriedJob, RetryOptions } from './client/retry-job';
-export { RetryRefused } from './client/retry-plan';
-export { TemporalUnreachable } from './client/temporal-unreachable';
 export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,

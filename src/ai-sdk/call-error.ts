@@ -1,4 +1,5 @@
-import { isTemporalError, TemporalUnreachable } from '../client/temporal-unreachable';
+import { TemporalUnreachable } from '../client/refusals';
+import { isTemporalError } from '../client/temporal-calls';
 import { cleanText } from '../contract/clean-text';
 import { FAILURES } from '../contract/failure-table';
 import { VideoFailure } from '../contract/video-failure';

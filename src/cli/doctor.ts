@@ -1,10 +1,11 @@
-import { problemOf, registerSearchAttributes } from '../client/search-attributes';
+import { registerSearchAttributes } from '../client/search-attributes';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { ConfigError, type Environment, readKeyIfSet } from '../config/service-config';
 import { readableKeys } from '../config/services-config';
 import { readS3Connection } from '../config/storage-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { printableJson } from '../contract/clean-text';
+import { SEARCH_ATTRIBUTES } from '../contract/names';
 import { plainHider } from '../contract/redact';
 import { Closers } from './closers';
 import { CHECKS, type Check } from './doctor/checks';
@@ -60,12 +61,11 @@ async function register({ json }: DoctorOptions, terminal: Terminal, closers: Cl
     );
   }
   const { namespace, address } = server;
-  const states = await registerSearchAttributes(server);
-  const wrong = problemOf(states, namespace);
-  if (wrong) throw new ConfigError(`${wrong.problem.replace(/^t/, 'T')}: ${wrong.fix}.`);
-  const names = states.map(({ name }) => name).join(', ');
+  const problem = await registerSearchAttributes(server);
+  if (problem) throw new ConfigError(`${problem.replace(/^t/, 'T')}: use another namespace.`);
+  const names = SEARCH_ATTRIBUTES.join(', ');
   printLine(terminal, `The namespace ${namespace} at ${address} has the search attributes ${names}.`);
-  if (json) terminal.out(printableJson({ namespace, attributes: states }));
+  if (json) terminal.out(printableJson({ namespace, attributes: SEARCH_ATTRIBUTES }));
   return EXIT.ok;
 }
 

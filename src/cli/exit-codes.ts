@@ -1,6 +1,4 @@
-import { ForgetRefused, ForgetStopped } from '../client/forget-refused';
-import { RetryRefused } from '../client/retry-plan';
-import { TemporalUnreachable } from '../client/temporal-unreachable';
+import { ForgetRefused, ForgetStopped, RetryRefused, TemporalUnreachable } from '../client/refusals';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract/clean-text';
 import type { RefusedContent } from '../contract/failure-details';

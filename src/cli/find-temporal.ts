@@ -1,5 +1,5 @@
 import { Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
-import { TemporalUnreachable } from '../client/temporal-unreachable';
+import { TemporalUnreachable } from '../client/refusals';
 import type { Environment } from '../config/service-config';
 import { readDataFolder, readServerOptions, readTemporalConfig } from '../config/temporal-config';
 import { GRPC_STATUS } from '../contract/error-code';

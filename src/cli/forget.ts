@@ -1,5 +1,5 @@
 import type { ForgottenJob } from '../client/forget-job';
-import { ForgetRefused, NothingToForget } from '../client/forget-refused';
+import { ForgetRefused, NothingToForget } from '../client/refusals';
 import { printableJson, shown } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
 import { noSuchJob } from './find-job';

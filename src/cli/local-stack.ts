@@ -169,7 +169,7 @@ async function joinStack(
     uiUrl,
     pageUrl,
     // A server that another version started may lack them.
-    searchable: await isSearchable(client, load.searchAttributes().findSearchAttributes),
+    searchable: await isSearchable(client, load.searchAttributes().searchAttributeProblem),
     storage: storageAddress(readStorageConfig(env)),
     runBy: { pid, storage: note.storage, emulator: note.emulator },
     ended: untilEnded(pid),
@@ -273,8 +273,8 @@ function describeServices(
 /** If this fails, jobs run without search attributes. */
 async function isSearchable(
   { connection, options: { namespace } }: Client,
-  readStates: ReturnType<typeof load.searchAttributes>['findSearchAttributes'],
+  findProblem: ReturnType<typeof load.searchAttributes>['searchAttributeProblem'],
 ): Promise<boolean> {
-  const states = await readStates({ connection, namespace }).catch(() => undefined);
-  return states !== undefined && load.searchAttributes().problemOf(states, namespace) === undefined;
+  const problem = await findProblem({ connection, namespace }).catch(() => 'they cannot be listed');
+  return problem === undefined;
 }

@@ -171,7 +171,6 @@ const COMMANDS: Record<string, CommandRow> = {
     options: [
       ['--resubmit', 'submit the request again, even if it is paid again'],
       ['--deadline <time>', 'how long the new job may take, such as 2h (default: as before)'],
-      ['--service <name>', 'submit the request to this service instead (default: the same)'],
       JSON_OBJECT,
     ],
     examples: [

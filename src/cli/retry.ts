@@ -1,11 +1,8 @@
-import { pinChoice } from '../client/pin-choice';
 import { ConfigError } from '../config/service-config';
-import { readKnownServices } from '../config/services-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { DURATION } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
-import { VideoFailure } from '../contract/video-failure';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './open-jobs';
@@ -13,7 +10,6 @@ import { printLine, type Terminal } from './terminal';
 
 interface RetryCommandOptions {
   resubmit?: boolean;
-  service?: string;
   deadline?: string;
   json?: boolean;
 }
@@ -21,17 +17,13 @@ interface RetryCommandOptions {
 /** `videogen retry`: tries a failed job again, without paying twice unless the user has decided to. */
 export function retry(workflowId: string, options: RetryCommandOptions, terminal: Terminal): Promise<number> {
   return onJob(workflowId, terminal, async (session) => {
-    const { resubmit, deadline, service } = options;
+    const { resubmit, deadline } = options;
     if (deadline !== undefined && durationMs(deadline) === undefined) {
       throw new ConfigError(`--deadline ${DURATION.sentence}.`);
     }
-    // A job keeps its service, so only a new one is looked up.
-    const pinned =
-      service === undefined ? undefined : pinChoice({ service }, readKnownServices(terminal.env));
-    if (pinned?.ok === false) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
     // Before anything else: a mistyped name gets a proposal.
     await findJob(session, workflowId);
-    const retried = await session.videos.retry(workflowId, { resubmit, deadline, service });
+    const retried = await session.videos.retry(workflowId, { resubmit, deadline });
     const { workflowId: name, kind, adopted, isJoined } = retried;
     const newName = name === workflowId ? '' : ` as ${shown(name)},`;
     const what =

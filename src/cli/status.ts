@@ -1,5 +1,5 @@
 import type { JobOverview } from '../client/overview';
-import { mayRetryAsItIs } from '../client/retry-plan';
+import { mayRetryAsItIs } from '../client/retry-job';
 import { inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
@@ -143,7 +143,6 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['queue', shown(report.taskQueue)],
     [report.madeFor === 'batch' ? 'batch' : 'parent', report.parentId && shown(report.parentId)],
     ['ui', report.uiUrl],
-    ['retry of', report.retryOf && shown(report.retryOf)],
     ['note', report.note],
     ['advice', error?.advice],
   ];

@@ -6,7 +6,7 @@ import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../contract/redact';
 import { withEncryption } from '../encryption/data-converter';
 import { tracedClient } from './export-traces';
-import { TemporalUnreachable } from './temporal-unreachable';
+import { TemporalUnreachable } from './refusals';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 

@@ -11,34 +11,21 @@ import {
   recordsOf,
 } from '../storage';
 
-/** The parts of a job that can be removed. */
-export const FORGOTTEN_PARTS = ['video', 'sidecar', 'record', 'results', 'webhook', 'execution'] as const;
-
 /** Something that a job has left: a file in the storage, or an execution in Temporal. */
 export interface ForgottenPart {
-  what: (typeof FORGOTTEN_PARTS)[number];
+  what: 'video' | 'sidecar' | 'record' | 'results' | 'webhook' | 'execution';
   where: string;
 }
 
-/** Something that was not removed. */
-export interface KeptPart extends ForgottenPart {
-  why: string;
-}
-
-/** What is done, or would be. */
-export interface ForgottenParts {
-  removed: ForgottenPart[];
-  kept: KeptPart[];
-  /** The keys of records that are marked as forgotten. */
-  markers: string[];
-}
+/** One step of forgetting: something to remove, or something that stays, and why. `remove` may find that it must stay. */
+export type ForgetStep = ForgottenPart & ({ why: string } | { remove(): Promise<string | undefined> });
 
 /** A job or an item of a batch, with what Temporal knows of it. Its records know the rest. */
 export interface JobToForget extends JobName {
   video?: Omit<VideoOfTask, keyof JobName> | undefined;
   request?: object | undefined;
   /** The ids of its records, if they were listed already. */
-  recordIds?: readonly string[] | undefined;
+  recordIds?: readonly string[];
 }
 
 /** The video that a job stored for its task. */
@@ -48,82 +35,80 @@ export interface VideoOfTask extends JobName {
   sha256: string;
 }
 
-export interface VideoRemoval {
-  removed: ('video' | 'sidecar')[];
-  /** Why the file under the key stays: it is not the video of this task. */
-  kept?: string;
-}
-
-/** Removes the videos of a job, then marks the records that name them. So a run that is killed anywhere is finished by the next. */
-export async function forgetFiles(
+/**
+ * The videos of a job, then the records that name them: so a run that is killed anywhere is finished by the next. `isOnRecord`
+ * is also true for a job that was forgotten before.
+ */
+export async function planFiles(
   storage: RemovingStorage,
-  { namespace, job, ...known }: JobToForget,
-  { dryRun }: { dryRun: boolean },
-): Promise<ForgottenParts> {
-  const records = await recordsOf(storage, { namespace, job }, known.recordIds);
-  const videos = new Map(known.video && [[known.video.taskId, known.video]]);
+  { namespace, job, video, request, recordIds }: JobToForget,
+): Promise<{ steps: ForgetStep[]; isOnRecord: boolean }> {
+  const name = { namespace, job };
+  const records = await recordsOf(storage, name, recordIds);
+  const videos = new Map(video && [[video.taskId, video]]);
   for (const { recorded } of records) {
     if (recorded.stored === undefined) continue;
-    const { key, taskId, video } = recorded.stored;
-    videos.set(taskId, { key, taskId, sha256: video.sha256 });
+    const { key, taskId, video: stored } = recorded.stored;
+    videos.set(taskId, { key, taskId, sha256: stored.sha256 });
   }
-  const removed: ForgottenPart[] = [];
-  const kept: KeptPart[] = [];
-  for (const video of videos.values()) {
-    const { key } = video;
-    const done = await removeVideo(storage, { namespace, job, ...video }, { dryRun });
-    for (const what of done.removed) removed.push({ what, where: what === 'video' ? key : sidecarOf(key) });
-    if (done.kept !== undefined) kept.push({ what: 'video', where: key, why: done.kept });
-  }
-  const markers = records.map(({ record }) => record.key);
-  for (const { record, recorded } of records) {
-    if (recorded.entries.every(({ event }) => event === 'forgotten')) continue;
-    if (!dryRun) await record.forget(storage);
-    removed.push({ what: 'record', where: record.key });
-  }
+  const files: ForgetStep[] = [];
+  for (const one of videos.values()) files.push(...(await planVideo(storage, { ...name, ...one })));
+  // The name may have stored several videos under one key: the last of them is there.
+  const isGone = (key: string) => files.some(({ where, ...step }) => where === key && 'remove' in step);
+  const marks = records.filter(({ recorded: { entries } }) =>
+    entries.some((one) => one.event !== 'forgotten'),
+  );
+  const toMark = marks.map(({ record }) => record);
   // Without a record, only the execution keeps the request from being paid again.
-  if (records.length === 0 && known.request) {
-    const id = recordId(digestOfJob({ namespace, job }, known.request));
-    const record = new JobRecord(storage, { namespace, job }, id);
-    if (!dryRun) await record.forget(storage);
-    markers.push(record.key);
-  }
-  // The name may have stored several videos under one key, and the last of them is gone now.
-  const isGone = ({ where }: KeptPart) =>
-    removed.some((part) => part.what === 'video' && part.where === where);
-  return { removed, kept: kept.filter((part) => !isGone(part)), markers };
+  if (records.length === 0 && request)
+    toMark.push(new JobRecord(storage, name, recordId(digestOfJob(name, request))));
+  const steps = [
+    ...files.filter((step) => 'remove' in step || !isGone(step.where)),
+    ...toMark.map((record) => removal('record', record.key, () => record.forget(storage))),
+  ];
+  return { steps, isOnRecord: records.length > 0 };
 }
 
-/**
- * Removes the video of a task and its sidecar. Another job may have stored a video under the key since, and anybody may have put a
- * file next to it: both stay. Repeated after a kill, it finishes.
- */
-export async function removeVideo(
-  storage: RemovingStorage,
-  video: VideoOfTask,
-  { dryRun = false }: { dryRun?: boolean } = {},
-): Promise<VideoRemoval> {
-  const sidecarKey = sidecarOf(video.key);
+export const removal = (
+  what: ForgottenPart['what'],
+  where: string,
+  remove: () => Promise<void>,
+): ForgetStep => ({
+  what,
+  where,
+  remove: async () => {
+    await remove();
+    return undefined;
+  },
+});
+
+/** Removes the video of a task and its sidecar, if they are this task's. Repeated after a kill, it finishes. */
+export async function removeVideo(storage: RemovingStorage, video: VideoOfTask): Promise<void> {
+  for (const step of await planVideo(storage, video)) if ('remove' in step) await step.remove();
+}
+
+/** Another job may have stored a video under the key since, and anybody may have put a file next to it: both stay. */
+async function planVideo(storage: RemovingStorage, video: VideoOfTask): Promise<ForgetStep[]> {
+  const { key } = video;
+  const sidecarKey = `${key}.json`;
   const sidecar = await readSidecar(storage, sidecarKey);
   const isOwnSidecar =
     sidecar.taskId === video.taskId &&
     sidecar.workflowId === video.job &&
     sidecar.namespace === video.namespace;
-  const stored = await digestOf(storage, video.key);
-  const removed: VideoRemoval['removed'] = [];
-  const kept = stored === undefined ? undefined : whyKept(stored, video, isOwnSidecar ? {} : sidecar);
-  if (stored !== undefined && kept === undefined) {
-    if (!dryRun) await storage.removeKey(video.key);
-    removed.push('video');
+  const steps: ForgetStep[] = [];
+  const stored = await digestOf(storage, key);
+  if (stored !== undefined) {
+    const why = whyKept(stored, video, isOwnSidecar ? {} : sidecar);
+    steps.push(
+      why === undefined
+        ? removal('video', key, () => storage.removeKey(key))
+        : { what: 'video', where: key, why },
+    );
   }
-  if (isOwnSidecar) {
-    if (!dryRun) await storage.removeKey(sidecarKey);
-    removed.push('sidecar');
-  }
-  return { removed, ...(kept !== undefined && { kept }) };
+  if (isOwnSidecar) steps.push(removal('sidecar', sidecarKey, () => storage.removeKey(sidecarKey)));
+  return steps;
 }
-
-const sidecarOf = (key: string) => `${key}.json`;
 
 /** A sidecar of other bytes was left behind by a video that is gone, and says nothing about this one. */
 function whyKept(stored: string, { sha256 }: VideoOfTask, other: FoundSidecar): string | undefined {

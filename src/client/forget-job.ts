@@ -1,12 +1,12 @@
 import type { Client } from '@temporalio/client';
 import { itemName, requestsKey, resultsKey } from '../contract/batch';
-import { shown } from '../contract/clean-text';
+import { cleanText, shown } from '../contract/clean-text';
+import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import { describeOtherType } from '../contract/job-identity';
 import { commandOn } from '../contract/lost-submit';
-import { WORKFLOW_TYPE } from '../contract/names';
+import { childName, WEBHOOK_WORKFLOW_TYPE, webhookPrefix } from '../contract/names';
+import { servicesOf } from '../contract/service-choice';
 import { isVideoFailure } from '../contract/video-failure';
-import { whyNotDecrypted } from '../encryption/not-decrypted';
 import {
   canRemove,
   fileName,
@@ -17,25 +17,21 @@ import {
   StorageFault,
   type VideoStorage,
 } from '../storage';
-import {
-  childrenOf,
-  deleteExecution,
-  deliveriesOf,
-  type Execution,
-  executionsOf,
-  namesWith,
-} from './executions';
-import {
-  type ForgottenPart,
-  type ForgottenParts,
-  forgetFiles,
-  type JobToForget,
-  type KeptPart,
-} from './forget-files';
-import { ForgetRefused, ForgetStopped, NothingToForget } from './forget-refused';
-import { findWorkflow, readInput, type StoredInput } from './job-overview';
+import { type ForgetStep, type ForgottenPart, type JobToForget, planFiles, removal } from './forget-files';
+import { findOverview, readStart } from './job-overview';
 import type { JobOverview } from './overview';
-import { inTime } from './temporal-calls';
+import { ForgetRefused, ForgetStopped, NothingToForget } from './refusals';
+import {
+  describeRun,
+  inTime,
+  isNotThere,
+  KINDS,
+  type ListedRun,
+  listRuns,
+  OF_OUR_TYPES,
+  quotedText,
+  RUNNING,
+} from './temporal-calls';
 import { jobOf } from './video-job';
 
 /** Options for forgetting a job. */
@@ -50,7 +46,7 @@ export interface ForgottenJob {
   kind: 'job' | 'batch';
   dryRun: boolean;
   removed: ForgottenPart[];
-  kept: KeptPart[];
+  kept: (ForgottenPart & { why: string })[];
   /** What nobody can remove from here, one sentence each. */
   stays: string[];
 }
@@ -60,10 +56,12 @@ interface Target {
   kind: ForgottenJob['kind'];
   /** Undefined when Temporal no longer has it. */
   overview?: JobOverview;
-  requestsFrom?: unknown;
   jobs: JobToForget[];
-  runs: Execution[];
+  /** All its executions, the current one last. */
+  runs: Run[];
 }
+
+type Run = Pick<ListedRun, 'workflowId' | 'runId' | 'firstRunId' | 'status' | 'type'>;
 
 /**
  * Removes what can be removed of an ended job or batch. The order is what makes it safe to stop anywhere: files first, then
@@ -78,24 +76,25 @@ export async function forgetJob(
   if (!isWorkflowId(workflowId)) throw new ForgetRefused(`The name of a job ${WORKFLOW_ID_RULE}.`);
   if (!canRemove(storage))
     throw new ForgetRefused('This storage cannot list and remove files, so nothing can be forgotten.');
-  const target = await findTarget(client, storage, workflowId);
-  const { removed, kept, markers }: ForgottenParts = { removed: [], kept: [], markers: [] };
+  const { kind, overview, jobs, runs } = await findTarget(client, storage, workflowId);
+  const done: Pick<ForgottenJob, 'removed' | 'kept'> = { removed: [], kept: [] };
+  const carryOut = async (steps: readonly ForgetStep[]) => {
+    for (const { what, where, ...step } of steps) {
+      const why = 'why' in step ? step.why : dryRun ? undefined : await step.remove();
+      if (why === undefined) done.removed.push({ what, where });
+      else done.kept.push({ what, where, why });
+    }
+  };
+  let isKnown = overview !== undefined || kind === 'batch';
   try {
-    for (const job of target.jobs) {
-      const done = await forgetFiles(storage, job, { dryRun });
-      removed.push(...done.removed);
-      kept.push(...done.kept);
-      markers.push(...done.markers);
+    for (const job of jobs) {
+      const { steps, isOnRecord } = await planFiles(storage, job);
+      isKnown ||= isOnRecord;
+      await carryOut(steps);
     }
-    if (target.kind === 'batch') {
-      const [results, claim] = [resultsKey(workflowId), requestsKey(workflowId)];
-      if (await isStored(storage, results)) {
-        if (!dryRun) await storage.removeKey(results);
-        removed.push({ what: 'results', where: results });
-      }
-      // It has the number of items and a digest, and finds the items again.
-      if (await isStored(storage, claim)) markers.push(claim);
-    }
+    const results = resultsKey(workflowId);
+    if (kind === 'batch' && (await isStored(storage, results)))
+      await carryOut([removal('results', results, () => storage.removeKey(results))]);
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error;
     throw new ForgetStopped(
@@ -103,53 +102,39 @@ export async function forgetJob(
       { cause: error },
     );
   }
-  for (const { what, ...run } of await executionsToForget(client, target)) {
-    const where = `${run.workflowId} (run ${run.runId})`;
-    const why = dryRun ? undefined : await deleteExecution(client, run);
-    if (why === undefined) removed.push({ what, where });
-    else kept.push({ what, where, why });
-  }
-  if (removed.length + kept.length + markers.length === 0)
+  if (!isKnown)
     throw new NothingToForget(
       `There is no job ${shown(workflowId)}, neither in Temporal nor in the storage.`,
     );
-  const stays = whatStays(storage, { ...target, markers });
-  return { workflowId, kind: target.kind, dryRun, removed, kept, stays };
+  await carryOut(runs.map((run) => executionStep(client, run)));
+  return { workflowId, kind, dryRun, ...done, stays: whatStays(storage, kind, overview) };
 }
 
 async function findTarget(client: Client, storage: RemovingStorage, workflowId: string): Promise<Target> {
-  const overview = await endedOverview(client, workflowId);
-  if (overview) {
-    const children = await childrenOf(client, workflowId);
-    const runs = [...children, ...(await executionsOf(client, workflowId))];
-    const open = runs.find(({ isOpen }) => isOpen);
-    if (open) throw running(open.workflowId, false);
-    await refuseUnreadable(client, workflowId);
-    const input = await readInput(client, overview);
-    const jobs =
-      overview.kind === 'batch'
-        ? ((await itemsOf(client, storage, workflowId)) ?? [])
-        : [
-            await jobIn(client, storage, { workflowId, input }),
-            ...(await jobsAtServices(client, storage, children)),
-          ];
-    return { kind: overview.kind, overview, requestsFrom: input?.requestsFrom, jobs, runs };
+  const overview = await findOverview(client, workflowId);
+  if (overview === undefined) {
+    // Temporal no longer has it: the storage says what it was.
+    const items = await itemsOf(client, storage, workflowId);
+    const own = { namespace: client.options.namespace, job: workflowId };
+    return { kind: items ? 'batch' : 'job', jobs: items ?? [own], runs: [] };
   }
-  const own = [{ namespace: client.options.namespace, job: workflowId }];
-  // Temporal no longer has it: the storage says what it was.
-  const items = await itemsOf(client, storage, workflowId);
-  return { kind: items ? 'batch' : 'job', jobs: items ?? own, runs: [] };
-}
-
-/** Undefined when Temporal has no such workflow. Rejects if it has not ended. */
-async function endedOverview(client: Client, workflowId: string): Promise<JobOverview | undefined> {
-  const found = await findWorkflow(client, workflowId, { readEnding: false });
-  if (found === undefined) return undefined;
-  if (!('overview' in found))
-    throw new ForgetRefused(describeOtherType(workflowId, found.otherType, WORKFLOW_TYPE) ?? '');
-  const { overview } = found;
-  if (overview.endedAt === undefined) throw running(workflowId, overview.state === 'needs-decision');
-  return overview;
+  const { kind, state } = overview;
+  if (overview.endedAt === undefined) throw running(workflowId, state === 'needs-decision');
+  const runs = await runsOf(client, overview);
+  const open = runs.find(({ type, status }) => KINDS.has(type?.name ?? '') && status === RUNNING);
+  if (open) throw running(open.workflowId, false);
+  if (kind === 'batch')
+    return { kind, overview, jobs: (await itemsOf(client, storage, workflowId)) ?? [], runs };
+  // Without its key nobody can tell which task the job paid for and where its video is.
+  const { input } = await readStart(client, overview);
+  const request = typeof input.request === 'object' ? (input.request ?? undefined) : undefined;
+  // The records of a job with several services have the names of the jobs at them.
+  const names = Array.isArray(input.services)
+    ? servicesOf(input).map((service) => childName(workflowId, service))
+    : [workflowId];
+  const jobs: JobToForget[] = [];
+  for (const name of names) jobs.push(await jobIn(client, storage, name, request));
+  return { kind, overview, jobs, runs };
 }
 
 function running(workflowId: string, isHeld: boolean): ForgetRefused {
@@ -159,28 +144,40 @@ function running(workflowId: string, isHeld: boolean): ForgetRefused {
   );
 }
 
-/** Without its key nobody can tell which task the job paid for and where its video is. */
-async function refuseUnreadable(client: Client, workflowId: string): Promise<void> {
-  const describe = () => client.workflow.getHandle(workflowId).describe();
-  await inTime(client, describe).catch((error: unknown) => {
-    const why = whyNotDecrypted(error);
-    if (why === undefined) return;
-    throw new ForgetRefused(`What ${shown(workflowId)} has paid for cannot be read here: ${why}`, {
-      cause: error,
-    });
-  });
+/** The deliveries of its webhooks, what it has started, and its own runs, the current one last. Lists lag behind. */
+async function runsOf(client: Client, { workflowId, runId }: JobOverview): Promise<Run[]> {
+  const current = (await describeRun(client, { workflowId, runId }))?.workflowExecutionInfo;
+  const runs = await runsBelow(client, workflowId);
+  for await (const run of listRuns(client, `WorkflowId = ${quotedText(workflowId)} AND ${OF_OUR_TYPES}`))
+    if (run.runId !== runId) runs.push(run);
+  runs.push({ ...current, workflowId, runId });
+  const deliveries: Run[] = [];
+  for (const first of new Set(runs.map((run) => run.firstRunId || run.runId)))
+    for await (const run of listRuns(client, `WorkflowId STARTS_WITH '${webhookPrefix(first)}'`))
+      deliveries.push(run);
+  return [...deliveries, ...runs];
+}
+
+/** Items, and jobs at several services. */
+async function runsBelow(client: Client, parent: string): Promise<Run[]> {
+  const runs: Run[] = [];
+  for await (const run of listRuns(client, `ParentWorkflowId = ${quotedText(parent)} AND ${OF_OUR_TYPES}`))
+    runs.push(run);
+  const names = new Set(runs.map(({ workflowId }) => workflowId));
+  for (const name of names) runs.unshift(...(await runsBelow(client, name)));
+  return runs;
 }
 
 async function jobIn(
   client: Client,
   storage: RemovingStorage,
-  { workflowId, input }: { workflowId: string; input: StoredInput | undefined },
+  workflowId: string,
+  request: object | undefined,
 ): Promise<JobToForget> {
-  const job = { namespace: client.options.namespace, job: workflowId, request: requestIn(input) };
+  const job = { namespace: client.options.namespace, job: workflowId, request };
   const handle = client.workflow.getHandle(workflowId);
   const result = await inTime(client, () => jobOf(handle).result()).catch((error: unknown) => {
-    if (isVideoFailure(error)) return undefined;
-    throw error;
+    if (!isVideoFailure(error) && !isNotThere(error)) throw error;
   });
   if (result === undefined) return job;
   const { uri, sha256 } = result.video;
@@ -193,25 +190,6 @@ async function jobIn(
   return { ...job, video: { key, sha256, taskId: result.taskId } };
 }
 
-/** The records of a job with several services have the names of the jobs at them. */
-async function jobsAtServices(
-  client: Client,
-  storage: RemovingStorage,
-  children: readonly Execution[],
-): Promise<JobToForget[]> {
-  const jobs: JobToForget[] = [];
-  for (const workflowId of new Set(children.map((child) => child.workflowId))) {
-    const overview = await endedOverview(client, workflowId);
-    const input = overview && (await readInput(client, overview));
-    if (overview) jobs.push(await jobIn(client, storage, { workflowId, input }));
-  }
-  return jobs;
-}
-
-function requestIn({ request }: StoredInput = {}): object | undefined {
-  return typeof request === 'object' && request !== null ? request : undefined;
-}
-
 /** The items of a batch, but not jobs of their own that have such a name. Undefined when the storage has no such batch. */
 async function itemsOf(
   client: Client,
@@ -220,50 +198,59 @@ async function itemsOf(
 ): Promise<JobToForget[] | undefined> {
   const claim = await readSmallFile(storage, requestsKey(batch));
   if (claim === undefined) return undefined;
-  const items = itemCount(claim, requestsKey(batch));
-  const others = await namesWith(client, `${batch}-`, batch);
+  const others = new Set<string>();
+  for await (const run of listRuns(client, `WorkflowId STARTS_WITH ${quotedText(`${batch}-`)}`))
+    if (run.parentExecution?.workflowId !== batch) others.add(run.workflowId);
   const start = fileName(`${batch}-`);
   // Listed once for all items. The file names of long names are cut, and begin otherwise.
   const ids = await recordIds(storage, start.length > LONGEST_START_CHARS ? '' : start);
-  const names = Array.from({ length: items }, (_, index) => itemName(batch, index + 1));
+  const names = Array.from({ length: itemCount(claim, batch) }, (_, index) => itemName(batch, index + 1));
+  const { namespace } = client.options;
   return names
     .filter((job) => !others.has(job))
-    .map((job) => ({
-      namespace: client.options.namespace,
-      job,
-      recordIds: ids.get(fileName(job)) ?? [],
-    }));
+    .map((job) => ({ namespace, job, recordIds: ids.get(fileName(job)) ?? [] }));
 }
 
 const LONGEST_START_CHARS = 180;
 
-function itemCount(claim: string, key: string): number {
+function itemCount(claim: string, batch: string): number {
   try {
     const { items }: { items?: unknown } = Object(JSON.parse(claim));
     if (typeof items === 'number') return items;
   } catch {}
-  throw new ForgetRefused(`${key} in the storage is damaged: repair it, or move it away.`);
+  throw new ForgetRefused(`${requestsKey(batch)} in the storage is damaged: repair it, or move it away.`);
 }
 
-/** The deliveries of webhooks are workflows of their own. */
-async function executionsToForget(client: Client, { runs }: Target) {
-  const deliveries = await deliveriesOf(client, runs);
-  return [
-    ...deliveries.map((one) => ({ ...one, what: 'webhook' as const })),
-    ...runs.map((one) => ({ ...one, what: 'execution' as const })),
-  ];
+/** Temporal would end a run that is open: only ended ones, and deliveries, are named here. */
+function executionStep(client: Client, { workflowId, runId, type }: Run): ForgetStep {
+  const { namespace } = client.options;
+  const execution = { namespace, workflowExecution: { workflowId, runId } };
+  return {
+    what: type?.name === WEBHOOK_WORKFLOW_TYPE ? 'webhook' : 'execution',
+    where: `${workflowId} (run ${runId})`,
+    remove: async () => {
+      try {
+        await inTime(client, () => client.workflowService.deleteWorkflowExecution(execution));
+      } catch (error) {
+        const code = errorCode(error);
+        if (code === GRPC_STATUS.permissionDenied || code === GRPC_STATUS.unimplemented)
+          return `Temporal does not allow it (${cleanText(String(error))}); the retention of the namespace ends it`;
+        if (!isNotThere(error)) throw error;
+      }
+      return undefined;
+    },
+  };
 }
 
 function whatStays(
   storage: RemovingStorage,
-  { kind, overview, requestsFrom, markers }: Target & { markers: readonly string[] },
+  kind: ForgottenJob['kind'],
+  overview: JobOverview | undefined,
 ): string[] {
-  const [first] = markers;
-  const more = markers.length > 1 ? ` and ${markers.length - 1} more` : '';
   const task = kind === 'job' && overview?.taskId ? `, as task ${shown(overview.taskId)}` : '';
   return [
-    first && `${first}${more}: marked as forgotten, so that the same name and request are not paid again.`,
-    typeof requestsFrom === 'string' && `${requestsFrom}: another batch may have the same requests.`,
+    'Its records in jobs/, marked as forgotten, so that the same name and request are not paid again.',
+    kind === 'batch' && 'A file with its requests: another batch may have the same requests.',
     overview &&
       "Temporal's lists may show it for some minutes, and its archive and backups keep what they have.",
     // Only a bucket can make links.

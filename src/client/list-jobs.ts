@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { FailureType } from '../contract/failure-table';
 import { BATCH_WORKFLOW_TYPE } from '../contract/names';
-import { findWorkflow } from './job-overview';
+import { findOverview } from './job-overview';
 import { newestFirst, type StartedRun } from './newest-first';
 import type { JobOverview, OverviewState } from './overview';
 import { OF_OUR_TYPES, quotedText } from './temporal-calls';
@@ -47,11 +47,10 @@ export async function* listJobs(
   for await (const runs of inGroups(startedRuns(client, { states: wanted, since, batch }), AT_ONCE)) {
     for (const overview of await Promise.all(runs.map((run) => readRun(client, run)))) {
       if (overview === undefined || !fits(overview)) continue;
-      if (left <= 0) return;
-      left -= 1;
       yield overview;
+      left -= 1;
+      if (left <= 0) return;
     }
-    if (left <= 0) return;
   }
 }
 
@@ -90,10 +89,8 @@ function conditionsOf({ states, since, batch }: Conditions): string {
  * listed as the job that tries them.
  */
 async function readRun(client: Client, { workflowId, runId }: StartedRun): Promise<JobOverview | undefined> {
-  const found = await findWorkflow(client, workflowId);
-  if (found === undefined || !('overview' in found)) return undefined;
-  if (found.overview.madeFor === 'fallback') return undefined;
-  return found.overview.runId === runId ? found.overview : undefined;
+  const overview = await findOverview(client, workflowId);
+  return overview?.runId === runId && overview.madeFor !== 'fallback' ? overview : undefined;
 }
 
 async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[], void, undefined> {

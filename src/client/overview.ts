@@ -18,10 +18,7 @@ export interface JobOverview {
   runId: string;
   kind: 'job' | 'batch';
   state: OverviewState;
-  /**
-   * The phase of a job. If the job has no search attribute VideoPhase, it is concluded from the memo and the pending
-   * activities.
-   */
+  /** The phase of a job: its search attribute VideoPhase, or what its memo and pending activities say. */
   phase?: JobPhase;
   taskId?: string;
   /** The service of the job or batch, if it has a name on the worker. */
@@ -36,7 +33,7 @@ export interface JobOverview {
   retrying?: { activity: string; attempt: number; message: string };
   /** True while a cancellation waits for a worker. */
   isCancelling?: boolean;
-  /** The start of the first run. */
+  /** The start of its last run; a reset keeps the start of the run before. */
   startedAt: string;
   endedAt?: string;
   taskQueue: string;
@@ -44,6 +41,4 @@ export interface JobOverview {
   parentId?: string;
   /** What that is, if the job is a part of it: an item of a batch, or the job at one of several services. */
   madeFor?: 'batch' | 'fallback';
-  /** The job that it is a retry of. */
-  retryOf?: string;
 }

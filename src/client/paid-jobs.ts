@@ -4,7 +4,7 @@ import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO, WORKFLOW_TYPE } from '../contract/names';
 import { decodeFirst } from '../encryption/decode-first';
 import { isNotDecrypted } from '../encryption/not-decrypted';
-import { readMemos } from './job-overview';
+import { decodeFields } from './job-overview';
 import { listRuns } from './temporal-calls';
 
 /** A job that was paid for, or may have been. */
@@ -30,12 +30,12 @@ const MEMOS = [TASK_ID_MEMO, LOST_SUBMIT_MEMO, COST_MEMO, SERVICE_MEMO];
 export async function* paidJobs(client: Client, period: Period): AsyncGenerator<PaidJob, void, undefined> {
   for await (const { workflowId, startTime, memo: noted } of listRuns(client, conditions(period))) {
     await refuseUnreadable(client, noted?.fields);
-    const memo = await readMemos(client, noted?.fields, MEMOS);
-    const taskId = memo(TASK_ID_MEMO);
-    const wasSent = typeof taskId === 'string' || memo(LOST_SUBMIT_MEMO) !== undefined;
+    const memo = await decodeFields(client, noted?.fields);
+    const taskId = memo[TASK_ID_MEMO];
+    const wasSent = typeof taskId === 'string' || memo[LOST_SUBMIT_MEMO] !== undefined;
     if (!wasSent) continue;
-    const cost = readCost(memo(COST_MEMO));
-    const service = memo(SERVICE_MEMO);
+    const cost = readCost(memo[COST_MEMO]);
+    const service = memo[SERVICE_MEMO];
     yield {
       name: workflowId,
       at: requiredTsToDate(startTime, 'startTime'),
@@ -49,7 +49,7 @@ export async function* paidJobs(client: Client, period: Period): AsyncGenerator<
 /** A job whose memos cannot be decrypted here would be left out of the sum, and nobody would know. */
 async function refuseUnreadable(
   { options: { loadedDataConverter } }: Client,
-  fields: Parameters<typeof readMemos>[1],
+  fields: Parameters<typeof decodeFields>[1],
 ): Promise<void> {
   for (const name of MEMOS) {
     const payload = fields?.[name];

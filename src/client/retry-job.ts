@@ -1,19 +1,17 @@
-import type { Client, WorkflowHandle } from '@temporalio/client';
-import { ValueError } from '@temporalio/common';
-import type { BatchInput } from '../contract/batch';
+import type { Client } from '@temporalio/client';
 import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
-import type { VideoInput } from '../contract/fallback';
-import { commandOn } from '../contract/lost-submit';
-import { LOST_SUBMIT_MEMO, OWN_MEMOS, RETRY_OF_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
-import { readServiceName } from '../contract/service-choice';
+import { FAILURES, type FailureType } from '../contract/failure-table';
+import { commandOn, decisionCommands } from '../contract/lost-submit';
+import { LOST_SUBMIT_MEMO, OWN_MEMOS } from '../contract/names';
+import { servicesOf } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
-import { failureOfEnded, findWorkflow, readInput, type StoredInput } from './job-overview';
+import { failureOfEnded, findOverview, readStart, type StoredInput } from './job-overview';
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
-import { planRetry, type RetryPlan, RetryRefused, retryName } from './retry-plan';
-import { type Existing, NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
+import { RetryRefused } from './refusals';
+import { NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
 import { inTime } from './temporal-calls';
 
 /** Options for a retry. */
@@ -25,8 +23,6 @@ export interface RetryOptions {
   resubmit?: boolean;
   /** How long the new job may take; as long as the old one by default. */
   deadline?: DurationText;
-  /** Another of the workers' services, for a job that submits its request again; the same one by default. */
-  service?: string;
 }
 
 /** A retry that was started, or was running already. */
@@ -40,139 +36,145 @@ export interface RetriedJob {
   isJoined: boolean;
 }
 
-/** A chain of retries is followed back this far for the request. */
-const MOST_RETRIES = 100;
-
 /** Tries an ended job or batch again, on the task queue that it had. Rejects with a RetryRefused. */
 export async function retryJob(
   client: Client,
   workflowId: string,
-  options: RetryOptions = {},
+  { resubmit = false, deadline }: RetryOptions = {},
 ): Promise<RetriedJob> {
-  const overview = await existing(client, workflowId);
-  return overview.kind === 'batch' ? retryBatch(client, overview) : retryOne(client, overview, options);
-}
-
-async function existing(client: Client, workflowId: string): Promise<JobOverview> {
-  const found = await findWorkflow(client, workflowId);
-  if (found && 'overview' in found) return found.overview;
-  const what = found === undefined ? 'There is no job' : 'This is not a video job:';
-  throw new RetryRefused(`${what} ${shown(workflowId)}.`);
-}
-
-async function retryOne(
-  client: Client,
-  overview: JobOverview,
-  { resubmit, deadline, service }: RetryOptions,
-): Promise<RetriedJob> {
-  const { workflowId, state } = overview;
-  // Refuses what has not ended.
-  if (overview.endedAt === undefined) planRetry({ workflowId, state });
+  const overview = await findOverview(client, workflowId);
+  if (overview === undefined) throw new RetryRefused(`There is no job ${shown(workflowId)}.`);
+  refuseUnlessEnded(overview);
+  const { input, memo, searchAttributes } = await readStart(client, overview);
+  const settings = {
+    // What the service takes beyond the interface is in the requests, which were accepted before.
+    requestFields: [input.request, input.requests].flat().flatMap((request) => Object.keys(Object(request))),
+    // What other programs noted about the job is true for its retry too.
+    temporal: {
+      memo: Object.fromEntries(Object.entries(memo).filter(([name]) => !OWN_MEMOS.includes(name))),
+    },
+  };
+  if (overview.kind === 'batch') {
+    // Whatever it paid for is recorded in the storage.
+    const { isJoined } = await startOn(client, overview, prepareBatch(input, { ...settings, workflowId }));
+    return { workflowId, kind: 'batch', isJoined };
+  }
   // This run alone: another retry may start the job again meanwhile.
-  const handle = client.workflow.getHandle(workflowId, overview.runId, { followRuns: false });
-  const description = await describe(client, handle);
-  const failure = await failureOfEnded(client, handle);
+  const run = client.workflow.getHandle(workflowId, overview.runId, { followRuns: false });
+  const failure = await failureOfEnded(client, run);
   const taskId = failure?.taskId ?? overview.taskId;
-  const wasHeld = description.memo?.[LOST_SUBMIT_MEMO] !== undefined;
-  const plan = planRetry({ workflowId, state, failure, taskId, wasHeld }, { resubmit });
-  const isOwnName = 'submit' in plan && plan.submit === 'again';
-  const retryOf = isOwnName ? overview.retryOf : workflowId;
-  const input = await inputFor(client, overview, plan);
-  const chosen = choiceFor(overview, plan, {
-    input,
-    service,
-    at: serviceOf(overview, input, { failure, memo: description.memo ?? {} }),
-  });
+  const plan = planRetry(workflowId, { failure, taskId, wasHeld: LOST_SUBMIT_MEMO in memo, resubmit });
+  const service = overview.service ?? failure?.details.service ?? servicesOf(input)[0];
   const prepared = prepareJob(
     {
-      ...input,
-      ...chosen,
+      ...inputFor(plan, workflowId, { input, taskId, service }),
       // To retry a lost submit is to decide about it.
-      ...(isOwnName && failure?.type === 'SubmitUnconfirmed' && { onLostSubmit: 'hold' }),
+      ...(failure?.type === 'SubmitUnconfirmed' && { onLostSubmit: 'hold' }),
       ...(deadline !== undefined && { deadline }),
     },
     {
-      workflowId: isOwnName ? workflowId : retryName(workflowId),
-      // What the service takes beyond the interface is in the request, which was accepted before.
-      requestFields: Object.keys(Object(input.request)),
-      searchAttributes: Object.hasOwn(description.searchAttributes, 'VideoPhase'),
+      ...settings,
+      workflowId: plan === 'again' ? workflowId : retryName(workflowId),
+      searchAttributes: Object.hasOwn(searchAttributes, 'VideoPhase'),
       hidesTaskId:
-        encrypts(client.options.loadedDataConverter) ||
-        !Object.hasOwn(description.searchAttributes, 'VideoTaskId'),
-      temporal: {
-        memo: {
-          ...memoToKeep(description.memo, chosen.service),
-          ...(retryOf !== undefined && { [RETRY_OF_MEMO]: retryOf }),
-        },
-      },
+        encrypts(client.options.loadedDataConverter) || !Object.hasOwn(searchAttributes, 'VideoTaskId'),
     },
   );
   // A retry knows how the job ended; a mere start under its name does not.
-  const start = isOwnName ? { ...prepared, restartPolicy: restartUnlessSucceeded } : prepared;
+  const start = plan === 'again' ? { ...prepared, restartPolicy: restartUnlessSucceeded } : prepared;
   const { isJoined } = await startOn(client, overview, start);
-  return {
-    workflowId: prepared.options.workflowId,
-    kind: 'job',
-    ...('adopt' in plan && { adopted: plan.adopt }),
-    isJoined,
-  };
+  const adopted = plan === 'adopt' ? taskId : undefined;
+  return { workflowId: prepared.options.workflowId, kind: 'job', adopted, isJoined };
 }
 
-/** Where the retry goes: a task, and a submit that may have made one, stay with their service. */
-function choiceFor(
-  overview: JobOverview,
-  plan: RetryPlan,
-  { input, at, service }: { input: StoredInput; at: string | undefined; service: string | undefined },
-): StoredInput {
-  const alone = input.services === undefined ? {} : { services: undefined, fallbackAfter: undefined };
-  const isElsewhere = service !== undefined && service !== at;
-  if ('adopt' in plan && isElsewhere) throw notAt(overview, service);
-  if (isElsewhere) return { ...alone, service };
-  if ('adopt' in plan) return { ...alone, service: at };
-  // A new request goes where that of the job went first.
-  if (service === undefined && (input.services ?? input.service) !== undefined) return {};
-  return at === undefined ? {} : { ...alone, service: at };
+function refuseUnlessEnded({ workflowId, state, kind, endedAt }: JobOverview): void {
+  const name = shown(workflowId);
+  if (state === 'needs-decision')
+    throw new RetryRefused(
+      `${name} waits for a decision: its submit was lost, and a paid task may exist. Look for the task at the service and decide.`,
+      decisionCommands(workflowId).map(({ command }) => command),
+    );
+  if (endedAt === undefined)
+    throw new RetryRefused(`${name} is still running.`, [commandOn('watch', workflowId)]);
+  if (state === 'succeeded')
+    throw new RetryRefused(
+      `${name} has succeeded.`,
+      kind === 'batch' ? [] : [commandOn('download', workflowId)],
+    );
 }
 
 /**
- * Where the task or the last submit of a job is. Its memo or its failure says so: the worker chooses what the input leaves open,
- * and a task of an earlier job of the name may be elsewhere. Jobs that have noted nothing are where their input says.
+ * `adopt` continues with the task under another name and pays for nothing. `again` starts the job under its own name, whose
+ * record in the storage says what was sent: the job continues with its task, is held for its lost submit, or sends what was
+ * never sent. `anew` pays for another task under another name.
  */
-function serviceOf(
-  overview: JobOverview,
-  input: StoredInput,
-  { failure, memo }: { failure: VideoFailure | undefined; memo: object },
-): string | undefined {
-  const [first]: unknown[] = Array.isArray(input.services) ? input.services : [];
-  // A task without a named service is at the one without a name.
-  const asked = TASK_ID_MEMO in memo ? undefined : (failure?.details.service ?? input.service ?? first);
-  return overview.service ?? readServiceName(asked);
+export type RetryPlan = 'adopt' | 'again' | 'anew';
+
+export interface EndedJob {
+  /** Undefined if Temporal no longer says, or if it ended with an error that is not ours. */
+  failure: VideoFailure | undefined;
+  taskId: string | undefined;
+  /** It was held for a decision. */
+  wasHeld: boolean;
+  /** The user has decided that the request may be paid again. */
+  resubmit: boolean;
 }
 
-const notAt = ({ workflowId }: JobOverview, service: string) =>
-  new RetryRefused(
-    `${shown(workflowId)} goes on with its task, which is not at ${shown(service)}: leave the service out.`,
+export function planRetry(workflowId: string, { failure, taskId, wasHeld, resubmit }: EndedJob): RetryPlan {
+  const hasTask = taskId !== undefined;
+  if (resubmit) return hasTask ? 'anew' : 'again';
+  // Somebody decided to repeat a lost submit, so that its record does not ask again.
+  const isRepeated = wasHeld && failure?.details.mayHaveTask === true;
+  if (mayRetryAsItIs(failure?.type, taskId) && !isRepeated) return hasTask ? 'adopt' : 'again';
+  const why = isRepeated
+    ? 'a lost submit was repeated and refused, and may have made a task. Look for it at the service first'
+    : hasTask
+      ? 'its task brings no video, and the same request is paid again'
+      : 'the same request would be refused again';
+  throw new RetryRefused(
+    `${shown(workflowId)} is not tried again: ${why}. ${failure?.message ?? ''}`.trim(),
+    [commandOn('retry', workflowId, '--resubmit')],
   );
+}
 
-const restartUnlessSucceeded: PreparedStart<VideoInput>['restartPolicy'] = async (_, { status }) =>
+/** Whether a job that ended so is tried again without a decision of the user. */
+export function mayRetryAsItIs(failure: FailureType | undefined, taskId: string | undefined): boolean {
+  if (failure === undefined) return true;
+  const { taskIsOver, isFinal, paidNothing } = FAILURES[failure];
+  return !(taskId === undefined ? isFinal && paidNothing : taskIsOver);
+}
+
+/** A task, and a submit that may have made one, stay with their service, which the worker chose if the input names none. */
+function inputFor(
+  plan: RetryPlan,
+  workflowId: string,
+  {
+    input,
+    taskId,
+    service,
+  }: { input: StoredInput; taskId?: string | undefined; service?: string | undefined },
+): StoredInput {
+  const atService = servicesOf(input).length > 0 ? {} : { service };
+  if (plan === 'again') return { ...input, ...atService };
+  const { request, taskId: _, idempotencyKey: __, ...options } = input;
+  if (plan === 'anew') {
+    if (request !== undefined) return { ...options, ...atService, request };
+    throw new RetryRefused(`${shown(workflowId)} adopted a task and has no request. Start a new job.`);
+  }
+  const { services: ___, fallbackAfter: ____, ...rest } = options;
+  return { ...rest, service, taskId };
+}
+
+/** `fox` is retried as `fox-retry-1`, and that as `fox-retry-2`: the same name always has the same next one. */
+function retryName(workflowId: string): string {
+  const [, base = workflowId, number = 0] = /^(.*)-retry-([1-9]\d{0,5})$/s.exec(workflowId) ?? [];
+  return `${base}-retry-${Number(number) + 1}`;
+}
+
+const restartUnlessSucceeded: PreparedStart<unknown>['restartPolicy'] = async (_, { status }) =>
   status.name === 'COMPLETED' ? undefined : 'ALLOW_DUPLICATE_FAILED_ONLY';
 
-/** A batch continues under its own name: whatever it paid for is recorded in the storage. */
-async function retryBatch(client: Client, overview: JobOverview): Promise<RetriedJob> {
-  const { workflowId, state } = overview;
-  if (state === 'running' || state === 'succeeded') planRetry({ workflowId, state });
-  const { memo } = await describe(client, client.workflow.getHandle(workflowId));
-  const input = await inputOf(client, overview);
-  const prepared = prepareBatch(input, {
-    workflowId,
-    requestFields: fieldsOfAll(input),
-    temporal: { memo: memoToKeep(memo) },
-  });
-  const { isJoined } = await startOn(client, overview, prepared);
-  return { workflowId, kind: 'batch', isJoined };
-}
-
-async function startOn<Input extends VideoInput | BatchInput>(
+async function startOn<Input>(
   client: Client,
   { workflowId, taskQueue }: JobOverview,
   prepared: PreparedStart<Input>,
@@ -191,60 +193,8 @@ async function startOn<Input extends VideoInput | BatchInput>(
   } catch (error) {
     if (!(error instanceof NameTaken)) throw error;
   }
-  throw new RetryRefused(`${shown(workflowId)} was retried before, as ${shown(next)}: go on with that one.`, [
-    commandOn('status', next),
-    commandOn('retry', next),
-  ]);
-}
-
-/** The SDK decodes the memo, which a codec that is not set here may have encoded. */
-function describe(client: Client, handle: WorkflowHandle): Promise<Existing> {
-  return inTime(client, () => handle.describe()).catch((error: unknown) => {
-    throw error instanceof ValueError ? unreadable(handle.workflowId) : error;
-  });
-}
-
-const unreadable = (workflowId: string) =>
-  new RetryRefused(
-    `What ${shown(workflowId)} was started with cannot be read here: another codec has encoded it.`,
-  );
-
-async function inputFor(client: Client, overview: JobOverview, plan: RetryPlan): Promise<StoredInput> {
-  const input = await inputOf(client, overview);
-  if ('submit' in plan && plan.submit === 'again') return input;
-  const { request: _, taskId: __, idempotencyKey: ___, ...options } = input;
-  if ('adopt' in plan) return { ...options, taskId: plan.adopt };
-  return { ...options, request: await requestOf(client, overview) };
-}
-
-/** The request of a job; a retry that adopted a task has none, but the job that it is a retry of may. */
-async function requestOf(client: Client, overview: JobOverview): Promise<object> {
-  let current: JobOverview | undefined = overview;
-  for (let left = MOST_RETRIES; current !== undefined && left > 0; left--) {
-    const { request } = await inputOf(client, current);
-    if (typeof request === 'object' && request !== null) return request;
-    const found: Awaited<ReturnType<typeof findWorkflow>> =
-      current.retryOf === undefined ? undefined : await findWorkflow(client, current.retryOf);
-    current = found && 'overview' in found ? found.overview : undefined;
-  }
   throw new RetryRefused(
-    `The request of ${shown(overview.workflowId)} is not known: it adopted a task. Start a new job.`,
+    `${shown(workflowId)} was retried before, as ${shown(next)}: continue with that one.`,
+    [commandOn('status', next), commandOn('retry', next)],
   );
-}
-
-/** Rejects if it cannot be decoded here. */
-async function inputOf(client: Client, overview: JobOverview): Promise<StoredInput> {
-  const input = await readInput(client, overview);
-  if (input === undefined) throw unreadable(overview.workflowId);
-  return input;
-}
-
-const fieldsOfAll = ({ requests }: StoredInput) =>
-  Array.isArray(requests) ? [...new Set(requests.flatMap((request) => Object.keys(Object(request))))] : [];
-
-/** What other programs noted about the job is true for its retry too. */
-function memoToKeep(memo: Record<string, unknown> = {}, service?: unknown): Record<string, unknown> {
-  const isElsewhere = service !== undefined && service !== memo[SERVICE_MEMO];
-  const left = isElsewhere ? [...OWN_MEMOS, SERVICE_MEMO] : OWN_MEMOS;
-  return Object.fromEntries(Object.entries(memo).filter(([name]) => !left.includes(name)));
 }

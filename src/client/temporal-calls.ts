@@ -1,4 +1,9 @@
-import type { Client } from '@temporalio/client';
+import {
+  type Client,
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 
@@ -31,6 +36,15 @@ export function inTime<T>(
   return client.withDeadline(Date.now() + withinMs, calls);
 }
 
+/** Temporal refused a call or did not answer it in time. What it was asked for may have happened. */
+export function isTemporalError(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
+    isGrpcServiceError(error)
+  );
+}
+
 /** Whether the server does not know the namespace. It has the same status for a workflow that is not there. */
 export function isMissingNamespace(error: unknown): boolean {
   const { name, message, cause }: { name?: unknown; message?: unknown; cause?: unknown } = Object(error);
@@ -60,8 +74,16 @@ export async function describeRun(client: Client, execution: { workflowId: strin
 
 export type DescribedRun = NonNullable<Awaited<ReturnType<typeof describeRun>>>;
 
+/** Temporal's number for a run that has not ended. */
+export const RUNNING = 1;
+
+type Page = Awaited<ReturnType<Client['workflowService']['listWorkflowExecutions']>>;
+
+/** One run in a list. */
+export type ListedRun = Omit<Page['executions'][number], 'execution'> & { workflowId: string; runId: string };
+
 /** The runs of a list in Temporal's order, undecoded as well. A server that falls silent ends it with an error. */
-export async function* listRuns(client: Client, query: string) {
+export async function* listRuns(client: Client, query: string): AsyncGenerator<ListedRun, void, undefined> {
   const { namespace } = client.options;
   let nextPageToken: Uint8Array | undefined;
   do {

@@ -1,8 +1,4 @@
-import {
-  type Client,
-  WorkflowExecutionAlreadyStartedError,
-  type WorkflowStartOptions,
-} from '@temporalio/client';
+import type { Client, WorkflowStartOptions } from '@temporalio/client';
 import { readTaskQueue } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
@@ -16,7 +12,7 @@ import { encrypts } from '../encryption/data-converter';
 import { createStorage, type VideoStorage } from '../storage';
 import { connectClient } from './connect';
 import { type ForgetOptions, type ForgottenJob, forgetJob } from './forget-job';
-import { findWorkflow } from './job-overview';
+import { findOverview } from './job-overview';
 import { type ListOptions, listJobs } from './list-jobs';
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
@@ -158,9 +154,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const send =
     (type: string) =>
     <Input>(startOptions: PreparedOptions<Input>) =>
-      client.workflow.start(type, { ...startOptions, taskQueue }).catch(async (error: unknown) => {
-        if (error instanceof WorkflowExecutionAlreadyStartedError || !searchAttributes) throw error;
-        throw await explainStart(error, client);
+      client.workflow.start(type, { ...startOptions, taskQueue }).catch((error: unknown) => {
+        throw explainStart(error, client);
       });
 
   const start: VideoClient['start'] = async (given, startOptions) => {
@@ -189,10 +184,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     startBatch,
     batch: (workflowId) => batchOf(client.workflow.getHandle(workflowId), log),
     list: (listOptions) => listJobs(client, listOptions),
-    find: async (workflowId) => {
-      const found = await findWorkflow(client, workflowId);
-      return found && 'overview' in found ? found.overview : undefined;
-    },
+    find: (workflowId) => findOverview(client, workflowId),
     retry: (workflowId, retryOptions) => retryJob(client, workflowId, retryOptions),
     forget: (workflowId, forgetOptions) =>
       forgetJob(client, options.storage ?? createStorage(readStorageConfig(env)), workflowId, forgetOptions),

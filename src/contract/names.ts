@@ -59,7 +59,10 @@ export const ledgerIdOf = (taskQueue: string) => `videogen-ledger-${taskQueue}`;
  * webhook sent. Without dots, because signatures put one after it.
  */
 export const webhookId = (firstRunId: string, event: WebhookEvent, count: number) =>
-  `webhook_${firstRunId}_${event.replace('video.', '')}_${count}`;
+  `${webhookPrefix(firstRunId)}${event.replace('video.', '')}_${count}`;
+
+/** How the ids of all webhooks of a job begin. */
+export const webhookPrefix = (firstRunId: string) => `webhook_${firstRunId}_`;
 
 /** The memo with a job's identity: a second start under the same name is compared with it. */
 export const IDENTITY_MEMO = 'jobIdentity';
@@ -79,16 +82,12 @@ export const SERVICE_MEMO = 'videoService';
 /** The memo that says what started a job as a part of itself: `batch` or `fallback`. */
 export const MADE_FOR_MEMO = 'madeFor';
 
-/** The memo with the name of the job that a job is a retry of. */
-export const RETRY_OF_MEMO = 'retryOf';
-
 /** The memos of one job alone. What other programs noted about a job is true for its retry and for its parts too. */
 export const OWN_MEMOS: readonly string[] = [
   IDENTITY_MEMO,
   TASK_ID_MEMO,
   LOST_SUBMIT_MEMO,
   COST_MEMO,
-  RETRY_OF_MEMO,
   MADE_FOR_MEMO,
 ];
 

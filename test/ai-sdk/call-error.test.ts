@@ -1,6 +1,6 @@
 import { ServiceError } from '@temporalio/client';
 import { toCallError } from '../../src/ai-sdk/call-error';
-import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
+import { TemporalUnreachable } from '../../src/client/refusals';
 import { readFailure, VideoFailure } from '../../src/contract/video-failure';
 import { StorageFault } from '../../src/storage';
 

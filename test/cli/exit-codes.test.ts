@@ -1,5 +1,5 @@
 import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
-import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
+import { TemporalUnreachable } from '../../src/client/refusals';
 import { ConfigError } from '../../src/config/service-config';
 import { FAILURES, type FailureType } from '../../src/contract/failure-table';
 import { DecisionRefused } from '../../src/contract/lost-submit';

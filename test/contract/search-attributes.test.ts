@@ -1,4 +1,4 @@
-import { refusal } from '../../src/client/search-attributes';
+import { registerSearchAttributes } from '../../src/client/search-attributes';
 import { JOB_PHASES } from '../../src/contract/job';
 import { firstSearchAttributes, SEARCH_ATTRIBUTES, searchAttributesOf } from '../../src/contract/names';
 
@@ -29,11 +29,15 @@ test('a task id that is longer than the server can store is cut', () => {
   expect(valuesOf({ phase: 'waiting', taskId: 'x'.repeat(256) })[0]).toBe(`${'x'.repeat(254)}…`);
 });
 
-test('a server that does not let them be registered is told as such, with who can', () => {
-  const error = Object.assign(new Error('7 PERMISSION_DENIED: Request unauthorized.'), { code: 7 });
-  expect(String(refusal(error, 'films'))).toBe(
-    'ConfigError: The server does not allow this (7 PERMISSION_DENIED: Request unauthorized.): ask those who run the namespace films to register VideoTaskId, VideoPhase, VideoOutcome as Keyword; in Temporal Cloud this is done in the Cloud UI or with tcld.',
+test('a server that does not let them be registered is told as such, with who can', async () => {
+  const addSearchAttributes = () =>
+    Promise.reject(Object.assign(new Error('7 PERMISSION_DENIED: Request unauthorized.'), { code: 7 }));
+  const operatorService = {
+    listSearchAttributes: async () => ({ customAttributes: {} }),
+    addSearchAttributes,
+  };
+  const connection = Object({ operatorService });
+  await expect(registerSearchAttributes({ connection, namespace: 'films' })).rejects.toThrow(
+    'to register VideoTaskId, VideoPhase, VideoOutcome as Keyword; in Temporal Cloud this is done in the Cloud UI or with tcld.',
   );
-  const other = Object.assign(new Error('14 UNAVAILABLE: gone'), { code: 14 });
-  expect(refusal(other, 'films')).toBe(other);
 });

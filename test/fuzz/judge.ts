@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { CopyFailed } from '../../src/cli/copy-out';
-import { TemporalUnreachable } from '../../src/client/temporal-unreachable';
+import { TemporalUnreachable } from '../../src/client/refusals';
 import { ConfigError } from '../../src/config/service-config';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { DecisionRefused } from '../../src/contract/lost-submit';

@@ -3,7 +3,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { run } from '../../src/cli/run';
-import { ForgetRefused } from '../../src/client/forget-refused';
+import { ForgetRefused } from '../../src/client/refusals';
 import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient } from '../../src/client/video-client';
 import type { BatchProgress } from '../../src/contract/batch';
@@ -240,7 +240,10 @@ describe('forget', () => {
       const { taskId } = await job.result();
       const { webhook } = await job.progress();
       const videos = await clientOf(world);
-      const planned = await videos.forget(workflowId, { dryRun: true });
+      let planned = await videos.forget(workflowId, { dryRun: true });
+      // Lists lag behind.
+      while (!partsOf(planned).includes('webhook'))
+        planned = await videos.forget(workflowId, { dryRun: true });
       expect(partsOf(planned)).toEqual(['video', 'sidecar', 'record', 'webhook', 'execution']);
       expect(await world.storedFiles()).toHaveLength(2);
       const done = await videos.forget(workflowId);
@@ -302,8 +305,8 @@ describe('forget', () => {
       rmSync(join(world.storageFolder, 'jobs'), { recursive: true });
       const videos = await clientOf(world);
       const { removed, stays } = await videos.forget(second);
-      expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'execution']);
-      expect(stays[0]).toMatch(/^jobs\/.*marked as forgotten/);
+      expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'record', 'execution']);
+      expect(stays[0]).toMatch(/marked as forgotten/);
       await untilGone(second);
       expect(await failureOf(world.videos.execute(input, { workflowId: second }))).toMatchObject({
         type: 'InvalidRequest',
@@ -401,7 +404,7 @@ describe('forget', () => {
         {
           what: 'execution',
           where: expect.stringContaining(workflowId),
-          why: expect.stringContaining('these credentials may not delete executions in the namespace'),
+          why: expect.stringContaining('Temporal does not allow it'),
         },
       ]);
       expect(await exists(workflowId)).toBe(true);

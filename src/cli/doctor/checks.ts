@@ -1,7 +1,7 @@
 import { mkdir, rmdir, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { version as sdkVersion } from '@temporalio/client/package.json';
-import { findSearchAttributes, problemOf } from '../../client/search-attributes';
+import { searchAttributeProblem } from '../../client/search-attributes';
 import { SETTING_NAMES, settingProblems } from '../../config/all-settings';
 import { readEncryptionKeys } from '../../config/encryption-config';
 import { resolveWorkerQueues } from '../../config/queues';
@@ -194,12 +194,11 @@ async function judgeSearchAttributes(
   { connection, namespace }: TemporalServer,
 ): Promise<Finding> {
   try {
-    const states = await withinCall(connection, () => findSearchAttributes({ connection, namespace }));
-    const missing = problemOf(states, namespace);
-    if (missing === undefined) return ok(`${found}, with search attributes`);
+    const problem = await withinCall(connection, () => searchAttributeProblem({ connection, namespace }));
+    if (problem === undefined) return ok(`${found}, with search attributes`);
     if (!areUsed) return ok(`${found}, without search attributes`);
-    const fix = `Before you start jobs: ${missing.fix}; or unset VIDEOGEN_SEARCH_ATTRIBUTES.`;
-    return failed(missing.problem, fix);
+    const fix = 'Register them with: videogen doctor --register; or unset VIDEOGEN_SEARCH_ATTRIBUTES.';
+    return failed(problem, fix);
   } catch (error) {
     if (!areUsed) return ok(found);
     return warning(

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT } from '../../../src/cli/exit-codes';
 import { run } from '../../../src/cli/run';
-import { TemporalUnreachable } from '../../../src/client/temporal-unreachable';
+import { TemporalUnreachable } from '../../../src/client/refusals';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { fc } from '../../support/properties';
 import { anyText, edited } from '../hostile';
