@@ -17,9 +17,8 @@ export function createApp(videos: VideoClient): Express {
   const app = express().use(express.json());
 
   const find = async (id: string): Promise<VideoJob> => {
-    const job = videos.handle(nameOf(id));
-    if (!(await job.exists())) throw new NoSuchVideo(`There is no video ${id}.`);
-    return job;
+    if (!(await videos.find(nameOf(id)))) throw new NoSuchVideo(`There is no video ${id}.`);
+    return videos.handle(nameOf(id));
   };
 
   /** A repeated POST with the same key is the same video and is paid for once. */

@@ -83,8 +83,7 @@ async function runJob(session: JobsSession, order: Order, terminal: Terminal): P
 }
 
 async function existing({ videos, client }: JobsSession, workflowId: string): Promise<VideoJob> {
-  const job = videos.handle(workflowId);
-  if (await job.exists()) return job;
+  if (await videos.find(workflowId)) return videos.handle(workflowId);
   // Loading Temporal's SDK takes long, and a local server starts meanwhile.
   const { recentNames }: typeof import('../client/list-jobs') = require('../client/list-jobs');
   const meant = didYouMean(await namesLike(workflowId, (most) => recentNames(client, most)));

@@ -81,9 +81,15 @@ async function overviewOf(
       (attempt ?? 1) > 1 && lastFailure && activityType?.name !== 'awaitJob',
   );
   const madeFor = memo[MADE_FOR_MEMO];
+  const workflowId = info?.execution?.workflowId ?? '';
+  const runId = info?.execution?.runId ?? '';
+  // A job that continued as new is as old as its first run, which Temporal may have forgotten.
+  const firstRunId = info?.firstRunId || runId;
+  const first =
+    firstRunId === runId ? undefined : await describeRun(client, { workflowId, runId: firstRunId });
   return {
-    workflowId: info?.execution?.workflowId ?? '',
-    runId: info?.execution?.runId ?? '',
+    workflowId,
+    runId,
     kind,
     state: ended ?? (phase === 'needs-decision' ? phase : 'running'),
     phase,
@@ -102,7 +108,9 @@ async function overviewOf(
       message: cleanText(await messageOf(client, retried.lastFailure)),
     },
     isCancelling: (ended === undefined && extended?.cancelRequested) || undefined,
-    startedAt: isoOf(extended?.originalStartTime ?? info?.startTime),
+    startedAt: isoOf(
+      first?.workflowExecutionInfo?.startTime ?? extended?.originalStartTime ?? info?.startTime,
+    ),
     endedAt: info?.closeTime ? isoOf(info.closeTime) : undefined,
     taskQueue: info?.taskQueue ?? '',
     parentId: info?.parentExecution?.workflowId || undefined,

@@ -33,7 +33,7 @@ export interface JobOverview {
   retrying?: { activity: string; attempt: number; message: string };
   /** True while a cancellation waits for a worker. */
   isCancelling?: boolean;
-  /** The start of its last run; a reset keeps the start of the run before. */
+  /** The start of its first run. */
   startedAt: string;
   endedAt?: string;
   taskQueue: string;

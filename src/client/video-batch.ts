@@ -16,10 +16,6 @@ import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from 
  */
 export interface VideoBatch {
   workflowId: string;
-  /** Whether Temporal has a batch with this workflow id. */
-  exists(): Promise<boolean>;
-  /** The task queue on which a worker must run for the batch to continue. */
-  taskQueue(): Promise<string>;
   /** Where the batch is now. Needs a running worker. */
   progress(options?: ItemOptions): Promise<BatchProgress>;
   /** Yields the progress at each change until the batch ends. */

@@ -73,7 +73,7 @@ export interface VideoClient {
    * @example
    * ```ts
    * const job = videos.handle('fox-1');
-   * if (await job.exists()) console.log((await job.progress()).phase);
+   * console.log((await job.progress()).phase);
    * const { video } = await job.result();
    * ```
    */
@@ -162,7 +162,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     const job = prepareJob(given, { ...startOptions, ...settings, requestFields: requestFields() });
     const outcome = await startOrJoin(client, job, send(job.type));
     const endedAt = 'existing' in outcome ? outcome.existing.closeTime : undefined;
-    return jobOf(client.workflow.getHandle(job.options.workflowId), { identity: job.identity, endedAt, log });
+    return jobOf(client.workflow.getHandle(job.options.workflowId), { endedAt, log });
   };
 
   const startBatch: VideoClient['startBatch'] = async (given, startOptions) => {

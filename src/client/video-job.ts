@@ -1,13 +1,7 @@
 import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { JobProgress, JobResult } from '../contract/job';
-import type { JobIdentity } from '../contract/job-identity';
-import {
-  adoptCommand,
-  DECISION_REFUSED,
-  DecisionRefused,
-  type SubmitDecision,
-} from '../contract/lost-submit';
+import { commandOn, DECISION_REFUSED, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
 import {
   childName,
   DECIDE_SUBMIT_UPDATE,
@@ -32,10 +26,6 @@ import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from 
  */
 export interface VideoJob {
   workflowId: string;
-  /** Whether Temporal has a job with this workflow id. */
-  exists(): Promise<boolean>;
-  /** The task queue on which a worker must run for the job to continue. */
-  taskQueue(): Promise<string>;
   /**
    * Waits for the task id. Rejects with SubmitUnconfirmed, which says how to decide, while the job waits for a decision.
    */
@@ -62,18 +52,13 @@ export interface VideoJob {
 }
 
 export interface KnownJob {
-  /** What the caller expects the job to be for; without it, any job with the workflow id is meant. */
-  identity?: JobIdentity;
   /** When the job ended, if it had ended before it was joined. */
   endedAt?: Date;
   /** Told if the job waits long and no worker polls its queue. */
   log?: (line: string) => void;
 }
 
-export function jobOf(
-  handle: WorkflowHandle,
-  { identity, endedAt, log = () => undefined }: KnownJob = {},
-): VideoJob {
+export function jobOf(handle: WorkflowHandle, { endedAt, log = () => undefined }: KnownJob = {}): VideoJob {
   const orExplain = <T>(outcome: Promise<T>): Promise<T> =>
     orTellUnserved(handle, outcome, log).catch(async (error: unknown) => {
       const failure = await explain(handle, error);
@@ -82,7 +67,7 @@ export function jobOf(
   return {
     ...followedWorkflow<JobProgress, object>(handle, () => jobProgress(handle)),
     decideSubmit: (decision) => decideSubmit(handle, decision),
-    taskId: () => orExplain(untilTask(handle, identity)),
+    taskId: () => orExplain(untilTask(handle)),
     result: () => orExplain(resultOf<JobResult>(handle)),
   };
 }
@@ -113,13 +98,8 @@ async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown>
 
 /** The failure of a job that ended before it was joined. The message says that nothing was tried again, and how to. */
 function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, endedAt: Date): VideoFailure {
-  const command = adoptCommand(failure);
-  const fix = command
-    ? `adopt its task under another name (${command}), or choose another name`
-    : failure.type === 'ContentRefused'
-      ? 'change the request and choose another name'
-      : 'to try again, choose another name';
-  const note = `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name: ${fix}`;
+  const ended = `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name`;
+  const note = `${ended}: retry it with ${commandOn('retry', workflowId)}, or choose another name`;
   const message = failure.details.message?.replace(/[.\s]+$/, '');
   return new VideoFailure(
     failure.type,
@@ -130,39 +110,23 @@ function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, ende
 
 /** Settles a lost submit. Rejects with a DecisionRefused, which says why, if the job cannot take the decision. */
 async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Promise<void> {
-  const handle = await heldJob(job);
   try {
+    // Reads the memo, and rejects if it is encrypted with a key that is not here: the worker could not read the decision.
+    const { memo, type, status } = await job.describe();
+    if (status.name !== 'RUNNING')
+      throw new DecisionRefused(`No decision is needed: ${job.workflowId} has ended.`);
+    const service = memo?.[SERVICE_MEMO];
+    // Not by its children: one that was started again has joined the job of the run before.
+    const handle =
+      type === FALLBACK_WORKFLOW_TYPE && typeof service === 'string'
+        ? job.client.getHandle(childName(job.workflowId, service))
+        : job;
     await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) throw await explainNotFound(handle);
+    if (error instanceof WorkflowNotFoundError)
+      throw new DecisionRefused(`There is no job ${job.workflowId} that runs.`);
     const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
     if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
     throw new DecisionRefused(cause.message, { cause: error });
-  }
-}
-
-/**
- * The job itself, or the one at the service whose turn it is. Reads the memo, and rejects if it is encrypted with a key that is
- * not here: the worker could not read the decision, or the task id would be in the open.
- */
-async function heldJob(handle: WorkflowHandle): Promise<WorkflowHandle> {
-  const found = await handle.describe().catch((error: unknown) => {
-    // The update says so too, and it is explained there.
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-  });
-  const service = found?.memo?.[SERVICE_MEMO];
-  if (found?.type !== FALLBACK_WORKFLOW_TYPE || typeof service !== 'string') return handle;
-  // Not by its children: one that was started again has joined the job of the run before.
-  return handle.client.getHandle(childName(handle.workflowId, service));
-}
-
-/** Temporal also answers so for a workflow that has ended. */
-async function explainNotFound(handle: WorkflowHandle): Promise<DecisionRefused> {
-  try {
-    await handle.describe();
-    return new DecisionRefused(`No decision is needed: ${handle.workflowId} has ended.`);
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-    return new DecisionRefused(`There is no job ${handle.workflowId}.`);
   }
 }

@@ -1,28 +1,20 @@
-import { createHash } from 'node:crypto';
 import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { JobIdentity } from '../contract/job-identity';
 import { SERVICE_MEMO, TASK_ID_MEMO, WAIT_FOR_TASK_UPDATE } from '../contract/names';
 import { readFailure } from '../contract/video-failure';
 
 /** For holds that are over, and for runs that end while the update waits. */
 const MAX_UPDATES = 50;
 
-/**
- * Waits for the task id. All callers of the same video share one update by its id: Temporal takes ten updates at once and
- * 2,000 in one run.
- */
-export async function untilTask(handle: WorkflowHandle, identity?: JobIdentity): Promise<string> {
-  const name = identity === undefined ? 'task' : `task-${digestOf(identity)}`;
-  const update = (id: string) =>
-    identity === undefined
-      ? handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE, { updateId: id })
-      : handle.executeUpdate<string, [JobIdentity]>(WAIT_FOR_TASK_UPDATE, { updateId: id, args: [identity] });
-  let updateId = name;
+const UPDATE_ID = 'task';
+
+/** Waits for the task id. All callers share one update by its id: Temporal takes ten updates at once and 2,000 in one run. */
+export async function untilTask(handle: WorkflowHandle): Promise<string> {
+  let updateId = UPDATE_ID;
   let heldBefore: string | undefined;
   for (let left = MAX_UPDATES; ; left--) {
     try {
-      return await update(updateId);
+      return await handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE, { updateId });
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return taskOfEnded(handle);
       if (left === 0) throw error;
@@ -31,7 +23,7 @@ export async function untilTask(handle: WorkflowHandle, identity?: JobIdentity):
         // Temporal repeats its answer to an update id even when that hold is over. The same hold twice is a hold now.
         if (heldSince === heldBefore) throw error;
         heldBefore = heldSince;
-        updateId = `${name}-after-${heldSince}`;
+        updateId = `${UPDATE_ID}-after-${heldSince}`;
       } else if (!endedWithItsRun(error)) {
         throw error;
       } else if ((await handle.describe()).status.name !== 'RUNNING') {
@@ -61,8 +53,4 @@ function endedWithItsRun(error: unknown): boolean {
   if (!(error instanceof WorkflowUpdateFailedError)) return false;
   const { cause } = error;
   return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
-}
-
-function digestOf(identity: JobIdentity): string {
-  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowFailedError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { POLL_NOW_SIGNAL } from '../contract/names';
 import { VideoFailure } from '../contract/video-failure';
@@ -19,8 +19,6 @@ export function followedWorkflow<Progress, Asked>(
 ) {
   return {
     workflowId: handle.workflowId,
-    exists: () => exists(handle),
-    taskQueue: async () => (await handle.describe()).taskQueue,
     progress,
     follow: (options?: FollowOptions & Asked) => follow(handle, () => progress(options), options),
     pollNow: () => handle.signal(POLL_NOW_SIGNAL),
@@ -28,16 +26,6 @@ export function followedWorkflow<Progress, Asked>(
       await handle.cancel();
     },
   };
-}
-
-async function exists(handle: WorkflowHandle): Promise<boolean> {
-  try {
-    await handle.describe();
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
 }
 
 /** Yields the progress now and at each change, until the workflow ends or the signal is aborted. */

@@ -122,7 +122,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
       await untilProgress(batch, ({ running }) => running.length === requests.length);
       for (const item of [1, 2]) {
         const workflowId = itemName(batch.workflowId, item);
-        while (!(await videos.handle(workflowId).exists())) await pause();
+        while (!(await videos.find(workflowId))) await pause();
         while ((await pendingActivity(workflowId))?.attempt !== 2) await pause();
       }
       await batch.cancel();

@@ -64,7 +64,7 @@ async function deleteFromTemporal({ videos }: World, workflowId: string): Promis
     namespace: options.namespace,
     workflowExecution: { workflowId },
   });
-  while (await videos.handle(workflowId).exists()) await pause();
+  while (await videos.find(workflowId)) await pause();
 }
 
 /** The words of a command of a page, after `videogen`. */

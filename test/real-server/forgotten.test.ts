@@ -43,7 +43,7 @@ afterAll(async () => {
 
 /** A deleted workflow no longer runs. */
 const terminate = ({ workflowId }: { workflowId: string }) =>
-  env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
+  env.temporal.env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
 
 describe('a job with the same name and request, after Temporal has deleted the first,', () => {
   const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
@@ -191,7 +191,14 @@ describe('forget', () => {
   const clientOf = ({ storageFolder }: World, server = env) =>
     createVideoClient({ client: server.temporal.client, storage: createFileStorage(storageFolder) });
 
-  const exists = (workflowId: string) => env.videos.handle(workflowId).exists();
+  const exists = (workflowId: string) =>
+    env.temporal.client.workflow
+      .getHandle(workflowId)
+      .describe()
+      .then(
+        () => true,
+        () => false,
+      );
 
   /** The storage of a process that is killed after so many calls. */
   function endingAfter(storage: VideoStorage, calls: number): VideoStorage {
@@ -395,7 +402,7 @@ describe('forget', () => {
       await world.videos.execute(input, { workflowId });
       const denied = Object.assign(new Error('7 PERMISSION_DENIED: not you'), { code: 7 });
       const deleting = jest
-        .spyOn(env.temporal.client.workflowService, 'deleteWorkflowExecution')
+        .spyOn(env.temporal.env.temporal.client.workflowService, 'deleteWorkflowExecution')
         .mockRejectedValue(denied);
       const { removed, kept } = await (await clientOf(world)).forget(workflowId);
       deleting.mockRestore();

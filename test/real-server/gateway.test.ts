@@ -423,8 +423,8 @@ testAtNight(
       return video.service_task_id;
     };
     const untilStarted = async (prompt: string) => {
-      const job = env.videos.handle(workflowIdOf('shop', taskIdFor('shop', prompt)));
-      while (!(await job.exists())) await sleep(5);
+      const name = workflowIdOf('shop', taskIdFor('shop', prompt));
+      while (!(await env.videos.find(name))) await sleep(5);
     };
 
     const jobs: Promise<string | null>[] = [];

@@ -104,12 +104,12 @@ describe('a job that another program started, without our memo', () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
       const workflowId = await startElsewhere(taskQueue, { request, polling: EVERY_SECOND });
       const job = videos.handle(workflowId);
-      expect(await job.exists()).toBe(true);
+      expect(await videos.find(workflowId)).toMatchObject({ workflowId });
       const phases: string[] = [];
       for await (const { phase } of job.follow({ everyMs: 100 })) phases.push(phase);
       expect(phases.at(-1)).toBe('succeeded');
       expect(await videos.handle(workflowId).result()).toEqual(await job.result());
-      expect(await videos.handle(newName()).exists()).toBe(false);
+      expect(await videos.find(newName())).toBeUndefined();
     });
   });
 
@@ -198,9 +198,7 @@ describe('the name of a job that has ended', () => {
       const again = await failureOf(videos.execute({ request }, { workflowId }));
       expectRow(again, 'DeadlineExceeded', taskId);
       expect(String(again)).toContain(`the job ${workflowId} ended so at ${closeTime?.toISOString()}`);
-      expect(String(again)).toContain(
-        `adopt its task under another name (videogen generate --adopt ${taskId})`,
-      );
+      expect(String(again)).toContain(`retry it with videogen retry '${workflowId}', or choose another name`);
       expect((await videos.submit({ request }, { workflowId })).taskId).toBe(taskId);
       expect(submits(emulator)).toBe(1);
     });

@@ -110,7 +110,7 @@ test.each([
     const job = await (await createWhole()).runUntil(async () => {
       const started = await start(videos);
       const polled = videos.handle(polledIn(started.workflowId));
-      while (!(await polled.exists())) await pause();
+      while (!(await videos.find(polled.workflowId))) await pause();
       while (timers(await historyOf(env.temporal.client, polled.workflowId)).length === 0) await pause();
       return started;
     });

@@ -112,7 +112,7 @@ function failingSecondWrite(): VideoStorage {
 async function submitsOf({ workflowId }: VideoJob): Promise<number> {
   const ofBoth = ['a', 'b'].map(async (service) => {
     const name = childName(workflowId, service);
-    if (!(await videos.handle(name).exists())) return 0;
+    if (!(await videos.find(name))) return 0;
     const history = await historyOf(env.temporal.client, name);
     return activities(history).filter(({ type }) => type === 'submitVideo').length;
   });
