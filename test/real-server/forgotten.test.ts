@@ -43,7 +43,7 @@ afterAll(async () => {
 
 /** A deleted workflow no longer runs. */
 const terminate = ({ workflowId }: { workflowId: string }) =>
-  env.temporal.env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
+  env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
 
 describe('a job with the same name and request, after Temporal has deleted the first,', () => {
   const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
@@ -402,7 +402,7 @@ describe('forget', () => {
       await world.videos.execute(input, { workflowId });
       const denied = Object.assign(new Error('7 PERMISSION_DENIED: not you'), { code: 7 });
       const deleting = jest
-        .spyOn(env.temporal.env.temporal.client.workflowService, 'deleteWorkflowExecution')
+        .spyOn(env.temporal.client.workflowService, 'deleteWorkflowExecution')
         .mockRejectedValue(denied);
       const { removed, kept } = await (await clientOf(world)).forget(workflowId);
       deleting.mockRestore();
