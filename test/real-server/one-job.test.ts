@@ -198,7 +198,7 @@ describe('the name of a job that has ended', () => {
       const again = await failureOf(videos.execute({ request }, { workflowId }));
       expectRow(again, 'DeadlineExceeded', taskId);
       expect(String(again)).toContain(`the job ${workflowId} ended so at ${closeTime?.toISOString()}`);
-      expect(String(again)).toContain(`retry it with videogen retry '${workflowId}', or choose another name`);
+      expect(String(again)).toContain(`continue with videogen retry ${workflowId}`);
       expect((await videos.submit({ request }, { workflowId })).taskId).toBe(taskId);
       expect(submits(emulator)).toBe(1);
     });
@@ -212,7 +212,7 @@ describe('the name of a job that has ended', () => {
       expectRow(await failureOf(failed), 'SubmitUnconfirmed', undefined);
       const again = await failureOf(videos.submit({ request }, { workflowId: lost }));
       expectRow(again, 'SubmitUnconfirmed', undefined);
-      expect(String(again)).toContain('under another name (videogen generate --adopt TASK_ID)');
+      expect(String(again)).toContain('continue with videogen retry');
 
       const refused = newName();
       emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 401, message: 'no such key' });
