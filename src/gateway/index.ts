@@ -135,7 +135,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     const url = await app.listen({ host, port });
     if (monitored) {
       const health = () => gatewayHealth(client, isClosing);
-      monitor = await openMonitor(monitored, { health, text: metrics && (() => metrics.registry.metrics()) });
+      monitor = await openMonitor(monitored, { health, registry: metrics?.registry });
     }
     return { url, hasKeys: keys !== undefined, close };
   } catch (error) {

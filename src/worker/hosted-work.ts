@@ -3,7 +3,6 @@ import type { MonitorAddress } from '../config/monitor-config';
 import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
 import { activityWorkers, runWith } from './activity-workers';
-import { describeTaken } from './combine-workflows';
 import { startJanitor } from './janitor';
 import type { Monitor } from './monitor';
 import type { VideoWork } from './video-work';
@@ -40,7 +39,10 @@ export function takeWork({ options: { activities } }: Worker): HostedWork | unde
 /** Refuses a host's activity with the name of one of ours: the SDK would silently replace it. */
 export function checkActivityNames(ofHost: object = {}, { activities }: VideoWork): void {
   const taken = Object.keys(ofHost).find((name) => Object.hasOwn(activities, name));
-  if (taken !== undefined) throw new ConfigError(describeTaken('activity', taken));
+  if (taken === undefined) return;
+  throw new ConfigError(
+    `Your worker and temporal-videogen both have the activity ${taken}: rename or remove your own.`,
+  );
 }
 
 /** Runs the janitor and the workers of submits and downloads for as long as the host's worker runs. */

@@ -1,7 +1,7 @@
-import { inspect } from 'node:util';
+import { inspect, types } from 'node:util';
 import type { Logger, LogLevel as SdkLevel } from '@temporalio/common';
 import { pino } from 'pino';
-import { cleanText, shown } from '../contract/clean-text';
+import { cleanText } from '../contract/clean-text';
 import { fromTemporalType } from '../contract/failure-table';
 import { LOG_EVENTS, LOG_LEVELS, type LogEvent, type LogLevel } from '../contract/log-events';
 import { NO_SECRETS, redact } from '../contract/redact';
@@ -24,11 +24,8 @@ export interface VideoLogger extends Logger {
 
 /** Longer than any id or URI that we log, and about five rows of a screen. */
 const LONGEST_CHARS = 1_000;
-const LONGEST_PRETTY_VALUE_CHARS = 200;
 const LONGEST_NAME_CHARS = 100;
 const MOST_FIELDS = 40;
-const MOST_LIST_ENTRIES = 10;
-const DEEPEST = 3;
 const MOST_FRAMES = 5;
 
 export function createLogger({ level: least, format, write }: LoggerOptions): VideoLogger {
@@ -89,10 +86,7 @@ const LEFT_OUT = /^(taskToken|isLocal|target|spanContexts|workflowExists|payload
 /** The SDK calls the same id `runId` in workflows and `workflowRunId` in activities. */
 const RENAMED: Readonly<Record<string, string>> = { workflowRunId: 'runId' };
 
-/**
- * The fields of a line, bounded and without control characters: others choose the names and texts in it. Errors are redacted
- * too, because those of libraries may quote a link; ours were redacted when they were made.
- */
+/** The fields of a line, bounded and without control characters: others choose the names and texts in it. */
 function cleanFields(fields: Fields = {}): Fields {
   const kept = Object.entries(fields).filter(([name, value]) => value != null && !LEFT_OUT.test(name));
   return Object.fromEntries(
@@ -100,51 +94,36 @@ function cleanFields(fields: Fields = {}): Fields {
       .slice(0, MOST_FIELDS)
       .map(([name, value]) => [
         RENAMED[name] ?? cleanText(name, LONGEST_NAME_CHARS),
-        name === 'error' ? errorText(value) : cleanValue(value, 1),
+        name === 'error' ? errorText(value) : cleanValue(value),
       ]),
   );
 }
 
-function cleanValue(value: unknown, depth: number): unknown {
+function cleanValue(value: unknown): string | number | boolean {
   if (typeof value === 'number' || typeof value === 'boolean') return value;
-  if (value instanceof Error) return errorText(value);
-  if (Array.isArray(value)) {
-    if (depth === DEEPEST) return `${value.length} entries`;
-    return value.slice(0, MOST_LIST_ENTRIES).map((entry) => cleanValue(entry ?? '', depth + 1));
-  }
-  if (typeof value === 'object' && value !== null && depth < DEEPEST) {
-    const entries = Object.entries(value).filter(([, entry]) => entry != null);
-    return Object.fromEntries(
-      entries
-        .slice(0, MOST_LIST_ENTRIES)
-        .map(([name, entry]) => [cleanText(name, LONGEST_NAME_CHARS), cleanValue(entry, depth + 1)]),
-    );
-  }
-  return cleanText(textOf(value), LONGEST_CHARS);
+  return types.isNativeError(value) ? errorText(value) : cleanText(textOf(value), LONGEST_CHARS);
 }
 
-/** `String` calls methods of the value, which may throw. */
+/** Not by `String`, which calls methods of the value: they may throw. */
 function textOf(value: unknown): string {
-  try {
-    return String(value);
-  } catch {
-    return typeof value;
-  }
+  if (typeof value === 'string') return value;
+  return inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY, maxArrayLength: 10 });
 }
 
-/** The SDK's native part prints gRPC errors with all their bytes. */
-const NATIVE_STATUS = /^Status \{ code: (\w+), message: "((?:[^"\\]|\\.)*)".*$/s;
-
-/** The message of a video failure says everything. Other errors get the first frames of their stack. */
+/**
+ * The message of a video failure says everything. Other errors get the first frames of their stack. All are redacted: those
+ * of libraries may quote a link.
+ */
 function errorText(error: unknown): string {
   const redacted = (text: string) => redact(text, NO_SECRETS, LONGEST_CHARS);
-  const { message, name, stack }: Partial<Error> = Object(error);
-  if (typeof message !== 'string') return redacted(textOf(error).replace(NATIVE_STATUS, '$1: $2'));
-  if (isVideoError(error)) return redacted(message);
-  const frames = textOf(stack ?? '').match(/\n\s+at [^\n]+/g) ?? [];
-  const where = frames.slice(0, MOST_FRAMES).map((frame) => frame.trim());
-  const what = redacted(`${textOf(name)}: ${message}`);
-  return where.length === 0 ? what : `${what} ${cleanText(where.join(' '), LONGEST_CHARS)}`;
+  // Also those of a workflow's sandbox, whose `Error` is another one.
+  if (!types.isNativeError(error) || isVideoError(error)) {
+    const { message }: { message?: unknown } = Object(error);
+    return redacted(textOf(message ?? error));
+  }
+  const frames = String(error.stack).match(/\n\s+at [^\n]+/g) ?? [];
+  const where = cleanText(frames.slice(0, MOST_FRAMES).join(' '), LONGEST_CHARS);
+  return `${redacted(`${error.name}: ${error.message}`)} ${where}`.trimEnd();
 }
 
 /** Fields for machines, and those that a line for people has in its own words. */
@@ -153,38 +132,14 @@ const OMITTED =
 
 type LogRecord = Fields & { level: string; time: string; message: string };
 
-/** The same line for people: `15:06:40 info fox: stored, taskId vid_1, bytes 1948997`. */
+/** The same line for people, at the time of the place: `15:06:40 info fox: stored, taskId vid_1, bytes 1948997`. */
 function prettyLine(record: LogRecord): string {
-  const { level, time, message, error } = record;
+  const { level, time, message, event, job, workflowId, activityType, attempt, error } = record;
+  // A line of the SDK names the activity too.
+  const names = [event === undefined && activityType, job ?? workflowId].filter(Boolean).join(' of ');
+  const subject = Number(attempt) > 1 ? `${names}, attempt ${attempt}` : names;
   const fields = Object.entries(record).filter(([name]) => !OMITTED.test(name));
-  const said = [
-    message,
-    ...fields.map(([name, value]) => `${name} ${valueText(value)}`),
-    // The job's history has the full text, with stacks.
-    ...(error === undefined ? [] : [valueText(error, LONGEST_CHARS)]),
-  ].join(', ');
-  const subject = subjectOf(record);
-  return cleanText(`${clockTime(time)} ${level} ${subject && `${subject}: `}${said}`, LONGEST_CHARS);
-}
-
-/** People read the log where they are. */
-function clockTime(time: string): string {
-  const date = new Date(time);
-  return [date.getHours(), date.getMinutes(), date.getSeconds()]
-    .map((part) => String(part).padStart(2, '0'))
-    .join(':');
-}
-
-/** `fox`, and for a line of the SDK `submitVideo of fox`; with the attempt from the second on. */
-function subjectOf({ event, job, workflowId, activityType, attempt }: LogRecord): string {
-  const names = [event === undefined ? activityType : undefined, job ?? workflowId];
-  const named = names.filter((name) => typeof name === 'string').map(shown);
-  const isRetry = activityType !== undefined && typeof attempt === 'number' && attempt > 1;
-  return [named.join(' of '), ...(isRetry ? [`attempt ${attempt}`] : [])].filter(Boolean).join(', ');
-}
-
-function valueText(value: unknown, longestChars = LONGEST_PRETTY_VALUE_CHARS): string {
-  const text =
-    typeof value === 'string' ? value : inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY });
-  return cleanText(text, longestChars);
+  const said = [message, ...fields.map(([name, value]) => `${name} ${value}`), ...(error ? [error] : [])];
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  return cleanText(`${clock} ${level} ${subject && `${subject}: `}${said.join(', ')}`, LONGEST_CHARS);
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/monitor-config';
 import { ConfigError } from '../config/read-setting';
@@ -12,18 +14,16 @@ export type PartStatus = 'ok' | 'starting' | 'draining' | 'unready';
 export interface HealthPart {
   part: 'polling' | 'temporal' | 'service' | 'gateway';
   /** Of several services: the name of this one. */
-  service?: string;
+  service?: string | undefined;
   status: PartStatus;
   /** Why it is not ok, without secrets. */
   reason?: string;
-  /** Milliseconds since 1970, if the part knows it better than who asks. */
-  sinceMs?: number;
 }
 
 /** What /readyz and /livez answer. */
 export interface HealthReport {
   status: PartStatus;
-  parts: (Omit<HealthPart, 'sinceMs'> & { since: string })[];
+  parts: HealthPart[];
 }
 
 /** What one worker or gateway of the process says about itself. */
@@ -32,8 +32,10 @@ export interface MonitorSource {
   health(): Promise<HealthPart[]>;
   /** What makes a restart necessary; nothing by default. */
   liveness?(): HealthPart[];
-  /** Its metrics in Prometheus' text format. The same function is called once, however many sources have it. */
-  text?: (() => Promise<string>) | undefined;
+  /** Its metrics, if they are in this process. */
+  registry?: Registry | undefined;
+  /** The address of the SDK's exporter, which all workers of a process share. */
+  exporter?: string | undefined;
 }
 
 /** A running monitor. */
@@ -48,6 +50,7 @@ export interface Monitor {
 const MOST_CONNECTIONS = 32;
 const LARGEST_HEADERS_BYTES = 8 * 1024;
 const REQUEST_WITHIN_MS = 5_000;
+const SCRAPE_WITHIN_MS = 5_000;
 /** Below what Prometheus waits for by default, which is 10 s. */
 const ANSWER_WITHIN_MS = 8_000;
 /** A reader that takes longer would keep one of the few connections from the probes. */
@@ -98,7 +101,6 @@ interface Answer {
 
 class SharedMonitor {
   readonly sources = new Set<MonitorSource>();
-  private readonly seen: Seen = new Map();
   private readonly registry = new Registry();
   private readonly readyGauge = new Gauge({
     name: 'videogen_ready',
@@ -106,11 +108,11 @@ class SharedMonitor {
     labelNames: ['part', 'service'] as const,
     registers: [this.registry],
   });
-  private readonly routes: Readonly<Record<string, () => Promise<Answer>>> = {
-    '/livez': async () => healthAnswer(this.liveness()),
-    '/readyz': async () => healthAnswer(await this.readiness()),
-    '/metrics': () => this.metrics(),
-  };
+  private readonly routes = new Map<string, () => Promise<Answer>>([
+    ['/livez', async () => healthAnswer([...this.sources].flatMap(({ liveness }) => liveness?.() ?? []))],
+    ['/readyz', async () => healthAnswer(await this.health())],
+    ['/metrics', () => this.metrics()],
+  ]);
 
   private constructor(
     private readonly server: Server,
@@ -138,8 +140,7 @@ class SharedMonitor {
     }
     // The monitor alone does not keep the process alive.
     server.unref();
-    const address = server.address();
-    const bound = typeof address === 'object' && address !== null ? address.port : port;
+    const bound = (server.address() as AddressInfo).port;
     return new SharedMonitor(server, `http://${host.includes(':') ? `[${host}]` : host}:${bound}`);
   }
 
@@ -151,96 +152,71 @@ class SharedMonitor {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Nobody reads a body, and one that is sent all the same ends with its connection.
     const [path = ''] = (request.url ?? '').split('?');
-    const route = Object.hasOwn(this.routes, path) ? this.routes[path] : undefined;
-    const { status, type, body } = await answerTo(request.method, route);
-    const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const route = isRead ? this.routes.get(path) : undefined;
+    const { status, type, body } = route
+      ? await within(route(), ANSWER_WITHIN_MS).catch(() => NO_ANSWER)
+      : NOT_FOUND;
     const cut = setTimeout(() => response.destroy(), READ_WITHIN_MS).unref();
     response.once('close', () => clearTimeout(cut));
-    response.writeHead(status, status === 405 ? { ...headers, allow: 'GET, HEAD' } : headers);
-    response.end(request.method === 'HEAD' ? undefined : body);
+    const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
+    response.writeHead(status, headers).end(body);
   }
 
-  private liveness(): HealthReport {
-    const parts = [...this.sources].flatMap((source) => source.liveness?.() ?? []);
-    return reportOf(parts, new Map());
-  }
-
-  private async readiness(): Promise<HealthReport> {
-    const parts = await Promise.all([...this.sources].map((source) => source.health()));
-    return reportOf(parts.flat(), this.seen);
+  private async health(): Promise<HealthPart[]> {
+    return (await Promise.all([...this.sources].map((source) => source.health()))).flat();
   }
 
   private async metrics(): Promise<Answer> {
-    const texts = new Set([...this.sources].flatMap(({ text }) => text ?? []));
-    const [{ parts }, ...others] = await Promise.all([this.readiness(), ...[...texts].map((text) => text())]);
+    const sources = [...this.sources];
+    const exporters = new Set(sources.flatMap(({ exporter }) => exporter ?? []));
+    const [parts, ...texts] = await Promise.all([
+      this.health(),
+      ...sources.map(({ registry }) => registry?.metrics() ?? ''),
+      ...[...exporters].map(scrape),
+    ]);
     this.readyGauge.reset();
-    for (const { part, service, status } of parts)
-      this.readyGauge.set({ part, ...(service !== undefined && { service }) }, status === 'ok' ? 1 : 0);
-    const body = [await this.registry.metrics(), ...others].join('');
-    return { status: 200, type: this.registry.contentType, body };
+    // A part that is not ready comes last: of two workers in one process the worse one counts.
+    for (const isReady of [1, 0]) {
+      for (const { part, service, status } of parts)
+        if (Number(status === 'ok') === isReady)
+          this.readyGauge.set({ part, ...(service !== undefined && { service }) }, isReady);
+    }
+    return {
+      status: 200,
+      type: this.registry.contentType,
+      body: [await this.registry.metrics(), ...texts].join(''),
+    };
   }
+}
+
+async function scrape(url: string): Promise<string> {
+  return (await fetch(url, { signal: AbortSignal.timeout(SCRAPE_WITHIN_MS) })).text();
 }
 
 /** The worst status says how the whole is. A process that drains is no longer starting. */
 const WORST_FIRST: readonly PartStatus[] = ['unready', 'draining', 'starting', 'ok'];
 
-/** Since when each part is as it is. */
-type Seen = Map<string, { status: PartStatus; sinceMs: number }>;
-
-/** The worst of parts with the same name counts, such as two workers of a process. */
-function reportOf(parts: readonly HealthPart[], seen: Seen): HealthReport {
-  const worst = new Map<string, HealthPart>();
-  for (const one of parts) {
-    const known = worst.get(idOf(one));
-    if (known === undefined || rank(one) < rank(known)) worst.set(idOf(one), one);
-  }
-  const reported = [...worst.values()].map(({ sinceMs, ...one }) => ({
-    ...one,
-    since: new Date(sinceMs ?? sinceOf(one, seen)).toISOString(),
-  }));
+function healthAnswer(parts: HealthPart[]): Answer {
   // One of several services is enough: its jobs are made.
-  const isServed = reported.some(({ part, status }) => part === 'service' && status === 'ok');
-  const counted = reported.filter(({ part, status }) => part !== 'service' || status === 'ok' || !isServed);
+  const isServed = parts.some(({ part, status }) => part === 'service' && status === 'ok');
+  const counted = parts.filter(({ part }) => part !== 'service' || !isServed);
   const status = WORST_FIRST.find((one) => counted.some((part) => part.status === one)) ?? 'ok';
-  return { status, parts: reported };
+  const report: HealthReport = { status, parts };
+  return json(status === 'ok' ? 200 : 503, report);
 }
-
-function sinceOf(one: HealthPart, seen: Seen): number {
-  const before = seen.get(idOf(one));
-  if (before?.status === one.status) return before.sinceMs;
-  const sinceMs = Date.now();
-  seen.set(idOf(one), { status: one.status, sinceMs });
-  return sinceMs;
-}
-
-const idOf = ({ part, service = '' }: HealthPart) => `${part}/${service}`;
-
-const rank = ({ status }: HealthPart) => WORST_FIRST.indexOf(status);
-
-async function answerTo(method: string | undefined, route: (() => Promise<Answer>) | undefined) {
-  if (route === undefined) return json(404, { error: 'There are /metrics, /livez and /readyz.' });
-  if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'Only GET and HEAD.' });
-  try {
-    return await within(route(), ANSWER_WITHIN_MS);
-  } catch {
-    // The error may quote an address; who runs the process finds it in the log of the part.
-    return json(503, { error: `No answer within ${ANSWER_WITHIN_MS / 1_000} s, or none at all.` });
-  }
-}
-
-/** Rejects when the answer takes longer. */
-export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('late')), ms);
-  });
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
-}
-
-const healthAnswer = (report: HealthReport) => json(report.status === 'ok' ? 200 : 503, report);
 
 function json(status: number, body: object): Answer {
   return { status, type: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` };
+}
+
+const NOT_FOUND = json(404, { error: 'There are /metrics, /livez and /readyz, for GET and HEAD.' });
+/** Without the error, which may quote an address. */
+const NO_ANSWER = json(503, { error: `No answer within ${ANSWER_WITHIN_MS / 1_000} s, or none at all.` });
+
+/** Rejects when the answer takes longer. */
+export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+  const late = sleep(ms, undefined, { ref: false }).then(() => Promise.reject(new Error('late')));
+  return Promise.race([answer, late]);
 }

@@ -1,6 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { getClient, startWorkflow, WorkflowRunOperationHandler } from '@temporalio/nexus';
-import { version as nexus } from '@temporalio/nexus/package.json';
 import {
   type CancelOperationContext,
   HandlerError,
@@ -21,7 +20,6 @@ import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
 import { videoGeneration } from '../nexus';
-import { checkSdkVersions } from './sdk-versions';
 
 /** Options of createVideoNexusHandler. */
 export interface VideoNexusOptions {
@@ -32,7 +30,6 @@ export interface VideoNexusOptions {
 }
 
 export function createHandler({ requestFields, services }: VideoNexusOptions = {}): ServiceHandler {
-  checkSdkVersions({ nexus });
   return serviceHandler(videoGeneration, {
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {

@@ -4,8 +4,6 @@ import { count, type HISTOGRAMS, HOLD_ENDS } from '../contract/metrics';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { freePort, LOOPBACK } from '../temporal-server/loopback-port';
 
-const SCRAPE_WITHIN_MS = 5_000;
-
 const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600, 21_600];
 
 /** The upper bounds of our histograms. */
@@ -55,12 +53,8 @@ export async function installSdkMetrics(): Promise<void> {
   }
 }
 
-/** One for each address, so that the monitor of two workers reads theirs once. */
-const texts = new Map<string, () => Promise<string>>();
-
-/** Reads the SDK's exporter; undefined if it has none for Prometheus. */
-export function sdkMetricsText(): (() => Promise<string>) | undefined {
-  // Asked once: a runtime that has ended would start again.
+/** Where the SDK's exporter answers; undefined if it has none for Prometheus. */
+export function exporterUrl(): string | undefined {
   const { logger, options } = Runtime.instance();
   const { metricsExporter } = options.runtimeOptions;
   if (metricsExporter == null) {
@@ -70,16 +64,8 @@ export function sdkMetricsText(): (() => Promise<string>) | undefined {
   }
   if (metricsExporter?.type !== 'prometheus') return undefined;
   // An exporter that listens on all addresses also does on this machine's own.
-  const address = metricsExporter.socketAddr
-    .replace(/^0\.0\.0\.0:/, `${LOOPBACK}:`)
-    .replace(/^\[::\]:/, '[::1]:');
-  const text = texts.get(address) ?? (() => scrape(`http://${address}/metrics`));
-  texts.set(address, text);
-  return text;
-}
-
-async function scrape(url: string): Promise<string> {
-  return (await fetch(url, { signal: AbortSignal.timeout(SCRAPE_WITHIN_MS) })).text();
+  const address = metricsExporter.socketAddr.replace(/^(0\.0\.0\.0|\[::\]):/, 'localhost:');
+  return `http://${address}/metrics`;
 }
 
 /**

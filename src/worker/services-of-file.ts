@@ -1,7 +1,10 @@
 import { ConfigError, type Environment } from '../config/read-setting';
 import { keyReader, type ServiceInFile, type ServicesFile } from '../config/services-config';
 import { createVideoService, type NamedService, type OpenedVideoService } from '../service';
-import { findAiSdkProblem, openAiSdkService } from './ai-sdk-entry';
+
+/** Only a worker with such a service loads anything of the AI SDK. */
+export const aiSdk = (): typeof import('../ai-sdk/load-ai-sdk-service') =>
+  require('../ai-sdk/load-ai-sdk-service');
 
 /** The services of the file. Throws a ConfigError for a key that cannot be read. */
 export function openServicesOfFile(
@@ -10,14 +13,13 @@ export function openServicesOfFile(
 ): { services: Record<string, NamedService>; ready(): Promise<void>; close(): Promise<void> } {
   const opened = [...file.services].map(([name, entry]) => {
     const { submitsPerSecond, onLostSubmit } = entry;
-    const service = openServiceOfFile(entry, keyReader(entry, env));
-    return [name, { service, submitsPerSecond, onLostSubmit }] as const;
+    return [name, { service: openServiceOfFile(entry, env), submitsPerSecond, onLostSubmit }] as const;
   });
   return {
     services: Object.fromEntries(opened),
     ready: async () => {
-      for (const [name, { aiSdk }] of file.services) {
-        const problem = aiSdk && (await findAiSdkProblem(aiSdk));
+      for (const [name, { aiSdk: model }] of file.services) {
+        const problem = model && (await aiSdk().findAiSdkProblem(model));
         if (problem !== undefined)
           throw new ConfigError(`services.${name}.aiSdk of VIDEOGEN_SERVICES_FILE: ${problem}.`);
       }
@@ -28,18 +30,11 @@ export function openServicesOfFile(
   };
 }
 
-/** One service of the file with its key. */
-export function openServiceOfFile(
-  { baseUrl, aiSdk, profile, downloadAllow }: ServiceInFile,
-  apiKey: () => string,
-): OpenedVideoService {
+function openServiceOfFile(entry: ServiceInFile, env: Environment | undefined): OpenedVideoService {
+  const { baseUrl = '', aiSdk: model, profile, downloadAllow } = entry;
+  const apiKey = keyReader(entry, env);
   const options = { apiKey, ...(profile && { profile }), ...(downloadAllow.length > 0 && { downloadAllow }) };
-  if (aiSdk === undefined) return createVideoService({ baseUrl: baseUrl ?? '', ...options });
-  const { package: name, model, baseUrl: address } = aiSdk;
-  return openAiSdkService({
-    package: name,
-    model,
-    ...(address !== undefined && { baseUrl: address }),
-    ...options,
-  });
+  return model
+    ? aiSdk().loadAiSdkService({ ...model, ...options })
+    : createVideoService({ baseUrl, ...options });
 }

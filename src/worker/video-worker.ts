@@ -176,45 +176,28 @@ async function connectAndProbe(
   { env, connection, namespace }: VideoWorkerOptions,
   { storage, ready, close }: VideoWork,
 ): Promise<Connected> {
-  const connecting: Promise<Connected> = connection
-    ? Promise.resolve({ connection, namespace })
-    : connectWorker(env);
-  // It may fail while the storage is still checked, and is awaited only then.
-  connecting.catch(() => undefined);
+  const connecting = connection ? Promise.resolve({ connection, namespace }) : connectWorker(env);
   try {
-    await storage.probe?.();
-    await ready();
+    // What is wrong with the storage comes first: a server that does not answer would hold it back.
+    await Promise.all([storage.probe?.().then(ready) ?? ready(), connecting.catch(() => undefined)]);
     return await connecting;
   } catch (error) {
     await close();
-    // Not awaited: a server that does not answer would hold back what is wrong with the storage.
     if (!connection) connecting.then((connected) => connected.connection.close()).catch(() => undefined);
     throw error;
   }
 }
 
 /** Refuses roles with which the worker would get no tasks: its jobs would silently wait. */
-function checkRoles(
-  roles: readonly WorkerRole[],
-  { taskQueue, downloadQueue }: WorkerQueues,
-): readonly WorkerRole[] {
-  const choices = WORKER_ROLES.join(', ');
-  const unknown = roles.find((role) => !WORKER_ROLES.includes(role));
-  if (unknown !== undefined) {
-    throw new ConfigError(`A worker has no role ${JSON.stringify(unknown)}: give any of ${choices}.`);
+function checkRoles(roles: readonly WorkerRole[], { taskQueue, downloadQueue }: WorkerQueues): void {
+  if (roles.length === 0 || roles.some((role) => !WORKER_ROLES.includes(role))) {
+    throw new ConfigError(`A worker has the roles ${JSON.stringify(roles)}: give any of ${WORKER_ROLES.join(', ')}.`);
   }
-  if (roles.length === 0) {
-    throw new ConfigError(
-      `A worker without a role does nothing: give any of ${choices}, or leave roles out.`,
-    );
-  }
-  if (roles.includes('jobs')) return roles;
-  if (roles.includes('downloads') && downloadQueue === taskQueue) {
+  if (!roles.includes('jobs') && roles.includes('downloads') && downloadQueue === taskQueue) {
     throw new ConfigError(
       'VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, so the workers of the jobs do the downloads: set it to another task queue, for this worker and for those of the jobs.',
     );
   }
-  return roles;
 }
 
 async function runAllUntil<T>(

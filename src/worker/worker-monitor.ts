@@ -1,11 +1,9 @@
 import type { Worker } from '@temporalio/worker';
 import type { MonitorAddress } from '../config/monitor-config';
 import { type HealthPart, type Monitor, openMonitor, type PartStatus, within } from './monitor';
-import { sdkMetricsText, startCounters } from './sdk-metrics';
+import { exporterUrl, startCounters } from './sdk-metrics';
 import type { VideoWork, WatchedService } from './video-work';
 
-/** Temporal is asked at most this often, however many scrape and probe. */
-const ASK_EVERY_MS = 10_000;
 /** As long as the gateway waits for its own /readyz. */
 const TEMPORAL_WITHIN_MS = 2_000;
 
@@ -24,12 +22,11 @@ export async function openWorkerMonitor(
   { workers, work, namespace, taskQueue }: MonitoredWorkers,
 ): Promise<Monitor> {
   startCounters(namespace ?? workers()[0]?.options.namespace ?? 'default', taskQueue);
-  const temporal = every(ASK_EVERY_MS, () => temporalHealth(workers()[0]));
   return openMonitor(address, {
-    text: sdkMetricsText(),
+    exporter: exporterUrl(),
     health: async () => [
       polling(workers()),
-      ...(await Promise.all([temporal(), ...work.watched.map(reachOf)])),
+      ...(await Promise.all([temporalHealth(workers()[0]), ...work.watched.map(reachOf)])),
     ],
     liveness: () => [polling(workers())].filter(({ status }) => status === 'unready'),
   });
@@ -75,20 +72,6 @@ async function temporalHealth(worker: Worker | undefined): Promise<HealthPart> {
 async function reachOf({ name, reach, address }: WatchedService): Promise<HealthPart> {
   const at = address() ?? '';
   const found = await reach.current(URL.canParse(at) ? at : undefined);
-  const part = {
-    part: 'service',
-    ...(name !== undefined && { service: name }),
-    sinceMs: found.since,
-  } as const;
+  const part = { part: 'service', ...(name !== undefined && { service: name }) } as const;
   return found.reachable ? { ...part, status: 'ok' } : { ...part, status: 'unready', reason: found.reason };
-}
-
-/** The last answer, if it is not older than that. */
-function every<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
-  let last: { answer: Promise<T>; atMs: number } | undefined;
-  return () => {
-    if (last === undefined || performance.now() - last.atMs > ms)
-      last = { answer: ask(), atMs: performance.now() };
-    return last.answer;
-  };
 }

@@ -84,9 +84,19 @@ const SCRIPT = `
 const { bundleWorkflowCode, DefaultLogger, Runtime, Worker } = require('@temporalio/worker');
 const { historyFromJSON } = require('@temporalio/common/lib/proto-utils');
 const { VideoPlugin } = require('temporal-videogen/worker');
-const { loadWorkflowExports } = require('./node_modules/temporal-videogen/dist/src/worker/bundle-with-host');
+const { createContext, Script } = require('vm');
 const logger = new DefaultLogger('ERROR', () => undefined);
 Runtime.install({ logger });
+/** What a bundle exports, found by loading it as the SDK's sandbox would. */
+const loadWorkflowExports = (code) => {
+  const info = { workflowType: '', workflowId: '', runId: '', unsafe: { isReplaying: false } };
+  const activator = { now: 0, random: () => 0, currentRandom: () => 0, info, workflowSandboxDestructors: [] };
+  const { assert, AbortController, TextDecoder, TextEncoder, URL, URLSearchParams } = { assert: require('assert'), ...require('util'), ...require('url'), AbortController: globalThis.AbortController };
+  const { AsyncLocalStorage } = require('async_hooks');
+  const context = createContext({ assert, AbortController, AsyncLocalStorage, TextDecoder, TextEncoder, URL, URLSearchParams, console, __webpack_module_cache__: {}, __TEMPORAL_ACTIVATOR__: activator });
+  new Script(code).runInContext(context);
+  return new Script('__TEMPORAL__.importWorkflows()').runInContext(context);
+};
 const bundle = async (workflowsPath, plugins) => {
   try {
   const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
@@ -105,9 +115,6 @@ async function main() {
   for (const file of FILES) found[file] = await bundle(require('path').join(__dirname, file), [plugin]);
   const onPurpose = require('path').join(__dirname, ON_PURPOSE);
   found.byHand = await bundle(onPurpose, []);
-  require('fs').writeFileSync(onPurpose, 'exports.own = async () => require("temporal-videogen/workflows").generateVideo;');
-  const { code } = await bundleWorkflowCode({ workflowsPath: onPurpose, logger });
-  try { plugin.configureWorker({ taskQueue: 'q', workflowBundle: { code } }); } catch (error) { found.calls = String(error); }
   const { workflowBundle } = plugin.configureReplayWorker({ plugins: [plugin] });
   found.replays = await Worker.runReplayHistory({ plugins: [plugin] }, historyFromJSON(HISTORY), 'well')
     .then(() => workflowBundle.codePath.replace(/.*node_modules./, ''), String);
@@ -147,17 +154,13 @@ describe('bundled with the plugin', () => {
     '%s with a generateVideo of its own is refused in a sentence',
     (name, { file }) => {
       expect(found[pathOf('taken', name, file)]).toBe(
-        'ConfigError: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
+        'Error: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
       );
     },
   );
 
   it('without the plugin, a host that exports our workflows has them too', () => {
     expect(found.byHand).toEqual({ workflows: WORKFLOWS, zod: false });
-  });
-
-  it('without the plugin, a host that only calls our workflows is refused with the fix', () => {
-    expect(found.calls).toMatch(/has no workflow generateVideos? of temporal-videogen: build it with/);
   });
 
   it('a host without workflows replays jobs with the bundle of the package', () => {

@@ -1,11 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
 import { optionsForOtherWorkers } from '../../src/worker/hosted-work';
 import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
-import { sdkProblem } from '../../src/worker/sdk-versions';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
 import { createHostProject } from '../support/host-project';
 
@@ -102,18 +99,9 @@ describe('a worker with the plugin', () => {
     const { code: codePath } = bundleFiles(join(__dirname, '../../dist/workflows'));
     expect(configure({ workflowBundle: { codePath } }).workflowBundle).toEqual({ codePath });
 
-    // The host's workflows may call ours without exporting them.
-    const code = `${readFileSync(codePath, 'utf8')}
-      __TEMPORAL__ = { ...__TEMPORAL__, importWorkflows: () => ({ ownWorkflow() {} }) };`;
-    const folder = mkdtempSync(join(tmpdir(), 'videogen-bundle-'));
-    const ofHost = join(folder, 'workflows.js');
-    writeFileSync(ofHost, code);
-    for (const workflowBundle of [{ code }, { codePath: ofHost }, { code: 'generateVideo' }]) {
-      expect(refusal(() => configure({ workflowBundle }))).toBe(
-        "The workflowBundle has no workflow deliverWebhook of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
-      );
-    }
-    rmSync(folder, { recursive: true });
+    const message =
+      "The workflowBundle has no workflows of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.";
+    expect(refusal(() => configure({ workflowBundle: { code: 'generateVideo' } }))).toBe(message);
   });
 });
 
@@ -139,25 +127,6 @@ describe('the plan of a bundle', () => {
 });
 
 describe('the versions of Temporal’s packages', () => {
-  it.each([
-    [{ client: '1.24.0', worker: '1.24.0' }, undefined],
-    [{ client: '1.30.2', worker: '1.30.2' }, undefined],
-    [
-      { client: '1.24.0', worker: '1.24.1', workflow: '1.24.0' },
-      "Temporal's packages have 2 versions, @temporalio/client, @temporalio/workflow 1.24.0 and @temporalio/worker 1.24.1: install @temporalio/client, @temporalio/worker, @temporalio/workflow in one version, 1.24.1.",
-    ],
-    [
-      { client: '1.9.0', worker: '1.9.0' },
-      "Temporal's packages are not in the range ^1.24.0 of temporal-videogen, @temporalio/client, @temporalio/worker 1.9.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
-    ],
-    [
-      { client: '2.0.0', worker: '1.24.0' },
-      "Temporal's packages have 2 versions, @temporalio/worker 1.24.0 and @temporalio/client 2.0.0: install @temporalio/client, @temporalio/worker in one version, ^1.24.0.",
-    ],
-  ])('%j', (found, problem) => {
-    expect(sdkProblem(found, '^1.24.0')).toBe(problem);
-  });
-
   it('are checked where they are installed, and so is a second copy', () => {
     const host = createHostProject({
       '@temporalio/activity': '@temporalio/activity',
@@ -181,7 +150,7 @@ describe('the versions of Temporal’s packages', () => {
       });
       host.write({ 'node_modules/@temporalio/activity/package.json': manifest });
       expect(host.run('say.js')).toMatch(
-        /^ConfigError: Temporal's packages have 2 versions, @temporalio\/activity 1\.23\.4 and /,
+        /^ConfigError: Temporal's packages have different versions, @temporalio\/activity 1\.23\.4, /,
       );
     } finally {
       host.remove();

@@ -1,8 +1,8 @@
-import { sdkMetricsText } from '../../src/worker/sdk-metrics';
+import { exporterUrl } from '../../src/worker/sdk-metrics';
 
 /** Every series of ours with its value, without the labels that the SDK adds. */
 export async function readMetrics(): Promise<Map<string, number>> {
-  const text = (await sdkMetricsText()?.()) ?? '';
+  const text = await (await fetch(exporterUrl() ?? '')).text();
   const sums = new Map<string, number>();
   for (const [, name = '', labels = '', value] of text.matchAll(/^(videogen_\w+)(?:\{(.*)\})? (\S+)$/gm)) {
     const own = labels.match(/\b(outcome|call|result|end)="[^"]*"/g)?.join(',');

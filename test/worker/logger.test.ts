@@ -106,7 +106,7 @@ describe.each(FORMATS)('in the format %s', (format) => {
     logger.warn('broken', { error: `Status { code: Unknown, message: "${message}", details: b"\\x08" }` });
     logger.warn('broken', { error: createFailure('Unexpected', { message }) });
     expect(lines.join()).toContain('cdn.example.com');
-    expect(lines.join()).not.toMatch(/s3cr3t-mark|12345678mark|x08/);
+    expect(lines.join()).not.toMatch(/s3cr3t-mark|12345678mark/);
   });
 
   it('a line is bounded, however much it is given', () => {

@@ -11,7 +11,7 @@ import { keyReader, readServices, type ServiceInFile } from '../../config/servic
 import { readTemporalAddress } from '../../config/temporal-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type ServiceProfile } from '../../service';
-import { findAiSdkProblem } from '../../worker/ai-sdk-entry';
+import { aiSdk } from '../../worker/services-of-file';
 import { CALL_LIMIT_MS } from '../find-temporal';
 import { type Context, type Finding, failed, ok, warning } from './finding';
 
@@ -68,7 +68,7 @@ function together(findings: readonly { name?: string; finding: Finding }[]): Fin
 
 /** Where a package sends its requests, only the package knows. */
 async function checkModel(model: { package: string; model: string }): Promise<Finding> {
-  const problem = await findAiSdkProblem(model);
+  const problem = await aiSdk().findAiSdkProblem(model);
   return problem === undefined
     ? ok(`${model.package} has the model ${model.model}`)
     : failed(problem, 'Install the package, or correct aiSdk in VIDEOGEN_SERVICES_FILE.');
