@@ -4,36 +4,16 @@ import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
 import { activityWorkers, runWith } from './activity-workers';
 import { startJanitor } from './janitor';
-import type { Monitor } from './monitor';
 import type { VideoWork } from './video-work';
-import type { MonitoredWorkers } from './worker-monitor';
+import { openWorkerMonitor } from './worker-monitor';
 import { withOwnDefaults, withoutOwnTasks } from './worker-options';
 
-/** What the plugin added to a host's worker, and needs again when that worker runs. */
-export interface HostedWork {
-  work: VideoWork;
+interface HostedWork {
   queues: WorkerQueues;
   /** The host's options for its other workers. */
   host: Partial<WorkerOptions>;
   env: Environment | undefined;
   monitor: MonitorAddress | undefined;
-}
-
-/** By one of the activities: between `configureWorker` and `runWorker` the SDK carries nothing else of ours. */
-const hostedWork = new WeakMap<object, HostedWork>();
-
-/** Remembers the work until its worker runs. */
-export function rememberWork(hosted: HostedWork): void {
-  hostedWork.set(hosted.work.activities.pollVideo, hosted);
-}
-
-/** The work of a worker that starts to run; only once, because the SDK calls a plugin as often as it is named. */
-export function takeWork({ options: { activities } }: Worker): HostedWork | undefined {
-  const pollVideo = activities.get('pollVideo');
-  if (pollVideo === undefined) return undefined;
-  const found = hostedWork.get(pollVideo);
-  hostedWork.delete(pollVideo);
-  return found;
 }
 
 /** Refuses a host's activity with the name of one of ours: the SDK would silently replace it. */
@@ -47,7 +27,8 @@ export function checkActivityNames(ofHost: object = {}, { activities }: VideoWor
 
 /** Runs the janitor and the workers of submits and downloads for as long as the host's worker runs. */
 export async function runHosted(
-  { work, queues, host, env, monitor }: HostedWork,
+  work: VideoWork,
+  { queues, host, env, monitor }: HostedWork,
   worker: Worker,
   running: Promise<void>,
 ): Promise<void> {
@@ -62,7 +43,7 @@ export async function runHosted(
   work.ready().catch(logProblem);
   const { taskQueue } = queues;
   const opened =
-    monitor && openMonitor(monitor, { workers: () => workers, work, taskQueue }).catch(logProblem);
+    monitor && openWorkerMonitor(monitor, { workers: () => workers, work, taskQueue }).catch(logProblem);
   try {
     await runWith(workers, running, creating);
   } finally {
@@ -70,12 +51,6 @@ export async function runHosted(
     await (await opened)?.close();
     await work.close();
   }
-}
-
-/** Its modules are not loaded without a port. */
-function openMonitor(address: MonitorAddress, monitored: MonitoredWorkers): Promise<Monitor> {
-  const { openWorkerMonitor }: typeof import('./worker-monitor') = require('./worker-monitor');
-  return openWorkerMonitor(address, monitored);
 }
 
 /**

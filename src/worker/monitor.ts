@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Gauge, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/monitor-config';
 import { ConfigError } from '../config/read-setting';
 import { errorCode } from '../contract/error-code';
@@ -101,13 +101,6 @@ interface Answer {
 
 class SharedMonitor {
   readonly sources = new Set<MonitorSource>();
-  private readonly registry = new Registry();
-  private readonly readyGauge = new Gauge({
-    name: 'videogen_ready',
-    help: '1 if /readyz finds this part ready, else 0.',
-    labelNames: ['part', 'service'] as const,
-    registers: [this.registry],
-  });
   private readonly routes = new Map<string, () => Promise<Answer>>([
     ['/livez', async () => healthAnswer([...this.sources].flatMap(({ liveness }) => liveness?.() ?? []))],
     ['/readyz', async () => healthAnswer(await this.health())],
@@ -176,19 +169,23 @@ class SharedMonitor {
       ...sources.map(({ registry }) => registry?.metrics() ?? ''),
       ...[...exporters].map(scrape),
     ]);
-    this.readyGauge.reset();
-    // A part that is not ready comes last: of two workers in one process the worse one counts.
-    for (const isReady of [1, 0]) {
-      for (const { part, service, status } of parts)
-        if (Number(status === 'ok') === isReady)
-          this.readyGauge.set({ part, ...(service !== undefined && { service }) }, isReady);
-    }
     return {
       status: 200,
-      type: this.registry.contentType,
-      body: [await this.registry.metrics(), ...texts].join(''),
+      type: 'text/plain; version=0.0.4; charset=utf-8',
+      body: readyMetric(parts) + texts.join(''),
     };
   }
+}
+
+/** Of two workers in one process the worse one counts. */
+function readyMetric(parts: HealthPart[]): string {
+  const ready = new Map<string, boolean>();
+  for (const { part, service, status } of parts) {
+    const labels = `part="${part}"${service === undefined ? '' : `,service=${JSON.stringify(service)}`}`;
+    ready.set(labels, status === 'ok' && (ready.get(labels) ?? true));
+  }
+  const samples = Array.from(ready, ([labels, isReady]) => `videogen_ready{${labels}} ${Number(isReady)}\n`);
+  return `# HELP videogen_ready 1 if /readyz finds this part ready, else 0.\n# TYPE videogen_ready gauge\n${samples.join('')}`;
 }
 
 async function scrape(url: string): Promise<string> {

@@ -2,14 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version as common } from '@temporalio/common/package.json';
-import {
-  type BundleOptions,
-  type BundlerPlugin,
-  DefaultLogger,
-  type ReplayWorkerOptions,
-  type WorkerOptions,
-  type WorkerPlugin,
-} from '@temporalio/worker';
+import type { ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
 
@@ -46,7 +39,7 @@ export function findBundle(folder?: string, installed: object = SDK_OF_BUNDLE): 
  * Lets all workflows of a worker share our modules, which hold no state. The SDK would run them again for each workflow: twice
  * the memory for a job that waits.
  */
-export function shareOwnModules(options: BundleOptions): BundleOptions {
+export function shareOwnModules<Options extends { preloadModules?: string[] }>(options: Options) {
   return { ...options, preloadModules: [...new Set([...(options.preloadModules ?? []), OWN_WORKFLOWS])] };
 }
 
@@ -65,9 +58,9 @@ type Options = Pick<
 export function withOwnWorkflows<Given extends Partial<Options>>(options: Given, find = findBundle): Given {
   if (options.workflowBundle || options.workflowsPath) return options;
   const codePath = needsOwnBundle(options) ? undefined : find();
-  return codePath === undefined
-    ? { ...options, workflowsPath: OWN_WORKFLOWS }
-    : { ...options, workflowBundle: { codePath } };
+  if (codePath !== undefined) return { ...options, workflowBundle: { codePath } };
+  const bundlerOptions = shareOwnModules(options.bundlerOptions ?? {});
+  return { ...options, workflowsPath: OWN_WORKFLOWS, bundlerOptions };
 }
 
 /** Whether the options add something to the bundle. */
@@ -82,21 +75,3 @@ function needsOwnBundle(options: Partial<Options>): boolean {
     ![...plugins, ...(connection?.plugins ?? [])].every(({ name }) => name.startsWith(PLUGIN_NAME))
   );
 }
-
-/** The bundler lists every module at INFO; this makes it DEBUG. Warnings and errors keep their level. */
-export function bundleQuietly(options: BundleOptions): BundleOptions {
-  const logger = options.logger ?? new DefaultLogger('INFO');
-  return {
-    ...options,
-    logger: new DefaultLogger('TRACE', ({ level, message, meta }) =>
-      logger.log(level === 'INFO' ? 'DEBUG' : level, message, meta),
-    ),
-  };
-}
-
-/** For our own workers, if they bundle. A bundle without our workflows gets none of our modules. */
-export const QUIET_BUNDLER: WorkerPlugin & BundlerPlugin = {
-  name: `${PLUGIN_NAME} quiet bundler`,
-  configureBundler: (options) =>
-    bundleQuietly(options.workflowsPath === OWN_WORKFLOWS ? shareOwnModules(options) : options),
-};

@@ -12,11 +12,11 @@ import { RateLimiter, RateLimiters, servicesForClients } from '../service';
 import { jobQueues } from './activity-workers';
 import { bundleWithHost, checkHostBundle } from './bundle-with-host';
 import { encryptedWorker } from './encrypt-worker';
-import { checkActivityNames, optionsForOtherWorkers, rememberWork, runHosted, takeWork } from './hosted-work';
+import { checkActivityNames, optionsForOtherWorkers, runHosted } from './hosted-work';
 import { createVideoNexusHandler } from './load-nexus-handler';
-import { bundleQuietly, PLUGIN_NAME, withOwnWorkflows } from './own-workflows';
+import { PLUGIN_NAME, withOwnWorkflows } from './own-workflows';
 import { checkSdkVersions, checkWorkerCopy } from './sdk-versions';
-import { hasPreparedWork, prepareWork, refuseUnversionedCaps, type VideoWorkOptions } from './video-work';
+import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions, workOf } from './video-work';
 import { withOwnDefaults } from './worker-options';
 
 export type { VideoNexusOptions } from './nexus-handler';
@@ -74,7 +74,7 @@ export class VideoPlugin extends SimplePlugin {
 
   /** Leaves a worker alone that has our activities already: workers get the plugins of their connection too. */
   override configureWorker(options: WorkerOptions): WorkerOptions {
-    if (hasPreparedWork(options.activities)) return options;
+    if (workOf(Object.values(options.activities ?? {}))) return options;
     checkSdkVersions();
     checkWorkerCopy(options.connection);
     const { taskQueue } = options;
@@ -85,7 +85,8 @@ export class VideoPlugin extends SimplePlugin {
     checkActivityNames(options.activities, work);
     const { env, monitor } = this.given;
     const host = this.encrypted(optionsForOtherWorkers(options, this));
-    rememberWork({ work, queues, host, env, monitor: monitorAddress(monitor, env) });
+    const hosted = { queues, host, env, monitor: monitorAddress(monitor, env) };
+    work.runNextTo = (worker, running) => runHosted(work, hosted, worker, running);
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
       name: this.name,
@@ -104,15 +105,18 @@ export class VideoPlugin extends SimplePlugin {
     checkSdkVersions();
     const { failureConverterPath } =
       this.encrypted<Pick<WorkerOptions, 'dataConverter'>>({}).dataConverter ?? {};
-    return super.configureBundler(bundleQuietly(bundleWithHost({ failureConverterPath, ...options })));
+    return super.configureBundler(bundleWithHost({ failureConverterPath, ...options }));
   }
 
   override runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     checkWorkerCopy(worker);
     // Started at once: the caller of run() may shut the worker down in its next line.
     const running = super.runWorker(worker, next);
-    const hosted = takeWork(worker);
-    return hosted ? runHosted(hosted, worker, running) : running;
+    const work = workOf(worker.options.activities.values());
+    const { runNextTo } = work ?? {};
+    // Only once: the SDK calls a plugin as often as it is named.
+    if (work) work.runNextTo = undefined;
+    return runNextTo?.(worker, running) ?? running;
   }
 
   private encrypted<

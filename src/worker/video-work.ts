@@ -1,4 +1,4 @@
-import type { WorkerOptions } from '@temporalio/worker';
+import type { Worker, WorkerOptions } from '@temporalio/worker';
 import {
   createVideoActivities,
   type DownloadOptions,
@@ -77,16 +77,22 @@ export interface VideoWork {
   watched: readonly WatchedService[];
   /** Rejects with a ConfigError if a package of a service cannot be loaded. */
   ready(): Promise<void>;
+  /** For a worker of a host: runs what the plugin adds for as long as that worker runs. */
+  runNextTo?: ((worker: Worker, running: Promise<void>) => Promise<void>) | undefined;
   /** Closes the services, unless the caller gave them, and ends the process that inspects videos. */
   close(): Promise<void>;
 }
 
-/** Every activity created here, to recognize a worker that has them. */
-const prepared = new WeakSet<object>();
+/** By each activity created here: between creating and running a worker, the SDK carries nothing else of ours. */
+const works = new WeakMap<object, VideoWork>();
 
-/** Whether these activities include some that were created here. */
-export function hasPreparedWork(activities: object = {}): boolean {
-  return Object.values(activities).some((activity) => prepared.has(Object(activity)));
+/** The work of a worker that has some of our activities. */
+export function workOf(activities: Iterable<unknown>): VideoWork | undefined {
+  for (const activity of activities) {
+    const work = works.get(Object(activity));
+    if (work) return work;
+  }
+  return undefined;
 }
 
 /**
@@ -111,15 +117,27 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const { service, services, defaultService, ready, close } = openServices(options);
   const watched: WatchedService[] = [];
+  const watch = (one: VideoService, name?: string): VideoService => {
+    const reach = new ServiceReach();
+    watched.push({ reach, address: () => one.address, ...(name !== undefined && { name }) });
+    return reach.watch(one);
+  };
+  const named = Object.entries(services).map(([name, given]) => {
+    const entry = namedService(given);
+    return [name, { ...entry, service: watch(entry.service, name) }] as const;
+  });
   const directory = new ServiceDirectory({
-    service: service && watchOne(service, watched),
-    services: watchNamed(services, watched),
+    service: service && watch(service),
+    services: Object.fromEntries(named),
     defaultService,
     rateLimiter,
     rateLimiters,
   });
+  const { keyTemplate, largestVideoBytes } = readDownloadOptions(env);
   const activities = createVideoActivities({
-    ...downloadOptions(options),
+    keyTemplate: options.keyTemplate ?? keyTemplate,
+    largestVideoBytes: options.largestVideoBytes ?? largestVideoBytes,
+    pace: options.pace,
     directory,
     storage,
     queues,
@@ -128,8 +146,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
     webhooks: options.webhooks ?? readWebhookConfig(env),
     gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
   });
-  for (const activity of Object.values(activities)) prepared.add(activity);
-  return {
+  const work: VideoWork = {
     activities,
     storage,
     directory,
@@ -140,21 +157,15 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
       await close();
     },
   };
-}
-
-interface OpenedServices {
-  service: VideoService | undefined;
-  services: NamedServices;
-  defaultService: string | undefined;
-  ready(): Promise<void>;
-  close(): Promise<void>;
+  for (const activity of Object.values(activities)) works.set(activity, work);
+  return work;
 }
 
 /**
  * What is given comes before what the environment names. A service without a name is needed by tasks that were made before
  * services had names, so it is there whenever its address is set.
  */
-function openServices(options: VideoWorkOptions): OpenedServices {
+function openServices(options: VideoWorkOptions) {
   const { env } = options;
   const file = options.services ? undefined : readServices(env);
   const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
@@ -175,29 +186,5 @@ function openServices(options: VideoWorkOptions): OpenedServices {
       await opened?.close();
       await ofFile?.close();
     },
-  };
-}
-
-function watchOne(service: VideoService, watched: WatchedService[], name?: string): VideoService {
-  const reach = new ServiceReach();
-  watched.push({ reach, address: () => service.address, ...(name !== undefined && { name }) });
-  return reach.watch(service);
-}
-
-function watchNamed(services: NamedServices, watched: WatchedService[]): NamedServices {
-  const entries = Object.entries(services).map(([name, entry]): [string, NamedServices[string]] => {
-    const { service, ...settings } = namedService(entry);
-    return [name, { ...settings, service: watchOne(service, watched, name) }];
-  });
-  return Object.fromEntries(entries);
-}
-
-/** The given options, and those of the environment for the rest. */
-function downloadOptions({ env, keyTemplate, largestVideoBytes, pace }: VideoWorkOptions) {
-  const read = readDownloadOptions(env);
-  return {
-    keyTemplate: keyTemplate ?? read.keyTemplate,
-    largestVideoBytes: largestVideoBytes ?? read.largestVideoBytes,
-    pace,
   };
 }

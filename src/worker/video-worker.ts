@@ -1,10 +1,10 @@
-import { NativeConnection, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { orUnreachable } from '../client/connect';
 import { createTraced } from '../client/export-traces';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
-import { ConfigError, type Environment } from '../config/service-config';
+import { ConfigError } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import {
   activityWorkers,
@@ -17,9 +17,10 @@ import {
 import { encryptedWorker } from './encrypt-worker';
 import { startJanitor } from './janitor';
 import type { Monitor } from './monitor';
-import { QUIET_BUNDLER, withOwnWorkflows } from './own-workflows';
+import { withOwnWorkflows } from './own-workflows';
 import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
+import { openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows, deploymentOptions, withOwnDefaults, withoutOwnTasks } from './worker-options';
 
 export { WORKER_ROLES, type WorkerRole };
@@ -70,102 +71,90 @@ export interface VideoWorker {
  * await worker.run();
  * ```
  */
-export async function createVideoWorker(given: VideoWorkerOptions = {}): Promise<VideoWorker> {
-  const { env } = given;
-  const options = { ...given, worker: given.worker ?? {} };
+export async function createVideoWorker(options: VideoWorkerOptions = {}): Promise<VideoWorker> {
+  const { env, worker: ofCaller = {}, roles = WORKER_ROLES } = options;
   const queues = resolveWorkerQueues(options, env);
-  const roles = checkRoles(options.roles ?? WORKER_ROLES, queues);
-  const workerDeploymentOptions = deploymentOptions(options.worker, env);
-  const maxCachedWorkflows = cachedWorkflows(options.worker);
+  const { taskQueue } = queues;
+  checkRoles(roles, queues);
+  // The same for each queue, so that the activities of a job run on the version of its workflow.
+  const workerDeploymentOptions = deploymentOptions(ofCaller, env);
   const monitored = monitorAddress(options.monitor, env);
   refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);
   const work = prepareWork(options, jobQueues(queues, roles));
   if (monitored) await installSdkMetrics();
   const { connection, namespace } = await connectAndProbe(options, work);
-  const shared = withOwnDefaults(
-    {
-      connection,
-      namespace: options.namespace ?? namespace,
-      // The same for each queue, so that the activities of a job run on the version of its workflow.
-      workerDeploymentOptions,
-    },
-    env,
-  );
+  const shared = withOwnDefaults({ connection, namespace, workerDeploymentOptions }, env);
+  const { plugins = [] } = ofCaller;
 
-  const withJanitor = async <T>(run: () => Promise<T>): Promise<T> => {
-    const stopJanitor = roles.some(writesVideos) ? startJanitor(work.storage) : () => undefined;
-    return run().finally(stopJanitor);
-  };
+  /** `complete` sees the plugins too. */
+  const create = (own: WorkerOptions, complete = (all: WorkerOptions) => all) =>
+    createTraced((traces) =>
+      Worker.create(complete({ ...shared, ...own, plugins: [...plugins, ...traces] })),
+    );
 
+  let workers: Worker[] = [];
   let monitor: Monitor | undefined;
   /** The caller closes what the caller gave. */
-  const closeOwn = async () => {
+  const close = async () => {
     await monitor?.close();
     await work.close();
-    if (!options.connection) await connection?.close();
+    if (!options.connection) await connection.close();
+  };
+  const attended = async <T>(run: () => Promise<T>): Promise<T> => {
+    // A worker that only submits leaves no unfinished downloads.
+    const stopJanitor = roles.some((role) => role !== 'submits') ? startJanitor(work.storage) : undefined;
+    return run().finally(async () => {
+      stopJanitor?.();
+      await close();
+    });
   };
 
   try {
-    const workers: Worker[] = [];
-    const { plugins = [] } = options.worker;
     // First: a worker that was created and never runs keeps the connection, and a taken port would be reported as that.
-    if (monitored) {
-      const { taskQueue } = queues;
-      // Not loaded without a port.
-      const { openWorkerMonitor }: typeof import('./worker-monitor') = require('./worker-monitor');
-      monitor = await openWorkerMonitor(monitored, {
+    monitor =
+      monitored &&
+      (await openWorkerMonitor(monitored, {
         workers: () => workers,
         work,
-        namespace: options.worker?.namespace ?? shared.namespace,
+        namespace: ofCaller.namespace ?? namespace,
         taskQueue,
-      });
-    }
-    if (roles.includes('jobs')) {
-      const create = (traces: WorkerPlugin[]) =>
-        Worker.create(
-          withOwnWorkflows({
-            ...shared,
-            taskQueue: queues.taskQueue,
-            activities: work.activities,
-            ...encryptedWorker(options.worker, { ring, connection }),
-            maxCachedWorkflows,
-            plugins: [...plugins, ...traces, QUIET_BUNDLER],
-          }),
-        );
-      workers.push(await createTraced(create));
-    }
-    for (const { role, options: own } of activityWorkers(work, queues)) {
-      if (!roles.includes(role)) continue;
-      const ofHost = encryptedWorker(withoutOwnTasks(options.worker), { ring, connection });
-      const create = (traces: WorkerPlugin[]) =>
-        Worker.create({ ...shared, ...ofHost, ...own, plugins: [...plugins, ...traces] });
-      workers.push(await createTraced(create));
-    }
+      }));
+    const ofHost = encryptedWorker(withoutOwnTasks(ofCaller), { ring, connection });
+    const jobs = {
+      taskQueue,
+      activities: work.activities,
+      ...encryptedWorker(ofCaller, { ring, connection }),
+      maxCachedWorkflows: cachedWorkflows(ofCaller),
+    };
+    workers = await Promise.all([
+      ...(roles.includes('jobs') ? [create(jobs, withOwnWorkflows)] : []),
+      ...activityWorkers(work, queues)
+        .filter(({ role }) => roles.includes(role))
+        .map(({ options: own }) => create({ ...ofHost, ...own })),
+    ]);
     return {
-      run: () => withJanitor(() => runTogether(workers)).finally(closeOwn),
-      runUntil: (work) => withJanitor(() => runAllUntil(workers, work)).finally(closeOwn),
+      run: () => attended(() => runTogether(workers)),
+      runUntil: (until) => attended(() => runAllUntil(workers, until)),
       shutdown: () => shutDown(workers),
     };
   } catch (error) {
-    await closeOwn();
+    await close();
     throw error;
   }
 }
 
-/** A worker that only submits leaves no unfinished downloads. */
-const writesVideos = (role: WorkerRole) => role !== 'submits';
-
 interface Connected {
   connection: NativeConnection;
-  namespace?: string;
+  namespace: string | undefined;
 }
 
-/** Connects with the settings of the environment. */
-async function connectWorker(env?: Environment): Promise<Connected> {
-  const { connectionOptions, namespace } = readTemporalConfig(env);
-  const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
-  return { connection, namespace };
+/** Connects with the settings of the environment, or takes the caller's connection. */
+async function connect({ env, connection, namespace }: VideoWorkerOptions): Promise<Connected> {
+  if (connection) return { connection, namespace };
+  const { connectionOptions, namespace: ofEnvironment } = readTemporalConfig(env);
+  const own = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
+  return { connection: own, namespace: namespace ?? ofEnvironment };
 }
 
 /**
@@ -173,17 +162,17 @@ async function connectWorker(env?: Environment): Promise<Connected> {
  * it does not start.
  */
 async function connectAndProbe(
-  { env, connection, namespace }: VideoWorkerOptions,
+  options: VideoWorkerOptions,
   { storage, ready, close }: VideoWork,
 ): Promise<Connected> {
-  const connecting = connection ? Promise.resolve({ connection, namespace }) : connectWorker(env);
+  const connecting = connect(options);
   try {
     // What is wrong with the storage comes first: a server that does not answer would hold it back.
     await Promise.all([storage.probe?.().then(ready) ?? ready(), connecting.catch(() => undefined)]);
     return await connecting;
   } catch (error) {
     await close();
-    if (!connection) connecting.then((connected) => connected.connection.close()).catch(() => undefined);
+    if (!options.connection) connecting.then(({ connection }) => connection.close()).catch(() => undefined);
     throw error;
   }
 }
@@ -191,7 +180,9 @@ async function connectAndProbe(
 /** Refuses roles with which the worker would get no tasks: its jobs would silently wait. */
 function checkRoles(roles: readonly WorkerRole[], { taskQueue, downloadQueue }: WorkerQueues): void {
   if (roles.length === 0 || roles.some((role) => !WORKER_ROLES.includes(role))) {
-    throw new ConfigError(`A worker has the roles ${JSON.stringify(roles)}: give any of ${WORKER_ROLES.join(', ')}.`);
+    throw new ConfigError(
+      `A worker has the roles ${JSON.stringify(roles)}: give any of ${WORKER_ROLES.join(', ')}.`,
+    );
   }
   if (!roles.includes('jobs') && roles.includes('downloads') && downloadQueue === taskQueue) {
     throw new ConfigError(

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
-import { bundleWorkflowCode, Worker } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
 import { createTraced, exportTraces, type StopExporting, tracedClient } from '../../src/client/export-traces';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { bundleQuietly, OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
+import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
@@ -51,14 +51,12 @@ beforeAll(async () => {
   });
   [env, bundle, receiver] = await Promise.all([
     createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } }),
-    bundleWorkflowCode(
-      bundleQuietly(
-        shareOwnModules({
-          workflowsPath: OWN_WORKFLOWS,
-          workflowInterceptorModules: [TEMPORALS_INTERCEPTORS],
-        }),
-      ),
-    ),
+    bundleWorkflowCode({
+      ...shareOwnModules({}),
+      workflowsPath: OWN_WORKFLOWS,
+      workflowInterceptorModules: [TEMPORALS_INTERCEPTORS],
+      logger: new DefaultLogger('WARN'),
+    }),
     startWebhookReceiver(),
   ]);
   worker = await env.createWorker({

@@ -8,7 +8,6 @@ import {
   bundleFiles,
   findBundle,
   OWN_WORKFLOWS,
-  QUIET_BUNDLER,
   SDK_OF_BUNDLE,
   withOwnWorkflows,
 } from '../../src/worker/own-workflows';
@@ -67,7 +66,10 @@ describe('the modules of our workflows, which all workflows of a worker share', 
 
   it('are run once for all of them, however they are bundled', () => {
     const shared = { workflowsPath: OWN_WORKFLOWS, preloadModules: [OWN_WORKFLOWS] };
-    expect(QUIET_BUNDLER.configureBundler?.({ workflowsPath: OWN_WORKFLOWS })).toMatchObject(shared);
+    expect(withOwnWorkflows({}, () => undefined)).toEqual({
+      workflowsPath: OWN_WORKFLOWS,
+      bundlerOptions: { preloadModules: [OWN_WORKFLOWS] },
+    });
     expect(new VideoPlugin().configureBundler({ workflowsPath: OWN_WORKFLOWS })).toMatchObject(shared);
     expect(
       new VideoPlugin().configureBundler({ workflowsPath: '/host', preloadModules: ['a', OWN_WORKFLOWS] }),
@@ -75,10 +77,6 @@ describe('the modules of our workflows, which all workflows of a worker share', 
     expect(readFileSync(bundleFiles(built).code, 'utf8')).toMatch(
       /function preloadModules\(\) \{\s+__webpack_require__\(/,
     );
-  });
-
-  it('are not added to a bundle that has none of our workflows', () => {
-    expect(QUIET_BUNDLER.configureBundler?.({ workflowsPath: '/w' }).preloadModules).toBeUndefined();
   });
 
   it.each(modules)('hold no state: %s', (file) => {
@@ -92,7 +90,7 @@ describe('a worker without workflows', () => {
   const configured = (options: Partial<WorkerOptions>) => withOwnWorkflows(options, find);
 
   it('gets the bundle, whichever of our plugins it has', () => {
-    const plugins = [new VideoPlugin(), QUIET_BUNDLER];
+    const plugins = [new VideoPlugin()];
     expect(configured({ plugins })).toEqual({ plugins, workflowBundle: { codePath: '/bundle.js' } });
   });
 
@@ -103,11 +101,7 @@ describe('a worker without workflows', () => {
     ['a failure converter', { dataConverter: { failureConverterPath: '/a' } }],
     ["another package's plugin", { plugins: [new VideoPlugin(), new SimplePlugin({ name: 'a' })] }],
   ])('builds its own when it has %s, which go into it', (_what, options) => {
-    expect(configured(options)).toEqual({ ...options, workflowsPath: OWN_WORKFLOWS });
-  });
-
-  it('builds its own when there is no bundle', () => {
-    expect(withOwnWorkflows({}, () => undefined)).toEqual({ workflowsPath: OWN_WORKFLOWS });
+    expect(configured(options)).toMatchObject({ ...options, workflowsPath: OWN_WORKFLOWS });
   });
 });
 

@@ -37,18 +37,14 @@ describe('a worker', () => {
     expect(await refusal({ env: { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY } })).toMatch(line);
   });
 
-  it('needs a role', async () => {
-    expect(await refusal({ roles: [] })).toBe(
-      'A worker without a role does nothing: give any of jobs, submits, downloads, or leave roles out.',
-    );
-  });
-
-  it('refuses an unknown role', async () => {
-    const roles: WorkerRole[] = JSON.parse('["jobs", "polls"]');
-    expect(await refusal({ roles })).toBe(
-      'A worker has no role "polls": give any of jobs, submits, downloads.',
-    );
-  });
+  it.each<[WorkerRole[]]>([[[]], [JSON.parse('["jobs","polls"]')]])(
+    'is refused the roles %j',
+    async (roles) => {
+      expect(await refusal({ roles })).toBe(
+        `A worker has the roles ${JSON.stringify(roles)}: give any of jobs, submits, downloads.`,
+      );
+    },
+  );
 
   it.each<[WorkerRole[], VideoWorkerOptions]>([
     [['downloads'], {}],
