@@ -54,7 +54,7 @@ const OURS = '^(src|workflows|activities|test|bench|examples)/';
 const ZOD_IN_CONTRACT = '^src/contract/(request|job-input)[.]ts$';
 /** What runs in the sandbox: the workflows, and whatever of the contract they may import. */
 const SANDBOX = {
-  path: '^(workflows|src/contract)/|^src/worker/(host-and-own|no-host|combine-workflows)[.]ts$|^src/encryption/failure-converter[.]ts$',
+  path: '^(workflows|src/contract)/|^src/worker/host-and-own[.]ts$|^src/encryption/failure-converter[.]ts$',
   pathNot: ZOD_IN_CONTRACT,
 };
 const SANDBOX_PACKAGES = 'node_modules/(@temporalio/(workflow|common)|@noble/hashes)/';
