@@ -37,7 +37,8 @@ function resolveToHost(hostWorkflows: string): WebpackPlugin {
     apply({ hooks }) {
       hooks.normalModuleFactory.tap(PLUGIN_NAME, (factory) => {
         factory.hooks.beforeResolve.tap(PLUGIN_NAME, (resolveData) => {
-          if (resolveData.contextInfo.issuer === HOST_AND_OWN && resolveData.request === './host-workflows')
+          const { contextInfo, request } = resolveData;
+          if (contextInfo.issuer === HOST_AND_OWN && request.endsWith('/index'))
             resolveData.request = hostWorkflows;
         });
       });

@@ -1,11 +1,11 @@
 /**
- * The workflows of a host and ours in one module. The bundler resolves the first to the host's own module; see
- * bundle-with-host.ts. CommonJS, because the names of the exports are known only when that module has run.
+ * The workflows of a host and ours in one module. The bundler resolves the first path, which ends in `index`, to
+ * the host's own module; see bundle-with-host.ts. CommonJS, because the names of the exports are known only when that module has run.
  *
  * The host keeps all its exports, also a `default` that answers for every other name. Of ours only the workflows are added,
  * so that the host's messages may have the names of ours.
  */
-const host: Record<string, unknown> = require('./host-workflows');
+const host: Record<string, unknown> = require('../../workflows/index');
 const ours: Record<string, unknown> = require('../../workflows');
 
 const workflows = Object.entries(ours).filter(([, exported]) => typeof exported === 'function');
