@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { GatewayKey, KeyRing } from './gateway-keys';
-import { badKey } from './http-errors';
+import { refusal } from './http-errors';
 
 /** Whose key a call came with, and what that key may do. */
 export type GatewayCaller = Pick<GatewayKey, 'name' | 'limits'>;
@@ -20,7 +20,7 @@ export function readCallers(keys: KeyRing | undefined): CallerOf {
   return (request) => {
     const key = keyIn(request);
     const caller = known.get(request) ?? (key === undefined ? undefined : keys.find(key));
-    if (caller === undefined) throw badKey();
+    if (caller === undefined) throw refusal('bad_key');
     known.set(request, caller);
     return caller;
   };

@@ -7,7 +7,7 @@ import { NotDecrypted } from '../encryption/not-decrypted';
 import type { VideoLogger } from '../worker/logger';
 import { ANYBODY, keyIn } from './caller';
 import type { KeyRing } from './gateway-keys';
-import { badKey, HttpRefusal } from './http-errors';
+import { refusal } from './http-errors';
 
 /** A page of a history. Temporal's own payloads have at most 2 MiB, and base64 adds a third. */
 const LARGEST_CODEC_BYTES = 16 * 1024 * 1024;
@@ -84,7 +84,7 @@ function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): strin
   if (keys === undefined) return ANYBODY.name;
   const { key = keyIn(request) }: { key?: string } = Object(request.params);
   const name = key === undefined ? undefined : keys.find(key)?.name;
-  if (name === undefined || !readers.includes(name)) throw badKey();
+  if (name === undefined || !readers.includes(name)) throw refusal('bad_key');
   return name;
 }
 
@@ -92,11 +92,7 @@ function payloadsIn(body: unknown): Payload[] {
   try {
     return bodySchema.parse(JSON.parse(String(body))).payloads;
   } catch {
-    throw new HttpRefusal({
-      status: 400,
-      code: 'bad_payloads',
-      message: `The body must be {"payloads": […]} with at most ${MOST_PAYLOADS} payloads in Temporal's JSON.`,
-    });
+    throw refusal('bad_payloads');
   }
 }
 
@@ -106,7 +102,7 @@ async function orRefuse<T>(converting: Promise<T>): Promise<T> {
     return await converting;
   } catch (error) {
     if (!(error instanceof NotDecrypted)) throw error;
-    throw new HttpRefusal({ status: 422, code: 'not_decrypted', message: error.message });
+    throw refusal('not_decrypted', { message: error.message });
   }
 }
 

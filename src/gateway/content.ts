@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { FAILURES } from '../contract/failure-table';
 import type { ByteRange, VideoStorage } from '../storage';
-import { HttpRefusal } from './http-errors';
-import type { Answer } from './openapi';
+import { refusal } from './http-errors';
 import { hasVersion } from './page-files';
 import { errorOf } from './video-object';
 import type { FoundVideo } from './videos-of-caller';
@@ -25,32 +23,13 @@ export const contentQuery = z.object({
     .describe("OpenAI's clients name what they want; there is only the video."),
 });
 
-const CONTENT_HEADERS = {
-  ETag: 'The SHA-256 of the video, in quotes.',
-  'Accept-Ranges': 'Always bytes.',
-  'Content-Disposition': 'The name for a saved file.',
-  'Cache-Control': 'Private, and to be asked for again: the video may be deleted.',
-};
-const BINARY = { schema: { type: 'string', format: 'binary' } };
-const BYTES = { 'video/*': BINARY };
+const content = { 'video/*': { schema: { type: 'string', format: 'binary' } } };
 
-export const CONTENT_ANSWERS: Readonly<Record<number, Answer>> = {
-  200: {
-    description: 'The video.',
-    headers: { ...CONTENT_HEADERS, 'Content-Length': 'Bytes.' },
-    content: BYTES,
-  },
-  206: {
-    description: 'The part of the video that was asked for.',
-    headers: {
-      ...CONTENT_HEADERS,
-      'Content-Length': 'Bytes of the part.',
-      'Content-Range': 'Which part it is.',
-    },
-    content: BYTES,
-  },
-  304: { description: 'The client has this video already.', headers: CONTENT_HEADERS },
-};
+export const CONTENT_ANSWERS = {
+  200: { description: 'The video.', content },
+  206: { description: 'The part of the video that was asked for.', content },
+  304: { description: 'The client has this video already, by its ETag.', type: 'null' },
+} as const;
 
 /** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
 export async function sendContent(
@@ -60,14 +39,11 @@ export async function sendContent(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   contentQuery.parse(request.query);
-  if (ending === undefined)
-    throw notThere('not_ready', 'The video is not there yet: poll its status, then try again.');
+  if (ending === undefined) throw refusal('not_ready');
   if ('failure' in ending) {
-    const { message, advice, param } = errorOf(ending.failure);
-    if (ending.failure.type !== 'ContentRefused') throw notThere('no_video', message, advice);
+    const { message, advice, param, code } = errorOf(ending.failure);
     // For callers that look at the status alone: a video that was refused never comes.
-    const { httpStatus: status } = FAILURES.ContentRefused;
-    throw new HttpRefusal({ status, code: 'content_refused', message, advice, ...(param && { param }) });
+    throw refusal(code === 'ContentRefused' ? 'content_refused' : 'no_video', { message, advice, param });
   }
   const { uri, bytes, sha256, contentType } = ending.result.video;
   const etag = `"${sha256}"`;
@@ -82,12 +58,10 @@ export async function sendContent(
   const range = rangeOf(request, etag, bytes);
   if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${bytes}`);
-    throw new HttpRefusal({ status: 416, code: 'bad_range', message: `The video has ${bytes} bytes.` });
+    throw refusal('bad_range', { message: `The video has ${bytes} bytes.` });
   }
   const stream = await storage.open?.(uri, range);
-  if (stream === undefined) {
-    throw notThere('not_in_storage', 'The video is no longer in the storage of this gateway.');
-  }
+  if (stream === undefined) throw refusal('not_in_storage');
   const length = range ? range.end - range.start + 1 : bytes;
   reply.type(contentType).header('content-length', length);
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`);
@@ -127,8 +101,4 @@ function rangeOf(
 /** The storage chose it by the kind of the video. */
 function extensionOf(uri: string): string {
   return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
-}
-
-function notThere(code: string, message: string, advice?: string): HttpRefusal {
-  return new HttpRefusal({ status: 404, code, message, ...(advice !== undefined && { advice }) });
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Answer } from './openapi';
 import type { VideoObject } from './video-object';
 import type { VideosOfCaller } from './videos-of-caller';
 
@@ -14,7 +13,7 @@ export const eventHeaders = z.object({
   'last-event-id': z.string().optional().describe('The id of the last event that the client has.'),
 });
 
-export const EVENT_ANSWERS: Readonly<Record<number, Answer>> = {
+export const EVENT_ANSWERS = {
   200: {
     description: 'Server-sent events until the video has ended. The data of each is a Video.',
     content: {
@@ -37,8 +36,8 @@ export const EVENT_ANSWERS: Readonly<Record<number, Answer>> = {
       },
     },
   },
-  204: { description: 'The video has ended, and the client has the last event.' },
-};
+  204: { description: 'The video has ended, and the client has the last event.', type: 'null' },
+} as const;
 
 /**
  * Server-sent events about a video until it has ended. The id of an event is a digest of what it says, so any gateway can

@@ -16,8 +16,8 @@ import { serveHooks } from './hooks';
 import {
   answerClientError,
   badField,
-  bodyTooLarge,
   type HttpRefusal,
+  refusal,
   refuseUnknownPaths,
   sendError,
 } from './http-errors';
@@ -184,7 +184,7 @@ function limitJson(app: FastifyInstance): void {
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     const isLarge = body.length > LARGEST_BODY_BYTES && charsWithoutImages(body) > LARGEST_BODY_BYTES;
-    if (isLarge) done(bodyTooLarge());
+    if (isLarge) done(refusal('body_too_large'));
     else void parse(request, body, (error, parsed) => done(error ?? tooManyFields(parsed), parsed));
   });
 }
@@ -204,6 +204,6 @@ function limitForms(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ headers }) => {
     const isForm = /^multipart\//i.test(headers['content-type'] ?? '');
     const isLarge = Number(headers['content-length']) > LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES;
-    if (isForm && isLarge) throw bodyTooLarge();
+    if (isForm && isLarge) throw refusal('body_too_large');
   });
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CODEC_PATH } from './codec';
-import { HttpRefusal } from './http-errors';
+import { refusal } from './http-errors';
 
 export interface GuardOptions {
   hasKeys: boolean;
@@ -36,8 +36,8 @@ export function guardBrowsers(app: FastifyInstance, options: GuardOptions): void
   app.addHook('onRequest', async (request, reply) => {
     const allowed = isOfCodec(request) ? ofCodec : ofInterface;
     if (!options.hasKeys) {
-      if (!hosts.has(hostnameOf(request))) throw misdirected();
-      if (isCrossSite(request, options.publicUrl, allowed)) throw crossSite();
+      if (!hosts.has(hostnameOf(request))) throw refusal('wrong_host');
+      if (isCrossSite(request, options.publicUrl, allowed)) throw refusal('cross_site');
     }
     return allowed.size > 0 ? allowOrigin(request, reply, allowed) : undefined;
   });
@@ -97,19 +97,3 @@ async function allowOrigin(
   });
   return reply.code(204).send();
 }
-
-const misdirected = () =>
-  new HttpRefusal({
-    status: 421,
-    code: 'wrong_host',
-    message:
-      'A gateway without keys answers to localhost only: use that name, set VIDEOGEN_GATEWAY_URL, or make a key with videogen gateway-key NAME.',
-  });
-
-const crossSite = () =>
-  new HttpRefusal({
-    status: 403,
-    code: 'cross_site',
-    message:
-      'A gateway without keys takes nothing from pages of other sites: name the site in VIDEOGEN_GATEWAY_CORS_ORIGINS.',
-  });

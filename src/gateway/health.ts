@@ -2,14 +2,14 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { HealthPart } from '../worker/monitor';
-import { errorBody, HttpRefusal } from './http-errors';
+import { refusal } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 
 const READY_WITHIN_MS = 2_000;
 const NOT_READY = `Temporal does not answer within ${READY_WITHIN_MS / 1_000} s.`;
 
 const common = { tags: ['Gateway'], security: [] };
-const response = { 200: z.object({ status: z.literal('ok') }), 431: errorBody };
+const response = { 200: z.object({ status: z.literal('ok') }) };
 
 /** `/livez`: the process answers. `/readyz`: Temporal answers it too. Both work without a key. */
 export function serveHealth(app: FastifyInstance, client: Client): void {
@@ -19,16 +19,11 @@ export function serveHealth(app: FastifyInstance, client: Client): void {
     ...common,
     operationId: 'isReady',
     summary: 'Whether the gateway reaches Temporal',
-    response: { ...response, 503: errorBody },
+    response,
   };
   app.get('/readyz', { schema: ready }, async () => {
     if (await temporalAnswers(client)) return { status: 'ok' };
-    throw new HttpRefusal({
-      status: 503,
-      code: 'temporal_unavailable',
-      message: NOT_READY,
-      retryAfterSeconds: 1,
-    });
+    throw refusal('temporal_unavailable', { message: NOT_READY });
   });
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { isTaskId } from '../contract/input-rules';
 import { POLL_NOW_SIGNAL, SEARCH_ATTRIBUTES, WORKFLOW_TYPE } from '../contract/names';
 import { idsInJobs, isWebhookSecret, verifySignature } from '../service';
-import { errorBody, HttpRefusal, type LogError, noSuchPath } from './http-errors';
+import { type LogError, refusal } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 
 /** A service names a task in far less. */
@@ -33,15 +33,7 @@ const common = {
   tags: ['Webhooks'],
   security: [],
   body: z.unknown(),
-  response: {
-    200: received,
-    400: errorBody,
-    404: errorBody,
-    408: errorBody,
-    413: errorBody,
-    431: errorBody,
-    500: errorBody,
-  },
+  response: { 200: received },
 };
 const secretParams = z.object({ secret: z.string() });
 
@@ -54,7 +46,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
   /** Says the same, and as soon, whether there is such a task or not. */
   const receive = (sent: unknown, request: FastifyRequest): z.infer<typeof received> => {
     const taskId = taskIdIn(sent);
-    if (taskId === undefined) throw noTaskId();
+    if (taskId === undefined) throw refusal('no_task_id');
     if (SEARCHABLE.test(taskId) && mayHint(taskId)) {
       // A hint that is lost costs only time: polling finds what it was about.
       pollTaskNow(tools.client, taskId).catch((error: unknown) => tools.logError(request, error));
@@ -81,7 +73,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
         // Before the body is read.
         onRequest: async (request) => {
           const { secret } = secretParams.parse(request.params);
-          if (!isSecret(secret, readSecret(request, tools))) throw noSuchPath();
+          if (!isSecret(secret, readSecret(request, tools))) throw refusal('no_such_path');
         },
       },
       async (request) => receive(parse(request.body), request),
@@ -98,7 +90,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
       async (request) => {
         const { headers, body } = request;
         const secret = readSecret(request, tools);
-        if (!isWebhookSecret(secret)) throw noSuchPath();
+        if (!isWebhookSecret(secret)) throw refusal('no_such_path');
         return receive(
           verified(() => verifySignature(headers, String(body ?? ''), secret)),
           request,
@@ -150,13 +142,6 @@ function taskIdIn(sent: unknown): string | undefined {
   return [taskId, taskIdInData, idInData, id].find(isTaskId);
 }
 
-const noTaskId = () =>
-  new HttpRefusal({
-    status: 400,
-    code: 'no_task_id',
-    message: 'The body must be a JSON object that names a task as task_id, id or data.id.',
-  });
-
 function parse(body: unknown): unknown {
   try {
     return JSON.parse(String(body));
@@ -170,7 +155,7 @@ function verified<T>(verify: () => T): T {
   try {
     return verify();
   } catch {
-    throw noSuchPath();
+    throw refusal('no_such_path');
   }
 }
 

@@ -1,12 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import {
-  isGrpcServiceError,
-  ServiceError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { isTemporalError } from '../client/temporal-unreachable';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
 import { describeEvent, VideoFailure } from '../contract/video-failure';
@@ -40,15 +36,70 @@ export const errorBody = z
 
 type ErrorBody = z.infer<typeof errorBody>;
 
-export interface Refused {
-  status: number;
-  code: string;
-  message: string;
-  advice?: string;
-  param?: string;
+/** Every code of the gateway's own errors, with its status and its sentence where that is always the same. */
+const REFUSALS = {
+  aborted: [400, 'The caller went away.'],
+  bad_form: [400, 'The form cannot be read, or is cut off.'],
+  bad_idempotency_key: [400, 'Idempotency-Key must have 1 to 255 characters.'],
+  bad_json: [400, 'The body is not JSON.'],
+  bad_payloads: [400, 'The body must be {"payloads": […]} in Temporal\'s JSON, with at most 5000 payloads.'],
+  invalid_request: [400, 'The request is wrong.'],
+  no_task_id: [400, 'The body must be a JSON object that names a task as task_id, id or data.id.'],
+  not_an_image: [400, 'The image is not one.'],
+  // The same sentence for a missing, a wrong and a revoked key: a caller learns nothing by trying.
+  bad_key: [401, 'The key is missing or wrong: send a key of this gateway as Authorization: Bearer KEY.'],
+  cross_site: [
+    403,
+    'A gateway without keys takes nothing from pages of other sites: name the site in VIDEOGEN_GATEWAY_CORS_ORIGINS.',
+  ],
+  bad_link: [404, 'The link is wrong or has expired.'],
+  no_such_path: [404, 'There is nothing here.'],
+  no_such_video: [404, 'There is no such video.'],
+  no_video: [404, 'There is no video.'],
+  not_in_storage: [404, 'The video is no longer in the storage of this gateway.'],
+  not_ready: [404, 'The video is not there yet: poll its status, then try again.'],
+  method_not_allowed: [405, 'This path does not take the method.'],
+  cannot_delete: [409, 'The storage of this gateway cannot remove videos.'],
+  decision_refused: [409, 'The decision comes too late.'],
+  idempotency_key_reused: [409, 'This Idempotency-Key was used for another request.'],
+  video_deleted: [409, 'The video of this Idempotency-Key was deleted.'],
+  body_too_large: [413, 'The body is too large.'],
+  field_too_large: [413, 'A text of a form may have 2 MiB.'],
+  image_too_large: [413, 'The file is too large.'],
+  bad_content_type: [
+    415,
+    'The Content-Type is missing or not one that this address reads: JSON is application/json.',
+  ],
+  json_only: [415, 'This path takes JSON, with Content-Type: application/json.'],
+  bad_range: [416, 'The video has no such bytes.'],
+  wrong_host: [
+    421,
+    'A gateway without keys answers to localhost only: use that name, set VIDEOGEN_GATEWAY_URL, or make a key with videogen gateway-key NAME.',
+  ],
+  not_decrypted: [422, 'The payload cannot be decrypted.'],
+  too_many: [429, 'This key has used up one of its limits.'],
+  content_refused: [
+    FAILURES.ContentRefused.httpStatus,
+    'The content policy of the service refused the video.',
+  ],
+  start_unknown: [503, 'Temporal does not answer, and the video may have started.'],
+  storage_unavailable: [503, 'The storage of the videos does not answer. Nothing is lost: try again.'],
+  temporal_unavailable: [503, 'Temporal does not answer. Nothing is lost: try again.'],
+} as const satisfies Record<string, readonly [status: number, message: string]>;
+
+interface RefusalFacts {
+  message?: string;
+  advice?: string | undefined;
+  param?: string | undefined;
   retryAfterSeconds?: number;
   /** False for what a client must not repeat by itself. */
   mayRepeat?: false;
+}
+
+interface Refused extends RefusalFacts {
+  status: number;
+  code: string;
+  message: string;
 }
 
 /** What a caller did wrong, or has to wait for. */
@@ -58,32 +109,21 @@ export class HttpRefusal extends Error {
   }
 }
 
-/** A mistake in what a caller sent, and in which field it is. */
-export function badField(param: string | undefined, message: string): HttpRefusal {
+/** A refusal of the table, with what is particular about this one. */
+export function refusal(code: keyof typeof REFUSALS, facts: RefusalFacts = {}): HttpRefusal {
+  const [status, message] = REFUSALS[code];
   return new HttpRefusal({
-    status: 400,
-    code: 'invalid_request',
+    status,
+    code,
     message,
-    ...(param !== undefined && { param }),
+    ...(status === 503 && { retryAfterSeconds: 1 }),
+    ...facts,
   });
 }
 
-export const noSuchVideo = () =>
-  new HttpRefusal({ status: 404, code: 'no_such_video', message: 'There is no such video.' });
-
-export const noSuchPath = () =>
-  new HttpRefusal({ status: 404, code: 'no_such_path', message: 'There is nothing here.' });
-
-export const bodyTooLarge = () =>
-  new HttpRefusal({ status: 413, code: 'body_too_large', message: 'The body is too large.' });
-
-/** The same sentence for a missing, a wrong and a revoked key: a caller learns nothing by trying. */
-export const badKey = () =>
-  new HttpRefusal({
-    status: 401,
-    code: 'bad_key',
-    message: 'The key is missing or wrong: send a key of this gateway as Authorization: Bearer KEY.',
-  });
+/** A mistake in what a caller sent, and in which field it is. */
+export const badField = (param: string | undefined, message: string): HttpRefusal =>
+  refusal('invalid_request', { param, message });
 
 const TYPES: Record<number, ErrorBody['error']['type']> = {
   401: 'authentication_error',
@@ -95,86 +135,54 @@ function bodyOf({ status, code, message, advice, param }: Refused): ErrorBody {
   return { error: { code, message, type, param: param ?? null, ...(advice !== undefined && { advice }) } };
 }
 
-/** Temporal did not answer. What it was asked for may have happened. */
-export function isUnavailable(error: unknown): boolean {
-  return (
-    error instanceof ServiceError ||
-    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
-    isGrpcServiceError(error)
-  );
-}
-
-const unavailable = (code: string, who: string): Refused => ({
-  status: 503,
-  code,
-  message: `${who} does not answer. Nothing is lost: try again.`,
-  retryAfterSeconds: 1,
-});
-
 /** The answer for an error; undefined for one that is a bug, which the log must have and the caller must not. */
-function refusedBy(error: unknown): Refused | undefined {
-  if (error instanceof HttpRefusal) return error.refused;
+function refusalFor(error: unknown): HttpRefusal | undefined {
+  if (error instanceof HttpRefusal) return error;
   if (error instanceof VideoFailure) {
     const { type, details, advice } = error;
-    return {
-      status: FAILURES[type].httpStatus,
-      code: type,
-      message: describeEvent(type, details),
-      advice,
-      ...(details.field !== undefined && { param: details.field }),
-    };
+    const message = describeEvent(type, details);
+    const { httpStatus: status } = FAILURES[type];
+    return new HttpRefusal({ status, code: type, message, advice, param: details.field });
   }
-  if (error instanceof DecisionRefused)
-    return { status: 409, code: 'decision_refused', message: error.message };
-  if (isUnavailable(error)) return unavailable('temporal_unavailable', 'Temporal');
-  if (error instanceof StorageFault) return unavailable('storage_unavailable', 'The storage of the videos');
-  return error instanceof z.ZodError ? fromZod(error) : fromFastify(error);
-}
-
-function fromZod({ issues }: z.ZodError): Refused {
-  const { path, message } = issues[0] ?? { path: [], message: 'is wrong' };
+  if (error instanceof DecisionRefused) return refusal('decision_refused', { message: error.message });
+  if (isTemporalError(error)) return refusal('temporal_unavailable');
+  if (error instanceof StorageFault) return refusal('storage_unavailable');
+  if (!(error instanceof z.ZodError)) return fromFastify(error);
+  const { path, message } = error.issues[0] ?? { path: [], message: 'is wrong' };
   const param = path.join('.');
-  return badField(param || undefined, param ? `${param}: ${message}` : message).refused;
+  return badField(param || undefined, param ? `${param}: ${message}` : message);
 }
-
-/** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
-const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The needle /i;
 
 /** Statuses of fastify and its plugins that mean something else in HTTP, or that nobody expects. */
 const STATUSES: Readonly<Record<number, number>> = { 406: 415, 414: 404 };
 
-const badJson = (message: string): Refused => ({ status: 400, code: 'bad_json', message });
-
 /** The commonest mistakes, in our words. */
-const FASTIFY_REFUSALS: Readonly<Record<string, Refused>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    status: 415,
-    code: 'bad_content_type',
-    message: 'The Content-Type is missing or not one that this address reads: JSON is application/json.',
-    param: 'Content-Type',
-  },
-  FST_ERR_CTP_INVALID_JSON_BODY: badJson('The body is not JSON.'),
-  FST_ERR_CTP_EMPTY_JSON_BODY: badJson('The body is empty: it must be a JSON object.'),
-  FST_REQ_FILE_TOO_LARGE: { status: 413, code: 'image_too_large', message: 'The file is too large.' },
+const FASTIFY_REFUSALS: Readonly<Record<string, () => HttpRefusal>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => refusal('bad_content_type', { param: 'Content-Type' }),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => refusal('bad_json'),
+  FST_ERR_CTP_EMPTY_JSON_BODY: () =>
+    refusal('bad_json', { message: 'The body is empty: it must be a JSON object.' }),
+  FST_REQ_FILE_TOO_LARGE: () => refusal('image_too_large'),
 };
 
+/** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
+const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The needle /i;
+
 /** A body that is too large or cannot be parsed. */
-function fromFastify(error: unknown): Refused | undefined {
+function fromFastify(error: unknown): HttpRefusal | undefined {
   const { statusCode, message, code }: { statusCode?: unknown; message?: unknown; code?: unknown } =
     Object(error);
   // Nobody reads this answer.
-  if (code === 'ECONNRESET' && message === 'aborted')
-    return { status: 400, code: 'aborted', message: 'The caller went away.' };
-  if (FORM_PROBLEM.test(String(message)))
-    return { status: 400, code: 'bad_form', message: `The form cannot be read: ${message}.` };
+  if (code === 'ECONNRESET' && message === 'aborted') return refusal('aborted');
+  if (FORM_PROBLEM.test(String(message))) return refusal('bad_form');
   const known = FASTIFY_REFUSALS[String(code)];
-  if (known) return known;
+  if (known) return known();
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
-  return {
+  return new HttpRefusal({
     status: STATUSES[statusCode] ?? statusCode,
     code: String(code ?? 'bad_request').toLowerCase(),
     message: String(message),
-  };
+  });
 }
 
 export type LogError = (request: FastifyRequest, error: unknown) => void;
@@ -186,10 +194,12 @@ export function sendError(
   reply: FastifyReply,
   logError: LogError,
 ): FastifyReply {
-  const known = refusedBy(error) ?? badForm(request);
+  // The parser of forms throws plain errors, before there is a body.
+  const isForm = () => request.isMultipart() && request.body === undefined;
+  const known = refusalFor(error) ?? (isForm() ? refusal('bad_form') : undefined);
   // The caller gets one sentence; which file or bucket it was, and why, is for the operator.
   if (known === undefined || error instanceof StorageFault) logError(request, error);
-  const refused = known ?? {
+  const refused = known?.refused ?? {
     status: 500,
     code: 'unexpected',
     message: `Something unexpected happened: the log of the gateway has it under ${request.id}.`,
@@ -202,15 +212,9 @@ export function sendError(
   return reply.code(status).type('application/json; charset=utf-8').send(bodyOf(refused));
 }
 
-/** The parser of forms throws plain errors, before there is a body. */
-function badForm(request: FastifyRequest): Refused | undefined {
-  if (!request.isMultipart() || request.body !== undefined) return undefined;
-  return { status: 400, code: 'bad_form', message: 'The form cannot be read, or is cut off.' };
-}
-
-const CLIENT_ERRORS: Readonly<Record<string, { status: number; message: string }>> = {
-  HPE_HEADER_OVERFLOW: { status: 431, message: 'The headers are too large.' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+const CLIENT_ERRORS: Readonly<Record<string, [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
 };
 
 /** Answers what is not HTTP, or comes too slowly. There is no request yet, so the answer is written by hand. */
@@ -219,10 +223,7 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
     socket.destroy();
     return;
   }
-  const { status, message } = CLIENT_ERRORS[error.code ?? ''] ?? {
-    status: 400,
-    message: 'This is not HTTP.',
-  };
+  const [status, message] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'This is not HTTP.'];
   const body = JSON.stringify(bodyOf({ status, code: 'bad_http', message }));
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
@@ -239,17 +240,11 @@ export function refuseUnknownPaths(app: FastifyInstance): void {
   });
   const refuse = ({ url }: FastifyRequest, reply: FastifyReply): never => {
     const [path = ''] = url.split('?');
-    const methods = new Set(
-      routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods),
-    );
-    if (methods.size === 0) throw noSuchPath();
-    const allow = [...methods].sort().join(', ');
+    const methods = routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods);
+    if (methods.length === 0) throw refusal('no_such_path');
+    const allow = [...new Set(methods)].sort().join(', ');
     reply.header('allow', allow);
-    throw new HttpRefusal({
-      status: 405,
-      code: 'method_not_allowed',
-      message: `This path takes ${allow} only.`,
-    });
+    throw refusal('method_not_allowed', { message: `This path takes ${allow} only.` });
   };
   // Before the body is read: it may be of a type that makes fastify answer with something else.
   app.addHook('onRequest', async (request, reply) => {

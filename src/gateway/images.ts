@@ -17,8 +17,7 @@ import {
   LARGEST_IMAGE_BYTES,
   parseImageReference,
 } from '../storage/images';
-import { badField, HttpRefusal } from './http-errors';
-import { BODY_ERRORS } from './openapi';
+import { badField, type HttpRefusal, refusal } from './http-errors';
 
 /** What POST /v1/images answers. */
 const imageObject = z
@@ -36,9 +35,6 @@ const imageObject = z
 
 /** Who is a little over the limit gets an answer; a connection that is refused midway is reset. */
 const READ_BEYOND_BYTES = 1024 * 1024;
-
-/** No two uploads contradict each other. */
-const { 409: _conflict, ...UPLOAD_ERRORS } = BODY_ERRORS;
 
 interface ImageTools {
   storage: VideoStorage;
@@ -67,7 +63,7 @@ export async function serveImages(app: FastifyInstance, { storage, ownerOf }: Im
           tags: ['Images'],
           consumes: Object.values(IMAGE_TYPES),
           body: z.string().meta({ format: 'binary' }),
-          response: { 200: imageObject, ...UPLOAD_ERRORS },
+          response: { 200: imageObject },
         },
       },
       async (request) => {
@@ -107,9 +103,7 @@ async function sendImage(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const image = await readLinkedImage(storage, new URL(url, 'http://gateway'));
-  if (image === undefined) {
-    throw new HttpRefusal({ status: 404, code: 'bad_link', message: 'The link is wrong or has expired.' });
-  }
+  if (image === undefined) throw refusal('bad_link');
   return reply.type(image.contentType).header('cache-control', 'private, max-age=3600').send(image.bytes);
 }
 
@@ -200,10 +194,6 @@ function checked(bytes: Buffer, owner: string, field: string): CheckedImage {
 export const fileTooLarge = (field: string) => badBytes(tooLarge(), field);
 
 function badBytes({ reason, message }: BadImage, field: string): HttpRefusal {
-  return new HttpRefusal({
-    status: reason === 'too-large' ? 413 : 400,
-    code: reason === 'too-large' ? 'image_too_large' : 'not_an_image',
-    message: `The image ${message}.`,
-    param: field,
-  });
+  const code = reason === 'too-large' ? 'image_too_large' : 'not_an_image';
+  return refusal(code, { message: `The image ${message}.`, param: field });
 }

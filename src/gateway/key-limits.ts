@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { GatewayCaller } from './caller';
-import { HttpRefusal } from './http-errors';
+import { type HttpRefusal, refusal } from './http-errors';
 import { jobsOfCaller, OF_JOBS } from './task-names';
 
 /** Counts the jobs of a key, whichever gateway has started them. */
@@ -98,11 +98,6 @@ export function jobsInTemporal(client: Client): JobCounter {
 const describeJobs = (count: number) => (count === 1 ? '1 job' : `${count} jobs`);
 
 function tooMany(rule: string, retryAfterSeconds: number): HttpRefusal {
-  return new HttpRefusal({
-    status: 429,
-    code: 'too_many',
-    message: `This key may have ${rule}.`,
-    advice: 'Try again later.',
-    retryAfterSeconds,
-  });
+  const message = `This key may have ${rule}.`;
+  return refusal('too_many', { message, advice: 'Try again later.', retryAfterSeconds });
 }

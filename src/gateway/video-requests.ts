@@ -7,7 +7,7 @@ import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
 import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { choiceProblem, type KnownServices, MOST_SERVICES } from '../contract/service-choice';
-import { badField, HttpRefusal } from './http-errors';
+import { badField, HttpRefusal, refusal } from './http-errors';
 import type { Asked } from './video-object';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
@@ -202,9 +202,7 @@ export function readForm(body: unknown, largestTextBytes: number): Record<string
 }
 
 const textTooLarge = (name: string) =>
-  new HttpRefusal({
-    status: 413,
-    code: 'field_too_large',
+  refusal('field_too_large', {
     message: `${name} is too large for a text of a form, which may have 2 MiB.`,
     advice: 'Send the image as the file of the form, or with POST /v1/images.',
     param: name,

@@ -1,12 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoStorage } from '../storage';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
-import { badField, errorBody, HttpRefusal } from './http-errors';
+import { badField, refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
-import { BODY_ERRORS, ONE_JOB_ERRORS } from './openapi';
 import { videoObject } from './video-object';
 import {
   type BodyKind,
@@ -76,31 +75,18 @@ const videoList = z
   })
   .meta({ id: 'VideoList' });
 
-const tags = ['Videos'];
 const JSON_ONLY = ['application/json'];
 
-const POSTS: Readonly<
-  Record<BodyKind, { path: string; operationId: string; summary: string; consumes: string[] }>
-> = {
-  text: {
-    path: '/v1/videos/text-to-video',
-    operationId: 'textToVideo',
-    summary: 'Make a video from a prompt',
-    consumes: JSON_ONLY,
-  },
-  image: {
-    path: '/v1/videos/image-to-video',
-    operationId: 'imageToVideo',
-    summary: 'Make a video from an image',
-    consumes: JSON_ONLY,
-  },
-  openai: {
-    path: '/v1/videos',
-    operationId: 'createVideo',
-    summary: 'The same for clients of OpenAI’s interface',
-    consumes: [...JSON_ONLY, 'multipart/form-data'],
-  },
-};
+const POSTS = {
+  text: ['/v1/videos/text-to-video', 'textToVideo', 'Make a video from a prompt'],
+  image: ['/v1/videos/image-to-video', 'imageToVideo', 'Make a video from an image'],
+  openai: ['/v1/videos', 'createVideo', 'The same for clients of OpenAI’s interface'],
+} as const satisfies Record<BodyKind, [path: string, operationId: string, summary: string]>;
+
+/** What the document says of a route. */
+const described = <S extends FastifySchema>(operationId: string, summary: string, schema: S) => ({
+  schema: { tags: ['Videos'], operationId, summary, ...schema },
+});
 
 /** What the routes of videos need. */
 export interface VideoRouteTools extends ServicesOfGateway {
@@ -116,24 +102,19 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
   const { storage, videosOf, over } = tools;
   const routes = app.withTypeProvider<ZodTypeProvider>();
   const bodies = documentedBodies(tools);
+  const answer = { response: { 200: videoObject } };
   for (const kind of ['text', 'image', 'openai'] as const) {
-    const { path, ...schema } = POSTS[kind];
+    const [path, operationId, summary] = POSTS[kind];
+    const consumes = kind === 'openai' ? [...JSON_ONLY, 'multipart/form-data'] : JSON_ONLY;
+    const schema = { consumes, body: bodies[kind], headers: postHeaders, ...answer };
+    const bodyLimit = largestBodyWithImage(LARGEST_BODY_BYTES);
     routes.post(
       path,
-      {
-        bodyLimit: largestBodyWithImage(LARGEST_BODY_BYTES),
-        schema: {
-          ...schema,
-          tags,
-          body: bodies[kind],
-          headers: postHeaders,
-          response: { 200: videoObject, ...BODY_ERRORS },
-        },
-      },
+      { bodyLimit, ...described(operationId, summary, schema) },
       async (request: FastifyRequest, reply) => {
         const videos = videosOf(request);
         const isForm = request.isMultipart();
-        if (isForm && kind !== 'openai') throw jsonOnly();
+        if (isForm && kind !== 'openai') throw refusal('json_only');
         const { owner } = videos;
         const body = isForm ? readForm(request.body, LARGEST_BODY_BYTES) : request.body;
         const given = withoutBytes(body, owner);
@@ -149,30 +130,13 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.get(
     '/v1/videos/:id',
-    {
-      schema: {
-        tags,
-        operationId: 'getVideo',
-        summary: 'The state of a video',
-        params: idParams,
-        headers: preferHeader,
-        response: { 200: videoObject, ...ONE_JOB_ERRORS },
-      },
-    },
+    described('getVideo', 'The state of a video', { params: idParams, headers: preferHeader, ...answer }),
     (request, reply) => videosOf(request).wait(request.params.id, waitMsOf(request), over(reply)),
   );
 
   routes.get(
     '/v1/videos',
-    {
-      schema: {
-        tags,
-        operationId: 'listVideos',
-        summary: 'Videos, newest first',
-        querystring: listQuery,
-        response: { 200: videoList, ...ONE_JOB_ERRORS },
-      },
-    },
+    described('listVideos', 'Videos, newest first', { querystring: listQuery, response: { 200: videoList } }),
     async (request) => {
       const videos = videosOf(request);
       const { limit, after } = readListQuery(request.query);
@@ -189,15 +153,10 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.delete(
     '/v1/videos/:id',
-    {
-      schema: {
-        tags,
-        operationId: 'deleteVideo',
-        summary: 'Cancel a video that runs, or delete one that has ended',
-        params: idParams,
-        response: { 200: deletedVideo, ...ONE_JOB_ERRORS, 409: errorBody },
-      },
-    },
+    described('deleteVideo', 'Cancel a video that runs, or delete one that has ended', {
+      params: idParams,
+      response: { 200: deletedVideo },
+    }),
     async (request) => {
       const { id } = request.params;
       const isDeleted = await videosOf(request).delete(id);
@@ -207,18 +166,12 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.get(
     '/v1/videos/:id/content',
-    {
-      schema: {
-        tags,
-        operationId: 'getContent',
-        summary: 'The video itself',
-        params: idParams,
-        querystring: contentQuery,
-        headers: contentHeaders,
-        response: { ...ONE_JOB_ERRORS, 416: errorBody, 451: errorBody },
-        answers: CONTENT_ANSWERS,
-      },
-    },
+    described('getContent', 'The video itself', {
+      params: idParams,
+      querystring: contentQuery,
+      headers: contentHeaders,
+      answers: CONTENT_ANSWERS,
+    }),
     async (request, reply) =>
       sendContent(await videosOf(request).find(request.params.id), storage, request, reply),
   );
@@ -228,40 +181,34 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     {
       // A HEAD would wait for the end of the video.
       exposeHeadRoute: false,
-      schema: {
-        tags,
-        operationId: 'getEvents',
-        summary: 'Events until the end',
+      ...described('getEvents', 'Events until the end', {
         params: idParams,
         headers: eventHeaders,
-        response: ONE_JOB_ERRORS,
         answers: EVENT_ANSWERS,
-      },
+      }),
     },
     (request, reply) => sendEvents(videosOf(request), request.params.id, request, reply, over(reply)),
   );
 
   routes.post(
     '/v1/videos/:id/decision',
-    {
-      schema: {
-        tags,
-        operationId: 'decideSubmit',
-        summary: 'Settle a lost submit',
-        params: idParams,
-        body: decisionBody,
-        consumes: JSON_ONLY,
-        response: { 200: videoObject, ...BODY_ERRORS, 404: errorBody },
-      },
-    },
+    described('decideSubmit', 'Settle a lost submit', {
+      params: idParams,
+      body: decisionBody,
+      consumes: JSON_ONLY,
+      ...answer,
+    }),
     async (request) => {
       const videos = videosOf(request);
       const { id } = request.params;
       await videos.find(id);
-      if (request.isMultipart()) throw jsonOnly();
+      if (request.isMultipart()) throw refusal('json_only');
       const decision = decisionBody.safeParse(request.body);
-      if (!decision.success) throw badDecision();
-      return videos.decide(id, decision.data);
+      if (decision.success) return videos.decide(id, decision.data);
+      throw badField(
+        'decision',
+        'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
+      );
     },
   );
 }
@@ -277,12 +224,7 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   if (header === undefined) return undefined;
   const key = String(header);
   if (key.length > 0 && key.length <= LONGEST_IDEMPOTENCY_KEY_CHARS) return key;
-  throw new HttpRefusal({
-    status: 400,
-    code: 'bad_idempotency_key',
-    message: `Idempotency-Key must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters.`,
-    param: 'Idempotency-Key',
-  });
+  throw refusal('bad_idempotency_key', { param: 'Idempotency-Key' });
 }
 
 /** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
@@ -291,16 +233,3 @@ function readListQuery(query: unknown): z.infer<typeof listQuery> {
   if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
   throw badField('limit', `limit ${PAGE_RULE}.`);
 }
-
-const badDecision = () =>
-  badField(
-    'decision',
-    'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
-  );
-
-const jsonOnly = () =>
-  new HttpRefusal({
-    status: 415,
-    code: 'json_only',
-    message: 'This path takes JSON, with Content-Type: application/json.',
-  });

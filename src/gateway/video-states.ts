@@ -5,7 +5,7 @@ import type { JobResult } from '../contract/job';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
 import { canRemove, isStored, type VideoStorage } from '../storage';
-import { HttpRefusal } from './http-errors';
+import { refusal } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 import type { Ending } from './video-object';
 
@@ -93,7 +93,7 @@ export class VideoStates {
   /** A file that is no longer this job's stays; the caller does not see it. */
   private async removeFile(job: string, { video: { uri, sha256 }, taskId }: JobResult): Promise<void> {
     const { storage } = this;
-    if (!canRemove(storage)) throw cannotRemove();
+    if (!canRemove(storage)) throw refusal('cannot_delete');
     const { namespace } = this.client.options;
     const key = storage.keyOf(uri);
     if (key !== undefined) await removeVideo(storage, { namespace, job, taskId, key, sha256 });
@@ -140,10 +140,3 @@ export class VideoStates {
 }
 
 const markOf = (workflowId: string) => `gateway/deleted/${workflowId}.json`;
-
-const cannotRemove = () =>
-  new HttpRefusal({
-    status: 409,
-    code: 'cannot_delete',
-    message: 'The storage of this gateway cannot remove videos.',
-  });

@@ -3,11 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { newestFirst, type StartedRun } from '../client/newest-first';
 import { NameTaken } from '../client/start-or-join';
+import { isTemporalError } from '../client/temporal-unreachable';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { SubmitDecision } from '../contract/lost-submit';
 import type { GatewayCaller } from './caller';
-import { HttpRefusal, isUnavailable, noSuchVideo } from './http-errors';
+import { type HttpRefusal, refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
@@ -75,7 +76,7 @@ export class VideosOfCaller {
       return this.show(found);
     } catch (error) {
       // A job that may run is counted.
-      const mayRun = isUnavailable(error);
+      const mayRun = isTemporalError(error);
       if (!mayRun) release?.();
       if (mayRun && !isRepeatable) throw mayHaveStarted(taskId);
       throw error instanceof NameTaken ? keyTaken(error) : error;
@@ -85,7 +86,7 @@ export class VideosOfCaller {
   /** Throws a 404 for what is not there, and for what is somebody else's. */
   async find(taskId: string): Promise<FoundVideo> {
     const found = await this.read(taskId);
-    if (found === undefined || found.isDeleted) throw noSuchVideo();
+    if (found === undefined || found.isDeleted) throw refusal('no_such_video');
     return found;
   }
 
@@ -111,7 +112,7 @@ export class VideosOfCaller {
 
   private async listAfter(limit: number, after: string | undefined): Promise<Page> {
     const start = after === undefined ? undefined : await this.read(after);
-    if (after !== undefined && start === undefined) throw noSuchVideo();
+    if (after !== undefined && start === undefined) throw refusal('no_such_video');
     const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
     const listed: VideoObject[] = [];
     let found: StartedRun[] = [];
@@ -188,9 +189,7 @@ function keyTaken(error: NameTaken): HttpRefusal {
 }
 
 const keyReused = (differs: string) =>
-  new HttpRefusal({
-    status: 409,
-    code: 'idempotency_key_reused',
+  refusal('idempotency_key_reused', {
     message: `This Idempotency-Key was used for another request, which ${differs}.`,
     advice: 'Use another key for another request.',
     param: 'Idempotency-Key',
@@ -198,20 +197,14 @@ const keyReused = (differs: string) =>
 
 /** Clients of OpenAI repeat a 503 by themselves, and a second job is paid for. */
 const mayHaveStarted = (taskId: string) =>
-  new HttpRefusal({
-    status: 503,
-    code: 'start_unknown',
+  refusal('start_unknown', {
     message: `Temporal does not answer, and ${taskId} may have started: ask for it before you repeat the request.`,
     advice: 'Send an Idempotency-Key with every POST. Then a repeated one is the same video.',
-    retryAfterSeconds: 1,
     mayRepeat: false,
   });
 
 const videoDeleted = () =>
-  new HttpRefusal({
-    status: 409,
-    code: 'video_deleted',
-    message: 'The video of this Idempotency-Key was deleted.',
+  refusal('video_deleted', {
     advice: 'Use another key to make it again, which is paid again.',
     param: 'Idempotency-Key',
   });

@@ -52,7 +52,7 @@ it('every example fits its schema, and every reference leads somewhere', async (
   });
   const paths = Object.assign({}, ...Object.keys(schemas).map(route));
   const checker = new AnswerChecker({ ...served, paths });
-  const headers = { 'content-type': 'application/json' };
+  const headers = { 'content-type': 'application/json', 'x-request-id': 'req_1' };
   for (const [name, { examples = [] }] of Object.entries<{ examples?: unknown[] }>(schemas)) {
     for (const example of examples) {
       const given = { method: 'GET', route: `/${name}`, status: 200, headers };
@@ -63,23 +63,15 @@ it('every example fits its schema, and every reference leads somewhere', async (
   expect(references.filter((reference) => !(reference.replace(/.*\//, '') in schemas))).toEqual([]);
 });
 
-it('says which headers come with which answer, and who needs a key', async () => {
+it('says who needs a key, and that every answer may be an error', async () => {
   const { paths, security } = await document();
   expect(security).toEqual([{ key: [] }]);
   expect(paths['/livez'].get.security).toEqual([]);
   const content = paths['/v1/videos/{id}/content'].get.responses;
-  expect(Object.keys(content)).toEqual(expect.arrayContaining(['200', '206', '304', '416', '429']));
-  expect(Object.keys(content[206].headers)).toEqual(expect.arrayContaining(['ETag', 'Content-Range']));
+  expect(Object.keys(content)).toEqual(['200', '206', '304', 'default']);
   expect(content[304]).not.toHaveProperty('content');
-  expect(Object.keys(content[429].headers)).toContain('Retry-After');
-});
-
-it('a gateway without keys says so: nothing needs one, and other hosts and sites are refused', async () => {
   const { app: open } = await closedGateway();
-  const { paths, security } = (await open.inject('/openapi.json')).json();
-  expect(security).toEqual([]);
-  expect(Object.keys(paths['/v1/videos'].post.responses)).toEqual(expect.arrayContaining(['403', '421']));
-  expect(Object.keys(paths['/v1/videos'].post.responses)).not.toContain('401');
+  expect((await open.inject('/openapi.json')).json().security).toEqual([]);
   await open.close();
 });
 
@@ -93,8 +85,8 @@ it('the document lists the services that the gateway knows', async () => {
 
 it('an answer that is not in the document fails the test that got it', async () => {
   const checker = new AnswerChecker(await document());
-  const given = { method: 'GET', route: '/v1/videos/:id', status: 418, headers: {} };
-  expect(checker.problemsWith(given, '')).toEqual(['GET /v1/videos/:id 418 is not in the document']);
+  const given = { method: 'GET', route: '/v1/videos/:id', status: 218, headers: {} };
+  expect(checker.problemsWith(given, '')).toEqual(['GET /v1/videos/:id 218 is not in the document']);
   const headers = { 'content-type': 'application/json', 'x-request-id': 'req_1' };
   expect(checker.problemsWith({ ...given, status: 404, headers }, '{"error":"none"}')).toEqual([
     expect.stringContaining('does not fit'),
