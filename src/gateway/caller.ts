@@ -26,6 +26,15 @@ export function readCallers(keys: KeyRing | undefined): CallerOf {
   };
 }
 
+/** Null for a call without a right key. */
+export function nameOf(request: FastifyRequest, callerOf: CallerOf): string | null {
+  try {
+    return callerOf(request).name;
+  } catch {
+    return null;
+  }
+}
+
 /** The key in the header of a call. */
 export function keyIn({ headers }: FastifyRequest): string | undefined {
   return BEARER.exec(headers.authorization ?? '')?.[1];

@@ -23,11 +23,11 @@ const DIGEST = /^[0-9a-f]{64}$/i;
 const LARGEST_FILE_BYTES = 1024 * 1024;
 
 /** How the limits are written in the file, after the digest. */
-const LIMITS: Readonly<Record<string, { name: keyof KeyLimits; isWhole: boolean }>> = {
-  'requests-per-second': { name: 'requestsPerSecond', isWhole: false },
-  'jobs-at-a-time': { name: 'jobsAtATime', isWhole: true },
-  'jobs-a-day': { name: 'jobsADay', isWhole: true },
-};
+const LIMITS = new Map<string, keyof KeyLimits>([
+  ['requests-per-second', 'requestsPerSecond'],
+  ['jobs-at-a-time', 'jobsAtATime'],
+  ['jobs-a-day', 'jobsADay'],
+]);
 
 /** A new key, and the line for the file of keys. The key is shown once and stored nowhere. */
 export function makeKey(name: string): { key: string; line: string } {
@@ -58,15 +58,16 @@ function readLimits(words: readonly string[], where: string): KeyLimits {
   const limits: KeyLimits = {};
   for (const word of words) {
     const [given = '', value = ''] = word.split('=', 2);
-    const limit = Object.hasOwn(LIMITS, given) ? LIMITS[given] : undefined;
-    const most = /^\d{1,9}(\.\d{1,9})?$/.test(value) ? Number(value) : 0;
-    if (limit === undefined || most <= 0 || (limit.isWhole && !Number.isInteger(most))) {
+    const limit = LIMITS.get(given);
+    const form = limit === 'requestsPerSecond' ? /^\d{1,9}(\.\d{1,9})?$/ : /^\d{1,9}$/;
+    const most = form.test(value) ? Number(value) : 0;
+    if (limit === undefined || most <= 0) {
       // Without the word: it may be a key.
       throw new ConfigError(
         `After the digest, ${where} may have limits only, such as requests-per-second=20 jobs-at-a-time=10 jobs-a-day=500.`,
       );
     }
-    limits[limit.name] = most;
+    limits[limit] = most;
   }
   return limits;
 }

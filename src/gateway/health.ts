@@ -8,21 +8,17 @@ import { withDeadline } from './temporal-deadline';
 const READY_WITHIN_MS = 2_000;
 const NOT_READY = `Temporal does not answer within ${READY_WITHIN_MS / 1_000} s.`;
 
-const common = { tags: ['Gateway'], security: [] };
-const response = { 200: z.object({ status: z.literal('ok') }) };
+const ok = { status: 'ok' as const };
+const described = (operationId: string, summary: string) => {
+  const response = { 200: z.object({ status: z.literal('ok') }) };
+  return { schema: { tags: ['Gateway'], security: [], operationId, summary, response } };
+};
 
 /** `/livez`: the process answers. `/readyz`: Temporal answers it too. Both work without a key. */
 export function serveHealth(app: FastifyInstance, client: Client): void {
-  const live = { ...common, operationId: 'isLive', summary: 'Whether the gateway runs', response };
-  app.get('/livez', { schema: live }, async () => ({ status: 'ok' }));
-  const ready = {
-    ...common,
-    operationId: 'isReady',
-    summary: 'Whether the gateway reaches Temporal',
-    response,
-  };
-  app.get('/readyz', { schema: ready }, async () => {
-    if (await temporalAnswers(client)) return { status: 'ok' };
+  app.get('/livez', described('isLive', 'Whether the gateway runs'), async () => ok);
+  app.get('/readyz', described('isReady', 'Whether the gateway reaches Temporal'), async () => {
+    if (await temporalAnswers(client)) return ok;
     throw refusal('temporal_unavailable', { message: NOT_READY });
   });
 }

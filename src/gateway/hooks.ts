@@ -28,76 +28,70 @@ export interface HookTools {
   logError: LogError;
 }
 
-const received = z.object({ received: z.literal(true) });
 const common = {
   tags: ['Webhooks'],
   security: [],
   body: z.unknown(),
-  response: { 200: received },
+  response: { 200: z.object({ received: z.literal(true) }) },
 };
-const secretParams = z.object({ secret: z.string() });
+const bySecret = {
+  ...common,
+  operationId: 'receiveHook',
+  summary: 'The video service says that a task has changed',
+  params: z.object({ secret: z.string() }),
+};
+const bySignature = {
+  ...common,
+  operationId: 'receiveSignedHook',
+  summary: 'The same, signed by Standard Webhooks headers',
+};
 
 /**
  * The addresses that the video service calls when a task has changed: with the secret in the path, or signed. A call is a hint
- * to poll now, and nothing in it is believed.
+ * to poll now, and nothing in it is believed. What is wrong gets the answer of an address that does not exist.
  */
 export async function serveHooks(app: FastifyInstance, tools: HookTools): Promise<void> {
   const mayHint = hintLimit();
   /** Says the same, and as soon, whether there is such a task or not. */
-  const receive = (sent: unknown, request: FastifyRequest): z.infer<typeof received> => {
+  const receive = (sent: unknown, request: FastifyRequest) => {
     const taskId = taskIdIn(sent);
     if (taskId === undefined) throw refusal('no_task_id');
     if (SEARCHABLE.test(taskId) && mayHint(taskId)) {
       // A hint that is lost costs only time: polling finds what it was about.
       pollTaskNow(tools.client, taskId).catch((error: unknown) => tools.logError(request, error));
     }
-    return { received: true };
+    return { received: true as const };
   };
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
+    const asText = { parseAs: 'string', bodyLimit: LARGEST_HOOK_BYTES } as const;
     // A signature is of the text as it came.
-    scope.addContentTypeParser(
-      '*',
-      { parseAs: 'string', bodyLimit: LARGEST_HOOK_BYTES },
-      (_request, body, done) => done(null, body),
-    );
-    scope.post(
-      '/v1/hooks/:secret',
-      {
-        schema: {
-          ...common,
-          operationId: 'receiveHook',
-          summary: 'The video service says that a task has changed',
-          params: secretParams,
-        },
-        // Before the body is read.
-        onRequest: async (request) => {
-          const { secret } = secretParams.parse(request.params);
-          if (!isSecret(secret, readSecret(request, tools))) throw refusal('no_such_path');
-        },
-      },
-      async (request) => receive(parse(request.body), request),
-    );
-    scope.post(
-      '/v1/hooks',
-      {
-        schema: {
-          ...common,
-          operationId: 'receiveSignedHook',
-          summary: 'The same, signed by Standard Webhooks headers',
-        },
-      },
-      async (request) => {
-        const { headers, body } = request;
-        const secret = readSecret(request, tools);
-        if (!isWebhookSecret(secret)) throw refusal('no_such_path');
-        return receive(
-          verified(() => verifySignature(headers, String(body ?? ''), secret)),
-          request,
-        );
-      },
-    );
+    scope.addContentTypeParser('*', asText, (_request, body, done) => done(null, body));
+    // Before the body is read.
+    const onRequest = async (request: FastifyRequest) => {
+      const { secret: given }: { secret?: string } = Object(request.params);
+      if (!isSecret(String(given), readSecret(request, tools))) throw refusal('no_such_path');
+    };
+    scope.post('/v1/hooks/:secret', { schema: bySecret, onRequest }, async (request) => {
+      const sent = orRefuse('no_task_id', () => JSON.parse(String(request.body)));
+      return receive(sent, request);
+    });
+    scope.post('/v1/hooks', { schema: bySignature }, async (request) => {
+      const { headers, body } = request;
+      const secret = readSecret(request, tools);
+      if (!isWebhookSecret(secret)) throw refusal('no_such_path');
+      const sent = orRefuse('no_such_path', () => verifySignature(headers, String(body ?? ''), secret));
+      return receive(sent, request);
+    });
   });
+}
+
+function orRefuse<T>(code: 'no_task_id' | 'no_such_path', work: () => T): T {
+  try {
+    return work();
+  } catch {
+    throw refusal(code);
+  }
 }
 
 /** One hint a second for each task. */
@@ -140,23 +134,6 @@ function taskIdIn(sent: unknown): string | undefined {
   const { task_id: taskId, id, data }: Record<string, unknown> = Object(sent);
   const { id: idInData, task_id: taskIdInData }: Record<string, unknown> = Object(data);
   return [taskId, taskIdInData, idInData, id].find(isTaskId);
-}
-
-function parse(body: unknown): unknown {
-  try {
-    return JSON.parse(String(body));
-  } catch {
-    return undefined;
-  }
-}
-
-/** A wrong signature gets the answer of an address that does not exist. */
-function verified<T>(verify: () => T): T {
-  try {
-    return verify();
-  } catch {
-    throw refusal('no_such_path');
-  }
 }
 
 /** A file that cannot be read right now opens nothing. */

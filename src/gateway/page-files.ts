@@ -6,8 +6,7 @@ import { SIZES, shapeOf } from '../client/video-size';
 import { FAILURES } from '../contract/failure-table';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
 import { LARGEST_IMAGE_BYTES } from '../storage/images';
-import type { CallerOf } from './caller';
-import { HttpRefusal } from './http-errors';
+import { type CallerOf, nameOf } from './caller';
 import { prefixOf } from './task-names';
 import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
 
@@ -79,17 +78,11 @@ function workflowLinkFor(
   request: FastifyRequest,
   { callerOf, temporalUiUrl, namespace }: PageOptions,
 ): { workflowUrl?: string } {
-  if (temporalUiUrl === undefined) return {};
-  try {
-    const prefix = prefixOf(callerOf(request).name);
-    const base = temporalUiUrl.replace(/\/+$/, '');
-    return {
-      workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(prefix)}`,
-    };
-  } catch (error) {
-    if (error instanceof HttpRefusal) return {};
-    throw error;
-  }
+  const caller = nameOf(request, callerOf);
+  if (temporalUiUrl === undefined || caller === null) return {};
+  const base = temporalUiUrl.replace(/\/+$/, '');
+  const prefix = encodeURIComponent(prefixOf(caller));
+  return { workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${prefix}` };
 }
 
 /** Whether the client has this version already. */

@@ -100,9 +100,8 @@ function chooseService(
   throw badField(pinned.field, `${pinned.problem}.`);
 }
 
-/** The body of POST /v1/videos, as OpenAI's clients send it. It may have fields of the service's interface too. */
-const openAiRequestSchema = z.looseObject({
-  prompt: z.string(),
+/** What OpenAI's clients send in place of fields of the service's interface. */
+const openAiFields = {
   model: z.string().optional().describe('Shown in answers. The name of a service chooses that one.'),
   seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
   size: z
@@ -110,22 +109,14 @@ const openAiRequestSchema = z.looseObject({
     .optional()
     .describe(`One of ${SIZES.join(', ')}.`),
   input_reference: z.unknown().optional().describe('An image to start from: its URL, or {"image_url": URL}.'),
-});
+};
 
+/** The body of POST /v1/videos. It may have fields of the service's interface too. */
 function readOpenAiRequest(body: unknown, requestFields: readonly string[]): Omit<Wanted, 'options'> {
-  const parsed = openAiRequestSchema.safeParse(body);
-  if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0] ?? { path: [], message: 'is wrong' };
-    const field = String(path[0] ?? '');
-    // The rules of the service's interface say more, such as which field was probably meant.
-    const { model, seconds, size, input_reference, ...rest }: Record<string, unknown> = Object(body);
-    if (field === 'prompt') checked(rest, requestFields);
-    throw badField(
-      field || undefined,
-      field ? `${field}: ${message}` : 'The body must be a JSON object with a prompt.',
-    );
-  }
-  const { model, seconds, size, input_reference: reference, ...rest } = parsed.data;
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badField(undefined, 'The body must be a JSON object with a prompt.');
+  const { model, seconds, size, input_reference: reference, ...rest }: Record<string, unknown> = { ...body };
+  if (model !== undefined && typeof model !== 'string') throw badField('model', 'model must be text.');
   const fields = { ...rest, ...durationOf(seconds), ...shapeIn(size), ...imageOf(reference) };
   const request = inTheirWords(seconds, () => checked(fields, requestFields));
   return { request, asked: askedOf(request, model) };
@@ -149,16 +140,16 @@ function checked(body: unknown, requestFields: readonly string[]): VideoRequest 
   throw badField(field, problem.endsWith('?') ? problem : `${problem}.`);
 }
 
-function durationOf(seconds: string | number | undefined): Pick<VideoRequest, 'duration'> {
+function durationOf(seconds: unknown): Pick<VideoRequest, 'duration'> {
   if (seconds === undefined) return {};
-  const duration = Number(seconds);
-  if (Number.isInteger(duration)) return { duration };
+  const duration = typeof seconds === 'string' ? Number(seconds) : seconds;
+  if (typeof duration === 'number' && Number.isInteger(duration)) return { duration };
   throw badField('seconds', 'seconds must be a whole number, such as "4".');
 }
 
-function shapeIn(size: string | undefined): Pick<VideoRequest, 'resolution' | 'aspect_ratio'> {
+function shapeIn(size: unknown): Pick<VideoRequest, 'resolution' | 'aspect_ratio'> {
   if (size === undefined) return {};
-  const shape = shapeOf(size);
+  const shape = typeof size === 'string' ? shapeOf(size) : undefined;
   if (shape !== undefined) return shape;
   throw badField('size', `size must be one of ${SIZES.join(', ')}.`);
 }
@@ -239,7 +230,7 @@ export function documentedBodies({ requestFields, services }: ServicesOfGateway)
       id: 'ImageVideoRequest',
       examples: [{ ...example, image_url: 'https://example.com/fox.png' }],
     }),
-    openai: z.strictObject({ ...fields, ...openAiRequestSchema.shape, prompt }).meta({
+    openai: z.strictObject({ ...fields, ...openAiFields }).meta({
       id: 'CreateVideo',
       examples: [{ prompt: 'A red fox in the snow', seconds: '4', size: '1280x720' }],
     }),

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type OpenSpan, openSpan } from '../service';
 import type { VideoLogger } from '../worker/logger';
-import type { CallerOf } from './caller';
+import { type CallerOf, nameOf } from './caller';
 import type { LogError } from './http-errors';
 
 // A request is logged, measured and traced by the pattern of its route: an address may contain what a caller has mistyped, such
@@ -29,14 +29,6 @@ export function logRequests(app: FastifyInstance, callerOf: CallerOf, logger: Vi
     logger.event('request', { ...about(request), ...facts }, reply.statusCode >= 500 ? 'error' : 'info');
   });
   return (request, error) => logger.event('requestFailed', { ...about(request), error });
-}
-
-function nameOf(request: FastifyRequest, callerOf: CallerOf): string | null {
-  try {
-    return callerOf(request).name;
-  } catch {
-    return null;
-  }
 }
 
 /** The metrics of a gateway. docs/observability.md lists them. */
