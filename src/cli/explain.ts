@@ -77,7 +77,7 @@ function forPrograms(answers: readonly SavedAnswer[], inUse: ServiceProfile, pro
     answers: answers.map((answer) => {
       const reading = traceAnswer(answer, rules);
       const { json, taskId, task, serviceMessage, charged, found, doubts, refusedContent } = reading;
-      const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl) } : {};
+      const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl ?? '') } : {};
       return {
         ...{ name: answer.name, call: answer.call, status: answer.status, json, taskId },
         ...{ task: { ...task, ...link }, serviceMessage, charged, found, doubts, refusedContent },
@@ -95,8 +95,8 @@ function forPeople(
   inUse: ServiceProfile,
   { profile, notes, candidates }: ProposedProfile,
 ): string[] {
-  const read = answers.map((answer) => ({ answer, reading: traceAnswer(answer, readingRules(inUse)) }));
-  const today = explained(answers, readingRules(inUse), true);
+  const rules = readingRules(inUse);
+  const today = explained(answers, rules);
   // Lines to choose from: each is a comment until somebody takes its # away.
   const choices = candidates.map(
     ({ field, path, value }) => `#   ${field}: ${stringify(path).trim()}  # ${JSON.stringify(shown(value))}`,
@@ -109,26 +109,22 @@ function forPeople(
     ...notes.map((note) => `# ${note}`),
   ];
   if (profile === undefined) {
-    const isMissing = read.some(({ answer, reading }) => missingIn(answer, reading).length > 0);
-    const isDoubted = read.some(({ reading }) => reading.doubts.length > 0);
-    const verdict = isMissing
-      ? 'No profile can be guessed from this.'
-      : `Everything was ${isDoubted ? 'found, with doubts' : 'understood'}.`;
+    const isMissing = answers.some((answer) => missingIn(answer, traceAnswer(answer, rules)).length > 0);
+    const verdict = isMissing ? 'No profile can be guessed from this.' : 'Everything was understood.';
     return [...today, '', ...(notes.length > 0 ? [] : [verdict]), ...comments];
   }
   return [
     ...[...today, '', 'Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:', ''],
     ...[stringify(profile).trimEnd(), ...comments, '', 'With it:', ''],
-    ...explained(answers, readingRules(profile), false),
+    ...explained(answers, readingRules(profile)),
   ];
 }
 
 /** For each answer, a line for each value that was read from it. */
-function explained(answers: readonly SavedAnswer[], rules: ReadingRules, showsCall: boolean): string[] {
+function explained(answers: readonly SavedAnswer[], rules: ReadingRules): string[] {
   return answers.flatMap((answer) => {
-    const { name, call, status, sent } = answer;
-    const asked = showsCall && sent ? [`sent      ${shown(`${sent.method} ${sent.path}`)}`] : [];
-    const lines = [...asked, ...readingLines(answer, traceAnswer(answer, rules), rules)];
+    const { name, call, status } = answer;
+    const lines = readingLines(answer, traceAnswer(answer, rules), rules);
     return [
       `${name}: ${call === undefined ? '' : `${call}, `}HTTP ${status}`,
       ...lines.map((line) => `  ${line}`),
@@ -143,7 +139,7 @@ function readingLines(answer: SavedAnswer, reading: TracedReading, rules: Readin
   const isId =
     unusableId === undefined ? 'nothing found' : `${shown(unusableId)} is not one: it ${TASK_ID_RULE}`;
   return [
-    ...(json ? [] : [bodyProblem(answer.body)]),
+    ...(json ? [] : ['the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL']),
     ...line('task id', taskId, found.taskId),
     ...stateLines(answer, reading, rules),
     ...line('progress', 'percent' in task ? `${task.percent} %` : undefined, found.progress),
@@ -168,13 +164,6 @@ function refusedLine({ refusedContent, task }: TracedReading): string[] {
   return [`refused   ${shown(subject)}${charge}`];
 }
 
-function bodyProblem(body: string): string {
-  if (body.trim() === '') return 'the body is empty';
-  return /^\s*</.test(body)
-    ? 'the body is a web page or XML and not JSON: check VIDEO_API_BASE_URL'
-    : 'the body is not a JSON object or list';
-}
-
 function stateLines(
   { status }: SavedAnswer,
   { task, found }: TracedReading,
@@ -196,8 +185,4 @@ function stateLines(
 }
 
 /** The key is not known here, and a recording has lost it already. Links lose their signatures. */
-function shown(text: string): string;
-function shown(text: string | undefined): string | undefined;
-function shown(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : redact(text, NO_SECRETS);
-}
+const shown = (text: string) => redact(text, NO_SECRETS);

@@ -10,8 +10,6 @@ import type { AnswerSample } from '../service';
 /** An answer that somebody saved or a worker recorded. */
 export interface SavedAnswer extends AnswerSample {
   name: string;
-  /** What it answers, in a recording. */
-  sent?: { method: string; path: string } | undefined;
 }
 
 /** What a worker records; other fields of a recording are not needed. */
@@ -19,7 +17,6 @@ const recording = z.object({
   call: z.enum(['submit', 'poll', 'link', 'cancel']),
   status: z.number(),
   body: z.union([z.string(), z.unknown().transform((body) => JSON.stringify(body) ?? '')]),
-  sent: z.object({ method: z.string(), path: z.string() }).optional().catch(undefined),
 });
 
 /** The answers in a file, in the files of a folder in the order of their names, or in standard input for `-`. */

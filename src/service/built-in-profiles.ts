@@ -62,10 +62,7 @@ export const BUILT_IN_PROFILES = {
       imageToVideo: '/api/v1/services/aigc/video-generation/video-synthesis',
       task: '/api/v1/tasks/{taskId}',
     },
-    callHeaders: {
-      textToVideo: { 'X-DashScope-Async': 'enable' },
-      imageToVideo: { 'X-DashScope-Async': 'enable' },
-    },
+    headers: { 'X-DashScope-Async': 'enable' },
     requestFields: ['model'],
     request: {
       within: 'parameters',

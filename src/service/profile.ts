@@ -217,15 +217,6 @@ export const profileSchema = partOf({
     .optional()
     .describe('Idempotency-Key unless set; null for none.'),
   headers: headers.optional().describe('Sent with every call to the service.'),
-  callHeaders: partOf({
-    textToVideo: headers.optional(),
-    imageToVideo: headers.optional(),
-    poll: headers.optional(),
-    link: headers.optional().describe('The call that gets the link to a video.'),
-    cancel: headers.optional(),
-  })
-    .optional()
-    .describe('Sent with the calls of one kind, in addition to headers.'),
   requestFields: listOf(text('model'), ['model'])
     .optional()
     .describe('Further fields that a request may have.'),

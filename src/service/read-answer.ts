@@ -123,6 +123,11 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   const id = first(valuesIn(bodies, idPaths), idFrom);
   const isUsable = isTaskId(id?.value);
   const taskId = note('taskId', isUsable ? id : undefined);
+  const clearIds = paths.taskId.slice(0, CLEAR_ID_PATHS);
+  const isClear = clearIds.includes(found.taskId?.split('.').at(-1) ?? '');
+  const other = first(valuesIn(bodies, clearIds), (value) =>
+    taskIdFrom(value) === taskId ? undefined : taskIdFrom(value),
+  );
   const namesTask = valuesIn(bodies, paths.taskId).some(({ value }) => {
     const named = idFrom(value);
     return named !== undefined && (answer.taskId ?? named) === named;
@@ -134,11 +139,12 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     ? findRefusedContent(bodies, { word, code, message, request }, rules)
     : undefined;
   const isRefusedTask = isGood && state === 'unknown' && word === '' && error && refusedContent?.isCertain;
-  const task = videoStateOf(isRefusedTask ? 'failed' : state, {
-    word: word === '' && done !== undefined ? `done: ${done.value}` : word,
-    percent,
-    videoUrl,
-  });
+  const task = videoStateOf(
+    isRefusedTask ? 'failed' : state,
+    word === '' && done !== undefined ? `done: ${done.value}` : word,
+    { ...(percent !== undefined && { percent }) },
+    { ...(videoUrl !== undefined && { videoUrl }) },
+  );
   const charged = note('charged', ENDED.includes(task.state) ? readCharged(bodies, rules) : undefined);
   return {
     json: root !== undefined,
@@ -152,7 +158,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     ...(refusedContent && { refusedContent }),
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
-      ...describeOtherId(bodies, rules, isUsable ? id : undefined),
+      ...(isClear && other ? [`${found.taskId} is ${taskId} and ${other.path} is ${other.value}`] : []),
       ...(task.state === 'succeeded' && error
         ? [`${found.state ?? 'the answer'} says ${word || 'done'}, and there is an error at ${error.path}`]
         : []),
@@ -160,44 +166,23 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   };
 }
 
+/** How many of the first task id paths mean a task and nothing else. */
+const CLEAR_ID_PATHS = 2;
+
 /** Most polls find a task in progress, of which nothing is refused. */
 const MAY_BE_REFUSED: readonly TaskState[] = ['succeeded', 'failed', 'unknown'];
 
 /** Before the end of a task, services say what they hold or expect, and correct it later. */
 const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
 
-/** How many of the first task id paths mean a task and nothing else. */
-const CLEAR_ID_PATHS = 2;
-
-/** A doubt when two paths that clearly mean a task have different ids. */
-function describeOtherId(
-  bodies: readonly FoundValue[],
-  { paths }: ReadingRules,
-  chosen: Read<string> | undefined,
-): string[] {
-  const clear = paths.taskId.slice(0, CLEAR_ID_PATHS);
-  if (chosen === undefined || !clear.includes(chosen.path.split('.').at(-1) ?? '')) return [];
-  const other = first(valuesIn(bodies, clear), (value) =>
-    taskIdFrom(value) === chosen.value ? undefined : taskIdFrom(value),
-  );
-  return other ? [`${chosen.path} is ${chosen.value} and ${other.path} is ${other.value}`] : [];
-}
-
 function videoStateOf(
   state: TaskState,
-  { word, percent, videoUrl }: { word: string; percent: number | undefined; videoUrl: string | undefined },
+  word: string,
+  progress: { percent?: number },
+  link: { videoUrl?: string },
 ): VideoState {
-  switch (state) {
-    case 'queued':
-    case 'running':
-      return { state, word, ...(percent !== undefined && { percent }) };
-    case 'succeeded':
-      return { state, word, ...(videoUrl !== undefined && { videoUrl }) };
-    case 'failed':
-    case 'cancelled':
-    case 'unknown':
-      return { state, word };
-  }
+  if (state === 'queued' || state === 'running') return { state, word, ...progress };
+  return state === 'succeeded' ? { state, word, ...link } : { state, word };
 }
 
 interface Signs {

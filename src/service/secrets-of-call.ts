@@ -10,7 +10,7 @@ const MIN_KEY_LENGTH = 8;
 /** What a call carries that must never be logged: its keys, the profile's headers, and the query of its address. */
 export function secretsOf(path: string, keys: readonly string[], profile: ServiceProfile = {}): Secrets {
   const [, query = ''] = path.split(/\?(.*)/s);
-  const fields = allHeaders(profile);
+  const fields = Object.entries(profile.headers ?? {});
   const isKey = ([name, value]: [string, string]) =>
     SECRET_HEADERS.test(name) && value.length >= MIN_KEY_LENGTH;
   return {
@@ -29,9 +29,4 @@ export function secretsOfLink(path: string, { keys, wholeValues }: Secrets): Sec
   const [address = ''] = path.split('?');
   const tokens = address.split(/[/;=]/).map((segment) => segment.replace(/\.\w{1,5}$/, ''));
   return { keys, wholeValues: [...wholeValues, ...own.wholeValues, ...tokens.filter(looksLikeToken)] };
-}
-
-/** Every header of the profile, whatever call it is for: what is secret in one is secret everywhere. */
-function allHeaders({ headers = {}, callHeaders = {} }: ServiceProfile): [name: string, value: string][] {
-  return [headers, ...Object.values(callHeaders)].flatMap((some) => Object.entries(some ?? {}));
 }

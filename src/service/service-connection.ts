@@ -17,7 +17,6 @@ import { redactAnswer } from './record-answers';
 import { secretsOf } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { baseOf, type ServiceAnswer, type ServiceTimeouts, type VideoServiceOptions } from './video-service';
-import { operationFor } from './word-request';
 
 const AUTH = { header: 'Authorization', scheme: 'Bearer' };
 
@@ -76,7 +75,10 @@ export class ServiceConnection {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
     const path = this.basePath + question.path;
-    const ownHeaders = headersOfCall(this.profile, kind, request);
+    // In small letters, so that the header of the key replaces the same header of the profile.
+    const ownHeaders = Object.fromEntries(
+      Object.entries(this.profile.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+    );
     const secrets = secretsOf(path, [key], this.profile);
     const call: ServiceCall = {
       ...question,
@@ -270,21 +272,4 @@ function describeRedirect(status: number, location: unknown, origin: string): st
   return target.origin === origin
     ? 'it redirects to another path of the service'
     : `it redirects to ${target.protocol}//${target.host}`;
-}
-
-/** The headers of the profile for one call: those of all calls, and those of its kind. */
-function headersOfCall(
-  { headers = {}, callHeaders = {} }: ServiceProfile,
-  call: ServiceAnswer['call'],
-  request?: { image_url?: string | undefined },
-): Record<string, string> {
-  const kind = call === 'submit' ? request && operationFor(request) : call;
-  const ofKind = kind === undefined ? {} : (callHeaders[kind] ?? {});
-  // In small letters, so that a header of the call replaces the same header of all calls.
-  return Object.fromEntries(
-    [...Object.entries(headers), ...Object.entries(ofKind)].map(([name, value]) => [
-      name.toLowerCase(),
-      value,
-    ]),
-  );
 }

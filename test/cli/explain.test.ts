@@ -103,7 +103,7 @@ it('says where each value was found, without the signature of a link, and report
   doubt: task_id is a and data.task_id is b
   doubt: data.status says completed, and there is an error at data.error
 
-Everything was found, with doubts.
+Everything was understood.
 `);
 });
 
@@ -117,9 +117,12 @@ it.each([
   ['{"task_id":"a","url":"https://x/1"}', '200', '  state     succeeded, because there is a video\n'],
   ['{"id":"a","status":"running","progress":0.5}', '200', '  progress  50 %  at progress\n'],
   ['', '202', '  state     running, because of HTTP 202\n'],
-  ['<html>', '200', '  the body is a web page or XML and not JSON: check VIDEO_API_BASE_URL\n'],
-  ['', '200', '  the body is empty\n'],
-  ['"abc"', '200', '  the body is not a JSON object or list\n'],
+  [
+    '<html>',
+    '200',
+    '  the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL\n',
+  ],
+  ['"abc"', '200', '  the body is not a JSON object or list: if'],
   ['<html>', '503', '  error: nothing found\n'],
   ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],

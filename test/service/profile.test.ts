@@ -15,7 +15,6 @@ const WHOLE = {
   auth: { header: 'X-Api-Key', scheme: '' },
   idempotencyHeader: null,
   headers: { 'X-Version': '2' },
-  callHeaders: { textToVideo: { 'X-Async': 'enable' }, poll: {}, link: {}, cancel: {}, imageToVideo: {} },
   requestFields: ['model'],
   request: {
     within: 'input',
@@ -103,11 +102,6 @@ describe('a profile', () => {
     ],
     [{ polling: { min: 'soon' } }, 'polling.min must be milliseconds or a length of time, such as "5s"'],
     [{ headers: { 'a b': 'x' } }, 'headers'],
-    [{ callHeaders: { submit: {} } }, 'callHeaders.submit is not known'],
-    [
-      { callHeaders: { poll: { host: 'x' } } },
-      'callHeaders.poll.host must not be a header that the connection sets itself',
-    ],
     [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
     [{ refusals: { content: [{ stage: 'prompt' }] } }, 'refusals.content.0 must have codes, states or says'],
     [

@@ -15,7 +15,6 @@ const PROFILE: Record<string, readonly unknown[]> = {
   paths: [{ task: '/v1/tasks/{taskId}' }, { textToVideo: '/v1/videos' }, { task: 'x' }],
   auth: [{ header: 'X-Key', scheme: '' }],
   idempotencyHeader: [null, 'X-Idempotency'],
-  callHeaders: [{ poll: { 'X-Poll': '1' } }, { submit: {} }],
   requestFields: [['style'], ['__proto__', 'a.b']],
   request: [
     { within: 'input', fields: { duration: { to: 'input.seconds', as: '{value}s' }, seed: { to: null } } },
