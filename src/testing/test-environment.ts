@@ -11,7 +11,7 @@ import { DEFAULT_TASK_QUEUE } from '../contract/names';
 import { withEncryption } from '../encryption/data-converter';
 import { createVideoService, type OpenedVideoService } from '../service';
 import { createFileStorage } from '../storage';
-import { findDevServer, findTestServer, type ServerOptions, startDevServer } from '../temporal-server';
+import { findDevServer, findTestServer, startDevServer } from '../temporal-server';
 import { startTestServer } from '../temporal-server/test-server';
 import { VideoPlugin, type VideoPluginOptions } from '../worker/video-plugin';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../worker/video-worker';
@@ -64,13 +64,10 @@ export interface VideoTestEnvironment {
 export async function createVideoTestEnvironment(
   options: VideoTestEnvironmentOptions = {},
 ): Promise<VideoTestEnvironment> {
-  const { server = 'time-skipping', env, onProgress, dynamicConfig } = options;
+  const { env } = options;
   const ring = readEncryptionKeys(env);
-  const { environment: temporal, stop } = await STARTERS[server](
-    { ...readServerOptions(env), onProgress },
-    { dataConverter: withEncryption(undefined, { ring }) },
-    dynamicConfig,
-  );
+  const dataConverter = withEncryption(undefined, { ring });
+  const { environment: temporal, stop } = await startTemporal(options, { dataConverter });
   // The emulator uses Temporal's clock, so that a skipped hour is an hour for its tasks too.
   const emulator = await startEmulator({ clock: () => temporal.currentTimeMs(), ...options.emulator });
   const storageFolder = await mkdtemp(join(tmpdir(), 'videogen-test-'));
@@ -119,35 +116,29 @@ function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs?: number): O
   return { ...createVideoService({ baseUrl: url, apiKey: () => apiKey, profile }), address: undefined };
 }
 
-interface Temporal {
-  environment: TestWorkflowEnvironment;
-  stop(): Promise<void>;
-}
-
 /** The settings of encryption alone: the plugin of a test reads no others. */
 function keysIn(env: Environment): Environment {
   return Object.fromEntries(Object.keys(ENCRYPTION_SETTINGS).map((name) => [name, env[name]]));
 }
 
-type Starter = (
-  options: ServerOptions,
-  client: Pick<ClientOptions, 'dataConverter'>,
-  dynamicConfig?: Record<string, string>,
-) => Promise<Temporal>;
+interface Temporal {
+  environment: TestWorkflowEnvironment;
+  stop(): Promise<void>;
+}
 
-const STARTERS: Record<'time-skipping' | 'dev', Starter> = {
-  async 'time-skipping'(options, client) {
+async function startTemporal(
+  { server = 'time-skipping', dynamicConfig, env, onProgress }: VideoTestEnvironmentOptions,
+  client: Pick<ClientOptions, 'dataConverter'>,
+): Promise<Temporal> {
+  const options = { ...readServerOptions(env), onProgress };
+  if (server === 'time-skipping')
     return startTestServer(await findTestServer(options), { client, searchPath: options.searchPath });
-  },
-  async dev(options, client, dynamicConfig) {
-    const executable = await findDevServer(options);
-    const server = await startDevServer({ executable, headless: true, dynamicConfig });
-    const { address, namespace } = server;
-    const environment = await TestWorkflowEnvironment.createFromExistingServer({
-      address,
-      namespace,
-      client,
-    });
-    return { environment, stop: () => environment.teardown().finally(() => server.stop()) };
-  },
-};
+  const dev = await startDevServer({
+    executable: await findDevServer(options),
+    headless: true,
+    dynamicConfig,
+  });
+  const { address, namespace } = dev;
+  const environment = await TestWorkflowEnvironment.createFromExistingServer({ address, namespace, client });
+  return { environment, stop: () => environment.teardown().finally(() => dev.stop()) };
+}
