@@ -1,8 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { isTainted, redact } from '../contract/redact';
-import { HIDDEN } from '../contract/redact-links';
-import { createDownloadRules, createVideoConnector, type DownloadRules } from '../service/download-rules';
-import type { VideoSource } from '../service/open-video';
+import { createVideoSource, type VideoSource } from '../service/open-video';
 import { ServiceFault } from '../service/service-fault';
 import type { ServiceTimeouts } from '../service/video-service';
 import { hasKey, type KnownSecrets } from './known-secrets';
@@ -26,7 +24,7 @@ export interface ModelConnectionsOptions {
 
 /** The connections of one service, and what may go over them. */
 export class ModelConnections {
-  readonly videos: VideoSource & { dispatcher: Agent; rules: DownloadRules };
+  readonly videos: VideoSource;
   /** A POST on a reused connection that the service has just closed looks like a lost submit. On a fresh one it cannot. */
   private readonly fresh: Agent;
   private readonly keepAlive: Agent;
@@ -46,7 +44,15 @@ export class ModelConnections {
     const connect = { timeout: options.timeouts.connect };
     this.fresh = new Agent({ connect, pipelining: 0 });
     this.keepAlive = new Agent({ connect });
-    this.videos = this.createVideoSource();
+    const { timeouts, downloadAllow, secrets } = options;
+    const [serviceHeaders, base] = [() => ({}), NO_HOST];
+    this.videos = createVideoSource({
+      base,
+      downloadAllow,
+      timeouts,
+      serviceHeaders,
+      secrets: () => secrets.all,
+    });
   }
 
   /** Most models say where their service is, in their `config`. Throws for one that does not. */
@@ -90,23 +96,5 @@ export class ModelConnections {
     if (typeof address !== 'string' || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return false;
     this.origins.add(new URL(address).origin);
     return true;
-  }
-
-  /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
-  private createVideoSource() {
-    const { timeouts, downloadAllow, secrets } = this.options;
-    const { connect: timeout, video, exchange } = timeouts;
-    const redactHost = (hostname: string) => redact(hostname, secrets.all, LONGEST_HOST_CHARS) || HIDDEN;
-    const rules = createDownloadRules(NO_HOST, downloadAllow, redactHost);
-    const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
-    return {
-      dispatcher: new Agent({ connect }),
-      base: NO_HOST,
-      rules,
-      serviceHeaders: () => ({}),
-      secrets: () => secrets.all,
-      timeouts: video,
-      openWithinMs: exchange.video,
-    };
   }
 }

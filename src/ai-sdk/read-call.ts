@@ -4,21 +4,18 @@ import { mayHaveMadeTask } from '../contract/lost-submit';
 import { isTainted, redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { failureOfStatus } from '../service/answer-table';
-import { refusalFault } from '../service/call-service';
-import { missingTaskFault } from '../service/http-video-service';
 import type { ServiceProfile } from '../service/profile';
 import { type TracedReading, traceAnswer } from '../service/read-answer';
 import type { ReadingRules } from '../service/reading-rules';
+import { REFUSED_TASK_STATUSES } from '../service/service-connection';
 import {
-  isLimit,
-  mayBeContent,
-  REFUSED_TASK_STATUSES,
+  missingTaskFault,
   redactReading,
+  refusalFault,
   refusedContentOf,
+  ServiceFault,
   statusOfCode,
-  wordsOfError,
-} from '../service/service-connection';
-import { ServiceFault } from '../service/service-fault';
+} from '../service/service-fault';
 import type { TaskReading } from '../service/video-service';
 import { type Exchange, mayChange, messageOf } from './model-call';
 import type { JsonValue } from './video-model-types';
@@ -109,18 +106,11 @@ function refusal(call: 'submit' | 'poll', answer: ServiceAnswer, facts: CallFact
   const { body } = answer;
   const reading = trace(answer, facts);
   const status = statusOfCode(profile, reading.serviceMessage.code) ?? answer.status;
-  const isSubmit = call === 'submit';
-  return refusalFault({ status, body }, reading, secrets, {
-    limited: isLimit(profile, status, body),
-    taskMayExist: isSubmit && profile.refusals?.taskMayExist?.includes(status),
-    noTask: isSubmit && profile.refusals?.noTask?.includes(status),
-    ...(isSubmit &&
-      mayBeContent(status, reading) && { refusedContent: refusedContentOf(redactReading(reading, secrets)) }),
-  });
+  return refusalFault(call, { status, rawBody: body, reading, secrets }, profile);
 }
 
 function trace(answer: ServiceAnswer, { rules, request }: CallFacts): TracedReading {
-  return wordsOfError(traceAnswer({ ...answer, receivedAtMs: Date.now(), request }, rules));
+  return traceAnswer({ ...answer, receivedAtMs: Date.now(), request }, rules);
 }
 
 const LOOKS_LIKE_JSON = /^[{["]/;

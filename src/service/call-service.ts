@@ -2,8 +2,7 @@ import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
 import { redact, type Secrets } from '../contract/redact';
 import { decodeBytes, encodingOf, textOf } from './decode-body';
-import type { HttpAnswer, TracedReading } from './read-answer';
-import { type FaultFacts, ServiceFault } from './service-fault';
+import { ServiceFault } from './service-fault';
 import { traceCall } from './spans';
 
 /** Answers are small JSON; a larger one is a mistake or an attack. */
@@ -106,31 +105,6 @@ export async function refusalText(
   clearTimeout(timer);
   throwIfCancelled(signal);
   return body;
-}
-
-/** What the profile says about a refusal besides its status. */
-export type RefusalMarks = Pick<FaultFacts, 'limited' | 'taskMayExist' | 'noTask' | 'refusedContent'>;
-
-/** The fault for an answer other than 2xx, with the service's own code and message, redacted. */
-export function refusalFault(
-  { status, body }: Pick<HttpAnswer, 'status' | 'body'>,
-  {
-    serviceMessage: { code, message = body },
-    retryAfterMs,
-  }: Pick<TracedReading, 'serviceMessage' | 'retryAfterMs'>,
-  secrets: Secrets,
-  { limited = status === 429, taskMayExist = false, noTask = false, refusedContent }: RefusalMarks = {},
-): ServiceFault {
-  return new ServiceFault('answered', {
-    status,
-    ...(limited && { limited }),
-    ...(taskMayExist && { taskMayExist }),
-    ...(noTask && { noTask }),
-    ...(refusedContent && { refusedContent }),
-    code: code && redact(code, secrets),
-    message: redact(message, secrets) || undefined,
-    retryAfterMs,
-  });
 }
 
 /** Without the error as its cause: undici's errors contain what the server sent, and causes are logged. */

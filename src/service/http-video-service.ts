@@ -1,21 +1,17 @@
-import { Agent } from 'undici';
 import { cleanText } from '../contract/clean-text';
-import { TASK_ID_RULE } from '../contract/input-rules';
 import { isTainted, redact } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
-import { bodiesOf, leavesOf, parseJson, valuesIn } from './answer-paths';
-import { createDownloadRules, createVideoConnector } from './download-rules';
-import { openVideo, type VideoSource } from './open-video';
+import { bodiesOf, parseJson, valuesIn } from './answer-paths';
+import { createVideoSource, openVideo } from './open-video';
 import type { TracedReading, VideoState } from './read-answer';
 import { first, linkFrom, MAX_LENGTH, taskIdFrom } from './read-values';
 import type { AnswerPath } from './reading-rules';
-import { type Answered, type Question, refusedContentOf, ServiceConnection } from './service-connection';
-import { ServiceFault } from './service-fault';
+import { type Question, ServiceConnection } from './service-connection';
+import { missingTaskFault, type ReadAnswer, refusedContentOf, ServiceFault } from './service-fault';
 import {
   type CancelAnswer,
   DEFAULT_TIMEOUTS,
   type OpenedVideoService,
-  type ServiceTimeouts,
   type TaskReading,
   type VideoService,
   type VideoServiceOptions,
@@ -26,7 +22,13 @@ import { fillPath, mapRequest, markTask, operationFor, taskPathOf, unmarkedId } 
 export function createHttpVideoService(options: VideoServiceOptions): OpenedVideoService {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const service = new ServiceConnection(options, timeouts);
-  const videos = createVideoSource(service, options.downloadAllow ?? [], timeouts);
+  const videos = createVideoSource({
+    base: service.base,
+    downloadAllow: options.downloadAllow ?? [],
+    timeouts,
+    serviceHeaders: () => service.headers(),
+    secrets: () => service.secrets(),
+  });
   return {
     profile: service.profile,
     start: (request, { idempotencyKey }) => submit(service, request, idempotencyKey),
@@ -77,37 +79,6 @@ async function submit(
     doubts: [...doubts, ...(refusal ? [redact(both, secrets)] : [])],
   };
 }
-
-/** Why a 2xx answer to a submit has no task id: it refuses the request, or it cannot be read. */
-export function missingTaskFault({ status, rawBody, reading, secrets }: Answered): ServiceFault {
-  const { unusableId, refusal, serviceMessage } = reading;
-  const { code, message = redact(rawBody, secrets) } = serviceMessage;
-  const refusedContent = refusedContentOf(reading);
-  if ((refusal || isClearlyRefused(reading, rawBody)) && unusableId === undefined) {
-    return new ServiceFault('refused', { status, code, message, ...(refusedContent && { refusedContent }) });
-  }
-  const problem =
-    unusableId === undefined
-      ? `the answer names no task: ${redact(rawBody, secrets) || 'it is empty'}`
-      : `the task id in the answer ${TASK_ID_RULE}: ${redact(unusableId, secrets)}`;
-  return new ServiceFault('unreadable', { status, code, message: problem });
-}
-
-/**
- * An unknown error code may mean anything, unless its meaning is this. Words about the policy may also come with a task that is
- * not found here, so they count only where nothing else is said.
- */
-function isClearlyRefused({ refusedContent, serviceMessage, found }: TracedReading, body: string): boolean {
-  if (refusedContent === undefined || serviceMessage.code === undefined) return false;
-  const said = [found.code, found.message];
-  return (
-    refusedContent.isCertain ||
-    leavesOf(parseJson(body)).every(({ path }) => said.includes(path) || OF_CALL.test(path))
-  );
-}
-
-/** What services say about the call itself. */
-const OF_CALL = /(^|\.)(request_?id|trace_?id|timestamp|time|path)$/i;
 
 async function poll(service: ServiceConnection, taskId: string, signal?: AbortSignal): Promise<TaskReading> {
   const path = taskPathOf(service.profile, taskId);
@@ -161,7 +132,7 @@ function readingOf(reading: TracedReading, task: VideoState): TaskReading {
 interface FoundLink {
   videoUrl?: string | undefined;
   /** What the call for the link was answered. */
-  answer?: Answered;
+  answer?: ReadAnswer;
 }
 
 /** The link to a finished video, for services whose answer to a poll has none. */
@@ -196,24 +167,4 @@ async function cancel(
   const path = fillPath(cancel.path, { taskId: unmarkedId(profile, taskId) });
   await service.ask('cancel', { method: cancel.method, path, signal });
   return 'asked';
-}
-
-/** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
-function createVideoSource(
-  service: ServiceConnection,
-  downloadAllow: readonly string[],
-  { connect: timeout, video, exchange }: ServiceTimeouts,
-): VideoSource {
-  const redactHost = (hostname: string) => service.redactHost(hostname);
-  const rules = createDownloadRules(service.base, downloadAllow, redactHost);
-  const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
-  return {
-    dispatcher: new Agent({ connect }),
-    base: service.base,
-    rules,
-    serviceHeaders: () => service.headers(),
-    secrets: () => service.secrets(),
-    timeouts: video,
-    openWithinMs: exchange.video,
-  };
 }

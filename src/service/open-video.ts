@@ -1,12 +1,14 @@
 import type { Readable } from 'node:stream';
-import { DecoratorHandler, type Dispatcher } from 'undici';
+import { Agent, DecoratorHandler, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
-import { type AnswerTimeouts, callService, refusalFault, refusalText, startDeadline } from './call-service';
+import { HIDDEN } from '../contract/redact-links';
+import { callService, refusalText, startDeadline } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
-import type { DownloadRules } from './download-rules';
+import { createDownloadRules, createVideoConnector, type DownloadRules } from './download-rules';
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
-import { ServiceFault } from './service-fault';
+import { refusalFault, ServiceFault } from './service-fault';
+import type { ServiceTimeouts } from './video-service';
 
 const MAX_REDIRECTS = 5;
 const MAX_ENCODING_LENGTH = 50;
@@ -33,17 +35,38 @@ export interface VideoBody {
   encoding?: string;
 }
 
-export interface VideoSource {
-  dispatcher: Dispatcher;
+export interface VideoSourceOptions {
   /** The service's own address. */
   base: URL;
-  rules: Pick<DownloadRules, 'checkScheme'>;
+  downloadAllow: readonly string[];
+  timeouts: ServiceTimeouts;
   /** The API key and the profile's headers, only for the service's own origin. */
   serviceHeaders: () => Record<string, string>;
   secrets: () => Secrets;
-  timeouts: AnswerTimeouts;
-  /** Milliseconds until the headers of the video have come, redirects included. */
-  openWithinMs: number;
+}
+
+export interface VideoSource extends VideoSourceOptions {
+  dispatcher: Agent;
+  rules: DownloadRules;
+}
+
+/** Longer than any real host name. */
+const MAX_HOST_LENGTH = 200;
+
+/** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
+export function createVideoSource(options: VideoSourceOptions): VideoSource {
+  const redactHost = (hostname: string) => {
+    try {
+      return redact(hostname, options.secrets(), MAX_HOST_LENGTH) || HIDDEN;
+    } catch {
+      // Without the key nothing can be redacted, and nothing would catch an error thrown from a DNS lookup.
+      return HIDDEN;
+    }
+  };
+  const rules = createDownloadRules(options.base, options.downloadAllow, redactHost);
+  const { connect: timeout } = options.timeouts;
+  const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
+  return { ...options, rules, dispatcher: new Agent({ connect }) };
 }
 
 export interface OpenVideoOptions {
@@ -58,7 +81,7 @@ export async function openVideo(
   source: VideoSource,
   { signal: cancellation, from }: OpenVideoOptions = {},
 ): Promise<VideoBody> {
-  const { signal, lift } = startDeadline(source.openWithinMs, cancellation);
+  const { signal, lift } = startDeadline(source.timeouts.exchange.video, cancellation);
   try {
     return await openWithin(link, source, { signal, from });
   } finally {
@@ -96,7 +119,7 @@ async function openWithin(
 /** Follows redirects by hand: each target is checked, and the key is never sent to another origin. */
 async function requestVideo(
   link: string,
-  { dispatcher, base, rules, serviceHeaders, secrets, timeouts }: VideoSource,
+  { dispatcher, base, rules, serviceHeaders, secrets, timeouts: { video: timeouts } }: VideoSource,
   signal: AbortSignal | undefined,
   point?: ResumePoint,
 ): Promise<Dispatcher.ResponseData> {
@@ -132,7 +155,7 @@ async function requestVideo(
       url = redirectTarget(answer, url);
     } else {
       const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body });
-      throw refusalFault({ status, body }, reading, linkSecrets);
+      throw refusalFault('download', { status, rawBody: body, reading, secrets: linkSecrets });
     }
   }
 }

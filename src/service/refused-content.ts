@@ -149,8 +149,8 @@ function codesIn(bodies: readonly FoundValue[]): string[] {
 
 const lettersOf = (code: string) => code.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** In small letters, without links: their names may be anything. */
-const plain = (text: string) => text.toLowerCase().replace(/\bhttps?:\/\/[^\s"'<>]+/g, ' ');
+/** In small letters with single spaces, and without links: their names may be anything. */
+const plain = (text: string) => text.toLowerCase().replace(/\bhttps?:\/\/[^\s"'<>]+|\s+/g, ' ');
 
 function matches(
   { codes, states, says }: ReadingRules['content'][number],

@@ -1,49 +1,21 @@
 import { Agent, type Dispatcher } from 'undici';
-import type { RefusedContent } from '../contract/failure-details';
 import { redact, type Secrets } from '../contract/redact';
-import { HIDDEN } from '../contract/redact-links';
-import {
-  bodyText,
-  callService,
-  refusalFault,
-  refusalText,
-  type ServiceCall,
-  startDeadline,
-} from './call-service';
+import { bodyText, callService, refusalText, type ServiceCall, startDeadline } from './call-service';
 import type { ServiceProfile } from './profile';
 import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import { type ReadingRules, readingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
 import { secretsOf } from './secrets-of-call';
-import { ServiceFault } from './service-fault';
+import { type ReadAnswer, redactReading, refusalFault, ServiceFault, statusOfCode } from './service-fault';
 import { baseOf, type ServiceAnswer, type ServiceTimeouts, type VideoServiceOptions } from './video-service';
 
 const AUTH = { header: 'Authorization', scheme: 'Bearer' };
 
-/** Longer than any real host name. */
-const MAX_HOST_LENGTH = 200;
-
 /** What differs between the calls to the service. */
 export type Question = Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>;
 
-/** The status that the profile gives a code of the service, which may be any word. */
-export function statusOfCode({ refusals }: ServiceProfile, code = ''): number | undefined {
-  const { codes = {} } = refusals ?? {};
-  return Object.hasOwn(codes, code) ? codes[code] : undefined;
-}
-
 /** Answers to a poll, or for its link, that are about the task when they say that its content was refused. */
 export const REFUSED_TASK_STATUSES = [400, 422, 451];
-
-/** An answer that is not a refusal. */
-export interface Answered {
-  status: number;
-  /** As it came: redact what is shown of it. */
-  rawBody: string;
-  /** Redacted, except for what must stay exact: see `redactReading`. */
-  reading: TracedReading;
-  secrets: Secrets;
-}
 
 /** Sends one call at a time to one service, with its key and its profile, and reads the answer. */
 export class ServiceConnection {
@@ -71,7 +43,7 @@ export class ServiceConnection {
     kind: ServiceAnswer['call'],
     question: Question,
     { request, taskId }: Pick<HttpAnswer, 'request' | 'taskId'> = {},
-  ): Promise<Answered> {
+  ): Promise<ReadAnswer> {
     const key = this.readKey();
     const isSubmit = kind === 'submit';
     const path = this.basePath + question.path;
@@ -118,21 +90,13 @@ export class ServiceConnection {
     const isRefusedTask = reading.refusedContent?.isCertain && REFUSED_TASK_STATUSES.includes(status);
     const isOfTask = kind === 'poll' || kind === 'link';
     const isFailedTask = isOfTask && (refusals?.failed?.includes(status) || isRefusedTask);
+    const answer = { status, rawBody: body, reading, secrets };
     if (status > 299 && !isFailedTask) {
-      const redirect = describeRedirect(status, headers.location, this.base.origin);
-      const { serviceMessage } = wordsOfError(reading);
-      const shown = { ...serviceMessage, ...(redirect && { message: redirect }) };
-      throw refusalFault({ status, body }, { ...reading, serviceMessage: shown }, secrets, {
-        limited: isLimit(this.profile, status, body),
-        taskMayExist: isSubmit && refusals?.taskMayExist?.includes(status),
-        noTask: isSubmit && refusals?.noTask?.includes(status),
-        ...(isSubmit &&
-          mayBeContent(status, reading) && {
-            refusedContent: refusedContentOf(redactReading(reading, secrets)),
-          }),
-      });
+      const message = describeRedirect(status, headers.location, this.base.origin);
+      const shown = message ? { ...reading, serviceMessage: { message } } : reading;
+      throw refusalFault(isSubmit ? 'submit' : 'poll', { ...answer, reading: shown }, this.profile);
     }
-    return { status, rawBody: body, reading: redactReading(wordsOfError(reading), secrets), secrets };
+    return { ...answer, reading: redactReading(reading, secrets) };
   }
 
   /** An error of the host's hook must not turn a paid answer into a lost one. */
@@ -156,15 +120,6 @@ export class ServiceConnection {
 
   secrets(): Secrets {
     return secretsOf('', [this.readKey()], this.profile);
-  }
-
-  redactHost(hostname: string): string {
-    try {
-      return redact(hostname, this.secrets(), MAX_HOST_LENGTH);
-    } catch {
-      // Without the key nothing can be redacted, and nothing would catch an error thrown from a DNS lookup.
-      return HIDDEN;
-    }
   }
 
   async close(): Promise<void> {
@@ -198,13 +153,6 @@ export class ServiceConnection {
   }
 }
 
-/** Whether an answer asks for fewer requests. */
-export function isLimit({ refusals }: ServiceProfile, status: number, body: string): boolean {
-  if (status === 429) return true;
-  const { limited = [] } = refusals ?? {};
-  return limited.some((limit) => limit.status === status && body.includes(limit.says ?? ''));
-}
-
 /** Headers and body of one answer, within one deadline. */
 async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: number) {
   const { signal, lift } = startDeadline(limitMs, call.signal);
@@ -216,53 +164,6 @@ async function exchange(dispatcher: Dispatcher, call: ServiceCall, limitMs: numb
   } finally {
     lift();
   }
-}
-
-/** A refusal for content may have a more telling code than the one that is usually read, and a reason in place of a message. */
-export function wordsOfError(reading: TracedReading): TracedReading {
-  const { code, message } = reading.refusedContent ?? {};
-  return {
-    ...reading,
-    serviceMessage: {
-      ...reading.serviceMessage,
-      ...(code !== undefined && { code }),
-      ...(message !== undefined && { message }),
-    },
-  };
-}
-
-/** Most services answer 403 to accounts that they have blocked, and say so in similar words. */
-export function mayBeContent(status: number, { refusedContent }: TracedReading): boolean {
-  return refusedContent !== undefined && (status !== 403 || refusedContent.isCertain);
-}
-
-/** What may be told about refused content. */
-export function refusedContentOf({ refusedContent }: TracedReading): RefusedContent | undefined {
-  if (refusedContent === undefined) return undefined;
-  const { isCertain: _, code: __, message: ___, ...refused } = refusedContent;
-  return refused;
-}
-
-/** Ids and links must stay exact, so they are not redacted: video-service.ts refuses or redacts those that it shows. */
-export function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
-  const {
-    task,
-    serviceMessage: { code, message },
-    doubts,
-    refusedContent,
-  } = reading;
-  return {
-    ...reading,
-    doubts: doubts.map((doubt) => redact(doubt, secrets)),
-    task: { ...task, word: redact(task.word, secrets) },
-    ...(refusedContent?.field !== undefined && {
-      refusedContent: { ...refusedContent, field: redact(refusedContent.field, secrets) },
-    }),
-    serviceMessage: {
-      ...(code !== undefined && { code: redact(code, secrets) }),
-      ...(message !== undefined && { message: redact(message, secrets) }),
-    },
-  };
 }
 
 /** Without the path of the target, which may contain a token. */
