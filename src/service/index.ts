@@ -1,6 +1,5 @@
 export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
-export type { OpenVideoOptions, ResumePoint, VideoBody } from './open-video';
 export { parseProfile } from './parse-profile';
 export { type Estimate, estimateCost, estimateJob } from './prices';
 export { type Prices, profileSchema, type ServiceProfile } from './profile';
@@ -41,11 +40,14 @@ export { openVideoBytes } from './video-bytes';
 export type {
   CancelAnswer,
   OpenedVideoService,
+  OpenVideoOptions,
+  ResumePoint,
   SentRequest,
   ServiceAnswer,
   ServiceTimeouts,
   StartedTask,
   TaskReading,
+  VideoBody,
   VideoService,
   VideoServiceOptions,
 } from './video-service';

@@ -8,7 +8,7 @@ import { createDownloadRules, createVideoConnector, type DownloadRules } from '.
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
 import { refusalFault, ServiceFault } from './service-fault';
-import type { ServiceTimeouts } from './video-service';
+import type { OpenVideoOptions, ResumePoint, ServiceTimeouts, VideoBody } from './video-service';
 
 const MAX_REDIRECTS = 5;
 const MAX_ENCODING_LENGTH = 50;
@@ -19,21 +19,6 @@ const PARTIAL = 206;
 const RANGE_NOT_SATISFIABLE = 416;
 /** 203 is a 200 that a proxy has changed. */
 const WHOLE = [200, 203];
-
-/** The body of a video, still to be read. */
-export interface VideoBody {
-  /** Already decoded if the server sent an encoding. */
-  stream: Readable;
-  contentType?: string | undefined;
-  /** Where in the video the stream begins: the requested offset, or 0 (default) when the server starts over. */
-  offset?: number;
-  /** The length of the whole video; undefined when the server does not say. */
-  bytes?: number | undefined;
-  /** A strong ETag, or else a Last-Modified date, that another request can resume with; undefined when it cannot. */
-  validator?: string | undefined;
-  /** The encoding in which the server sent it. */
-  encoding?: string;
-}
 
 export interface VideoSourceOptions {
   /** The service's own address. */
@@ -67,12 +52,6 @@ export function createVideoSource(options: VideoSourceOptions): VideoSource {
   const { connect: timeout } = options.timeouts;
   const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
   return { ...options, rules, dispatcher: new Agent({ connect }) };
-}
-
-export interface OpenVideoOptions {
-  signal?: AbortSignal;
-  /** Where to resume a video of which a part is stored. */
-  from?: ResumePoint;
 }
 
 /** Requests the video behind a link, or the rest of it, and returns at its headers. */
@@ -219,12 +198,6 @@ function ignoreErrors(stream: Readable): Readable {
 }
 
 const SECOND = 1_000;
-
-/** Where to resume a download, and the validator that came with the bytes so far. */
-export interface ResumePoint {
-  offset: number;
-  validator: string;
-}
 
 type Headers = Dispatcher.ResponseData['headers'];
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { ResumePoint, VideoBody } from './open-video';
+import type { ResumePoint, VideoBody } from './video-service';
 
 /** How many bytes are written at once. */
 const CHUNK_BYTES = 256 * 1024;

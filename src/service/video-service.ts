@@ -1,9 +1,9 @@
+import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { RefusedContent } from '../contract/failure-details';
 import type { Money } from '../contract/money';
 import type { VideoRequest } from '../contract/request';
 import type { AnswerTimeouts } from './call-service';
-import type { OpenVideoOptions, VideoBody } from './open-video';
 import type { ServiceProfile } from './profile';
 import type { ServiceMessage, VideoState } from './read-answer';
 
@@ -31,6 +31,33 @@ export interface TaskReading {
   /** As those of a started task. */
   doubts?: string[];
   warnings?: string[];
+}
+
+/** The body of a video, still to be read. */
+export interface VideoBody {
+  /** Already decoded if the server sent an encoding. */
+  stream: Readable;
+  contentType?: string | undefined;
+  /** Where in the video the stream begins: the requested offset, or 0 (default) when the server starts over. */
+  offset?: number;
+  /** The length of the whole video; undefined when the server does not say. */
+  bytes?: number | undefined;
+  /** A strong ETag, or else a Last-Modified date, that another request can resume with; undefined when it cannot. */
+  validator?: string | undefined;
+  /** The encoding in which the server sent it. */
+  encoding?: string;
+}
+
+/** Where to resume a download, and the validator that came with the bytes so far. */
+export interface ResumePoint {
+  offset: number;
+  validator: string;
+}
+
+export interface OpenVideoOptions {
+  signal?: AbortSignal;
+  /** Where to resume a video of which a part is stored. */
+  from?: ResumePoint;
 }
 
 export type CancelAnswer = 'asked' | 'refused' | 'not-offered';
