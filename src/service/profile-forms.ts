@@ -37,18 +37,12 @@ export const listOf = <Entry extends z.ZodType>(entry: Entry, example: unknown) 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `must be one of ${values.join(', ')}`);
 
-export const numberIn = (min: number, max: number, example: number) => {
-  const error = mustBe(`a number from ${min} to ${max}`, example);
-  return z.number(error).min(min, error).max(max, error);
-};
-
 export const positiveNumber = (max: number, example: number) => {
   const error = mustBe(`a number above 0 and at most ${max}`, example);
   return z.number(error).positive(error).max(max, error);
 };
 
 export const text = (example: string) => textOf(/\S/, 'a text', example);
-export const trueOrFalse = z.boolean('must be true or false');
 
 export const servicePath = textOf(
   /^\/[^\s#]*$/,
@@ -108,10 +102,12 @@ export const requestValue = z.union(
   mustBe('a text, a number, true, false or null', '720p'),
 );
 
-export const status = numberIn(300, 599, 429).int('must be a whole number').describe('An HTTP status.');
-export const serverError = numberIn(500, 599, 503)
-  .int('must be a whole number')
-  .describe('An HTTP status of a server error.');
+const statusFrom = (min: number, example: number) => {
+  const error = mustBe(`an HTTP status from ${min} to 599`, example);
+  return z.int(error).min(min, error).max(599, error);
+};
+export const status = statusFrom(300, 429);
+export const serverError = statusFrom(500, 503);
 
 export const words = listOf(
   z.union([z.string(), z.number()], mustBe("one of the service's words or numbers", 'DONE')),

@@ -21,7 +21,6 @@ import {
   taskPath,
   text,
   time,
-  trueOrFalse,
   words,
 } from './profile-forms';
 
@@ -125,7 +124,7 @@ const refusedContent = partOf({
   says: text('house rules').optional().describe('A text in the message, in small or capital letters.'),
   stage: oneOf(CONTENT_STAGES).optional().describe('What was refused.'),
   field: text('prompt').optional().describe('The field of the request that was refused.'),
-  charged: trueOrFalse.optional().describe('Whether the service charges for it.'),
+  charged: z.boolean('must be true or false').optional().describe('Whether the service charges for it.'),
 }).refine(
   ({ codes = [], states = [], says }) => codes.length + states.length > 0 || says !== undefined,
   'must have codes, states or says',

@@ -21,8 +21,6 @@ import {
   DEFAULT_RULES,
   isEnvelopeWord,
   isFailedCallWord,
-  isTaskWord,
-  mayBeOfCall,
   type ReadField,
   type ReadingRules,
 } from './reading-rules';
@@ -113,7 +111,8 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message, stateOf)),
   );
   const isGood = answer.status >= 200 && answer.status <= 299;
-  const isOfTask = !isGood || isTaskWord(word, stateOf) || done !== undefined;
+  const isTaskWord = stateOf(word) !== undefined && !isEnvelopeWord(word) && !isFailedCallWord(word);
+  const isOfTask = !isGood || isTaskWord || done !== undefined;
   const refusal = isOfTask ? undefined : findRefusal(bodies, stateOf);
   const idPaths = paths.taskId.filter((path) => {
     if (refusal !== undefined) return !paths.vagueIds.includes(path);
@@ -202,7 +201,8 @@ function decideState(
 ): TaskState {
   if (status < 200 || status > 299) return 'unknown';
   const named = stateOf(word);
-  if (named === 'failed' && mayBeOfCall(word) && !namesTask && !isOwnWord(word)) return 'unknown';
+  const mayBeOfCall = isFailedCallWord(word) || /^timed?[-_\s]?out$/i.test(word);
+  if (named === 'failed' && mayBeOfCall && !namesTask && !isOwnWord(word)) return 'unknown';
   if (named !== undefined) return named;
   if (done !== undefined) return done ? (hasError ? 'failed' : 'succeeded') : 'running';
   // Before the link: in a 202 it is the address to poll.

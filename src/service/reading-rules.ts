@@ -155,13 +155,3 @@ export function isEnvelopeWord(word: string): boolean {
 export function isFailedCallWord(word: string): boolean {
   return ['error', 'fail', 'failure'].includes(normalizeWord(word));
 }
-
-/** Failures of the call or of the task: they are the task's where the answer names it. */
-export function mayBeOfCall(word: string): boolean {
-  return isFailedCallWord(word) || ['timeout', 'timedout'].includes(normalizeWord(word));
-}
-
-/** Whether a word describes the task and not only the call. */
-export function isTaskWord(word: string, stateOf: ReadingRules['stateOf']): boolean {
-  return stateOf(word) !== undefined && !isEnvelopeWord(word) && !isFailedCallWord(word);
-}

@@ -217,7 +217,7 @@ No profile can be guessed from this.
 `);
   });
 
-  it('is a comment beside what is certain, in text that is still a profile', async () => {
+  it('is a comment next to what is certain, in text that is still a profile', async () => {
     const body = { job: { uuid: '0b1c' }, status: 'completed', page: 'https://example.com/x' };
     const { out } = await videogen(save(JSON.stringify(body)));
     const yaml = out.slice(out.indexOf('read:'), out.indexOf('With it:'));

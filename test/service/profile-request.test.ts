@@ -45,7 +45,7 @@ describe('the request of a profile is refused', () => {
     expect(problemsOf(request)).toEqual([problem]);
   });
 
-  it('for each thing that is beside to: null', () => {
+  it('for each thing next to to: null', () => {
     expect(problemsOf({ fields: { resolution: { to: null, with: ['aspect_ratio'] } } })).toEqual([
       'request.fields.resolution must have values, because it has with',
       'request.fields.resolution must have nothing but to: null',

@@ -273,7 +273,7 @@ describe('a path is not proposed', () => {
   });
 });
 
-describe('beside a code that may mean a refusal', () => {
+describe('next to a code that may mean a refusal', () => {
   const accepted = { code: 10_000, message: 'Accepted' };
 
   it.each([{ request_id: 'r' }, { meta: { requestId: 'r' } }, { meta: { call: { request_id: 'r' } } }])(
