@@ -3,10 +3,9 @@ import type { Environment } from '../config/service-config';
 import { type BatchResult, doneBefore, type ItemResult, parseResults } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
-import { batchCommand } from './commands';
 import { copyOut, openStored } from './copy-out';
 import { EXIT } from './exit-codes';
-import { followJob, reportJoined, requestedStorage, STORAGE_MEMO } from './follow-job';
+import { followStarted, STORAGE_MEMO } from './follow-jobs';
 import { type JobsSession, withJobs } from './open-jobs';
 import { type BatchOrder, type BatchSettings, readBatch } from './read-batch';
 import { printLine, type Terminal } from './terminal';
@@ -18,34 +17,20 @@ export async function batch(file: string, options: BatchSettings, terminal: Term
     withWorker: true,
     starts: 'the batch',
     isNew: true,
-    run: (session) => runBatch(session, order, { file, options, terminal }),
+    run: (session) => runBatch(session, order, options, terminal),
   });
-}
-
-interface CommandLine {
-  file: string;
-  options: BatchSettings;
-  terminal: Terminal;
 }
 
 async function runBatch(
   session: JobsSession,
   { workflowId, requests, input }: BatchOrder,
-  { file, options, terminal }: CommandLine,
+  options: BatchSettings,
+  terminal: Terminal,
 ): Promise<number> {
-  const { videos, client, worker } = session;
-  const requested = requestedStorage(session, options.storage);
-  const temporal = { memo: { [STORAGE_MEMO]: requested } };
-  const started = await videos.startBatch(input, { workflowId, temporal });
-  const description = await client.workflow.getHandle(workflowId).describe();
-  await reportJoined(description, worker, { terminal, requested, service: options.service });
-  const result = await followJob(session, started, {
-    title: `Batch ${shown(workflowId)} of ${requests.length}`,
-    description,
-    command: batchCommand(file, options.id),
-    options,
-    terminal,
-  });
+  const temporal = { memo: { [STORAGE_MEMO]: session.worker?.storage } };
+  const started = await session.videos.startBatch(input, { workflowId, temporal });
+  const title = `Batch ${shown(workflowId)} of ${requests.length}`;
+  const result = await followStarted(session, started, { title, options, terminal });
   if (typeof result === 'number') return result;
   for (const line of await summaryLines(result, terminal.env)) printLine(terminal, line);
   const results = await copyOut(result.results.uri, undefined, terminal.env);
@@ -73,9 +58,7 @@ export async function summaryLines(result: BatchResult, env: Environment): Promi
     ...failures,
     ...(more > 0 ? [`  and ${more} more, listed in the results`] : []),
     ...costs,
-    ...(retryable > 0
-      ? [`Run the command again to retry ${retryable === failed ? 'them' : `${retryable} of them`}.`]
-      : []),
+    ...(retryable > 0 ? [`Run the batch again to retry ${retryable} of them.`] : []),
   ];
 }
 

@@ -5,7 +5,6 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
-import { errorCode } from '../contract/error-code';
 import { createS3Storage, makeFolder, syncFolder } from '../storage';
 import { firstLineOf } from './doctor/described-error';
 
@@ -13,26 +12,21 @@ import { firstLineOf } from './doctor/described-error';
 export class CopyFailed extends Error {
   override readonly name = 'CopyFailed';
 
-  constructor(problem: string, fix = 'Set --out to a file that can be written, and run the command again.') {
-    super(`${problem.replace(/\.$/, '')}. ${fix}`);
+  constructor(problem: string) {
+    super(
+      `${problem.replace(/\.$/, '')}. Set --out to another file, and run the command again: nothing is paid again.`,
+    );
   }
 }
 
 /** Refuses a target that a copy would destroy: a device, a FIFO, a folder or any link. */
 export async function checkOut(out: string | undefined): Promise<void> {
-  const problem = out === undefined ? undefined : await targetProblem(resolve(out));
-  if (problem !== undefined) throw new CopyFailed(problem);
-}
-
-async function targetProblem(target: string): Promise<string | undefined> {
-  const stats = await lstat(target).catch((error: unknown) => {
-    // Other problems of the path are reported when it is written.
-    const code = errorCode(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new CopyFailed(`${target} cannot be written: ${firstLineOf(error)}`);
-  });
-  if (stats === undefined || stats.isFile()) return undefined;
-  return `${target} exists and is not a regular file, so it is not replaced`;
+  if (out === undefined) return;
+  const target = resolve(out);
+  // Other problems of the path are reported when it is written.
+  const stats = await lstat(target).catch(() => undefined);
+  if (stats !== undefined && !stats.isFile())
+    throw new CopyFailed(`${target} exists and is not a regular file, so it is not replaced`);
 }
 
 /**
@@ -47,31 +41,24 @@ export async function copyOut(
 ): Promise<string> {
   const stored = uri.startsWith('file:') ? fileURLToPath(uri) : uri;
   if (out === undefined) return stored;
+  await checkOut(out);
   const target = resolve(out);
-  const problem = await targetProblem(target);
-  if (problem !== undefined) throw new CopyFailed(`The video is at ${stored}, but ${problem}`);
   // Others may write to the folder, so the name cannot be guessed and must not exist.
   const temporary = join(dirname(target), `.videogen-${randomUUID()}.part`);
   try {
     const copied = await copyTo(temporary, await openStored(uri, env));
-    if (sha256 !== undefined && copied !== sha256) throw changed(stored, copied, sha256);
+    if (sha256 !== undefined && copied !== sha256)
+      throw new Error(`it is no longer the video of the job: its SHA-256 is ${copied}, not ${sha256}`);
     await rename(temporary, target);
     await syncFolder(dirname(target));
     return target;
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
-    if (error instanceof CopyFailed) throw error;
     throw new CopyFailed(
       `The video is at ${stored}, but could not be copied to ${target}: ${firstLineOf(error)}`,
     );
   }
 }
-
-const changed = (stored: string, found: string, sha256: string) =>
-  new CopyFailed(
-    `The file ${stored} is no longer the video of the job: its SHA-256 is ${found}, not ${sha256}`,
-    'Find out what has changed it; a job that adopts the task stores the video again while the service still has it.',
-  );
 
 /** Returns the SHA-256 of what was written. */
 async function copyTo(path: string, video: Readable): Promise<string> {

@@ -3,8 +3,7 @@ import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import { commandOn, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
 import { EXIT } from './exit-codes';
-import { findJob } from './find-job';
-import { reportJoined } from './follow-job';
+import { joinJob } from './follow-jobs';
 import { type JobsSession, onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 
@@ -22,17 +21,15 @@ export async function decide(
   terminal: Terminal,
 ): Promise<number> {
   const decision = readDecision(options);
-  const run = async ({ client, videos, worker }: JobsSession) => {
-    const { kind } = await findJob({ client }, workflowId);
+  const run = async (session: JobsSession) => {
+    const { kind } = await joinJob(session, workflowId, terminal);
     if (kind === 'batch') {
       const item = shown(itemName(workflowId, 17));
       throw new DecisionRefused(
         `${shown(workflowId)} is a batch: decide on one of its items, such as ${item}.`,
       );
     }
-    if (worker)
-      await reportJoined(await client.workflow.getHandle(workflowId).describe(), worker, { terminal });
-    await videos.handle(workflowId).decideSubmit(decision);
+    await session.videos.handle(workflowId).decideSubmit(decision);
     const next =
       decision.decision === 'abandon'
         ? 'The job ends.'

@@ -14,7 +14,7 @@ import { type Context, type Finding, failed, skipped } from './doctor/finding';
 import { EXIT, reportError } from './exit-codes';
 import { findServer, findTemporal, type Temporal } from './find-temporal';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
-import { wrapText } from './text-columns';
+import { wrapText } from './text-table';
 
 interface DoctorOptions {
   register?: boolean;

@@ -5,12 +5,12 @@ import type { RefusedContent } from '../contract/failure-details';
 import { FAILURES } from '../contract/failure-table';
 import { adoptCommand, DecisionRefused } from '../contract/lost-submit';
 import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/video-failure';
-import { StorageUnusable } from '../storage';
+import { StorageFault } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
 import { firstLineOf } from './doctor/described-error';
+import { NoSuchJob } from './find-job';
 import { BadLines } from './read-batch';
-import { NoSuchJob } from './similar-names';
 import { LeftWaiting } from './stack-note';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
@@ -31,7 +31,7 @@ export const EXIT = {
 const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused, ForgetRefused];
 
 /** The storage did not do what it was asked. */
-const STORAGE_ERRORS = [CopyFailed, StorageUnusable, ForgetStopped];
+const STORAGE_ERRORS = [CopyFailed, StorageFault, ForgetStopped];
 
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;

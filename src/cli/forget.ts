@@ -1,9 +1,8 @@
 import type { ForgottenJob } from '../client/forget-job';
-import { ForgetRefused, NothingToForget } from '../client/refusals';
+import { ForgetRefused } from '../client/refusals';
 import { printableJson, shown } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
-import { noSuchJob } from './find-job';
-import { type JobsSession, onJob } from './open-jobs';
+import { onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 
 interface ForgetCommandOptions {
@@ -25,7 +24,7 @@ export function forget(
     const asks = !options.dryRun && !options.yes;
     if (asks && !terminal.canAsk()) throw new ForgetRefused(NOT_ASKED);
     const report = async (dryRun: boolean) => {
-      const forgotten = await forgetOrExplain(session, workflowId, { dryRun });
+      const forgotten = await session.videos.forget(workflowId, { dryRun });
       for (const line of reportLines(forgotten)) printLine(terminal, line);
       if (!asks || !dryRun) terminal.out(options.json ? printableJson(forgotten) : shown(workflowId));
     };
@@ -44,20 +43,6 @@ export function forget(
 
 const NOT_ASKED =
   'Nothing was removed: there is no terminal to ask on. Add --yes, or --dry-run to see what would go.';
-
-/** A mistyped name gets a proposal. */
-async function forgetOrExplain(
-  { videos, client }: JobsSession,
-  workflowId: string,
-  options: { dryRun: boolean },
-): Promise<ForgottenJob> {
-  try {
-    return await videos.forget(workflowId, options);
-  } catch (error) {
-    if (!(error instanceof NothingToForget)) throw error;
-    throw await noSuchJob(client, workflowId);
-  }
-}
 
 function reportLines({ workflowId, kind, dryRun, removed, kept, stays }: ForgottenJob): string[] {
   const name = `${kind} ${shown(workflowId)}`;

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { isMissingNamespace } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
@@ -12,10 +13,9 @@ import { describeDuration } from '../contract/duration';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { Closers } from './closers';
-import { devCommand } from './commands';
 import { EXIT } from './exit-codes';
+import { NoSuchJob } from './find-job';
 import type { LocalStack } from './local-stack';
-import { NoSuchJob } from './similar-names';
 import { EMULATED_JOB_MS } from './stack-note';
 import { printLine, redrawOn, type Terminal } from './terminal';
 
@@ -143,6 +143,11 @@ export function pageOf({ uiUrl, client }: JobsSession, workflowId: string): stri
   if (uiUrl === undefined) return undefined;
   const { namespace } = client.options;
   return `${uiUrl.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+}
+
+/** The command that opens the Temporal UI for a data folder. */
+export function devCommand(dataFolder: string | undefined): string {
+  return dataFolder ? `VIDEOGEN_DATA=${inShell(resolve(dataFolder))} videogen dev` : 'videogen dev';
 }
 
 /** The SDK's own sentence does not say what to do about a namespace that is not there. */

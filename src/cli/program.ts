@@ -74,8 +74,6 @@ const COMMANDS: Record<string, CommandRow> = {
     ],
     examples: [
       ['videogen generate "A red fox in the snow" --duration 5 --out fox.mp4', 'one video, and a copy of it'],
-      ['videogen generate "A red fox" --id fox-1 --no-wait', 'start it and go'],
-      ['videogen generate --id fox-1', 'follow it'],
       ['videogen generate --adopt task_0a285c4d', 'continue with a task that is paid already'],
     ],
     isTraced: true,
@@ -127,14 +125,11 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--since <time>', 'only those started since, such as 2h, 7d or 2026-11-16'],
       ['--batch <id>', 'only the items of this batch'],
       ['--limit <number>', 'maximum number of rows', '50'],
-      ['--watch', 'show the list again and again, until Ctrl-C'],
       JSON_LINES,
     ],
     examples: [
       ['videogen list --state running needs-decision', 'what is under way'],
       ['videogen list --state failed --since 1d', 'what failed since yesterday'],
-      ['videogen list --failure GenerationFailed --json', 'for a script'],
-      ['videogen list --watch', 'until Ctrl-C'],
     ],
     load: () => require('./list').list,
   },
@@ -175,7 +170,6 @@ const COMMANDS: Record<string, CommandRow> = {
     ],
     examples: [
       ['videogen retry fox-1', 'continue with its task, or submit again if nothing was paid'],
-      ['videogen retry fox-1 --deadline 3h', 'with more time'],
       ['videogen retry fox-1 --resubmit', 'you have decided that it may be paid again'],
     ],
     load: () => require('./retry').retry,
@@ -204,14 +198,11 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'add up what jobs and batches cost, by service, caller and day',
     options: [
       ['--since <time>', 'those submitted since, such as 2h, 7d or 2026-11-16', '7d'],
-      ['--until <time>', 'and before, in the same form (default: now)'],
-      ['--by <what>', 'one table (default: all three)', ['service', 'caller', 'day']],
       ['--caps', 'show the caps of the workers instead, and what is left of each'],
       JSON_OBJECT,
     ],
     examples: [
       ['videogen spend --since 7d', 'what the last seven days cost'],
-      ['videogen spend --since 2026-11-01 --until 2026-12-01 --by caller', 'November, by key of the gateway'],
       ['videogen spend --caps', 'what was used and reserved, and what is left'],
     ],
     load: () => require('./spend').spend,

@@ -1,4 +1,3 @@
-import type { JobOverview } from '../client/overview';
 import { mayRetryAsItIs } from '../client/retry-job';
 import { inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
@@ -10,26 +9,25 @@ import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
 import { findJob } from './find-job';
+import { ageText, isBatch, type JobRow, type Progress, progressLine } from './job-lines';
 import { type JobsSession, onJob, pageOf } from './open-jobs';
-import { ageText, batchLine, isBatch, type Progress, plainLine } from './progress-lines';
 import type { Terminal } from './terminal';
-import { wrapText } from './text-columns';
+import { wrapText } from './text-table';
 
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 3_000;
 const LABEL_COLUMNS = 10;
 
 /** What `status` prints. */
-export interface StatusReport extends JobOverview {
+export interface StatusReport extends JobRow {
   /** The request in one line. */
-  summary?: string;
-  progress?: Progress;
+  summary?: string | undefined;
   result?: JobResult | BatchResult;
   error?: ReturnType<typeof errorObject>['error'];
   /** Why something is not known. */
   note?: string;
   /** Its page in the Temporal UI, if the address of the UI is known. */
-  uiUrl?: string;
+  uiUrl?: string | undefined;
   /** What can be done now. */
   commands: string[];
 }
@@ -46,53 +44,41 @@ export function status(workflowId: string, options: { json?: boolean }, terminal
 }
 
 async function readReport(session: JobsSession, workflowId: string): Promise<StatusReport> {
-  const { client } = session;
-  const uiUrl = pageOf(session, workflowId);
+  const { client, videos } = session;
   const overview = await findJob(session, workflowId);
+  const job = overview.kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId);
   const readSummary = async () => (await client.workflow.getHandle(workflowId).describe()).staticSummary();
+  const readEnd = async (): Promise<Known> => {
+    const result = inTime(client, (): Promise<JobResult | BatchResult> => job.result());
+    return result.then((known) => ({ result: known }), errorObject);
+  };
   const [summary, known] = await Promise.all([
     // The SDK decodes it; a codec that is not set here may have encoded it.
     inTime(client, readSummary).catch(() => undefined),
-    overview.endedAt === undefined ? askWorker(session, overview) : readEnd(session, overview),
+    overview.endedAt === undefined ? askWorker(session, job) : readEnd(),
   ]);
-  const report = {
-    ...overview,
-    ...(summary && { summary }),
-    ...(uiUrl && { uiUrl }),
-    ...known,
-  };
+  const report = { ...overview, summary, uiUrl: pageOf(session, workflowId), ...known };
   return { ...report, commands: commandsFor(report) };
 }
 
 type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
 
-async function askWorker(session: JobsSession, { workflowId, kind }: JobOverview): Promise<Known> {
-  const { client, videos, describeMissingWorker } = session;
-  const query = (): Promise<Progress> =>
-    (kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId)).progress();
+async function askWorker(
+  { client, signal, describeMissingWorker }: JobsSession,
+  job: { workflowId: string; progress(): Promise<Progress> },
+): Promise<Known> {
   try {
-    return { progress: await inTime(client, query, QUERY_WITHIN_MS) };
+    return { progress: await inTime(client, () => job.progress(), QUERY_WITHIN_MS) };
   } catch (error) {
-    if (session.signal.aborted) throw error;
+    if (signal.aborted) throw error;
     const unreadable = whyNotDecrypted(error);
     if (unreadable !== undefined) return { note: unreadable };
-    const missing = await describeMissingWorker(workflowId).catch(() => undefined);
+    const missing = await describeMissingWorker(job.workflowId).catch(() => undefined);
     return { note: `No worker answers, so this is what Temporal knows. ${missing ?? ''}`.trim() };
   }
 }
 
-async function readEnd({ client, videos }: JobsSession, { workflowId, kind }: JobOverview): Promise<Known> {
-  const read = (): Promise<JobResult | BatchResult> =>
-    (kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId)).result();
-  try {
-    return { result: await inTime(client, read) };
-  } catch (error) {
-    return errorObject(error);
-  }
-}
-
-function commandsFor(report: JobOverview & Known): string[] {
-  const { workflowId, kind, state, failure, taskId, progress } = report;
+function commandsFor({ workflowId, kind, state, failure, taskId, progress }: JobRow): string[] {
   const decide = (name: string) => decisionCommands(name).map(({ command }) => command);
   switch (state) {
     case 'running': {
@@ -113,19 +99,22 @@ function commandsFor(report: JobOverview & Known): string[] {
 
 /** The report for people, in lines that fit the screen. */
 export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
-  const { kind, progress, result, error, startedAt, endedAt, retrying } = report;
+  const { kind, state, failure, counts, progress, result, error, startedAt, endedAt, retrying } = report;
   const running = progress && !isBatch(progress) ? progress : undefined;
   const stored = result && 'video' in result ? result : undefined;
   const batch = result && 'results' in result ? result : undefined;
   const hold = running?.hold;
+  const isCancelling = report.isCancelling && 'cancellation requested';
+  const phase = progress ?? (counts && { ...counts, running: [] });
+  const cost = running?.cost ?? stored?.cost ?? report.cost;
   const refused = (stored ?? running)?.attempts?.filter((attempt) => attempt.outcome === 'refused') ?? [];
-  const ageAt = (time: string, from: string) => ageText(Math.max(0, Date.parse(time) - Date.parse(from)));
+  const ageAt = (time: string, from: string) => ageText(Date.parse(time) - Date.parse(from));
   const now = new Date(nowMs).toISOString();
   const fields: [label: string, value: string | undefined | false][] = [
     [kind, shown(report.workflowId)],
     ['request', report.summary],
-    ['state', stateText(report)],
-    ['phase', phaseOf(report)],
+    ['state', [state, state === 'failed' && failure, isCancelling].filter(Boolean).join(': ')],
+    ['phase', phase ? progressLine(phase) : endedAt === undefined && report.phase],
     ['task', report.taskId && shown(report.taskId)],
     ['service', shown(running?.service ?? stored?.service ?? report.service ?? '')],
     ...refused.map(({ service, message }): [string, string] => [
@@ -133,7 +122,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
       `${shown(service)}: ${shown(message)}`,
     ]),
     ['video', stored && `${stored.video.uri} (${describeVideo(stored.video)})`],
-    ['cost', costOf(report)],
+    ['cost', batch?.cost ? describeBatchCost(batch.cost) : cost && describeCost(cost)],
     ['results', batch?.results.uri],
     ['retry', retrying && `attempt ${retrying.attempt} of ${retrying.activity}: ${retrying.message}`],
     ['problem', hold?.message ?? error?.message],
@@ -154,23 +143,4 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
   );
   // A command must stay whole, so that it can be copied.
   return [...lines, ...report.commands.map((command) => `  ${command}`)];
-}
-
-function stateText({ state, failure, isCancelling }: StatusReport): string {
-  if (state === 'failed' && failure) return `${state}: ${failure}`;
-  return isCancelling ? `${state}: cancellation requested` : state;
-}
-
-function phaseOf({ progress, counts, phase, endedAt, kind }: StatusReport): string | undefined {
-  if (progress) return plainLine(progress);
-  if (counts) return batchLine({ ...counts, running: [] });
-  return endedAt === undefined && kind === 'job' ? phase : undefined;
-}
-
-/** A batch that runs has its cost in the phase. */
-function costOf({ progress, result, cost }: StatusReport): string | undefined {
-  if (progress && isBatch(progress)) return undefined;
-  if (result && 'results' in result) return result.cost && describeBatchCost(result.cost);
-  const known = progress?.cost ?? result?.cost ?? cost;
-  return known && describeCost(known);
 }

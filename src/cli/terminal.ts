@@ -1,6 +1,6 @@
 import { printable } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { type Colour, cutToWidth, type Piece } from './text-columns';
+import { cutToWidth } from './text-table';
 
 /** The exit code of shells for a program that was stopped by Ctrl-C. */
 export const INTERRUPTED = 130;
@@ -15,7 +15,7 @@ export interface Terminal {
   out(text: string): void;
   /** Prints everything else, for people. */
   err(text: string): void;
-  /** Writes a control sequence to the screen of `err`. */
+  /** Writes to the screen of `err` what contains control sequences. */
   control(sequence: string): void;
   /** Width of the screen of `err`; undefined for a pipe or a file. */
   columns(): number | undefined;
@@ -23,8 +23,8 @@ export interface Terminal {
   rows(): number | undefined;
   /** The screen of `out`; undefined for a pipe or a file. */
   outScreen(): Screen | undefined;
-  /** Prints a line to `out` in pieces, with their colours if `usesColours`. */
-  outLine(pieces: readonly Piece[]): void;
+  /** Prints the lines of a table to `out`, with their colours. */
+  outTable(lines: readonly string[]): void;
   /** Whether a person can answer a question. */
   canAsk(): boolean;
   /** Asks the person at the terminal; no answer is an empty one. */
@@ -38,9 +38,9 @@ export interface Terminal {
 export interface Screen {
   columns: number;
   rows: number;
+  /** False if the person wants none: https://no-color.org. */
+  hasColours?: boolean;
 }
-
-const COLOURS: Record<Colour, number> = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 };
 
 /** Prints a line for the person at the terminal. */
 export function printLine(terminal: Terminal, line: string): void {
@@ -52,7 +52,7 @@ export function redrawOn(terminal: Terminal): ((line: string) => void) | undefin
   if (terminal.columns() === undefined) return undefined;
   return (line) => {
     terminal.control('\r\u001b[K');
-    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1, ''));
+    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1));
   };
 }
 
@@ -62,30 +62,17 @@ export interface Streams {
   writeErr(text: string): void;
 }
 
-type Painted = Pick<Terminal, 'env' | 'outScreen'>;
-
-/** All output of commands passes here, so that no control character reaches the screen. */
-export function writeTo(
-  { writeOut, writeErr }: Streams,
-  terminal: () => Painted,
-): Pick<Terminal, 'out' | 'err' | 'control' | 'outLine'> {
+/** All output of commands passes here, so that no control character of others reaches the screen. */
+export function writeTo({
+  writeOut,
+  writeErr,
+}: Streams): Pick<Terminal, 'out' | 'err' | 'control' | 'outTable'> {
   return {
     out: (text) => writeOut(`${printable(text)}\n`),
-    outLine: (pieces) => writeOut(`${paint(pieces, terminal())}\n`),
+    outTable: (lines) => writeOut(lines.map((line) => `${line}\n`).join('')),
     err: (text) => writeErr(printable(text)),
     control: writeErr,
   };
-}
-
-/** A line for the screen, with colours unless the person wants none: https://no-color.org. */
-export function paint(pieces: readonly Piece[], { env, outScreen }: Painted): string {
-  const hasColours = outScreen() !== undefined && !env.NO_COLOR && env.TERM !== 'dumb';
-  const painted = pieces.map(({ text, colour }) => {
-    const plain = printable(text).replaceAll('\n', ' ');
-    const isPlain = !hasColours || colour === undefined || plain === '';
-    return isPlain ? plain : `\u001b[${COLOURS[colour]}m${plain}\u001b[0m`;
-  });
-  return painted.join('');
 }
 
 /** The terminal of a process, which knows whether all results were printed. */
@@ -137,9 +124,9 @@ export function processTerminal(): ProcessTerminal {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
-  const terminal: ProcessTerminal = {
+  return {
     env: process.env,
-    ...writeTo({ writeOut, writeErr: (text) => void process.stderr.write(text) }, () => terminal),
+    ...writeTo({ writeOut, writeErr: (text) => void process.stderr.write(text) }),
     end: async (code) => {
       await lastWrite;
       if (problem === undefined) return code;
@@ -152,8 +139,9 @@ export function processTerminal(): ProcessTerminal {
     rows: () => (process.stderr.isTTY ? process.stderr.rows : undefined),
     outScreen: () => {
       const { isTTY, columns, rows } = process.stdout;
+      const hasColours = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
       // Some terminals say that they have no size.
-      return isTTY ? { columns: columns || 80, rows: rows || 24 } : undefined;
+      return isTTY ? { columns: columns || 80, rows: rows || 24, hasColours } : undefined;
     },
     isOutClosed: () => isOutClosed,
     canAsk: () => Boolean(process.stdin.isTTY && process.stderr.isTTY),
@@ -164,7 +152,6 @@ export function processTerminal(): ProcessTerminal {
       return () => callbacks.delete(callback);
     },
   };
-  return terminal;
 }
 
 export function untilInterrupted(terminal: Pick<Terminal, 'onInterrupt'>): Promise<void> {

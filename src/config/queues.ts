@@ -81,15 +81,6 @@ export function localQueuePrefix(env?: Environment): string {
   return `${read('VIDEOGEN_TASK_QUEUE', env)}-${service}-`;
 }
 
-/** Whether this machine's own commands made the queue, for whichever service and storage. */
-export function isLocalQueue(taskQueue: string, env?: Environment): boolean {
-  const base = `${read('VIDEOGEN_TASK_QUEUE', env)}-`;
-  return taskQueue.startsWith(base) && LOCAL_QUEUE_END.test(taskQueue.slice(base.length));
-}
-
-/** The service and the storage in the name of a local queue. */
-const LOCAL_QUEUE_END = /^(emulator|[0-9a-f]{8})-[0-9a-f]{8}$/;
-
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }

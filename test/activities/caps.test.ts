@@ -7,7 +7,7 @@ import { createPollVideo, type PollVideoInput } from '../../activities/poll-vide
 import { createFindTools } from '../../activities/service-tools';
 import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
-import { recordedJobs, SpendBook } from '../../src/cli/spend';
+import { Spending } from '../../src/cli/spend';
 import type { Caps } from '../../src/contract/caps';
 import type { LedgerEntry } from '../../src/contract/ledger';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -356,13 +356,10 @@ const FAILED_TASK = { kind: 'failed-task', code: 'internal', message: 'no foxes 
 
 /** What `videogen spend` finds in the storage. */
 async function spent() {
-  const book = new SpendBook();
-  const period = { since: new Date(0), until: new Date(Date.now() + 60_000) };
-  const storage = createFileStorage(world.folder);
-  const damaged: string[] = [];
-  for await (const job of recordedJobs({ storage, namespace: 'test', period, damaged })) book.add(job);
-  expect(damaged).toEqual([]);
-  const { videos, charged, estimated } = book.total();
+  const spending = new Spending('test', new Date(0));
+  for await (const key of spending.read(createFileStorage(world.folder)))
+    throw new Error(`${key} is damaged`);
+  const { videos, charged, estimated } = spending.total;
   return { videos, charged, estimated };
 }
 

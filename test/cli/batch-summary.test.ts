@@ -46,7 +46,7 @@ test('each failed item has a line with its number', async () => {
 
 test.each<[FailureType, string[]]>([
   ['GenerationFailed', []],
-  ['Unauthorized', ['Run the command again to retry 1 of them.']],
+  ['Unauthorized', ['Run the batch again to retry 1 of them.']],
 ])('after a failure %s the summary says whether to run the command again: %j', async (failure, expected) => {
   write([failed(1), { ...failed(2), failure } as ItemResult]);
   const lines = await summary({ items: 2, succeeded: 0, failed: 2 });

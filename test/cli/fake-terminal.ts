@@ -4,21 +4,18 @@ import { type Screen, type Terminal, writeTo } from '../../src/cli/terminal';
 export class FakeTerminal implements Terminal {
   stdout = '';
   stderr = '';
-  private readonly streams = writeTo(
-    {
-      writeOut: (text) => {
-        this.stdout += text;
-      },
-      writeErr: (text) => {
-        this.stderr += text;
-      },
+  private readonly streams = writeTo({
+    writeOut: (text) => {
+      this.stdout += text;
     },
-    () => this,
-  );
+    writeErr: (text) => {
+      this.stderr += text;
+    },
+  });
   readonly out = this.streams.out;
   readonly err = this.streams.err;
   readonly control = this.streams.control;
-  readonly outLine = this.streams.outLine;
+  readonly outTable = this.streams.outTable;
   private readonly callbacks = new Set<() => void>();
 
   constructor(

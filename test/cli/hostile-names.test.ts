@@ -3,7 +3,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportError } from '../../src/cli/exit-codes';
-import { showProgress } from '../../src/cli/live-view';
+import { holdNotes } from '../../src/cli/job-lines';
+import { printLine } from '../../src/cli/terminal';
 import { hasControls } from '../../src/contract/clean-text';
 import type { JobProgress } from '../../src/contract/job';
 import { commandOn } from '../../src/contract/lost-submit';
@@ -11,7 +12,6 @@ import { VideoFailure } from '../../src/contract/video-failure';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 import { FakeTerminal } from './fake-terminal';
-import { followed } from './followed';
 import { parser } from './parser';
 
 let folder: string;
@@ -55,6 +55,7 @@ const progress = (more: Partial<JobProgress>): JobProgress => ({
   deadlineAt: new Date().toISOString(),
   ...more,
 });
+const row = { runId: '', kind: 'job', state: 'running', startedAt: '', taskQueue: '' } as const;
 const hold = { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z', message: 'lost' };
 /** Names and task ids have no control characters. */
 const hostileName = hostileText.filter((text) => !hasControls(text));
@@ -103,59 +104,27 @@ test('the commands about a job name that job when typed into a shell', async () 
   expect(calls.map(([command, id]) => [command, ...(Array.isArray(id) ? id : [id])])).toEqual(named);
 });
 
-describe('a job that waits for a decision', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  const shownFor = async (workflowId: string, item?: number) => {
+test('a job that waits for a decision shows commands for its exact name, and no control character', async () => {
+  const held = progress({ phase: 'needs-decision', hold });
+  const ids = fc.sample(hostileName, { numRuns: 100, seed: 10 });
+  const texts = ids.map((workflowId, index) => {
+    const running = [{ item: 17, name: workflowId, isHeld: true, progress: held }];
+    const batch = { items: 20, succeeded: 0, failed: 0, running };
+    const notes = holdNotes({ ...row, workflowId, progress: index % 2 === 0 ? held : batch });
     const terminal = new FakeTerminal();
-    const held = progress({ phase: 'needs-decision', hold });
-    const job = followed(workflowId, async () => held);
-    const running = [{ item: item ?? 0, name: workflowId, isHeld: true, progress: held }];
-    const batch = followed(workflowId, async () => ({ items: 5, succeeded: 0, failed: 0, running }));
-    const shown = showProgress(item === undefined ? job : batch, terminal);
-    await jest.advanceTimersByTimeAsync(1_000);
-    shown.stop();
+    for (const note of notes.values()) printLine(terminal, note);
     return terminal.stderr;
-  };
-
-  test('shows commands for its exact name, and no control character', async () => {
-    const ids = fc.sample(hostileName, { numRuns: 100, seed: 10 });
-    const texts: string[] = [];
-    for (const [index, id] of ids.entries()) texts.push(await shownFor(id, index % 2 === 0 ? undefined : 17));
-    expect(texts.filter((text) => STEERING.test(text))).toEqual([]);
-    const commands = texts.flatMap(commandsIn);
-    expect(commands).toHaveLength(3 * ids.length);
-    const calls = await Promise.all(typed(commands).map(parsed));
-    expect(calls.map(([name, id]) => [name, id])).toEqual(
-      ids.flatMap((id) => [0, 1, 2].map(() => ['decide', id])),
-    );
-    expect(calls.slice(3, 6).map(([, , options]) => options)).toEqual([
-      { adopt: 'TASK_ID' },
-      { resubmit: true },
-      { abandon: true },
-    ]);
   });
+  expect(texts.filter((text) => STEERING.test(text))).toEqual([]);
+  const commands = texts.flatMap(commandsIn);
+  expect(commands).toHaveLength(3 * ids.length);
+  const calls = await Promise.all(typed(commands).map(parsed));
+  expect(calls.map(([name, id]) => [name, id])).toEqual(
+    ids.flatMap((id) => [0, 1, 2].map(() => ['decide', id])),
+  );
+  expect(calls.slice(3, 6).map(([, , options]) => options)).toEqual([
+    { adopt: 'TASK_ID' },
+    { resubmit: true },
+    { abandon: true },
+  ]);
 });
-
-test.each([undefined, 80])(
-  'progress shows no control character of a service (%p columns)',
-  async (columns) => {
-    jest.useFakeTimers();
-    for (const word of fc.sample(hostileText, { numRuns: 50, seed: 10 })) {
-      const terminal = new FakeTerminal({}, columns);
-      const task = { state: 'running', word } as const;
-      const problem = { type: 'RateLimited', message: word, count: 1 } as const;
-      const job = followed('fox', async () => progress({ taskId: word, task, problem }));
-      const shown = showProgress(job, terminal);
-      await jest.advanceTimersByTimeAsync(1_000);
-      shown.stop();
-      expect(terminal.stderr.replace(/\p{Cc}\[[KJ]|\r/gu, '')).not.toMatch(STEERING);
-    }
-    jest.useRealTimers();
-  },
-);

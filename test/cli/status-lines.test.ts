@@ -1,5 +1,5 @@
 import { reportLines, type StatusReport } from '../../src/cli/status';
-import { widthOf } from '../../src/cli/text-columns';
+import { widthOf } from '../../src/cli/text-table';
 import { STEERING } from '../support/hostile-text';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');

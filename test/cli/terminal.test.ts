@@ -73,7 +73,7 @@ test('a redrawn line replaces the last one and fits the screen; a pipe has none'
   const redraw = redrawOn(screen);
   redraw?.('Fetching: 12 %');
   redraw?.('');
-  expect(screen.stderr).toBe('\r\u001b[KFetching: \r\u001b[K');
+  expect(screen.stderr).toBe('\r\u001b[KFetching:…\r\u001b[K');
   expect(redrawOn(new FakeTerminal())).toBeUndefined();
 });
 

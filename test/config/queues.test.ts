@@ -1,5 +1,4 @@
 import {
-  isLocalQueue,
   localQueuePrefix,
   localTaskQueue,
   readTaskQueue,
@@ -68,14 +67,6 @@ describe("the queue on this machine's own server", () => {
     const environments = [storage, {}, { ...service, ...storage }, service];
     expect(new Set(environments.map(localTaskQueue)).size).toBe(environments.length);
     expect(localTaskQueue({ ...service, VIDEO_API_KEY: 'other' })).toBe(localTaskQueue(service));
-  });
-
-  it('is told from the queues of other programs, whatever the service and the storage', () => {
-    const own = [storage, {}, { ...service, ...storage }, service].map((env) => localTaskQueue(env));
-    for (const queue of own) expect(isLocalQueue(queue, service)).toBe(true);
-    for (const queue of ['films', 'video-generation', 'video-generation-submit', 'x-emulator-01234567']) {
-      expect(isLocalQueue(queue, service)).toBe(false);
-    }
   });
 
   it('begins alike for all storages of one service', () => {

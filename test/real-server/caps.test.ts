@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { run } from '../../src/cli/run';
-import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { JobInput } from '../../src/contract/job';
 import { dayOf } from '../../src/contract/ledger';
@@ -19,6 +18,7 @@ import { postsOf } from '../support/chaos-audit';
 import { operate } from '../support/chaos-operator';
 import { chaosPlan } from '../support/chaos-plan';
 import { killWorkers } from '../support/chaos-workers';
+import { ledgerOf } from '../support/ledger-of';
 import { atLength } from '../support/nightly';
 import { REPLAY, SEED } from '../support/seed';
 import { shortHistories } from '../support/short-histories';
@@ -75,7 +75,7 @@ jest.setTimeout(120_000);
 
 /** Used and reserved together. */
 async function counted(): Promise<number> {
-  const { counts } = (await readLedger(client, taskQueue)) ?? { counts: [] };
+  const { counts } = await ledgerOf(client, taskQueue);
   const day = counts.find(({ scope }) => scope === 'day');
   return (day?.used.videos ?? 0) + (day?.reserved.videos ?? 0);
 }

@@ -97,7 +97,7 @@ test('a job outlives all that ran Temporal for it: dev that ended, a command lef
   expect(await endOf(followed)).toMatchObject({
     code: 130,
     out: '',
-    err: expect.stringMatching(/Pick it up again with: videogen generate --id fox\n$/),
+    err: expect.stringMatching(/Follow it again with: videogen watch fox\n$/),
   });
   // The printed link no longer works.
   expect(followed.err()).toContain(

@@ -14,7 +14,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import type { DoctorReport } from '../../src/cli/doctor';
 import { EXIT } from '../../src/cli/exit-codes';
-import { STORAGE_MEMO } from '../../src/cli/follow-job';
+import { STORAGE_MEMO } from '../../src/cli/follow-jobs';
 import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
@@ -142,7 +142,7 @@ describe('generate beside dev', () => {
     const [first, second] = ends.map((end) => {
       expect(end).toMatchObject({ code: 0 });
       expect(end.out).toMatch(/^\{[^\n]*\}\n$/);
-      expect(end.err).not.toMatch(/emulated|another program|UI ends/);
+      expect(end.err).not.toMatch(/emulated|keeps what|UI ends/);
       return lastLine(end);
     });
     expect(second).toEqual({ ...first, copiedTo });
@@ -180,9 +180,9 @@ describe('generate beside dev', () => {
       out: 'unwatched\n',
       err:
         `Job unwatched on task queue ${queue}, shown at ${uiUrl()}/namespaces/default/workflows/unwatched\n` +
-        'It continues wherever a worker runs. Follow it with: videogen generate --id unwatched\n',
+        'It continues wherever a worker runs. Follow it with: videogen watch unwatched\n',
     });
-    expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('there is no job nobody yet') });
+    expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('There is no job nobody.') });
     expect(await videogen(['generate', '--id', 'unwatched'])).toMatchObject({
       code: 0,
       out: `${join(home.videos, 'unwatched.mp4')}\n`,
@@ -200,10 +200,10 @@ describe('generate beside dev', () => {
       encoding: 'utf8',
       cwd: home.folder,
     });
-    const followed = await videogen([...typed.split('\0').slice(0, -1), '--json']);
+    const followed = await videogen(typed.split('\0').slice(0, -1));
     expect(followed).toMatchObject({ code: 0 });
     expect(followed.out + followed.err).not.toMatch(STEERING);
-    expect(lastLine(followed)).toMatchObject({ workflowId: id });
+    expect(lastLine(followed)).toMatchObject({ workflowId: id, state: 'succeeded' });
     expect(existsSync(join(home.folder, 'x'))).toBe(false);
   });
 
@@ -226,7 +226,9 @@ describe('generate beside dev', () => {
     const started = await startJob('theirs', DEFAULT_TASK_QUEUE);
     const joined = start(['generate', 'A red fox', '--duration', '5', '--id', 'theirs', '--json']);
     await untilErr(joined, /^Job theirs on task queue video-generation, shown at /m);
-    expect(joined.err()).toContain('theirs was started by another program: it continues while videogen dev ');
+    expect(joined.err()).toContain(
+      'theirs keeps what it was started with: task queue video-generation. It continues while',
+    );
     await untilErr(joined, /^waiting.* task task_/m);
     await started.signal(POLL_NOW_SIGNAL);
     const end = await endOf(joined);
@@ -240,11 +242,10 @@ describe('generate beside dev', () => {
       videogen(['generate', '--id', 'film', '--no-wait']),
     ]);
     expect(film.err).toContain(
-      'film is on task queue films, which this command has no worker for: it continues while a worker of that queue runs.\n',
+      'film keeps what it was started with: task queue films. It continues while a worker with those settings runs.\n',
     );
-    expect(film.err).not.toContain('another service');
     expect(lastLine(ended)).toEqual(lastLine(end));
-    expect(ended.err).not.toContain('another program');
+    expect(ended.err).not.toContain('It continues while');
     expect(other).toMatchObject({
       code: 2,
       err: expect.stringMatching(/\(it differs in prompt, duration\)\. Choose another name\.\n$/),
@@ -262,7 +263,7 @@ describe('generate beside dev', () => {
       { request: { prompt: 'A grey fox' }, storage: 'grey/' },
       {
         workflowId: 'left',
-        temporal: { memo: { [STORAGE_MEMO]: { address: addressOf('theirs'), key: 'grey/' } } },
+        temporal: { memo: { [STORAGE_MEMO]: addressOf('theirs') } },
       },
     );
     const [own, followed, secondDev] = await Promise.all([
@@ -287,8 +288,8 @@ describe('generate beside dev', () => {
     expect(existsSync(join(home.videos, 'own.mp4'))).toBe(false);
 
     expect(followed).toMatchObject({ code: 0 });
-    expect(followed.err).toContain(
-      `left was started with the storage ${addressOf('theirs')} and stores its video there`,
+    expect(followed.err).toMatch(
+      /^left keeps what it was started with: task queue \S+, storage \S+\/theirs\.$/m,
     );
     expect(lastLine(followed).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
     expect(madeSince(before)).toHaveLength(2);
@@ -301,12 +302,7 @@ describe('generate beside dev', () => {
     const joined = await videogen(['generate', 'A red fox', '--id', 'own', '--json', '--storage', 'foxes/']);
     expect(joined).toMatchObject({ code: 0 });
     expect(lastLine(joined).video.uri).toBe(uri);
-    expect(joined.err).toContain(
-      `own was started with the storage ${addressOf('mine')} and stores its video there`,
-    );
-    expect(joined.err).toContain(
-      'own was started without a storage key; the --storage of this command has no effect.',
-    );
+    expect(joined.err).toMatch(/^own keeps what it was started with: task queue \S+, storage \S+\/mine\.$/m);
   });
 });
 
@@ -353,7 +349,7 @@ describe('a lost submit', () => {
     const decided = await home.run(['decide', 'other', '--abandon'], ONE_THREAD);
     expect(decided).toMatchObject({
       code: 0,
-      err: expect.stringContaining('other was started for another service'),
+      err: expect.stringContaining('other keeps what it was started with: task queue '),
     });
     expect(decided.err).not.toContain('emulated');
     expect(decided.err).toContain('Decided: abandon. The job ends.');

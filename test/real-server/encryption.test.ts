@@ -311,7 +311,6 @@ describe('the commands about jobs of a configured server', () => {
     expect(unread).toMatchObject({ state: 'needs-decision', note: expect.stringContaining(NO_KEYS) });
     for (const args of [
       ['forget', 'by-command', '--yes'],
-      ['spend', '--since', '1h'],
     ]) {
       const { code, err } = await run(undefined, ...args);
       expect([args[0], code === 0, err]).toEqual([args[0], false, expect.stringContaining(NO_KEYS)]);

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { activityInfo, type Context } from '@temporalio/activity';
 import { stringify } from 'yaml';
-import { readLedger } from '../../src/client/read-ledger';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { isVideoFailure } from '../../src/contract/video-failure';
@@ -14,6 +13,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { startEmulator } from '../../src/testing/emulator';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { postsOf } from '../support/chaos-audit';
+import { ledgerOf } from '../support/ledger-of';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
@@ -149,7 +149,7 @@ test('a refused submit is not counted under the caps, and that to the next servi
   const startCapped = (prompt: string) => start(prompt, { request: { prompt, duration: 5 }, caller: CAPPED });
   a.next('submit', REFUSED);
   expect(await (await startCapped('counted')).result()).toMatchObject({ service: 'b' });
-  expect((await readLedger(env.temporal.client, QUEUE))?.counts).toMatchObject([
+  expect((await ledgerOf(env.temporal.client, QUEUE)).counts).toMatchObject([
     { scope: 'key', name: CAPPED, used: { videos: 1, USD: 1.5 }, reserved: { videos: 0 } },
   ]);
   const failure = await failureOf((await startCapped('one too many')).result());

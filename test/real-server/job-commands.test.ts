@@ -13,7 +13,6 @@ import { localTaskQueue } from '../../src/config/queues';
 import { startDevServer } from '../../src/temporal-server';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { FakeTerminal } from '../cli/fake-terminal';
-import { screenOf } from '../cli/screen';
 import { Tmux } from '../cli/tmux';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
@@ -146,7 +145,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
     while (!terminal.stderr.includes('No worker polls task queue nobody')) await pause();
     terminal.interrupt();
     expect(await watching).toBe(130);
-    expect(terminal.stderr).toMatch(/Stopped watching\. The job is not cancelled\.\n$/);
+    expect(terminal.stderr).toMatch(/Stopped watching\. Nothing is cancelled\.\n$/);
 
     await held.decideSubmit({ decision: 'abandon' });
     await terminate(waiting);
@@ -164,14 +163,9 @@ test('a name that is not there, or that is something else, is explained', async 
   ]);
   const commands = [['status'], ['watch'], ['cancel'], ['retry'], ['download']];
   for (const command of commands) {
-    for (;;) {
-      const { code, out, err } = await videogen([...command, `${job}x`]);
-      expect([code, out]).toEqual([2, '']);
-      // Temporal's lists are updated with a delay.
-      if (err === `There is no job ${job}x. Did you mean ${job}?\n`) break;
-      expect(err).toMatch(/^There is no job fox/);
-      await pause();
-    }
+    const { code, out, err } = await videogen([...command, `${job}x`]);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/^There is no job fox .*x\. .+\n$/);
     const answer = await videogen([...command, other, '--json']);
     expect([answer.code, answer.err]).toEqual([2, expect.stringContaining(`There is no job ${other}.`)]);
     for (const bad of ['', ' ', 'x'.repeat(1_001)]) {
@@ -375,7 +369,7 @@ test('status has the page of a job in the Temporal UI', async () => {
   await handle.terminate();
 });
 
-test('watch shows several jobs in a terminal until they have ended, and list --watch until Ctrl-C', async () => {
+test('watch shows several jobs in a terminal until they have ended', async () => {
   const tmux = new Tmux(folder, settings());
   try {
     await inWorld(env, { jobTimeMs: 3_000 }, async ({ emulator, videos }) => {
@@ -396,18 +390,6 @@ test('watch shows several jobs in a terminal until they have ended, and list --w
         expect.stringMatching(/^雪の中の狐 .{8} +failed +\d+ s +GenerationFailed +task_/),
       ]);
       expect(lines.filter((line) => line.startsWith('NAME')).length).toBeLessThanOrEqual(2);
-      tmux.type('clear; videogen list --watch --limit 3');
-      await tmux.until(/^NAME +STATE +AGE +PHASE +TASK\n雪/);
-      tmux.resize(40, 12);
-      await tmux.until(/^NAME +STATE +AGE\n雪/);
-      expect(
-        tmux
-          .screen()
-          .split('\n')
-          .every((line) => line.length <= 40),
-      ).toBe(true);
-      tmux.press('C-c');
-      await tmux.until(/\$\n$/);
       await Promise.all([first, second].map(ended));
     });
   } finally {
@@ -443,25 +425,29 @@ test('on this machine, looking at jobs starts their server but no worker, so not
   rmSync(data, { recursive: true });
 });
 
-testAtNight('a server that is killed during list --watch is waited for', async () => {
+testAtNight('a server that is killed during watch is waited for', async () => {
   const executable = process.env.VIDEOGEN_TEMPORAL_CLI ?? '';
-  const server = await startDevServer({ executable, headless: true });
+  const dbFilename = join(folder, 'killed.db');
+  const server = await startDevServer({ executable, headless: true, dbFilename });
+  const port = Number(server.address.split(':')[1]);
+  const connection = await Connection.connect({ address: server.address });
+  const start = { workflowId: 'fox', taskQueue: 'nobody', args: [{ request }] };
+  await new Client({ connection }).workflow.start('generateVideo', start);
+  await connection.close();
   const terminal = new FakeTerminal(
-    { TEMPORAL_ADDRESS: server.address, NO_COLOR: '1' },
+    { TEMPORAL_ADDRESS: server.address },
     SCREEN.columns,
     SCREEN.rows,
     SCREEN,
   );
-  const watching = run(['list', '--watch'], terminal);
+  const watching = run(['watch', 'fox'], terminal);
   while (!terminal.stderr.includes('NAME')) await pause();
   await server.kill();
   while (!terminal.stderr.includes('Temporal does not answer since')) await pause();
-  const port = Number(server.address.split(':')[1]);
-  const next = await startDevServer({ executable, headless: true, port });
+  const next = await startDevServer({ executable, headless: true, port, dbFilename });
   while (!terminal.stderr.includes('Temporal answers again.')) await pause();
   terminal.interrupt();
   expect(await watching).toBe(130);
   expect(terminal.listeners).toBe(0);
-  expect(screenOf(terminal.stderr, SCREEN.columns).at(-1)).toMatch(/^NAME/);
   await next.kill();
 });

@@ -7,7 +7,6 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { NativeConnection } from '@temporalio/worker';
 import { parse, stringify } from 'yaml';
 import { run } from '../../src/cli/run';
-import { paidJobs } from '../../src/client/paid-jobs';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import type { VideoRequest } from '../../src/contract/request';
@@ -134,15 +133,6 @@ async function leftBehind(request: VideoRequest): Promise<string> {
   await env.temporal.client.workflow.getHandle(job.workflowId).terminate('a test');
   return taskId;
 }
-
-test('spending names the service of each job in Temporal, also of those without prices and records', async () => {
-  const taskId = await leftBehind({ ...request, seed: 2 });
-  await videos.execute({ taskId, service: 'my-own' }, { workflowId: 'adopted' });
-  const paid = new Map<string, unknown>();
-  const period = { since: new Date(0), until: new Date(Date.now() + 60_000) };
-  for await (const job of paidJobs(env.temporal.client, period)) paid.set(job.name, job.service);
-  expect(paid.get('adopted')).toBe('my-own');
-});
 
 test('an unknown service is refused at once: by a client that has the list, or else by the worker', async () => {
   const refused = failureOf(videos.start({ request, service: 'c' }));
@@ -280,7 +270,7 @@ test('the commands of the page print what it shows', async () => {
   // The job stays with its service, and the command says so.
   const joined = new FakeTerminal({ ...settings, ...more });
   await run(['generate', 'A red fox in the snow', '--service', 'fal-seedance', '--id', 'fox-1'], joined);
-  expect(joined.stderr).toContain('fox-1 was started for the service my-own; the --service of this command');
+  expect(joined.stderr).toContain('fox-1 keeps what it was started with: service my-own.');
 });
 
 // Last: it leaves the service paused for ten minutes.

@@ -1,11 +1,16 @@
-import { batchCommand, devCommand, jobCommand } from '../../../src/cli/commands';
-import { plainLine, screenLines, storedLines } from '../../../src/cli/progress-lines';
+import { jobTable, liveLines, progressLine, storedLines } from '../../../src/cli/job-lines';
+import { devCommand } from '../../../src/cli/open-jobs';
 import { printLine } from '../../../src/cli/terminal';
 import { describeBatch, staticBatchDetails } from '../../../src/client/prepare-start';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
-import { adoptCommand, DecisionRefused, describeDecisionCommands } from '../../../src/contract/lost-submit';
+import {
+  adoptCommand,
+  commandOn,
+  DecisionRefused,
+  describeDecisionCommands,
+} from '../../../src/contract/lost-submit';
 import { searchAttributesOf } from '../../../src/contract/names';
 import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
@@ -76,9 +81,24 @@ export const names: Target<Names> = {
     const failure = new VideoFailure('DeadlineExceeded', { taskId, code: word, message: word, advice: word });
     const video = { uri: 'file:///videos/fox.mp4', bytes: 1, sha256: 'x', contentType: 'video/mp4' };
     const terminal = new FakeTerminal();
+    const screen = { columns: 80, rows: 10 };
+    const row = {
+      workflowId,
+      taskId,
+      runId: word,
+      kind: 'job',
+      state: 'running',
+      phase,
+      startedAt: TIME,
+      taskQueue: word,
+    } as const;
     const printed = [
-      ...[jobCommand(workflowId), batchCommand(workflowId, workflowId), devCommand(word)],
-      ...[progress, batch].flatMap((one) => [plainLine(one), ...screenLines(one, 0, 80, 10)]),
+      ...[commandOn('watch', workflowId), devCommand(word)],
+      ...jobTable([row], screen),
+      ...[progress, batch].flatMap((one) => [
+        progressLine(one),
+        ...liveLines([{ ...row, progress: one }], screen, 0),
+      ]),
       ...storedLines({ video, taskId, polls: 1, waitedMs: 0, warnings: [word] }, word),
     ];
     for (const line of printed) printLine(terminal, line);

@@ -1,10 +1,4 @@
-export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
-
-/** A part of a line. */
-export interface Piece {
-  text: string;
-  colour?: Colour | undefined;
-}
+import { printable } from '../contract/clean-text';
 
 /** Combining marks and the like, which take no column of their own. */
 const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u;
@@ -38,18 +32,18 @@ function widthOfCharacter(character: string): number {
   return PICTURE.test(character) || WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
 }
 
-/** The text in at most this many columns; a cut text ends with `…`, unless another end is given. */
-export function cutToWidth(text: string, columns: number, end: '…' | '' = '…'): string {
+/** The text in at most this many columns; a cut text ends with `…`. */
+export function cutToWidth(text: string, columns: number): string {
   if (columns <= 0) return '';
   if (widthOf(text) <= columns) return text;
   let cut = '';
-  let left = columns - end.length;
+  let left = columns - 1;
   for (const character of text) {
     left -= widthOfCharacter(character);
     if (left < 0) break;
     cut += character;
   }
-  return `${cut}${end}`;
+  return `${cut}…`;
 }
 
 /** The text in lines that are broken between words. The terminal breaks a word that is longer than a line. */
@@ -63,6 +57,9 @@ export function wrapText(text: string, columns: number): string[] {
   return lines;
 }
 
+const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2, bold: 1 };
+export type Colour = keyof typeof COLOURS;
+
 /** A column of a table. If the screen is too narrow, the last columns are left out. */
 export interface Column<Row> {
   title: string;
@@ -72,21 +69,30 @@ export interface Column<Row> {
   leastWidth?: number;
 }
 
+/** Where a table goes. */
+interface TableScreen {
+  columns: number;
+  hasColours?: boolean;
+}
+
 const GAP = '  ';
 
-/** A table that fits the width: columns are cut first, then the last ones are left out. */
+/** A table that fits the width: columns are cut first, then the last ones are left out. It has no control characters but colours. */
 export function tableLines<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  width: number,
-): Piece[][] {
+  { columns: width, hasColours = false }: TableScreen,
+): string[] {
   const shown = columns.flatMap(({ title, text, colour, leastWidth }) => {
-    const cells: Piece[] = rows.map((row) => ({ text: text(row), colour: colour?.(row) }));
+    const cells = rows.map((row) => ({
+      text: printable(text(row)).replaceAll('\n', ' '),
+      colour: colour?.(row),
+    }));
     // An empty column says nothing.
     if (rows.length > 0 && cells.every((cell) => cell.text === '')) return [];
     const natural = Math.max(widthOf(title), ...cells.map((cell) => widthOf(cell.text)));
     const least = Math.min(leastWidth ?? natural, natural);
-    return { cells: [{ text: title, colour: 'bold' } satisfies Piece, ...cells], width: natural, least };
+    return { cells: [{ text: title, colour: 'bold' as const }, ...cells], width: natural, least };
   });
   const total = (key: 'width' | 'least') =>
     shown.reduce((sum, column) => sum + column[key] + GAP.length, -GAP.length);
@@ -98,11 +104,14 @@ export function tableLines<Row>(
     widest.width -= 1;
   }
   return [undefined, ...rows].map((_, index) =>
-    shown.flatMap((column): Piece[] => {
-      const { text = '', colour } = column.cells[index] ?? {};
-      const cut = cutToWidth(text, column.width);
-      const padding = column === shown.at(-1) ? '' : ' '.repeat(column.width - widthOf(cut)) + GAP;
-      return [{ text: cut, colour }, { text: padding }];
-    }),
+    shown
+      .map((column) => {
+        const { text = '', colour } = column.cells[index] ?? {};
+        const cut = cutToWidth(text, column.width);
+        const padding = column === shown.at(-1) ? '' : ' '.repeat(column.width - widthOf(cut)) + GAP;
+        const isPlain = !hasColours || colour === undefined || cut === '';
+        return (isPlain ? cut : `\u001b[${COLOURS[colour]}m${cut}\u001b[0m`) + padding;
+      })
+      .join(''),
   );
 }

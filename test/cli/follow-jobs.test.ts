@@ -1,0 +1,204 @@
+import { findJob } from '../../src/cli/find-job';
+import { followJobs } from '../../src/cli/follow-jobs';
+import type { Progress } from '../../src/cli/job-lines';
+import type { JobsSession } from '../../src/cli/open-jobs';
+import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
+import type { JobProgress } from '../../src/contract/job';
+import { FakeTerminal } from './fake-terminal';
+import { screenOf } from './screen';
+
+jest.mock('../../src/cli/find-job');
+
+const ROWS = 8;
+const startedAt = '2026-01-01T00:00:00.000Z';
+const until = '2026-01-02T00:00:00.000Z';
+
+const waiting = (percent = 10, taskId = 'task_1'): JobProgress => ({
+  phase: 'waiting',
+  taskId,
+  task: { state: 'running', word: 'running', percent },
+  polls: 1,
+  startedAt,
+  deadlineAt: startedAt,
+});
+const without = { taskId: undefined, task: undefined };
+const submitting: JobProgress = { ...waiting(), ...without, phase: 'submitting' };
+const held = (since = startedAt): JobProgress => ({
+  ...waiting(),
+  ...without,
+  phase: 'needs-decision',
+  hold: { since, until, message: 'It was lost.' },
+});
+const item = (number: number, progress = waiting(10, `task_${number}`)): ItemProgress => ({
+  item: number,
+  name: `foxes-${number}`,
+  progress,
+});
+const batchOf = (succeeded: number, ...running: ItemProgress[]): BatchProgress => ({
+  items: 40,
+  succeeded,
+  failed: 0,
+  running,
+});
+
+/** What is answered in turn: a progress, no worker, no Temporal, the end. */
+type Answer = Progress | 'no worker' | 'no Temporal' | 'ended';
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: Date.parse(startedAt) });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+interface Follow {
+  terminal?: FakeTerminal;
+  asJson?: boolean;
+  missing?: () => Promise<string | undefined>;
+}
+
+/** Follows jobs that give these answers in turn and repeat the last one; Ctrl-C comes after a minute. */
+async function follow(
+  jobs: Record<string, Answer[]>,
+  { terminal = new FakeTerminal(), asJson, missing = async () => undefined }: Follow = {},
+) {
+  const now = new Map<string, Answer>();
+  jest.mocked(findJob).mockImplementation(async (_session, workflowId) => {
+    const answers = jobs[workflowId] ?? [];
+    const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? 'no Temporal';
+    if (answer === 'no Temporal') throw new Error('it is away');
+    now.set(workflowId, answer);
+    const kind = typeof answer === 'object' && 'running' in answer ? 'batch' : 'job';
+    const end = answer === 'ended' ? { state: 'succeeded', endedAt: until } : { state: 'running' };
+    return { workflowId, runId: '', kind, startedAt, taskQueue: 'q', ...end } as never;
+  });
+  const interrupted = new AbortController();
+  const handle = (workflowId: string) => ({
+    progress: async () => {
+      const answer = now.get(workflowId);
+      if (typeof answer !== 'object') throw new Error('no worker');
+      return answer;
+    },
+  });
+  const session = {
+    signal: interrupted.signal,
+    client: {
+      withAbortSignal: (_signal: unknown, read: () => unknown) => read(),
+      withDeadline: (_ms: unknown, read: () => unknown) => read(),
+    },
+    videos: { handle, batch: handle },
+    describeMissingWorker: missing,
+  } as unknown as JobsSession;
+  const following = followJobs(session, Object.keys(jobs), { terminal, asJson });
+  following.catch(() => undefined);
+  await jest.advanceTimersByTimeAsync(60_000);
+  interrupted.abort();
+  await jest.advanceTimersByTimeAsync(1_000);
+  return { rows: await following, out: terminal.stdout, err: terminal.stderr };
+}
+
+const count = (text: string, part: string) => text.split(part).length - 1;
+
+test('in a pipe each change is one line without escape codes, until the job has ended', async () => {
+  const { rows, out, err } = await follow({
+    fox: ['no worker', waiting(10), waiting(10), 'no worker', waiting(20), 'ended'],
+  });
+  expect([out, rows?.[0]?.state]).toEqual(['', 'succeeded']);
+  expect(err).toBe(
+    'waiting 10 %, task task_1, the service says running\nwaiting 20 %, task task_1, the service says running\n',
+  );
+  const batch = await follow({ foxes: [batchOf(2, item(3)), batchOf(3), batchOf(3, item(4)), 'ended'] });
+  expect(batch.err).toBe('2 of 40 stored, 1 under way\n3 of 40 stored\n3 of 40 stored, 1 under way\n');
+});
+
+test('several jobs have their names before their lines, and JSON lines go to standard output', async () => {
+  const jobs = () =>
+    ({ fox: [submitting, 'ended'], hare: [waiting(10), 'ended'] }) satisfies Record<string, Answer[]>;
+  expect((await follow(jobs())).err).toMatch(/^fox: submitting\nhare: waiting 10 %/);
+  const { out, err } = await follow(jobs(), { asJson: true });
+  const lines = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ workflowId, state }) => [workflowId, state])).toEqual([
+    ['fox', 'running'],
+    ['hare', 'running'],
+    ['fox', 'succeeded'],
+    ['hare', 'succeeded'],
+  ]);
+  expect(err).toBe('');
+});
+
+test.each([120, 40, 20, 9])(
+  'on a terminal of %d columns lines are redrawn, and cleared at the end',
+  async (columns) => {
+    const terminal = new FakeTerminal({}, columns, ROWS);
+    terminal.err('$ videogen\n'.slice(-columns));
+    const before = screenOf(terminal.stderr, columns);
+    const many = Array.from({ length: 20 }, (_, index) => item(index + 1));
+    const answers: Answer[] = [
+      waiting(),
+      batchOf(0, ...many),
+      batchOf(19, item(20)),
+      batchOf(3),
+      batchOf(4, item(5)),
+      'ended',
+    ];
+    await follow({ foxes: answers }, { terminal });
+    // screenOf throws if a line was moved up to that has scrolled off.
+    expect(screenOf(terminal.stderr, columns)).toEqual(before);
+  },
+);
+
+test('the table of several jobs stays on the screen, with notes above it', async () => {
+  const terminal = new FakeTerminal({}, 100, ROWS);
+  await follow({ fox: [waiting(), held(), 'ended'], hare: [waiting(), 'ended'] }, { terminal });
+  const drawn = screenOf(terminal.stderr, 100);
+  expect(drawn[0]).toBe('It was lost.');
+  expect(drawn.slice(-3).map((line) => line.slice(0, 16))).toEqual([
+    'NAME  STATE     ',
+    'fox   succeeded ',
+    'hare  succeeded ',
+  ]);
+});
+
+test.each([undefined, 100])(
+  'a hold is shown once on a screen of %j columns, and again if it is another',
+  async (columns) => {
+    const later = '2026-01-01T05:00:00.000Z';
+    const terminal = new FakeTerminal({}, columns, ROWS);
+    const { err } = await follow({ fox: [held(), held(), waiting(), held(later)] }, { terminal });
+    expect(count(err, 'It was lost.\n')).toBe(2);
+    expect(count(err, `decide before ${until}; after that the job fails:\n`)).toBe(2);
+    for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
+      expect(count(err, `  videogen decide fox ${option}   # `)).toBe(2);
+    const batch = await follow({
+      foxes: [batchOf(0, item(7, held())), batchOf(0, { item: 9, name: 'foxes-9', isHeld: true })],
+    });
+    expect(batch.err).toContain('Item 7: It was lost.\n');
+    expect(batch.err).toContain('  videogen decide foxes-9 --abandon');
+  },
+);
+
+test.each<[string, Answer, number]>([
+  ['before the first answer', 'no worker', 1],
+  ['while a job submits', submitting, 1],
+  ['while every item of a batch submits', batchOf(0, item(1, submitting)), 1],
+  ['once the job waits for its task', waiting(), 0],
+])('a missing worker %s is reported this often: %s %d', async (_when, answer, times) => {
+  const missing = jest.fn(async () => 'No worker polls task queue q.');
+  const { err } = await follow({ fox: [answer] }, { missing });
+  expect(missing).toHaveBeenCalledTimes(times);
+  expect(count(err, 'No worker polls task queue q.\n')).toBe(times);
+});
+
+test('while Temporal is away it is tried again, and the first answer must come', async () => {
+  const { err, rows } = await follow({ fox: [waiting(), 'no Temporal', 'no Temporal', waiting(), 'ended'] });
+  expect(err.match(/Temporal (does not answer since .* \(it is away\)|answers again)/g)).toHaveLength(2);
+  expect(rows).toHaveLength(1);
+  await expect(follow({ fox: ['no Temporal'] })).rejects.toThrow('it is away');
+});
+
+test('Ctrl-C ends it without rows', async () => {
+  expect((await follow({ fox: [waiting()] })).rows).toBeUndefined();
+});

@@ -1,0 +1,248 @@
+import { summaryLines } from '../../src/cli/batch';
+import {
+  ageText,
+  type JobRow,
+  jobTable,
+  liveLines,
+  phaseText,
+  progressLine,
+  storedLines,
+} from '../../src/cli/job-lines';
+import { widthOf } from '../../src/cli/text-table';
+import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
+import type { JobProgress, JobResult } from '../../src/contract/job';
+import type { JobCost } from '../../src/contract/job-cost';
+import { STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+const at45s = START + 45_000;
+const startedAt = new Date(START).toISOString();
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+
+const progress: JobProgress = {
+  phase: 'waiting',
+  taskId: 'task_1234',
+  task: { state: 'running', word: 'rendering', percent: 27.4 },
+  polls: 3,
+  startedAt,
+  deadlineAt: startedAt,
+  nextPollAt: new Date(START + 50_000).toISOString(),
+};
+const problem: JobProgress['problem'] = { type: 'RateLimited', message: 'HTTP 429 slow down', count: 2 };
+const downloading: JobProgress = {
+  ...progress,
+  phase: 'downloading',
+  task: { state: 'succeeded', word: 'done', percent: 100 },
+  nextPollAt: undefined,
+};
+const item = (number: number): ItemProgress => ({
+  item: number,
+  name: `foxes-${number}`,
+  progress: { ...progress, taskId: `task_${number}`, nextPollAt: undefined },
+});
+const batch = (more: Partial<BatchProgress> = {}): BatchProgress => ({
+  items: 40,
+  succeeded: 0,
+  failed: 0,
+  running: [],
+  ...more,
+});
+const items = (count: number) => Array.from({ length: count }, (_, index) => item(index + 8));
+const row = (more: Partial<JobRow>): JobRow => ({
+  workflowId: 'fox-1',
+  runId: 'run',
+  kind: 'job',
+  state: 'running',
+  phase: 'waiting',
+  startedAt,
+  taskQueue: 'films',
+  ...more,
+});
+const live = (shown: JobRow['progress'], columns = 200, rows = 24, nowMs = at45s) =>
+  liveLines([row({ progress: shown })], { columns, rows }, nowMs);
+
+test.each<[JobProgress | BatchProgress, string]>([
+  [progress, 'waiting 27 %, task task_1234, the service says rendering'],
+  [
+    { ...progress, problem },
+    'waiting 27 %, task task_1234, the service says rendering, problem, 2 in a row: HTTP 429 slow down',
+  ],
+  [
+    { ...progress, task: { state: 'unknown', word: '' } },
+    'waiting, task task_1234, the service says unknown',
+  ],
+  [downloading, 'downloading, task task_1234, the service says done'],
+  [
+    { ...progress, cost: { estimated: usd(0.5) }, task: undefined },
+    'waiting, cost 0.50 USD estimated, task task_1234',
+  ],
+  [batch({ items: undefined }), '0 of ? stored'],
+  [batch({ succeeded: 12, failed: 1, running: items(20) }), '12 of 40 stored, 1 failed, 20 under way'],
+  [
+    batch({ failed: 1, stopping: 'item 3 failed' }),
+    '0 of 40 stored, 1 failed, no new items start: item 3 failed',
+  ],
+])('the line of %j for a pipe is %s', (given, line) => {
+  expect(progressLine(given)).toBe(line);
+});
+
+test('the live line of a job has its most important parts first, and only whole ones', () => {
+  const all =
+    'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  problem: RateLimited  rendering  next poll in 5 s  task_1234';
+  expect(live({ ...progress, problem })).toEqual([all]);
+  expect(live({ ...progress, problem }, 60)).toEqual([all.slice(0, 45)]);
+  expect(live(downloading)).toEqual(['downloading  45 s  done  task_1234']);
+  // The clocks of worker and caller differ.
+  expect(live(progress, 200, 24, START - 5_000)[0]).toContain('  0 s  ');
+});
+
+test('the live lines of a batch show each running item, as far as they fit', () => {
+  const line = 'waiting      █████░░░░░░░░░░░░░░░  27 %  45 s  rendering  ';
+  expect(live(batch({ succeeded: 6, failed: 4, running: items(3) }))).toEqual([
+    '█████░░░░░░░░░░░░░░░  25 %  6 of 40 stored, 4 failed, 3 under way',
+    ` 8  ${line}task_8`,
+    ` 9  ${line}task_9`,
+    `10  ${line}task_10`,
+  ]);
+  const few = live(batch({ running: [{ item: 9, name: 'foxes-9', isHeld: true }, ...items(30)] }), 200, 5);
+  expect(few.slice(1)).toEqual([' 9  needs a decision', ` 8  ${line}task_8`, 'and 29 more']);
+  // Not 100 before all items have ended.
+  expect(live(batch({ items: 1_000, succeeded: 999 }))[0]).toContain('  99 %  ');
+});
+
+test('live lines never exceed the screen, whatever is in them', () => {
+  const any = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
+  fc.assert(
+    fc.property(
+      any,
+      any,
+      fc.integer({ min: 4, max: 120 }),
+      fc.integer({ min: 2, max: 9 }),
+      (name, word, columns, rows) => {
+        const named: JobProgress = { ...progress, taskId: word, task: { state: 'running', word } };
+        const several = [row({ workflowId: name, taskId: word }), row({ workflowId: word, service: name })];
+        const screens = [
+          live(named, columns, rows),
+          live(batch({ running: items(9), stopping: word }), columns, rows),
+          liveLines(several, { columns, rows }, at45s),
+        ];
+        for (const lines of screens) {
+          expect(lines.length).toBeLessThan(rows);
+          for (const line of lines) {
+            expect(widthOf(line)).toBeLessThanOrEqual(columns);
+            expect(line).not.toMatch(STEERING);
+          }
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+const ROWS = [
+  row({ taskId: 'task_0a285c4d' }),
+  row({ workflowId: 'a job with a rather long name', state: 'failed', failure: 'GenerationFailed' }),
+  row({ workflowId: '雪の中の狐', state: 'succeeded', endedAt: startedAt }),
+];
+
+test('a table is cut to the width, and the least important columns are left out', () => {
+  const table = (columns: number) => jobTable(ROWS, { columns }, START + 90_000);
+  expect(table(100)).toEqual([
+    'NAME                           STATE      AGE   PHASE             TASK',
+    'fox-1                          running    90 s  waiting           task_0a285c4d',
+    'a job with a rather long name  failed     90 s  GenerationFailed  ',
+    '雪の中の狐                     succeeded  90 s                    ',
+  ]);
+  expect(table(60)).toEqual([
+    'NAME             STATE      AGE   PHASE          TASK',
+    'fox-1            running    90 s  waiting        task_0a285…',
+    'a job with a r…  failed     90 s  GenerationFa…  ',
+    '雪の中の狐       succeeded  90 s                 ',
+  ]);
+  expect(table(12)).toEqual(['NAME', 'fox-1', 'a job with …', '雪の中の狐']);
+  expect(jobTable(ROWS, { columns: 100, hasColours: true })[2]).toContain('\u001b[31mfailed\u001b[0m  ');
+});
+
+test('a table shows one cost: what was charged, or else the estimate', () => {
+  const costs: (JobCost | undefined)[] = [
+    { estimated: usd(0.5), charged: usd(0.45) },
+    { estimated: usd(0.5) },
+    { unknown: 'the request has no duration' },
+    undefined,
+  ];
+  const rows = costs.map((cost) => row({ cost, state: 'succeeded', endedAt: startedAt }));
+  const lines = jobTable(rows, { columns: 80 }, START);
+  expect(lines.map((line) => line.slice(23).trim())).toEqual(['COST', '0.45 USD', '0.50 USD', '', '']);
+});
+
+test.each<[Partial<JobRow>, string]>([
+  [{ isCancelling: true }, 'cancelling'],
+  [
+    { phase: 'submitting', retrying: { activity: 'submitVideo', attempt: 4, message: 'HTTP 429' } },
+    'submitting, attempt 4: HTTP 429',
+  ],
+  [{ progress: { ...progress, problem } }, 'waiting, 27 %, problem: RateLimited'],
+  [{ state: 'failed', endedAt: startedAt }, 'not known'],
+  [{ kind: 'batch' }, 'batch'],
+  [
+    { kind: 'batch', state: 'failed', counts: { items: 40, succeeded: 38, failed: 2 } },
+    '38 of 40 stored, 2 failed',
+  ],
+])('the phase of %j is %j', (more, text) => {
+  expect(phaseText(row(more))).toBe(text);
+});
+
+test.each([
+  [-5, '0 s'],
+  [119_999, '119 s'],
+  [120_000, '2 min'],
+  [7_200_000, '2 h'],
+  [172_800_000, '2 d'],
+])('%d ms are %s', (ms, text) => {
+  expect(ageText(ms)).toBe(text);
+});
+
+test.each([
+  ['fox', 3],
+  ['狐狸', 4],
+  ['여우', 4],
+  ['Ｆｏｘ', 6],
+  ['e\u0301', 1],
+  ['🦊', 2],
+  ['❤\ufe0f', 2],
+  ['…░█', 3],
+])('%j takes %d columns', (text, columns) => {
+  expect(widthOf(text)).toBe(columns);
+});
+
+test('a stored video is described with its format, task, polls, location, cost and warnings', async () => {
+  const stored: JobResult = {
+    taskId: 'task_1',
+    video: {
+      uri: 'file:///videos/fox.mp4',
+      bytes: 1_948_997,
+      sha256: 'abc',
+      contentType: 'video/mp4',
+      width: 1280,
+      height: 720,
+      durationSeconds: 5,
+      codec: 'avc',
+    },
+    polls: 4,
+    waitedMs: 60_000,
+    warnings: ['720p was asked for, it is 640x360'],
+    cost: { estimated: usd(0.5), charged: usd(0.45) },
+  };
+  expect(storedLines(stored, '/copies/fox.mp4')).toEqual([
+    'Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 abc, of task task_1 after 4 polls.',
+    'It is at file:///videos/fox.mp4, copied to /copies/fox.mp4.',
+    'Cost: 0.45 USD charged (estimated 0.50 USD).',
+    'Note: 720p was asked for, it is 640x360.',
+  ]);
+  const spent = { estimated: { sums: [usd(1.5)], unknown: 0 }, spent: { sums: [usd(0.9)], unknown: 1 } };
+  const ended = { items: 2, succeeded: 2, failed: 0, results: { key: '', uri: '' }, cost: spent };
+  expect((await summaryLines(ended, {}))[1]).toBe(
+    'Cost: 0.90 USD + 1 of unknown cost of estimated 1.50 USD.',
+  );
+});
