@@ -54,16 +54,6 @@ export async function* listJobs(
   }
 }
 
-/** The names of the newest jobs and batches. */
-export async function recentNames(client: Client, most: number): Promise<string[]> {
-  const names = new Set<string>();
-  for await (const { workflowId } of startedRuns(client)) {
-    names.add(workflowId);
-    if (names.size >= most) break;
-  }
-  return [...names];
-}
-
 const startedRuns = (client: Client, wanted: Conditions = {}) =>
   newestFirst(client, conditionsOf(wanted), undefined);
 

@@ -103,7 +103,7 @@ test(`a cap of ${CAP} videos a day refuses the fourth before its POST, with two 
   expect(await run(['spend', '--caps'], terminal)).toBe(0);
   expect(terminal.stdout).toMatch(
     new RegExp(
-      `^CAP +LIMIT +LEFT +USED +RESERVED +RESETS\nday +3 videos +0 videos +3 videos +0 videos +${resetsAt}\n$`,
+      `^CAP +LIMIT +LEFT +USED +RESERVED +RESETS +QUEUE\nday +3 videos +0 videos +3 videos +0 videos +${resetsAt} +${taskQueue}\n$`,
     ),
   );
   const { currentDetails } = await client.workflow
