@@ -1,22 +1,14 @@
 /** What starts jobs, follows them and reads their results. Programs with a worker import `temporal-videogen/worker` too. */
-export {
-  type EncryptedDataConverterOptions,
-  encryptedDataConverter,
-} from './client/encrypted-data-converter';
-export type { ForgetOptions, ForgottenJob } from './client/forget-job';
-export type { ListOptions } from './client/list-jobs';
+export { encryptedDataConverter } from './client/encrypted-data-converter';
 export type { JobOverview } from './client/overview';
 export { ForgetRefused, ForgetStopped, RetryRefused, TemporalUnreachable } from './client/refusals';
-export type { RetriedJob, RetryOptions } from './client/retry-job';
 export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,
-  type StartOptions,
   type VideoClient,
   type VideoClientOptions,
 } from './client/video-client';
 export type { VideoJob } from './client/video-job';
-export type { FollowOptions } from './client/workflow-handle';
 export { ConfigError, type Environment } from './config/service-config';
 export {
   type BatchInput,

@@ -62,10 +62,13 @@ function start(
   const report = reportOnce(api, onProblem);
   // By default not those of the process: they tell the arguments of the command, and one of them is the prompt.
   Object.assign(process.env, { OTEL_NODE_RESOURCE_DETECTORS: 'env', ...process.env });
-  const ids = new GivenIds();
+  const ids: GivenIds = {};
   const node = new sdk.NodeSDK({
     ...(serviceName !== undefined && { serviceName }),
-    idGenerator: ids,
+    idGenerator: {
+      generateTraceId: () => ids.given?.traceId ?? randomBytes(16).toString('hex'),
+      generateSpanId: () => ids.given?.spanId ?? randomBytes(8).toString('hex'),
+    },
     // Metrics and logs have ways of their own.
     metricReaders: [],
     logRecordProcessors: [],
@@ -118,26 +121,8 @@ export function tracedClient(): Pick<ClientOptions, 'interceptors'> {
 }
 
 /** Temporal's package names the spans of a workflow in its sandbox, and their children name them as parents. */
-class GivenIds {
-  private given: { traceId: string; spanId: string } | undefined;
-
-  /** The span that `start` makes gets these ids. */
-  using<T>(ids: { traceId: string; spanId: string }, start: () => T): T {
-    this.given = ids;
-    try {
-      return start();
-    } finally {
-      this.given = undefined;
-    }
-  }
-
-  generateTraceId(): string {
-    return this.given?.traceId ?? randomBytes(16).toString('hex');
-  }
-
-  generateSpanId(): string {
-    return this.given?.spanId ?? randomBytes(8).toString('hex');
-  }
+interface GivenIds {
+  given?: { traceId: string; spanId: string } | undefined;
 }
 
 /**
@@ -158,14 +143,11 @@ function makeAgain({ trace, ROOT_CONTEXT }: Api, ids: GivenIds): SpanProcessor {
         parentSpanId === undefined
           ? ROOT_CONTEXT
           : trace.setSpanContext(ROOT_CONTEXT, { traceId, traceFlags, spanId: parentSpanId, isRemote: true });
-      const { workflowId, runId } = attributes;
-      const span = ids.using({ traceId, spanId }, () =>
-        tracer.startSpan(
-          name,
-          { kind, startTime, attributes: { temporalWorkflowId: workflowId, run_id: runId } },
-          parent,
-        ),
-      );
+      const { workflowId: temporalWorkflowId, runId: run_id } = attributes;
+      ids.given = { traceId, spanId };
+      const options = { kind, startTime, attributes: { temporalWorkflowId, run_id } };
+      const span = tracer.startSpan(name, options, parent);
+      ids.given = undefined;
       span.setStatus(status);
       span.end(endTime);
     },

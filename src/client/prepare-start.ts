@@ -5,7 +5,7 @@ import type { BatchInput } from '../contract/batch';
 import { cleanText } from '../contract/clean-text';
 import type { VideoInput } from '../contract/fallback';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
-import { identityOf, type JobIdentity } from '../contract/job-identity';
+import { identityOf } from '../contract/job-identity';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import {
   BATCH_WORKFLOW_TYPE,
@@ -15,28 +15,33 @@ import {
   SERVICE_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
-import type { KnownServices } from '../contract/service-choice';
-import { isServiceList, servicesOf } from '../contract/service-choice';
+import { isServiceList, type KnownServices, servicesOf } from '../contract/service-choice';
 import {
-  bounded,
   describeJob,
   LONGEST_PROMPT_CHARS,
   LONGEST_SUMMARY_CHARS,
-  plain,
   redacted,
   staticJobDetails,
 } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
-import { type GivenChoice, pinChoice } from './pin-choice';
+import { pinChoice } from './pin-choice';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 
 type TemporalOptions = Partial<WorkflowStartOptions>;
 
-/** What a caller may set for one start, and what all starts of a client or a Nexus handler have in common. */
-export interface StartSettings {
+/** Options for the start of one job or batch. */
+export interface StartOptions {
+  /**
+   * The workflow id, a random one by default. The same request with the same id joins the job, running or ended; another
+   * request with that id is refused.
+   */
   workflowId?: string;
-  /** Other start options of Temporal's, such as `priority` or `memo`. */
+  /** Start options of Temporal's, such as `priority` or `memo`. */
   temporal?: TemporalOptions;
+}
+
+/** With what all starts of a client or a Nexus handler have in common. */
+interface StartSettings extends StartOptions {
   requestFields?: readonly string[];
   /** The services of the workers, if they are known. */
   services?: KnownServices | undefined;
@@ -47,17 +52,14 @@ export interface StartSettings {
 }
 
 /** Parses a job and builds its start; throws InvalidRequest for input that breaks a rule. */
-export function prepareJob(
-  given: unknown,
-  settings: StartSettings = {},
-): PreparedStart<VideoInput> & { identity: JobIdentity } {
+export function prepareJob(given: unknown, settings: StartSettings = {}): PreparedStart<VideoInput> {
   const pinned = pinService(given, settings);
   const parsed = parseJobInput(given, pinned.requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
-  const { services: _, ...choice } = pinned.choice;
-  const input: VideoInput = parsed.input.services ? parsed.input : { ...parsed.input, ...choice };
+  const { services: _, ...one } = pinned.choice;
+  const input: VideoInput = parsed.input.services ? parsed.input : { ...parsed.input, ...one };
   const identity = identityOf(input);
-  const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes, hidesTaskId } = settings;
+  const { workflowId = `video-${randomUUID()}`, temporal, searchAttributes } = settings;
   return {
     type: input.services ? FALLBACK_WORKFLOW_TYPE : WORKFLOW_TYPE,
     identity,
@@ -66,7 +68,7 @@ export function prepareJob(
       staticSummary: describeJob(input),
       staticDetails: staticJobDetails(input),
       ...commonOptions(workflowId, { ...pinned.memo, [IDENTITY_MEMO]: identity }, temporal),
-      ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, temporal, hidesTaskId) }),
+      ...(searchAttributes && { typedSearchAttributes: withOwnAttributes(input, settings) }),
       args: [input],
     },
     restartPolicy: jobRestartPolicy,
@@ -90,7 +92,6 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
     },
     options: {
       staticSummary: describeBatch(input),
-      staticDetails: staticBatchDetails(input),
       ...commonOptions(workflowId, { ...pinned.memo, [IDENTITY_MEMO]: identity }, temporal),
       args: [input],
     },
@@ -98,27 +99,21 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
   };
 }
 
-interface PinnedService {
-  choice: GivenChoice;
-  requestFields: readonly string[] | undefined;
-  /** Says that workers have the service: see SERVICE_MEMO. */
-  memo: Record<string, string>;
-}
-
 /** The service, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
-function pinService(given: unknown, { services, requestFields }: StartSettings): PinnedService {
-  const { service, services: several }: Record<string, unknown> = Object(given);
-  const asGiven = { choice: {}, requestFields, memo: {} };
-  if (services === undefined) return asGiven;
-  // Other values, and a job that has both, are refused with the other fields.
-  if (service !== undefined && (typeof service !== 'string' || several !== undefined)) return asGiven;
-  if (several !== undefined && !isServiceList(several)) return asGiven;
-  const pinned = pinChoice({ service, services: several }, services);
+function pinService(given: unknown, { services: list, requestFields }: StartSettings) {
+  const { service, services }: Record<string, unknown> = Object(given);
+  const isOne = services === undefined && (service === undefined || typeof service === 'string');
+  const isList = service === undefined && isServiceList(services);
+  // Anything else is refused with the other fields.
+  const pinned = pinChoice(
+    isOne ? { service } : isList ? { services } : {},
+    isOne || isList ? list : undefined,
+  );
   if (!pinned.ok) throw refused(pinned.problem);
   const { choice, known } = pinned;
-  const [name] = servicesOf(choice);
-  if (known === undefined || name === undefined) return asGiven;
-  return { choice, requestFields: known.requestFields ?? requestFields, memo: { [SERVICE_MEMO]: name } };
+  // Says that workers have the service: see SERVICE_MEMO.
+  const memo = known && { [SERVICE_MEMO]: servicesOf(choice)[0] };
+  return { choice, requestFields: known?.requestFields ?? requestFields, memo };
 }
 
 const refused = (message: string) => new VideoFailure('InvalidRequest', { message });
@@ -142,10 +137,9 @@ function commonOptions(workflowId: string, memo: Record<string, unknown>, tempor
 /** The job's first search attributes and the caller's; a value of the caller's wins. */
 function withOwnAttributes(
   input: VideoInput,
-  temporal: TemporalOptions = {},
-  hidesTaskId?: boolean,
+  { temporal, hidesTaskId }: StartSettings,
 ): TypedSearchAttributes {
-  const { typedSearchAttributes: given = [] } = temporal;
+  const given = temporal?.typedSearchAttributes ?? [];
   const own = new TypedSearchAttributes(firstSearchAttributes(input, { hidesTaskId }));
   return own.updateCopy(Array.isArray(given) ? given : given.getAll());
 }
@@ -169,17 +163,4 @@ export function describeBatch({ requests, requestsFrom }: BatchInput): string {
     `batch of ${requests.length}, the first: "${redacted(first?.prompt, LONGEST_PROMPT_CHARS)}"`,
     LONGEST_SUMMARY_CHARS,
   );
-}
-
-const LONGEST_BATCH_PROMPT_CHARS = 200;
-const MOST_PROMPTS = 10;
-
-/** The first prompts of a batch, or where its requests are. The input has the rest. */
-export function staticBatchDetails({ requests, requestsFrom }: BatchInput): string {
-  if (requests === undefined) return `A video for each line of ${plain(requestsFrom)} in the storage`;
-  const first = requests
-    .slice(0, MOST_PROMPTS)
-    .map(({ prompt }, index) => `${index + 1}. ${plain(prompt, LONGEST_BATCH_PROMPT_CHARS)}`);
-  const more = requests.length - first.length;
-  return bounded(`${first.join('\n')}${more > 0 ? `\n\nand ${more} more` : ''}`);
 }

@@ -1,4 +1,4 @@
-import type { Client, WorkflowStartOptions } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { readTaskQueue } from '../config/queues';
 import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';
@@ -15,7 +15,7 @@ import { type ForgetOptions, type ForgottenJob, forgetJob } from './forget-job';
 import { findOverview } from './job-overview';
 import { type ListOptions, listJobs } from './list-jobs';
 import type { JobOverview } from './overview';
-import { prepareBatch, prepareJob } from './prepare-start';
+import { prepareBatch, prepareJob, type StartOptions } from './prepare-start';
 import { type RetriedJob, type RetryOptions, retryJob } from './retry-job';
 import { explainStart } from './search-attributes';
 import { type PreparedOptions, startOrJoin } from './start-or-join';
@@ -46,17 +46,6 @@ export interface VideoClientOptions {
   log?: (line: string) => void;
   /** Where the videos of the jobs are, for `forget`. Default: `VIDEOGEN_STORAGE`. */
   storage?: VideoStorage;
-}
-
-/** Options for the start of one job or batch. */
-export interface StartOptions {
-  /**
-   * The workflow id, a random one unless set. The same request with the same id joins the job, running or ended; another
-   * request with that id is refused.
-   */
-  workflowId?: string;
-  /** Start options of Temporal's, such as `priority` or `memo`. */
-  temporal?: Partial<WorkflowStartOptions>;
 }
 
 /** Starts and finds jobs and batches. */

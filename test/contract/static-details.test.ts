@@ -1,4 +1,3 @@
-import { staticBatchDetails } from '../../src/client/prepare-start';
 import { staticJobDetails } from '../../src/contract/summaries';
 
 describe('the details of a job', () => {
@@ -36,28 +35,10 @@ describe('the details of a job', () => {
     const fields = Object.fromEntries(
       Array.from({ length: 100 }, (_, index) => [`${index}${letter.repeat(50)}`, long]),
     );
-    for (const details of [
-      staticJobDetails({ request: { prompt: long, ...fields }, storage: long }),
-      staticBatchDetails({ requests: Array.from({ length: 100 }, () => ({ prompt: long })), storage: long }),
-      staticBatchDetails({ requestsFrom: long }),
-    ]) {
+    for (const details of [staticJobDetails({ request: { prompt: long, ...fields }, storage: long })]) {
       expect(Buffer.byteLength(JSON.stringify(details))).toBeLessThan(20_000);
       expect(details.length).toBeLessThanOrEqual(6_000);
     }
     expect(staticJobDetails({ request: { prompt: long, ...fields } })).toMatch(/^> .+…\n\n/);
-  });
-});
-
-describe('the details of a batch', () => {
-  it('show the first prompts', () => {
-    const requests = Array.from({ length: 12 }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
-    expect(staticBatchDetails({ requests })).toMatch(/^1\. Fox 1\n.*\n10\. Fox 10\n\nand 2 more$/s);
-    expect(staticBatchDetails({ requests: requests.slice(0, 10) })).toMatch(/10\. Fox 10$/);
-  });
-
-  it('show the file of the requests', () => {
-    expect(staticBatchDetails({ requestsFrom: 'in/foxes.jsonl' })).toBe(
-      'A video for each line of in/foxes.jsonl in the storage',
-    );
   });
 });

@@ -1,4 +1,4 @@
-import { describeBatch, staticBatchDetails } from '../../../src/client/prepare-start';
+import { describeBatch } from '../../../src/client/prepare-start';
 import type { BatchInput } from '../../../src/contract/batch';
 import type { JobInput } from '../../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../../src/contract/job-input';
@@ -86,6 +86,6 @@ export const batchInputs: Target<unknown> = {
       return [describeBatch(given)];
     });
     if (!parsed.ok) return { texts: [parsed.problem, ...fromWorkflow], refused: true };
-    return { texts: [describeBatch(parsed.input), staticBatchDetails(parsed.input), ...fromWorkflow] };
+    return { texts: [describeBatch(parsed.input), ...fromWorkflow] };
   },
 };

@@ -1,7 +1,7 @@
 import { jobTable, liveLines, progressLine, storedLines } from '../../../src/cli/job-lines';
 import { devCommand } from '../../../src/cli/open-jobs';
 import { printLine } from '../../../src/cli/terminal';
-import { describeBatch, staticBatchDetails } from '../../../src/client/prepare-start';
+import { describeBatch } from '../../../src/client/prepare-start';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
@@ -118,7 +118,7 @@ export const names: Target<Names> = {
         ...logLines(word, meta),
         ...[currentDetails(progress, undefined, workflowId), batchDetails(batch)],
         ...[describeDecisionCommands(workflowId), adoptCommand(failure) ?? '', failure.message],
-        ...[staticJobDetails({ taskId, storage: word }), staticBatchDetails({ requestsFrom: word })],
+        staticJobDetails({ taskId, storage: word }),
         ...[
           describeJob({ taskId }),
           describeJob({ request: { prompt: word } }),

@@ -1,5 +1,5 @@
 import { BadLines } from '../../../src/cli/read-batch';
-import { staticBatchDetails } from '../../../src/client/prepare-start';
+import { describeBatch } from '../../../src/client/prepare-start';
 import { parseRequestLines } from '../../../src/contract/request';
 import { fc } from '../../support/properties';
 import { anyText, edited, longText } from '../hostile';
@@ -40,7 +40,7 @@ export const requestLines: Target<{ file: string; text: string }> = {
   inSuite: 40,
   feed({ file, text }) {
     const parsed = parseRequestLines(text, ['style']);
-    if (parsed.ok) return { texts: [staticBatchDetails({ requests: parsed.requests })] };
+    if (parsed.ok) return { texts: [describeBatch({ requests: parsed.requests })] };
     const bad = new BadLines(file, parsed);
     return { texts: [parsed.problem, bad.message, ...bad.lines], refused: true };
   },
