@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
-import { SETTINGS } from '../src/config/all-settings';
+import { VARIABLES } from '../src/config/all-settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
 import { RELEASE } from '../src/temporal-server/release';
 import { parser } from './cli/parser';
@@ -14,7 +14,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 const composeText = read('docker-compose.yml');
 const dockerfile = read('Dockerfile');
 const dockerignore = read('.dockerignore');
-const SETTING_NAMES = new Set(Object.values(SETTINGS).flatMap((group) => Object.keys(group)));
+const SETTING_NAMES = new Set(VARIABLES);
 const manifest = JSON.parse(read('package.json'));
 
 /** The program of the image, and its commands. */

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { ENCRYPTION_SETTINGS } from '../config/encryption-config';
-import { ConfigError, readerOf } from '../config/read-setting';
+import { ConfigError, withoutBlanks } from '../config/read-setting';
 import { isKeyId, KEY_ID_RULE, makeEncryptionKey, parseKeyRing } from '../encryption/key-ring';
 import { EXIT } from './exit-codes';
 import { printLine, type Terminal } from './terminal';
@@ -9,8 +8,6 @@ interface EncryptionKeyOptions {
   file?: string;
   last?: boolean;
 }
-
-const read = readerOf(ENCRYPTION_SETTINGS);
 
 /**
  * `videogen encryption-key NAME`: makes a key, and prints it or puts it into the file of keys: last, where it only decrypts, or first,
@@ -22,7 +19,7 @@ export async function encryptionKey(
   terminal: Terminal,
 ): Promise<number> {
   if (!isKeyId(name)) throw new ConfigError(`The name of a key ${KEY_ID_RULE}.`);
-  const file = options.file ?? read('VIDEOGEN_ENCRYPTION_KEYS_FILE', terminal.env);
+  const file = options.file ?? withoutBlanks(terminal.env).VIDEOGEN_ENCRYPTION_KEYS_FILE?.trim();
   if (file === undefined) {
     const where = options.last
       ? 'last in VIDEOGEN_ENCRYPTION_KEYS, after'

@@ -1,11 +1,12 @@
 import { CAP_SETTINGS } from './caps-config';
-import { ENCRYPTION_SETTINGS, readEncryptionKeys } from './encryption-config';
-import { GATEWAY_SETTINGS, readHookSecret } from './gateway-config';
+import { ENCRYPTION_SETTINGS } from './encryption-config';
+import { GATEWAY_SETTINGS } from './gateway-config';
 import { LOG_SETTINGS } from './log-config';
 import { MONITOR_SETTINGS } from './monitor-config';
 import { QUEUE_SETTINGS } from './queues';
-import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
-import { namesAService, readApiKey, readKeyIfSet, SERVICE_SETTINGS } from './service-config';
+import { secretIfSet } from './read-files';
+import { ConfigError, type Environment, readSetting, type Setting, type SettingGroup } from './read-setting';
+import { namesAService, readApiKey, SERVICE_SETTINGS } from './service-config';
 import { SERVICES_SETTINGS } from './services-config';
 import { STORAGE_SETTINGS } from './storage-config';
 import {
@@ -31,29 +32,32 @@ export const SETTINGS = {
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;
 
-/** The names of our own settings, for those who look for a misspelt one. */
-export const SETTING_NAMES: readonly string[] = Object.values(SETTINGS)
-  .flatMap((group) => Object.keys(group))
-  .filter((name) => /^VIDEO(GEN|_API)_/.test(name));
+const ROWS = Object.values<SettingGroup>(SETTINGS).flatMap((group) => Object.entries(group));
+
+/** The variables of all settings. */
+export const VARIABLES: readonly string[] = ROWS.flatMap(([name, { isSecret }]) =>
+  isSecret ? [name, `${name}_FILE`] : [name],
+);
+
+/** Our own among them, for those who look for a misspelt one. */
+export const SETTING_NAMES = VARIABLES.filter((name) => /^VIDEO(GEN|_API)_/.test(name));
 
 /** Rules about more than one setting, and about files that they name. */
 const COMBINED: readonly ((env: Environment) => unknown)[] = [
-  (env) => (namesAService(env) ? readApiKey(env) : readKeyIfSet(env)),
+  (env) => namesAService(env) && readApiKey(env),
   readDeploymentVersion,
   readTemporalConfig,
   readWebhookConfig,
-  readHookSecret,
-  readEncryptionKeys,
 ];
 
 /** What is wrong with the settings, a line each. Each is read by itself, so that one mistake does not hide another. */
 export function settingProblems(env: Environment): string[] {
-  const each = Object.values(SETTINGS).flatMap((group) =>
-    Object.entries<SettingGroup[string]>(group).map(
-      ([name, setting]) =>
-        () =>
-          readSetting(name, setting, env),
-    ),
+  const each = ROWS.map(
+    ([name, setting]) =>
+      () =>
+        setting.isSecret
+          ? secretIfSet(name, setting as Setting<string | undefined>, env)
+          : readSetting(name, setting, env),
   );
   const combined = COMBINED.map((read) => () => read(env));
   return [...new Set([...each, ...combined].flatMap(problemOf))];

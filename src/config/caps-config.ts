@@ -51,8 +51,8 @@ function parseCaps(given: unknown): Caps | string {
 export const CAP_SETTINGS = {
   VIDEOGEN_CAPS: {
     type: parsed(readCapsFile).optional(),
-    meaning: 'What workers may make: a YAML or JSON file with caps in videos, seconds and money.',
-    page: 'costs.md#caps',
+    meaning:
+      'What workers may make: a YAML or JSON file with caps in videos, seconds and money. [More](costs.md#caps)',
     unset: 'no caps',
     fix: 'name a file such as: day: { videos: 100, money: 50 USD }, or unset it',
   },

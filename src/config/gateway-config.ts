@@ -25,59 +25,48 @@ function readKeyNames(given: string | undefined, context: z.RefinementCtx): stri
 
 /** Its value is never shown. As `whsec_…` it can also check signatures. */
 const hookSecret = text.regex(/^[\x21-\x7e]{20,200}$/, 'is not 20 to 200 ASCII characters without spaces');
-const HOOK_SECRET_FIX =
-  'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with';
 
 export const GATEWAY_SETTINGS = {
   VIDEOGEN_GATEWAY_KEYS_FILE: {
     type: text.optional(),
     meaning:
-      'The file with the keys of the gateway: a name, a SHA-256 and the limits of the key on each line.',
-    page: 'gateway.md#keys',
+      'The file with the keys of the gateway: a name, a SHA-256 and the limits of the key on each line. [More](gateway.md#keys)',
     unset: 'no keys: only this machine can connect',
     fix: 'name a file that videogen gateway-key has written, or unset it',
   },
   VIDEOGEN_GATEWAY_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
     meaning:
-      'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder.',
-    page: 'downloads-and-storage.md#images',
+      'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder. [More](downloads-and-storage.md#images)',
     unset: 'the Host header of each call',
     fix: 'give an address such as https://videos.example.com, or unset it',
   },
   VIDEOGEN_TEMPORAL_UI_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
     meaning:
-      'Address of the Temporal UI, for `videogen status` and for the links from the page to workflows.',
-    page: 'cli.md#status',
+      'Address of the Temporal UI, for `videogen status` and for the links from the page to workflows. [More](cli.md#status)',
     unset: 'no links',
     fix: 'give an address such as http://localhost:8233, or unset it',
   },
   VIDEOGEN_GATEWAY_HOOK_SECRET: {
     type: hookSecret.optional(),
     meaning:
-      'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed.',
-    page: 'webhooks.md#webhooks-of-the-video-service',
-    unset: 'the gateway takes no webhooks, or:',
-    fix: HOOK_SECRET_FIX,
-  },
-  VIDEOGEN_GATEWAY_HOOK_SECRET_FILE: {
-    type: text.optional(),
-    meaning: 'A file with that secret.',
-    fix: `name a file that can be read and has the secret in it; ${HOOK_SECRET_FIX}`,
+      'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed. [More](webhooks.md#webhooks-of-the-video-service)',
+    unset: 'the gateway takes no webhooks',
+    fix: 'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with',
+    isSecret: true,
   },
   VIDEOGEN_GATEWAY_CORS_ORIGINS: {
     type: text.optional().transform(readOrigins),
-    meaning: 'The origins whose pages may call the gateway from a browser, with commas between them.',
-    page: 'gateway.md#browsers',
+    meaning:
+      'The origins whose pages may call the gateway from a browser, with commas between them. [More](gateway.md#browsers)',
     unset: 'none: only its own page',
     fix: 'give exact origins such as https://shop.example.com,http://localhost:3000, or unset it',
   },
   VIDEOGEN_GATEWAY_CODEC_KEYS: {
     type: text.optional().transform(readKeyNames),
     meaning:
-      'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`.',
-    page: 'encryption.md#the-temporal-ui',
+      'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`. [More](encryption.md#the-temporal-ui)',
     unset: 'the gateway decrypts for nobody',
     fix: 'give names of keys such as ops,alice, or unset it',
   },
@@ -92,8 +81,7 @@ export function readTemporalUiUrl(env?: Environment): string | undefined {
 
 /** The secret of the webhooks that the video service sends; undefined when there is none. */
 export function readHookSecret(env?: Environment): (() => string) | undefined {
-  const setting = GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET;
-  return secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', { setting, type: hookSecret }, env);
+  return secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET, env);
 }
 
 export interface GatewayConfig {

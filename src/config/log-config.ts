@@ -5,8 +5,8 @@ import { type Environment, quoted, readerOf, type SettingGroup, text } from './r
 export const LOG_SETTINGS = {
   VIDEOGEN_LOG_LEVEL: {
     type: text.toLowerCase().pipe(z.enum(LOG_LEVELS, quoted)).optional(),
-    meaning: 'The least important lines that are logged: `debug` has a line for every poll.',
-    page: 'observability.md#logs',
+    meaning:
+      'The least important lines that are logged: `debug` has a line for every poll. [More](observability.md#logs)',
     unset: '`info`; `error` for `generate` and `batch`',
     fix: `give one of ${LOG_LEVELS.join(', ')}`,
   },
@@ -15,8 +15,8 @@ export const LOG_SETTINGS = {
       .toLowerCase()
       .pipe(z.enum(['auto', 'json', 'pretty'], quoted))
       .default('auto'),
-    meaning: '`json` for a JSON object a line, `pretty` for people, `auto` for `pretty` on a terminal alone.',
-    page: 'observability.md#logs',
+    meaning:
+      '`json` for a JSON object a line, `pretty` for people, `auto` for `pretty` on a terminal alone. [More](observability.md#logs)',
     fix: 'give one of auto, json, pretty',
   },
 } satisfies SettingGroup;

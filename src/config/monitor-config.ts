@@ -14,8 +14,7 @@ export const MONITOR_SETTINGS = {
       .transform(parseMonitorAddress)
       .optional(),
     meaning:
-      'The port on which a worker or a gateway serves `/metrics`, `/livez` and `/readyz`. It needs no key and listens on 127.0.0.1; with an address, as in `0.0.0.0:9464`, also for the network of your probes.',
-    page: 'observability.md',
+      'The port on which a worker or a gateway serves `/metrics`, `/livez` and `/readyz`. It needs no key and listens on 127.0.0.1; with an address, as in `0.0.0.0:9464`, also for the network of your probes. [More](observability.md)',
     unset: 'none: nothing is measured or served',
     fix: 'give a port from 1 to 65535, such as 9464, or an address and a port, such as 0.0.0.0:9464, or unset it',
   },
@@ -24,8 +23,7 @@ export const MONITOR_SETTINGS = {
       .refine((given) => (durationMs(given) ?? Number.POSITIVE_INFINITY) <= LONGEST_GRACE_MS, quoted)
       .default('20s'),
     meaning:
-      'How long what a worker does may finish after SIGTERM. Then a download is left for the next attempt; a submit is awaited.',
-    page: 'observability.md#shutdown',
+      'How long what a worker does may finish after SIGTERM. Then a download is left for the next attempt; a submit is awaited. [More](observability.md#shutdown)',
     fix: 'give a duration of at most an hour, such as 20s or 5m, or unset it',
   },
 } satisfies SettingGroup;

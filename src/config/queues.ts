@@ -14,8 +14,8 @@ export const QUEUE_SETTINGS = {
   },
   VIDEOGEN_DOWNLOAD_QUEUE: {
     type: text.optional(),
-    meaning: 'Task queue of the downloads, for workers.',
-    page: 'deployment.md#workers-for-one-part-of-the-work',
+    meaning:
+      'Task queue of the downloads, for workers. [More](deployment.md#workers-for-one-part-of-the-work)',
     unset: "the jobs' own",
     fix: 'name a task queue, or unset it',
   },
@@ -24,8 +24,7 @@ export const QUEUE_SETTINGS = {
       .refine((given) => isPositive(Number(given)), quoted)
       .transform(Number)
       .optional(),
-    meaning: 'How many submits per second all workers of a queue together may start.',
-    page: 'rate-limits.md',
+    meaning: 'How many submits per second all workers of a queue together may start. [More](rate-limits.md)',
     unset: 'no limit',
     fix: 'give a number above 0, such as 2 or 0.5, or unset it',
   },

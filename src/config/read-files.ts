@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LineCounter } from 'yaml';
-import type { z } from 'zod';
 import { errorCode } from '../contract/error-code';
 import { type Environment, problemWith, type Setting, withoutBlanks } from './read-setting';
 
@@ -24,15 +23,13 @@ export class UnreadableFile extends Error {
   }
 }
 
+type SecretSetting = Pick<Setting<string | undefined>, 'fix' | 'type'>;
+
 /**
  * Reads a secret from a file, at once and then at every call, so that it can be rotated. The path is not shown: it may be the
  * secret itself, put into the wrong variable.
  */
-export function secretFile(
-  name: string,
-  setting: Pick<Setting, 'fix'>,
-  { file, type }: { file: string; type: z.ZodType<string> },
-): () => string {
+export function secretFile(name: string, setting: SecretSetting, file: string): () => string {
   const read = () => {
     let content: string;
     try {
@@ -41,9 +38,7 @@ export function secretFile(
       const problem = `names a file that cannot be read (${errorCode(error) ?? 'no code'})`;
       throw problemWith(name, setting, problem);
     }
-    const secret = parseSecret(name, setting, { value: content, type });
-    if (secret === '') throw problemWith(name, setting, 'is empty');
-    return secret;
+    return parseSecret(name, setting, content);
   };
   read();
   return read;
@@ -52,26 +47,22 @@ export function secretFile(
 /** The secret of a setting or of the file in `NAME_FILE`; undefined when neither is set. Both are a mistake. */
 export function secretIfSet(
   name: string,
-  { setting, type }: { setting: Pick<Setting, 'fix'>; type: z.ZodType<string> },
+  setting: SecretSetting,
   env: Environment = process.env,
 ): (() => string) | undefined {
   const { [name]: value, [`${name}_FILE`]: file } = withoutBlanks(env);
   if (value !== undefined && file !== undefined)
     throw problemWith(name, { fix: 'unset one of them' }, `and ${name}_FILE are both set`);
-  if (file !== undefined) return secretFile(`${name}_FILE`, setting, { file: file.trim(), type });
+  if (file !== undefined) return secretFile(`${name}_FILE`, setting, file.trim());
   if (value === undefined) return undefined;
-  const secret = parseSecret(name, setting, { value, type });
+  const secret = parseSecret(name, setting, value);
   return () => secret;
 }
 
-function parseSecret(
-  name: string,
-  setting: Pick<Setting, 'fix'>,
-  { value, type }: { value: string; type: z.ZodType<string> },
-): string {
-  const { success, data, error } = type.safeParse(value);
-  if (success) return data;
-  throw problemWith(name, setting, error.issues[0]?.message ?? 'is wrong');
+function parseSecret(name: string, setting: SecretSetting, value: string): string {
+  const { data, error } = setting.type.safeParse(value);
+  if (data) return data;
+  throw problemWith(name, setting, error?.issues[0]?.message ?? 'is empty');
 }
 
 /** A profile has a few levels. */

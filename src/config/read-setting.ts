@@ -22,16 +22,16 @@ const LONGEST_PROBLEM_CHARS = 1_000;
 export interface Setting<Value = unknown> {
   /** Reads the text. The message of an issue is the problem and follows the variable's name. */
   type: z.ZodType<Value, string | undefined>;
-  /** What it means, in one sentence. */
+  /** What it means, in one sentence of markdown, with a link to the page that has more about it. */
   meaning: string;
-  /** The page of the documentation with more about it. */
-  page?: string;
   /** What applies while it is unset, if the type has no default. */
   unset?: string;
   /** What to do about a problem; follows the problem in its sentence. */
   fix: string;
   /** Blank is a mistake. Elsewhere it means unset, because compose files and CI systems hand unset variables over blank. */
   refusesBlank?: boolean;
+  /** Its value is never shown, and may be in the file that `NAME_FILE` names instead. */
+  isSecret?: boolean;
 }
 
 export type SettingGroup = Record<string, Setting>;

@@ -38,31 +38,26 @@ export const SERVICE_SETTINGS = {
   VIDEO_API_KEY: {
     type: API_KEY.optional(),
     meaning: "Its key, sent as Bearer to the service's own origin and nowhere else.",
-    unset: 'required by a worker, or:',
+    unset: 'required by a worker',
+    isSecret: true,
     fix: 'set it to the key as the service gave it, on one line, or set VIDEO_API_KEY_FILE to a file with it',
-  },
-  VIDEO_API_KEY_FILE: {
-    type: text.optional(),
-    meaning: 'A file with the key, read at every call, so that you can rotate the key.',
-    fix: 'name a file that can be read and has the key in it, on one line',
   },
   VIDEOGEN_PROFILE: {
     type: parsed((name) => readProfileNamed(name)).optional(),
-    meaning: 'How the service differs from the interface: a profile by name, or a JSON or YAML file.',
-    page: 'other-services.md',
+    meaning:
+      'How the service differs from the interface: a profile by name, or a JSON or YAML file. [More](other-services.md)',
     unset: 'none',
     fix: `name one of ${Object.keys(BUILT_IN_PROFILES).join(', ')}, or a correct JSON or YAML file`,
   },
   VIDEOGEN_ON_LOST_SUBMIT: {
     type: text.pipe(z.enum(LOST_SUBMIT_POLICIES, quoted)).default('hold'),
-    meaning: 'What a worker does about a lost submit: `hold`, `resubmit` or `fail`.',
-    page: 'lost-submits.md',
+    meaning: 'What a worker does about a lost submit: `hold`, `resubmit` or `fail`. [More](lost-submits.md)',
     fix: `set it to one of ${LOST_SUBMIT_POLICIES.join(', ')}, or unset it for hold`,
   },
   VIDEOGEN_DOWNLOAD_ALLOW: {
     type: hosts.default([]),
-    meaning: 'Hosts, separated by commas, whose videos may be at private addresses or without TLS.',
-    page: 'downloads-and-storage.md#which-addresses-a-worker-opens',
+    meaning:
+      'Hosts, separated by commas, whose videos may be at private addresses or without TLS. [More](downloads-and-storage.md#which-addresses-a-worker-opens)',
     unset: 'none',
     fix: HOSTS_FIX,
   },
@@ -90,7 +85,7 @@ export function readBaseUrl(env?: Environment): string {
 
 export function readApiKey(env: Environment = process.env): () => string {
   const setting = SERVICE_SETTINGS.VIDEO_API_KEY;
-  const key = secretIfSet('VIDEO_API_KEY', { setting, type: API_KEY }, env);
+  const key = secretIfSet('VIDEO_API_KEY', setting, env);
   if (key !== undefined) return key;
   const problem = env.VIDEO_API_KEY === undefined ? 'is not set' : 'is empty';
   throw problemWith('VIDEO_API_KEY', setting, problem);

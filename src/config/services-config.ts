@@ -187,8 +187,8 @@ export function servicesJsonSchema(): object {
 export const SERVICES_SETTINGS = {
   VIDEOGEN_SERVICES_FILE: {
     type: parsed(readServicesFile).optional(),
-    meaning: 'Several services with names: a YAML or JSON file, for workers and those who start jobs.',
-    page: 'several-services.md',
+    meaning:
+      'Several services with names: a YAML or JSON file, for workers and those who start jobs. [More](several-services.md)',
     unset: 'only the service in `VIDEO_API_BASE_URL`',
     fix: 'correct the file as docs/several-services.md shows it, or unset it',
   },
@@ -254,7 +254,7 @@ export function keyReader(
   const place = `services.${name}.key of VIDEOGEN_SERVICES_FILE`;
   if ('file' in key) {
     const fix = 'name a file that can be read and has the key in it, on one line';
-    return secretFile(place, { fix }, { file: key.file, type: API_KEY });
+    return secretFile(place, { fix, type: API_KEY.optional() }, key.file);
   }
   const value = env[key.env]?.trim() ?? '';
   const { error } = API_KEY.safeParse(value);

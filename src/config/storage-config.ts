@@ -78,16 +78,15 @@ const PLACEHOLDERS = KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ');
 export const STORAGE_SETTINGS = {
   VIDEOGEN_STORAGE: {
     type: parsed(parseLocation).default({ kind: 'file', folder: './videos' }),
-    meaning: 'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`.',
-    page: 'downloads-and-storage.md',
+    meaning:
+      'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`. [More](downloads-and-storage.md)',
     unset: '`./videos`',
     fix: 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos',
     refusesBlank: true,
   },
   VIDEOGEN_KEY_TEMPLATE: {
     type: text.refine((key) => isStorageKey(key) && !key.endsWith('/'), quoted).optional(),
-    meaning: 'The key of a video whose job names none.',
-    page: 'downloads-and-storage.md#keys',
+    meaning: 'The key of a video whose job names none. [More](downloads-and-storage.md#keys)',
     unset: '`{workflowId}.{ext}`',
     fix: `give a key inside the storage with any of ${PLACEHOLDERS} in it, such as {date}/{workflowId}.{ext}`,
   },

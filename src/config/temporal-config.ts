@@ -65,8 +65,8 @@ export const TEMPORAL_SETTINGS = {
   },
   VIDEOGEN_SEARCH_ATTRIBUTES: {
     type: flag.optional(),
-    meaning: '`true` for a client whose jobs can be found by search attributes.',
-    page: 'temporal-ui.md#search-attributes',
+    meaning:
+      '`true` for a client whose jobs can be found by search attributes. [More](temporal-ui.md#search-attributes)',
     unset: '`false`; `true` on the server of `generate` and `dev`',
     fix: FLAG_FIX,
   },
@@ -76,15 +76,14 @@ export const TEMPORAL_SETTINGS = {
         error: ({ input }) => `is ${JSON.stringify(input)}, and Temporal takes no dot or colon in it`,
       })
       .optional(),
-    meaning: 'The worker deployment that a worker belongs to.',
-    page: 'versions-and-rollout.md',
+    meaning: 'The worker deployment that a worker belongs to. [More](versions-and-rollout.md)',
     unset: 'no versions',
     fix: 'choose another name, such as videos',
   },
   TEMPORAL_WORKER_BUILD_ID: {
     type: text.optional(),
-    meaning: 'The version of that deployment. Jobs end on the version that they began on.',
-    page: 'versions-and-rollout.md',
+    meaning:
+      'The version of that deployment. Jobs end on the version that they began on. [More](versions-and-rollout.md)',
     unset: 'no versions',
     fix: 'set it to the version of your build',
   },
@@ -185,15 +184,14 @@ export function readTemporalAddress(env?: Environment): string | undefined {
 export const LOCAL_SETTINGS = {
   VIDEOGEN_DATA: {
     type: z.string().optional(),
-    meaning: 'Where `generate` and `dev` keep the database of their own Temporal server.',
-    page: 'cli.md',
+    meaning: 'Where `generate` and `dev` keep the database of their own Temporal server. [More](cli.md)',
     unset: '`~/.local/share/temporal-videogen`',
     fix: 'name a folder, or unset it',
   },
   VIDEOGEN_CACHE: {
     type: z.string().optional(),
-    meaning: "Where downloaded Temporal servers and the tests' tools are stored.",
-    page: 'cli.md#where-the-temporal-server-comes-from',
+    meaning:
+      "Where downloaded Temporal servers and the tests' tools are stored. [More](cli.md#where-the-temporal-server-comes-from)",
     unset: '`~/.cache/temporal-videogen`',
     fix: 'name a folder, or unset it',
   },

@@ -13,32 +13,25 @@ import {
 
 /** Its value is never shown. */
 const secret = text.refine(isWebhookSecret, WEBHOOK_SECRET_RULE);
-const SECRET_FIX = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
 
 export const WEBHOOK_SETTINGS = {
   VIDEOGEN_WEBHOOK_SECRET: {
     type: secret.optional(),
-    meaning: 'Signs the webhooks that workers send, as `whsec_…`.',
-    page: 'webhooks.md',
-    unset: 'required to send webhooks, or:',
-    fix: SECRET_FIX,
-  },
-  VIDEOGEN_WEBHOOK_SECRET_FILE: {
-    type: text.optional(),
-    meaning: 'A file with the secret, read at every webhook, so that you can rotate the secret.',
-    fix: `name a file that can be read and has the secret in it; ${SECRET_FIX}`,
+    meaning: 'Signs the webhooks that workers send, as `whsec_…`. [More](webhooks.md)',
+    unset: 'required to send webhooks',
+    fix: 'make one with: echo "whsec_$(openssl rand -base64 32)"',
+    isSecret: true,
   },
   VIDEOGEN_WEBHOOK_URL: {
     type: httpUrl('is not an http(s) URL').optional(),
-    meaning: 'The receiver of the webhooks of all jobs that have no `callbackUrl`.',
-    page: 'webhooks.md',
+    meaning: 'The receiver of the webhooks of all jobs that have no `callbackUrl`. [More](webhooks.md)',
     unset: 'only jobs with a `callbackUrl` send webhooks',
     fix: 'give an address such as https://example.com/webhooks, or unset it',
   },
   VIDEOGEN_WEBHOOK_ALLOW: {
     type: hosts.default([]),
-    meaning: 'Hosts, separated by commas, that webhooks may go to at private addresses or without TLS.',
-    page: 'webhooks.md#which-addresses-a-worker-calls',
+    meaning:
+      'Hosts, separated by commas, that webhooks may go to at private addresses or without TLS. [More](webhooks.md#which-addresses-a-worker-calls)',
     unset: 'none',
     fix: HOSTS_FIX,
   },
@@ -51,7 +44,7 @@ export function readWebhookConfig(env?: Environment): WebhookOptions | undefined
   const url = read('VIDEOGEN_WEBHOOK_URL', env);
   const allow = read('VIDEOGEN_WEBHOOK_ALLOW', env);
   const setting = WEBHOOK_SETTINGS.VIDEOGEN_WEBHOOK_SECRET;
-  const signs = secretIfSet('VIDEOGEN_WEBHOOK_SECRET', { setting, type: secret }, env);
+  const signs = secretIfSet('VIDEOGEN_WEBHOOK_SECRET', setting, env);
   if (signs !== undefined) return { url, allow, secret: signs };
   if (url === undefined) return undefined;
   throw problemWith('VIDEOGEN_WEBHOOK_SECRET', setting, 'is not set, although VIDEOGEN_WEBHOOK_URL is');

@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
+import { temporal } from '@temporalio/proto';
 import { shown } from '../contract/clean-text';
 import { type EncryptionKeyRing, isKeyId } from './key-ring';
 import { NotDecrypted, type NotDecryptedReason } from './not-decrypted';
-import { readPayload, writePayload } from './wire-payload';
 
 /** Not `binary/encrypted`, which other people's codecs use: a host may have one besides ours. */
 export const ENCODING = 'binary/videogen-encrypted';
@@ -15,6 +15,9 @@ const CIPHER = 'AES-256-GCM';
 /** The length that GCM is made for. */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+
+/** Temporal's message, so that what is encrypted can be read in every language. */
+const { Payload: Message } = temporal.api.common.v1;
 
 const BRAND = Symbol.for('temporal-videogen.EncryptionCodec');
 
@@ -91,47 +94,56 @@ export function keyIdOf(payload: Payload): string | undefined {
   return isEncrypted(payload) ? textOf(payload, KEY_ID_FIELD) : undefined;
 }
 
+/** The metadata in the open, which are authenticated as protobuf, in this order. */
+const openMetadata = (keyId: string) => ({
+  [ENCODING_FIELD]: Buffer.from(ENCODING),
+  [CIPHER_FIELD]: Buffer.from(CIPHER),
+  [KEY_ID_FIELD]: Buffer.from(keyId),
+});
+
+const OPEN_FIELDS = 3;
+
+const authenticated = (keyId: string) => Message.encode({ metadata: openMetadata(keyId) }).finish();
+
 function encrypt(payload: Payload, ring: EncryptionKeyRing): Payload {
   const key = ring.find(ring.writingId);
   if (key === undefined) throw new TypeError('the ring has no key to write with');
-  const metadata = {
-    [ENCODING_FIELD]: Buffer.from(ENCODING),
-    [CIPHER_FIELD]: Buffer.from(CIPHER),
-    [KEY_ID_FIELD]: Buffer.from(ring.writingId),
-  };
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES });
-  cipher.setAAD(authenticated(metadata));
-  const data = Buffer.concat([iv, cipher.update(writePayload(payload)), cipher.final(), cipher.getAuthTag()]);
-  return { metadata, data };
+  cipher.setAAD(authenticated(ring.writingId));
+  const encrypted = [cipher.update(Message.encode(payload).finish()), cipher.final()];
+  return {
+    metadata: openMetadata(ring.writingId),
+    data: Buffer.concat([iv, ...encrypted, cipher.getAuthTag()]),
+  };
 }
 
 function decrypt(payload: Payload, ring: EncryptionKeyRing | undefined): Payload {
   const keyId = textOf(payload, KEY_ID_FIELD) ?? '';
   const data = payload.data ?? new Uint8Array(0);
-  if (!isKeyId(keyId) || textOf(payload, CIPHER_FIELD) !== CIPHER || data.length < IV_BYTES + TAG_BYTES) {
+  const isOurs = isKeyId(keyId) && textOf(payload, CIPHER_FIELD) === CIPHER;
+  // Another field would not be authenticated.
+  const fields = Object.keys(payload.metadata ?? {}).length;
+  if (!isOurs || fields !== OPEN_FIELDS || data.length < IV_BYTES + TAG_BYTES)
     throw notDecrypted('malformed', keyId);
-  }
   if (ring === undefined) throw notDecrypted('no-keys', keyId);
   const key = ring.find(keyId);
   if (key === undefined) throw notDecrypted('unknown-key', keyId);
   const decipher = createDecipheriv('aes-256-gcm', key, data.subarray(0, IV_BYTES), {
     authTagLength: TAG_BYTES,
   });
-  decipher.setAAD(authenticated(payload.metadata ?? {}));
+  decipher.setAAD(authenticated(keyId));
   decipher.setAuthTag(data.subarray(-TAG_BYTES));
   try {
     const encrypted = data.subarray(IV_BYTES, -TAG_BYTES);
-    return readPayload(Buffer.concat([decipher.update(encrypted), decipher.final()]));
+    const { metadata, data: plain } = Message.decode(
+      Buffer.concat([decipher.update(encrypted), decipher.final()]),
+    );
+    return { metadata, data: plain };
   } catch {
     // Without the error: OpenSSL's says nothing more.
     throw notDecrypted('wrong-key-or-changed', keyId);
   }
-}
-
-/** The metadata in the open, as protobuf in one order. */
-function authenticated(metadata: NonNullable<Payload['metadata']>): Uint8Array {
-  return writePayload({ metadata });
 }
 
 const SENTENCES: Record<NotDecryptedReason, (keyId: string) => string> = {

@@ -16,6 +16,8 @@ const KEY_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 export const KEY_ID_RULE = 'must be 1 to 63 letters, digits, dots, dashes or underscores, such as 2026-11';
 /** Base64 in both alphabets: the checked length leaves no room for anything else. */
 const KEY_TEXT = /^[A-Za-z0-9+/_-]{43}=?$/;
+const ENTRY = /^([^:]*):(.*)$/;
+const ENTRY_RULE = `that is not ID:BASE64 with ${KEY_BYTES} bytes: the id ${KEY_ID_RULE}`;
 /** Every payload names its key, so old keys are needed only while their jobs are retained. */
 const MOST_KEYS = 100;
 
@@ -43,16 +45,11 @@ export function parseKeyRing(text: string): ParsedKeyRing {
   if (entries.length > MOST_KEYS) return { problem: `has more than ${MOST_KEYS} keys` };
   const keys = new Map<string, string>();
   for (const [index, entry] of entries.entries()) {
-    const colon = entry.indexOf(':');
-    const id = entry.slice(0, colon);
-    const where = `key ${index + 1}`;
-    if (colon === -1) return { problem: `has no colon between id and key in ${where}` };
-    if (!isKeyId(id)) return { problem: `has an id in ${where} that is none: it ${KEY_ID_RULE}` };
-    if (!KEY_TEXT.test(entry.slice(colon + 1))) {
-      return { problem: `has no ${KEY_BYTES} bytes in base64 after the id ${id}` };
-    }
+    const [, id = '', key = ''] = ENTRY.exec(entry) ?? [];
+    // Not even the id: it may be a key in the wrong place.
+    if (!isKeyId(id) || !KEY_TEXT.test(key)) return { problem: `has a key ${index + 1} ${ENTRY_RULE}` };
     if (keys.has(id)) return { problem: `has the id ${id} twice` };
-    keys.set(id, entry.slice(colon + 1));
+    keys.set(id, key);
   }
   return { ring: ringOf(keys) };
 }

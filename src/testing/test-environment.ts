@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ClientOptions } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createVideoClient, type VideoClient } from '../client/video-client';
-import { ENCRYPTION_SETTINGS, readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/encryption-config';
 import type { Environment } from '../config/service-config';
 import { readServerOptions } from '../config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from '../contract/names';
@@ -117,8 +117,8 @@ function createEmulatedService({ url, apiKey }: Emulator, jobTimeMs?: number): O
 }
 
 /** The settings of encryption alone: the plugin of a test reads no others. */
-function keysIn(env: Environment): Environment {
-  return Object.fromEntries(Object.keys(ENCRYPTION_SETTINGS).map((name) => [name, env[name]]));
+function keysIn({ VIDEOGEN_ENCRYPTION_KEYS, VIDEOGEN_ENCRYPTION_KEYS_FILE }: Environment): Environment {
+  return { VIDEOGEN_ENCRYPTION_KEYS, VIDEOGEN_ENCRYPTION_KEYS_FILE };
 }
 
 interface Temporal {

@@ -60,7 +60,7 @@ it('changes no file with a mistake in it, and no key of the same name', async ()
   expect(readFileSync(file, 'utf8')).toBe(before);
   writeFileSync(file, 'something else');
   expect((await encryptionKey('2027-05', '--file', file)).err).toBe(
-    `${file} has no colon between id and key in key 1: correct it first.\n`,
+    `${file} has a key 1 that is not ID:BASE64 with 32 bytes: the id must be 1 to 63 letters, digits, dots, dashes or underscores, such as 2026-11: correct it first.\n`,
   );
   expect((await encryptionKey('two words')).code).toBe(2);
 });

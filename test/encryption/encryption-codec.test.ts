@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { ApplicationFailure, defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { ENCODING, EncryptionCodec, isEncrypted } from '../../src/encryption/encryption-codec';
 import { type EncryptionKeyRing, makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
 import { isNotDecrypted, NotDecrypted } from '../../src/encryption/not-decrypted';
-import { readPayload, writePayload } from '../../src/encryption/wire-payload';
 
 const text = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString('utf8');
 
@@ -64,21 +62,6 @@ test('payloads that are not encrypted pass as they are, with keys and without', 
   expect(await new EncryptionCodec({ ring: undefined }).encode([payload])).toEqual([payload]);
 });
 
-test('what is encrypted is the protobuf message of all SDKs', () => {
-  const { Payload: Message } = temporal.api.common.v1;
-  const samples: Payload[] = [
-    payload,
-    { metadata: { encoding: Buffer.from('binary/null') } },
-    { metadata: { b: randomBytes(300), a: Buffer.from('é') }, data: randomBytes(70_000) },
-  ];
-  for (const sample of samples) {
-    expect(Message.decode(writePayload(sample)).toJSON()).toEqual(Message.fromObject(sample).toJSON());
-    expect(Message.fromObject(readPayload(Message.encode(sample).finish())).toJSON()).toEqual(
-      Message.fromObject(sample).toJSON(),
-    );
-  }
-});
-
 describe('a payload that does not open is refused with a sentence', () => {
   const sameId = (id: string) => ringOf(makeEncryptionKey(id));
   const changed = (given: Payload, at: number): Payload => {
@@ -127,7 +110,7 @@ describe('a payload that does not open is refused with a sentence', () => {
         const given = await encrypted();
         return decrypt({ ...given, metadata: { ...given.metadata, more: Buffer.from('x') } });
       },
-      CHANGED,
+      MALFORMED,
     ],
     ['without data', async () => decrypt({ ...(await encrypted()), data: null }), MALFORMED],
     [
@@ -187,6 +170,7 @@ test('a payload grows by less than 200 bytes, so that the limits on requests hol
     const [after = {}] = await new EncryptionCodec({
       ring: ringOf(makeEncryptionKey('i'.repeat(63))),
     }).encode([given]);
-    expect(writePayload(after).length - writePayload(given).length).toBeLessThan(200);
+    const bytesOf = (some: Payload) => temporal.api.common.v1.Payload.encode(some).finish().length;
+    expect(bytesOf(after) - bytesOf(given)).toBeLessThan(200);
   }
 });

@@ -4,6 +4,9 @@ import { makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
 
 const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 
+const notKey = (number: number) =>
+  `has a key ${number} that is not ID:BASE64 with 32 bytes: the id must be 1 to 63 letters, digits, dots, dashes or underscores, such as 2026-11`;
+
 test('a ring is written with commas or in lines, with comments', () => {
   for (const text of [
     `a:${KEY},b:${KEY}`,
@@ -20,14 +23,11 @@ test('a ring is written with commas or in lines, with comments', () => {
 test.each([
   ['', 'has no key'],
   ['# nothing', 'has no key'],
-  [KEY, 'has no colon between id and key in key 1'],
-  [
-    `a:${KEY},b c:${KEY}`,
-    'has an id in key 2 that is none: it must be 1 to 63 letters, digits, dots, dashes or underscores, such as 2026-11',
-  ],
-  [`a:${KEY.slice(4)}`, 'has no 32 bytes in base64 after the id a'],
-  [`a:${KEY}AAAA`, 'has no 32 bytes in base64 after the id a'],
-  [`a:${'é'.repeat(43)}`, 'has no 32 bytes in base64 after the id a'],
+  [KEY, notKey(1)],
+  [`a:${KEY},b c:${KEY}`, notKey(2)],
+  [`a:${KEY.slice(4)}`, notKey(1)],
+  [`a:${KEY}AAAA`, notKey(1)],
+  [`a:${'é'.repeat(43)}`, notKey(1)],
   [`a:${KEY},a:${KEY}`, 'has the id a twice'],
 ])('the ring %j is refused without its value', (text, problem) => {
   expect(parseKeyRing(text)).toEqual({ problem });
@@ -48,7 +48,7 @@ test('keys that are made are read, and no two are the same', () => {
 
 test('a setting with a mistake names the variable, the problem and the fix', () => {
   expect(() => readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS: KEY })).toThrow(
-    'VIDEOGEN_ENCRYPTION_KEYS has no colon between id and key in key 1: make a key with: videogen encryption-key NAME, and put it first.',
+    `VIDEOGEN_ENCRYPTION_KEYS ${notKey(1)}: make a key with: videogen encryption-key NAME, and put it first.`,
   );
   expect(() => readEncryptionKeys({ VIDEOGEN_ENCRYPTION_KEYS_FILE: '/does/not/exist' })).toThrow(
     /^VIDEOGEN_ENCRYPTION_KEYS_FILE names a file that cannot be read \(ENOENT\): make a key with: /,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv from 'ajv';
 import { parse } from 'yaml';
-import { SETTINGS } from '../../src/config/all-settings';
+import { VARIABLES } from '../../src/config/all-settings';
 import { DEFAULT_TASK_QUEUE } from '../../src/contract/names';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import { parseDockerfile } from '../support/compose-file';
@@ -22,7 +22,7 @@ const kustomization = parse(files[KUSTOMIZATION] ?? '');
 const manifests = Object.entries(files).filter(([name]) => name !== KUSTOMIZATION);
 const allText = manifests.map(([, text]) => text).join('---\n');
 
-const SETTING_NAMES = new Set(Object.values(SETTINGS).flatMap((group) => Object.keys(group)));
+const SETTING_NAMES = new Set(VARIABLES);
 const OUR_USER = parseDockerfile(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')).at(-1)?.instructions.USER;
 
 /** Strict: a field that a kind does not have is refused. */

@@ -13,12 +13,9 @@ export function settingsTable(): string {
     .join('\n\n');
 }
 
-function row(name: string, { meaning, page, unset, type }: Setting): string {
-  const more = page === undefined ? '' : ` [More](${page})`;
-  return ['', `\`${name}\``, `${meaning}${more}`, unset ?? defaultOf(type), '']
-    .join(' | ')
-    .trim()
-    .replace('|  |', '| |');
+function row(name: string, { meaning, unset, type, isSecret }: Setting): string {
+  const names = isSecret ? `\`${name}\` or \`${name}_FILE\`` : `\`${name}\``;
+  return ['', names, meaning, unset ?? defaultOf(type), ''].join(' | ').trim().replace('|  |', '| |');
 }
 
 function defaultOf(type: Setting['type']): string {

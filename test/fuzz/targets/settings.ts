@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { SETTINGS, settingProblems } from '../../../src/config/all-settings';
+import { settingProblems, VARIABLES } from '../../../src/config/all-settings';
 import { localTaskQueue, resolveWorkerQueues } from '../../../src/config/queues';
 import { ConfigError, readLostSubmitPolicy, readServiceConfig } from '../../../src/config/service-config';
 import { readDownloadOptions, readStorageConfig } from '../../../src/config/storage-config';
@@ -47,9 +47,7 @@ const VALUES: Record<string, readonly string[]> = {
 };
 
 /** Their values are shown nowhere, so anything may be in them. */
-const NAMES = [
-  ...new Set([...Object.keys(VALUES), ...Object.values(SETTINGS).flatMap((group) => Object.keys(group))]),
-];
+const NAMES = [...new Set([...Object.keys(VALUES), ...VARIABLES])];
 
 const environment: fc.Arbitrary<Record<string, string>> = fc
   .tuple(
