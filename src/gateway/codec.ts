@@ -92,7 +92,8 @@ function payloadsIn(body: unknown): Payload[] {
   try {
     return bodySchema.parse(JSON.parse(String(body))).payloads;
   } catch {
-    throw refusal('bad_payloads');
+    const message = `The body must be {"payloads": […]} in Temporal's JSON, with at most ${MOST_PAYLOADS} payloads.`;
+    throw refusal('bad_payloads', { message });
   }
 }
 

@@ -42,7 +42,7 @@ const REFUSALS = {
   bad_form: [400, 'The form cannot be read, or is cut off.'],
   bad_idempotency_key: [400, 'Idempotency-Key must have 1 to 255 characters.'],
   bad_json: [400, 'The body is not JSON.'],
-  bad_payloads: [400, 'The body must be {"payloads": […]} in Temporal\'s JSON, with at most 5000 payloads.'],
+  bad_payloads: [400, 'The body has no payloads.'],
   invalid_request: [400, 'The request is wrong.'],
   no_task_id: [400, 'The body must be a JSON object that names a task as task_id, id or data.id.'],
   not_an_image: [400, 'The image is not one.'],

@@ -130,15 +130,12 @@ export function withoutBytes(given: unknown, owner: string): WithoutBytes {
   }
   const { [FORM_REFERENCE]: inForm, ...rest }: Record<string, unknown> = { ...given };
   const body: Record<string, unknown> = inForm === undefined ? rest : { ...rest, input_reference: inForm };
-  const field = body.input_reference === undefined ? 'image_url' : 'input_reference';
-  const found = IMAGE_FIELDS.flatMap((name) => {
-    const bytes = bytesIn(body[name], name);
-    return bytes === undefined ? [] : [{ name, image: checked(bytes, owner, name) }];
-  });
-  const [first, second] = found;
-  if (second) throw badField(second.name, 'Give one image: image_url or input_reference, not both.');
-  if (first === undefined) return { body, field };
-  return { body: { ...body, [first.name]: first.image.url }, image: first.image, field: first.name };
+  const [field = 'image_url', second] = IMAGE_FIELDS.filter((name) => (body[name] ?? null) !== null);
+  if (second) throw badField(second, 'Give one image: image_url or input_reference, not both.');
+  const bytes = bytesIn(body[field], field);
+  if (bytes === undefined) return { body, field };
+  const image = checked(bytes, owner, field);
+  return { body: { ...body, [field]: image.url }, image, field };
 }
 
 /** Stores the image of a body, or checks that the one that is named is there and is the caller's own. */
