@@ -41,9 +41,12 @@ export async function explain(
       throw new ConfigError(
         `--status is ${JSON.stringify(options.status)}: give the HTTP status of the answer, such as 200.`,
       );
-    const inUse = profileInUse(options, terminal.env) ?? {};
+    const { service } = options;
+    const { env } = terminal;
+    const inUse =
+      (service === undefined ? readProfile(env) : chooseService(service, env).known?.profile) ?? {};
     // The output may be shared, and what was saved by hand may contain the key.
-    const secrets = secretsOf('', keysIn(terminal.env), inUse);
+    const secrets = secretsOf('', keysIn(env), inUse);
     const saved = await savedAnswers(file, Number(options.status), input);
     const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
     const proposed = proposeProfile(answers, inUse);
@@ -56,10 +59,6 @@ export async function explain(
   } catch (error) {
     return reportError(error, options, terminal);
   }
-}
-
-function profileInUse({ service }: ExplainOptions, env: Environment): ServiceProfile | undefined {
-  return service === undefined ? readProfile(env) : chooseService(service, env).known?.profile;
 }
 
 /** The configured keys, if any. */
@@ -75,14 +74,11 @@ function forPrograms(answers: readonly SavedAnswer[], inUse: ServiceProfile, pro
   const rules = readingRules(inUse);
   return {
     answers: answers.map((answer) => {
-      const reading = traceAnswer(answer, rules);
-      const { json, taskId, task, serviceMessage, charged, found, doubts, refusedContent } = reading;
+      const { name, call, status } = answer;
+      const { task, ...reading } = traceAnswer(answer, rules);
       const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl ?? '') } : {};
-      return {
-        ...{ name: answer.name, call: answer.call, status: answer.status, json, taskId },
-        ...{ task: { ...task, ...link }, serviceMessage, charged, found, doubts, refusedContent },
-        missing: missingIn(answer, reading),
-      };
+      const missing = missingIn(answer, { task, ...reading });
+      return { name, call, status, ...reading, task: { ...task, ...link }, missing };
     }),
     profile: proposed.profile ?? inUse,
     candidates: proposed.candidates.map((one) => ({ ...one, value: shown(one.value) })),

@@ -139,7 +139,12 @@ export function proposeProfile(
           `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: [${JSON.stringify(asWritten(word))}] }.`,
       ),
     ],
-    candidates: samples.flatMap((sample) => candidatesIn(sample, profile)),
+    // Most answers of a service have the same paths.
+    candidates: [
+      ...new Map(
+        samples.flatMap((sample) => candidatesIn(sample, profile)).map((one) => [one.field + one.path, one]),
+      ).values(),
+    ],
   };
 }
 

@@ -225,7 +225,10 @@ No profile can be guessed from this.
     expect(parseProfile(parse(yaml))).toEqual({ ok: true, profile: { read: { taskId: 'job.uuid' } } });
   });
 
-  it('is listed for programs', async () => {
+  it('is listed for programs, each path once', async () => {
+    const lines = Array(3).fill({ call: 'poll', status: 200, body: { mood: 'fine' } });
+    const all = save(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 'all.txt');
+    expect(JSON.parse((await videogen(all, '--json')).out).candidates).toHaveLength(1);
     const { out } = await videogen(save('{"number":5,"mood":"fine"}'), '--json');
     expect(JSON.parse(out).candidates).toEqual([
       { field: 'taskId', path: 'number', value: '5' },
