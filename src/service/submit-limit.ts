@@ -56,9 +56,6 @@ const TRIAL_SPEED = 1.15;
 /** A pace has proved itself when this many submits passed, of which this many came before a slot was free. */
 const TRIAL_PASSES = 12;
 const TRIAL_EARLY_PASSES = 2;
-/** A pace is wrong when fewer submits than this pass between refusals, this often in a row. */
-const SHORT_RUN_PASSES = 4;
-const MOST_SHORT_RUNS = 4;
 /** How much of a pause is made up for at once, and how many submits a worker takes for it. */
 const CATCH_UP_MS = 1_000;
 const MOST_DUE_TURNS = 4;
@@ -98,7 +95,6 @@ export class SubmitLimit {
   private slotsBeforeTrial = SLOTS_BEFORE_TRIAL;
   /** What passed since the mode is `paced`. In a trial, free slots are used too: only what comes early is the pace's own. */
   private paced = { isTrial: false, passes: 0, earlyPasses: 0 };
-  private shortRuns = 0;
 
   constructor(
     private readonly clock: () => number,
@@ -288,10 +284,12 @@ export class SubmitLimit {
     this.refusals += 1;
     // Five submits reopen the limiter at a service that was empty for a moment; its limit is still there.
     const wasOpenLong = mode.name === 'open' && now - mode.since >= MAX_BACKOFF_MS;
-    if (wasOpenLong) this.refusedProbes = 0;
-    else if (reason !== 'free-slot' && reason !== 'paced') this.refusedProbes += 1;
-    if (wasOpenLong) this.pace.forgetPasses();
-    if (this.pace.recent > 0) this.shortRuns = this.pace.recent < SHORT_RUN_PASSES ? this.shortRuns + 1 : 0;
+    if (wasOpenLong) {
+      this.refusedProbes = 0;
+      this.pace.forgetPasses();
+    } else if (reason !== 'free-slot' && reason !== 'paced') {
+      this.refusedProbes += 1;
+    }
     this.pace.recordRefusal(now);
     const keepsSlots = this.isPaceWrong() || (reason === 'probe' && this.slots.passes > 0);
     const paceMs = keepsSlots ? undefined : this.pace.retryMs();
@@ -318,11 +316,7 @@ export class SubmitLimit {
     if (this.mode.name !== 'paced') return false;
     if (this.isOnTrial() && this.slots.passes > 0) return true;
     const isUnproven = this.paced.passes + this.pace.counted < TRIAL_PASSES;
-    const isWrong =
-      (this.shortRuns >= MOST_SHORT_RUNS && !this.isOnTrial()) ||
-      (this.pace.refusedInARow >= LONG_REFUSALS && isUnproven);
-    if (isWrong) this.shortRuns = 0;
-    return isWrong;
+    return this.pace.refusedInARow >= LONG_REFUSALS && isUnproven;
   }
 
   private backoffMs(): number {

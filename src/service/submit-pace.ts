@@ -10,8 +10,6 @@ const FEWEST_COUNTED_PASSES = 4;
 const MOST_DIFFERENCE = 1.3;
 /** A longer wait would miss the beginning of the service's next minute. */
 const MOST_INTERVALS = 8;
-/** When fewer passes than this share came between two refusals, the limit has changed: older ones no longer count. */
-const CHANGED_SHARE = 1 / 4;
 /** So that all growth together makes one submit too many after four times as many passes as are counted. */
 const GROWTH = 5 / 4 ** 5;
 
@@ -25,7 +23,7 @@ export class SubmitPace {
   private countedFrom: number | undefined;
   private refusedAt = 0;
   counted = 0;
-  recent = 0;
+  private recent = 0;
   refusedInARow = 0;
   private knownIntervalMs: number | undefined;
   private measuredMs: number | undefined;
@@ -49,7 +47,7 @@ export class SubmitPace {
     if (this.countedFrom === undefined) {
       this.countedFrom = now;
       this.counted = 0;
-    } else if (this.isGuess || this.recent < this.counted * CHANGED_SHARE) {
+    } else if (this.isGuess) {
       this.countedFrom = this.refusedAt;
       this.counted = this.recent;
     }
