@@ -95,10 +95,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--no-wait', 'start the batch and exit'],
       JSON_OBJECT,
     ],
-    examples: [
-      ['videogen batch foxes.jsonl --window 10', 'a video for each line, 10 at a time'],
-      ['videogen batch foxes.jsonl', 'again: continues where it stopped'],
-    ],
+    examples: [['videogen batch foxes.jsonl --window 10', 'a video for each line, 10 at a time']],
     isTraced: true,
     load: () => require('./batch').batch,
   },
@@ -137,20 +134,14 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'show everything that is known about one job, and what can be done',
     args: [JOB_OR_BATCH],
     options: [JSON_OBJECT],
-    examples: [
-      ['videogen status fox-1', 'one job, with its page in the Temporal UI'],
-      ['videogen status foxes-3', 'item 3 of the batch foxes'],
-    ],
+    examples: [['videogen status fox-1', 'one job, with its page in the Temporal UI']],
     load: () => require('./status').status,
   },
   watch: {
     about: 'show the progress of jobs and batches until all of them have ended',
     args: [['<id...>', 'names of jobs and batches']],
     options: [JSON_LINES],
-    examples: [
-      ['videogen watch fox-1', 'until it has ended; the exit code says how'],
-      ['videogen watch fox-1 fox-2 foxes', 'several at once'],
-    ],
+    examples: [['videogen watch fox-1 fox-2 foxes', 'several at once']],
     load: () => require('./watch').watch,
   },
   cancel: {
@@ -178,20 +169,14 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'copy the stored video of an ended job to a file, and verify it',
     args: [JOB_OR_ITEM],
     options: [['--out <file>', 'the file (default: named after the job, in this folder)'], JSON_OBJECT],
-    examples: [
-      ['videogen download fox-1', 'into this folder'],
-      ['videogen download foxes-3 --out fox.mp4', 'item 3 of a batch'],
-    ],
+    examples: [['videogen download foxes-3 --out fox.mp4', 'item 3 of a batch']],
     load: () => require('./download').download,
   },
   forget: {
     about: 'remove what can be removed of an ended job: files, record, execution; say what stays',
     args: [JOB_OR_BATCH],
     options: [['--dry-run', 'only say what would be removed'], ['--yes', 'do not ask'], JSON_OBJECT],
-    examples: [
-      ['videogen forget fox-1 --dry-run', 'what would go, and what stays'],
-      ['videogen forget foxes --yes', 'a batch with all its items, without asking'],
-    ],
+    examples: [['videogen forget fox-1 --dry-run', 'what would go, and what stays']],
     load: () => require('./forget').forget,
   },
   spend: {
@@ -301,7 +286,6 @@ const COMMANDS: Record<string, CommandRow> = {
     options: [['--register', 'only register the search attributes of jobs in the namespace'], JSON_OBJECT],
     examples: [
       ['videogen doctor', 'what is wrong, and the fix'],
-      ['videogen doctor --json', 'for a script'],
       ['videogen doctor --register', 'register search attributes'],
     ],
     load: () => require('./doctor').doctor,

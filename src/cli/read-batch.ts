@@ -13,15 +13,7 @@ import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';
 import { chooseService } from './choose-service';
-import {
-  checkId,
-  defined,
-  EMULATOR_POLLING,
-  type JobOptions,
-  number,
-  readCap,
-  refused,
-} from './read-job-input';
+import { checkId, defined, type JobOptions, number, refused, sharedInput } from './read-job-input';
 
 export interface BatchSettings extends JobOptions {
   window?: string;
@@ -50,20 +42,13 @@ export async function readBatch(file: string, options: BatchSettings, env: Envir
   const digest = digestOf(content);
   const isInline = Buffer.byteLength(content) <= MAX_INLINE_BYTES;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
-  const { window, onFailure, deadline, onLostSubmit, holdFor, storage } = options;
   const parsed = parseBatchInput(
-    defined({
+    {
       ...(isInline ? { requests: lines.requests } : { requestsFrom }),
-      window: number(window),
-      onFailure,
-      deadline,
-      onLostSubmit,
-      holdFor,
-      storage,
-      cap: readCap(options.cap),
-      polling: usesEmulator(env) ? EMULATOR_POLLING : undefined,
+      ...defined({ window: number(options.window), onFailure: options.onFailure }),
+      ...sharedInput(options, usesEmulator(env)),
       ...choice,
-    }),
+    },
     extraFields,
   );
   if (!parsed.ok) throw refused(parsed.problem);
@@ -83,22 +68,16 @@ async function putRequests(key: string, requests: VideoRequest[], env: Environme
     await createStorage(readStorageConfig(env)).write(key, lines, 'application/x-ndjson');
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error;
-    throw new VideoFailure('StorageFailed', {
-      message: `the requests are too large to start a batch without the storage; ${error.message}`,
-    });
+    const message = `the requests are too large to start a batch without the storage; ${error.message}`;
+    throw new VideoFailure('StorageFailed', { message });
   }
 }
 
 async function readContent(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new ConfigError(
-      errorCode(error) === 'ENOENT'
-        ? `${file} does not exist.`
-        : `${file} cannot be read (${errorCode(error) ?? 'no code'}): give a file with one request per line.`,
-    );
-  }
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    const why = errorCode(error) ?? 'no code';
+    throw new ConfigError(`${file} cannot be read (${why}): give a file with one request per line.`);
+  });
 }
 
 /** Part of the batch's name, because the same requests to another service are another batch. */

@@ -31,9 +31,6 @@ export interface GenerateOptions extends JobOptions {
   adopt?: string;
 }
 
-/** The emulator's generations are short, and polls cost nothing. */
-export const EMULATOR_POLLING = { min: '1s', max: '1s' };
-
 /** What the settings say about a new job. */
 interface JobSettings {
   onEmulator: boolean;
@@ -49,7 +46,6 @@ export function readJobInput(
   { onEmulator, choice = {}, requestFields = [] }: JobSettings,
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
-  const { deadline, onLostSubmit, holdFor, storage } = options;
   checkId(id);
   const request = defined({
     prompt,
@@ -61,28 +57,24 @@ export function readJobInput(
     ...fields(options.field),
   });
   const hasRequest = Object.keys(request).length > 0;
-  if (!hasRequest && adopt === undefined && id !== undefined) return undefined;
   if (!hasRequest && adopt === undefined) {
+    if (id !== undefined) return undefined;
     throw refused(
       'there is no prompt: describe the video, such as videogen generate "A red fox in the snow"',
     );
   }
-  const parsed = parseJobInput(
-    defined({
-      request: hasRequest ? request : undefined,
-      taskId: adopt,
-      deadline,
-      onLostSubmit,
-      holdFor,
-      storage,
-      cap: readCap(options.cap),
-      polling: onEmulator ? EMULATOR_POLLING : undefined,
-      ...choice,
-    }),
-    requestFields,
-  );
+  const source = defined({ request: hasRequest ? request : undefined, taskId: adopt });
+  const parsed = parseJobInput({ ...source, ...sharedInput(options, onEmulator), ...choice }, requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
+}
+
+/** What the options that `generate` and `batch` share say in the input. */
+export function sharedInput(options: JobOptions, onEmulator: boolean): Record<string, unknown> {
+  const { deadline, onLostSubmit, holdFor, storage, cap } = options;
+  // The emulator's generations are short, and polls cost nothing.
+  const polling = onEmulator ? { min: '1s', max: '1s' } : undefined;
+  return defined({ deadline, onLostSubmit, holdFor, storage, cap: readCap(cap), polling });
 }
 
 /** Checks the name of a job or a batch, if one is given. */
@@ -127,14 +119,11 @@ export function refused(message: string): VideoFailure {
 /** `--cap "3 videos" "2.50 USD"`: the last word is the unit, or the currency. */
 export function readCap(given: string[] | undefined): Cap | undefined {
   if (given === undefined) return undefined;
-  const cap: Cap = {};
-  for (const text of given) {
-    const limit = readLimit(text);
-    const [unit = ''] = Object.keys(limit);
-    if (unit in cap) throw new ConfigError(`--cap has two limits in ${unit}: give one.`);
-    Object.assign(cap, limit);
-  }
-  return cap;
+  const limits = given.map(readLimit);
+  const units = limits.flatMap(Object.keys);
+  const twice = units.find((unit, index) => units.indexOf(unit) !== index);
+  if (twice !== undefined) throw new ConfigError(`--cap has two limits in ${twice}: give one.`);
+  return Object.assign({}, ...limits);
 }
 
 function readLimit(text: string): Cap {

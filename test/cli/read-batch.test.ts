@@ -126,13 +126,14 @@ describe('a file', () => {
   });
 
   it.each<[string, () => void, string]>([
-    ['does not exist', () => undefined, 'does not exist.'],
-    ['is a folder', () => mkdirSync(file), 'cannot be read (EISDIR): give a file with one request per line.'],
-  ])('that %s is refused in one sentence', async (_what, prepare, problem) => {
+    ['does not exist', () => undefined, 'ENOENT'],
+    ['is a folder', () => mkdirSync(file), 'EISDIR'],
+  ])('that %s is refused in one sentence', async (_what, prepare, code) => {
     prepare();
     const failure = await failureOf(read());
     expect(failure).toBeInstanceOf(ConfigError);
-    expect(failure).toMatchObject({ message: `${file} ${problem}` });
+    const message = `${file} cannot be read (${code}): give a file with one request per line.`;
+    expect(failure).toMatchObject({ message });
   });
 
   it.each([

@@ -249,7 +249,7 @@ describe('a storage that cannot be written', () => {
     const { code, out, err } = await videogen([command, ...given], { ...service, VIDEOGEN_STORAGE });
     expect([code, out]).toEqual([15, '']);
     expect(err).toBe(
-      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. There is a file where a folder should be: move it away, or set VIDEOGEN_STORAGE to another folder.\n`,
+      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. Make it a folder that this user can write to, on a disk with free space and hard links, or set VIDEOGEN_STORAGE to another folder.\n`,
     );
   });
 });
