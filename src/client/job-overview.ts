@@ -122,7 +122,7 @@ async function overviewOf(
  * A memo or search attributes. Any program with access to the namespace may write them, and a codec that is not set here may have
  * encoded them: such a value is undefined, and its name is still there.
  */
-export async function decodeFields(
+async function decodeFields(
   { options: { loadedDataConverter } }: Client,
   fields: { [name: string]: Payload } | null | undefined,
 ): Promise<Record<string, unknown>> {

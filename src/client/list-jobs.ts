@@ -39,12 +39,21 @@ export async function* listJobs(
   client: Client,
   { states, failures, since, batch, limit = DEFAULT_LIMIT }: ListOptions = {},
 ): AsyncGenerator<JobOverview, void, undefined> {
-  const wanted = failures === undefined ? states : (['failed', 'cancelled'] as const);
+  if (limit <= 0) return;
+  const asked = failures === undefined ? states : (['failed', 'cancelled'] as const);
+  const ofState = new Set(asked?.map((state) => CONDITIONS[state]));
+  const conditions = [
+    OF_OUR_TYPES,
+    "ExecutionStatus != 'ContinuedAsNew'",
+    ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
+    ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),
+    ...(batch === undefined ? [] : [`ParentWorkflowId = ${quotedText(batch)}`]),
+  ].join(' AND ');
   const fits = ({ state, failure }: JobOverview) =>
     (states === undefined || states.includes(state)) &&
     (failures === undefined || (failure !== undefined && failures.includes(failure)));
   let left = limit;
-  for await (const runs of inGroups(startedRuns(client, { states: wanted, since, batch }), AT_ONCE)) {
+  for await (const runs of inGroups(newestFirst(client, conditions, undefined), AT_ONCE)) {
     for (const overview of await Promise.all(runs.map((run) => readRun(client, run)))) {
       if (overview === undefined || !fits(overview)) continue;
       yield overview;
@@ -52,26 +61,6 @@ export async function* listJobs(
       if (left <= 0) return;
     }
   }
-}
-
-const startedRuns = (client: Client, wanted: Conditions = {}) =>
-  newestFirst(client, conditionsOf(wanted), undefined);
-
-interface Conditions {
-  states?: readonly OverviewState[] | undefined;
-  since?: Date | undefined;
-  batch?: string | undefined;
-}
-
-function conditionsOf({ states, since, batch }: Conditions): string {
-  const ofState = new Set(states?.map((state) => CONDITIONS[state]));
-  return [
-    OF_OUR_TYPES,
-    "ExecutionStatus != 'ContinuedAsNew'",
-    ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
-    ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),
-    ...(batch === undefined ? [] : [`ParentWorkflowId = ${quotedText(batch)}`]),
-  ].join(' AND ');
 }
 
 /**

@@ -1,11 +1,5 @@
 import { shown } from '../contract/clean-text';
-import {
-  isServiceName,
-  type KnownService,
-  type KnownServices,
-  SERVICE_NAME_RULE,
-  servicesOf,
-} from '../contract/service-choice';
+import { type KnownService, type KnownServices, servicesOf } from '../contract/service-choice';
 
 /** The options of a job that choose its service. */
 export interface GivenChoice {
@@ -39,7 +33,5 @@ export function pinChoice<Service extends KnownService>(
 
 function unknownName(name: string, { services }: KnownServices): string {
   const names = Object.keys(services).map((one) => shown(one));
-  return isServiceName(name)
-    ? `service is ${shown(name)}, which is not known: name one of ${names.join(', ')}`
-    : `service ${SERVICE_NAME_RULE}: one of ${names.join(', ')}`;
+  return `service is ${shown(name)}, which is not known: name one of ${names.join(', ')}`;
 }

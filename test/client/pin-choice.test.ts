@@ -20,8 +20,7 @@ test('without a list the choice is as it was given, and without a default the wo
 
 test.each([
   [{ service: 'fall' }, 'service is fall, which is not known: name one of fal, veo'],
-  [{ service: '' }, 'service must be a name of 1 to 64 letters'],
-  [{ service: 'fal,veo' }, 'service must be a name of 1 to 64 letters'],
+  [{ service: 'fal,veo' }, 'service is fal,veo, which is not known: name one of fal, veo'],
   [{ service: 'constructor' }, 'service is constructor, which is not known'],
 ])('%j is refused with what to do', (given, problem) => {
   expect(pinChoice(given, list)).toMatchObject({
