@@ -52,7 +52,8 @@ export type Fault = Faults[EmulatedCall];
 
 /** A row says what the service does, or how its answer is lost after it did what was asked. */
 type FaultRow = ({ does: string } | { loses: string }) & {
-  fault: Fault;
+  /** By default of the kind that the row is named after. */
+  fault?: Fault;
   /** The calls that can meet it; by default all. */
   on?: readonly EmulatedCall[];
   /** Chaos chooses it too: not if it ends a task, takes minutes or could pass for an empty video. */
@@ -85,21 +86,13 @@ export const FAULTS = {
     byChance: true,
     does: 'answers 429 with a Retry-After of 2 s, and does nothing',
   },
-  'server-error': { fault: { kind: 'server-error' }, byChance: true, does: 'answers 500, and does nothing' },
-  reset: { fault: { kind: 'reset' }, byChance: true, loses: 'then resets the connection' },
-  hang: { fault: { kind: 'hang' }, loses: 'and never answers' },
-  'cut-headers': {
-    fault: { kind: 'cut-headers' },
-    byChance: true,
-    loses: 'then closes the connection in the headers',
-  },
-  'cut-body': {
-    fault: { kind: 'cut-body' },
-    byChance: true,
-    loses: 'then closes the connection in the body',
-  },
-  'bad-json': { fault: { kind: 'bad-json' }, byChance: true, loses: 'but answers invalid JSON' },
-  empty: { fault: { kind: 'empty' }, loses: 'but answers 200 with an empty body' },
+  'server-error': { byChance: true, does: 'answers 500, and does nothing' },
+  reset: { byChance: true, loses: 'then resets the connection' },
+  hang: { loses: 'and never answers' },
+  'cut-headers': { byChance: true, loses: 'then closes the connection in the headers' },
+  'cut-body': { byChance: true, loses: 'then closes the connection in the body' },
+  'bad-json': { byChance: true, loses: 'but answers invalid JSON' },
+  empty: { loses: 'but answers 200 with an empty body' },
   late: {
     fault: { kind: 'late', ms: 1_000 },
     on: ['submit', 'status', 'download'],
@@ -149,11 +142,7 @@ export const FAULTS = {
     byChance: true,
     does: 'answers with a state that no service has',
   },
-  'no-video': {
-    fault: { kind: 'no-video' },
-    on: STATUS,
-    does: 'says that the task succeeded, without a link to the video',
-  },
+  'no-video': { on: STATUS, does: 'says that the task succeeded, without a link to the video' },
   cut: {
     fault: { kind: 'cut', afterBytes },
     on: DOWNLOAD,
@@ -166,18 +155,15 @@ export const FAULTS = {
     byChance: true,
     does: 'stops sending after 1000 bytes',
   },
-  'web-page': {
-    fault: { kind: 'web-page' },
-    on: DOWNLOAD,
-    byChance: true,
-    does: 'sends a web page instead of the video',
-  },
+  'web-page': { on: DOWNLOAD, byChance: true, does: 'sends a web page instead of the video' },
 } satisfies Record<string, FaultRow>;
 
 /** The faults that a call can meet, by name. */
-export function faultsOn(call: EmulatedCall): [name: string, row: FaultRow][] {
+export function faultsOn(call: EmulatedCall): [name: string, row: FaultRow & { fault: Fault }][] {
   const rows: [string, FaultRow][] = Object.entries(FAULTS);
-  return rows.filter(([, { on = CALLS }]) => on.includes(call));
+  return rows
+    .filter(([, { on = CALLS }]) => on.includes(call))
+    .map(([name, row]) => [name, { ...row, fault: row.fault ?? ({ kind: name } as Fault) }]);
 }
 
 /** Generic, since tests have faults of their own. */

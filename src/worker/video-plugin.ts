@@ -1,5 +1,17 @@
+import { version as activity } from '@temporalio/activity/package.json';
+import { version as client } from '@temporalio/client/package.json';
+import { version as common } from '@temporalio/common/package.json';
 import { SimplePlugin } from '@temporalio/plugin';
-import type { BundleOptions, ReplayWorkerOptions, Worker, WorkerOptions } from '@temporalio/worker';
+import { version as plugin } from '@temporalio/plugin/package.json';
+import {
+  type BundleOptions,
+  NativeConnection,
+  type ReplayWorkerOptions,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
+import { version as worker } from '@temporalio/worker/package.json';
+import { version as workflow } from '@temporalio/workflow/package.json';
 import type { ServiceHandler } from 'nexus-rpc';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
@@ -15,12 +27,8 @@ import { encryptedWorker } from './encrypt-worker';
 import { checkActivityNames, optionsForOtherWorkers, runHosted } from './hosted-work';
 import { createVideoNexusHandler } from './load-nexus-handler';
 import { PLUGIN_NAME, withOwnWorkflows } from './own-workflows';
-import { checkSdkVersions, checkWorkerCopy } from './sdk-versions';
 import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions, workOf } from './video-work';
 import { withOwnDefaults } from './worker-options';
-
-export type { VideoNexusOptions } from './nexus-handler';
-export { createVideoNexusHandler };
 
 /** Options of VideoPlugin; the environment says the rest. */
 export interface VideoPluginOptions extends VideoWorkOptions {
@@ -142,4 +150,24 @@ export class VideoPlugin extends SimplePlugin {
       ...(services && { services }),
     });
   }
+}
+
+/** As this package resolves them. A host with two copies of one may resolve another version. */
+const VERSIONS = { activity, client, common, plugin, worker, workflow };
+
+/** Temporal's packages must all have one version: with two, `instanceof` fails between them. */
+function checkSdkVersions(): void {
+  if (new Set(Object.values(VERSIONS)).size === 1) return;
+  const found = Object.entries(VERSIONS).map(([name, version]) => `@temporalio/${name} ${version}`);
+  throw new ConfigError(
+    `Temporal's packages have different versions, ${found.join(', ')}: install one of them.`,
+  );
+}
+
+/** Two copies of one version are as bad as two versions. Only an object that the host passes shows its copy. */
+function checkWorkerCopy(given: unknown): void {
+  if (given === undefined || given instanceof NativeConnection || given instanceof Worker) return;
+  throw new ConfigError(
+    'Two copies of @temporalio/worker are installed, one for your worker and one for temporal-videogen: run `npm ls @temporalio/worker` and dedupe.',
+  );
 }
