@@ -1,4 +1,4 @@
-import { Runtime, type RuntimeOptions, type LogLevel as SdkLevel } from '@temporalio/worker';
+import { Runtime, type RuntimeOptions } from '@temporalio/worker';
 import type { LogLevel } from '../contract/log-events';
 import type { VideoLogger } from './logger';
 
@@ -10,15 +10,6 @@ export interface RuntimeSettings {
   telemetry?: Omit<NonNullable<RuntimeOptions['telemetryOptions']>, 'logging'>;
 }
 
-/** Below info, the lines of the native part have whole payloads in them, and so prompts. */
-const NATIVE_LEVELS: Record<LogLevel, SdkLevel> = {
-  trace: 'INFO',
-  debug: 'INFO',
-  info: 'INFO',
-  warn: 'WARN',
-  error: 'ERROR',
-};
-
 let isInstalled = false;
 
 /**
@@ -28,10 +19,12 @@ let isInstalled = false;
 export function installRuntime({ logger, level, telemetry }: RuntimeSettings): void {
   if (isInstalled) return;
   isInstalled = true;
+  // Below info, the lines of the native part have whole payloads in them, and so prompts.
+  const native = level === 'error' ? 'ERROR' : level === 'warn' ? 'WARN' : 'INFO';
   Runtime.install({
     logger,
     shutdownSignals: [],
     // The SDK's native part would print to standard output, which is only for results.
-    telemetryOptions: { ...telemetry, logging: { forward: { level: NATIVE_LEVELS[level] } } },
+    telemetryOptions: { ...telemetry, logging: { forward: { level: native } } },
   });
 }

@@ -1,6 +1,5 @@
 import { inspect, types } from 'node:util';
 import type { Logger, LogLevel as SdkLevel } from '@temporalio/common';
-import { pino } from 'pino';
 import { cleanText } from '../contract/clean-text';
 import { fromTemporalType } from '../contract/failure-table';
 import { LOG_EVENTS, LOG_LEVELS, type LogEvent, type LogLevel } from '../contract/log-events';
@@ -29,19 +28,13 @@ const MOST_FIELDS = 40;
 const MOST_FRAMES = 5;
 
 export function createLogger({ level: least, format, write }: LoggerOptions): VideoLogger {
-  const lines = pino(
-    {
-      level: least,
-      base: null,
-      messageKey: 'message',
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write: (json: string) => write(format === 'json' ? json.trimEnd() : prettyLine(JSON.parse(json))) },
-  );
-  const put = (given: LogLevel, message: string, fields?: Fields) => {
-    const level = levelOf(given, message, fields);
-    if (lines.isLevelEnabled(level)) lines[level](cleanFields(fields), cleanText(message, LONGEST_CHARS));
+  const put = (given: LogLevel, text: string, fields?: Fields) => {
+    const level = levelOf(given, text, fields);
+    if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(least)) return;
+    const head = { level, time: new Date().toISOString() };
+    // No field takes the place of the line's own.
+    const record = { ...head, ...cleanFields(fields), ...head, message: cleanText(text, LONGEST_CHARS) };
+    write(format === 'json' ? JSON.stringify(record) : prettyLine(record));
   };
   const at = (level: LogLevel) => (message: string, fields?: Fields) => put(level, message, fields);
   return {

@@ -22,14 +22,14 @@ function loadedBy(script: string): { packages: string[]; folders: string[] } {
 }
 
 describe('a worker that starts', () => {
-  it("loads zod, pino and a digest beside Temporal's SDK, and no OpenTelemetry, no client of HTTP, S3, videos or YAML, until it needs one", () => {
+  it("loads zod and a digest beside Temporal's SDK, and no OpenTelemetry, no client of HTTP, S3, videos or YAML, until it needs one", () => {
     const storage = mkdtempSync(join(tmpdir(), 'videogen-loaded-'));
     const env = JSON.stringify({
       VIDEO_API_BASE_URL: 'http://127.0.0.1:1',
       VIDEO_API_KEY: 'k',
       VIDEOGEN_STORAGE: storage,
     });
-    const sdk = loadedBy("require('@temporalio/worker'); require('@temporalio/envconfig'); require('pino')");
+    const sdk = loadedBy("require('@temporalio/worker'); require('@temporalio/envconfig')");
     const { packages, folders } = loadedBy(`
       require('./dist/src/cli/worker');
       require('./dist/src/worker/video-work').prepareWork({ env: ${env} }).storage.probe();
