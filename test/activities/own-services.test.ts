@@ -95,7 +95,7 @@ describe('at a service with requests of its own,', () => {
     [
       'openai',
       { prompt: 'A red fox', resolution: '1080p' },
-      'resolution must be one of 720p 16:9, 720p 9:16, 16:9, 9:16, 720p for OpenAI videos (was "1080p")',
+      'resolution must be one of 720p 16:9, 720p 9:16, 720p, 9:16, 16:9 for OpenAI videos (was "1080p")',
     ],
     [
       'openai',
