@@ -1,27 +1,17 @@
-import type { z } from 'zod';
 import { secretIfSet } from './read-files';
-import { type Environment, httpUrl, readerOf, type SettingGroup, text } from './read-setting';
+import { type Environment, httpUrl, listOf, readerOf, type SettingGroup, text } from './read-setting';
 
 /** An origin is a URL without a path; `*` and patterns would let every site in. */
-function readOrigins(given: string | undefined, context: z.RefinementCtx): string[] {
-  const origins = (given ?? '').split(',').map((origin) => origin.trim());
-  for (const origin of origins.filter((one) => one !== '')) {
-    if (origin.includes('*') || !URL.canParse(origin) || new URL(origin).origin !== origin)
-      context.addIssue({ code: 'custom', message: `has ${JSON.stringify(origin)}, which is not an origin` });
-  }
-  return origins.filter((origin) => origin !== '');
-}
+const origins = listOf(
+  (origin) => !origin.includes('*') && URL.canParse(origin) && new URL(origin).origin === origin,
+  (wrong) => `has ${JSON.stringify(wrong)}, which is not an origin`,
+);
 
-function readKeyNames(given: string | undefined, context: z.RefinementCtx): string[] {
-  const names = (given ?? '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean);
-  // Without the value: it may be a key in the place of its name.
-  if (!names.every((name) => /^[a-z0-9_]{1,63}$/.test(name)))
-    context.addIssue({ code: 'custom', message: 'has something in it that is not the name of a key' });
-  return names;
-}
+/** Without the value: it may be a key in the place of its name. */
+const keyNames = listOf(
+  (name) => /^[a-z0-9_]{1,63}$/.test(name),
+  () => 'has something in it that is not the name of a key',
+);
 
 /** Its value is never shown. As `whsec_…` it can also check signatures. */
 const hookSecret = text.regex(/^[\x21-\x7e]{20,200}$/, 'is not 20 to 200 ASCII characters without spaces');
@@ -57,14 +47,14 @@ export const GATEWAY_SETTINGS = {
     isSecret: true,
   },
   VIDEOGEN_GATEWAY_CORS_ORIGINS: {
-    type: text.optional().transform(readOrigins),
+    type: origins.default([]),
     meaning:
       'The origins whose pages may call the gateway from a browser, with commas between them. [More](gateway.md#browsers)',
     unset: 'none: only its own page',
     fix: 'give exact origins such as https://shop.example.com,http://localhost:3000, or unset it',
   },
   VIDEOGEN_GATEWAY_CODEC_KEYS: {
-    type: text.optional().transform(readKeyNames),
+    type: keyNames.default([]),
     meaning:
       'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`. [More](encryption.md#the-temporal-ui)',
     unset: 'the gateway decrypts for nobody',

@@ -103,19 +103,24 @@ export const serviceUrl = httpUrl('is not an http(s) URL')
   )
   .transform(({ href }) => href);
 
-/** Names or addresses of hosts, separated by commas. */
-export const hosts = text
-  .transform((list) =>
-    list
-      .toLowerCase()
+/** Values separated by commas. */
+export const listOf = (isValid: (value: string) => boolean, problem: (wrong: string) => string) =>
+  parsed<string[]>((given) => {
+    const list = given
       .split(',')
-      .map((host) => host.trim())
-      .filter(Boolean),
-  )
-  .superRefine((list, { addIssue }) => {
-    const wrong = list.find((host) => !/^[a-z0-9._-]+$|^\[?[0-9a-f:.]+\]?$/.test(host));
-    if (wrong !== undefined) addIssue(`has ${JSON.stringify(wrong)} in it`);
+      .map((value) => value.trim())
+      .filter(Boolean);
+    const wrong = list.find((value) => !isValid(value));
+    return wrong === undefined ? list : problem(wrong);
   });
+
+/** Names or addresses of hosts, separated by commas. */
+export const hosts = text.toLowerCase().pipe(
+  listOf(
+    (host) => /^[a-z0-9._-]+$|^\[?[0-9a-f:.]+\]?$/.test(host),
+    (wrong) => `has ${JSON.stringify(wrong)} in it`,
+  ),
+);
 
 export const HOSTS_FIX =
   'give names or addresses of hosts, separated by commas, without scheme, port and path';

@@ -41,21 +41,13 @@ function parseBucket(given: string): Location | string {
   return isValid ? { kind: 's3', bucket, prefix } : 'does not name a bucket';
 }
 
-const UNIT_BYTES: Record<string, number> = {
-  '': 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  kib: 1024,
-  mib: 1024 ** 2,
-  gib: 1024 ** 3,
-};
+const SIZE = /^(\d+(?:\.\d+)?)\s*(?:([kmg])(i?)b)?$/i;
 
 const byteCount = text
-  .regex(/^\d+(\.\d+)?\s*([kmg]i?b)?$/i, quoted)
+  .regex(SIZE, quoted)
   .transform((size) => {
-    const [, count, unit = ''] = /^([\d.]+)\s*(.*)$/.exec(size.toLowerCase()) ?? [];
-    return Math.floor(Number(count) * (UNIT_BYTES[unit] ?? 1));
+    const [, count, letter = '', binary] = SIZE.exec(size.toLowerCase()) ?? [];
+    return Math.floor(Number(count) * (binary ? 1024 : 1000) ** ['', 'k', 'm', 'g'].indexOf(letter));
   })
   .refine((bytes) => bytes > 0, 'is less than a byte');
 

@@ -99,11 +99,8 @@ export function readDeploymentVersion(
   const buildId = read('TEMPORAL_WORKER_BUILD_ID', env);
   if (deploymentName !== undefined && buildId !== undefined) return { deploymentName, buildId };
   if (deploymentName === undefined && buildId === undefined) return undefined;
-  const [missing, present] =
-    buildId === undefined
-      ? ['TEMPORAL_WORKER_BUILD_ID', 'TEMPORAL_DEPLOYMENT_NAME']
-      : ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
-  throw problemWith(missing, { fix: 'set both, or neither' }, `is not set, and ${present} is`);
+  const names = 'TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID';
+  throw problemWith(names, { fix: 'set both, or neither' }, 'are not both set');
 }
 
 /** Whether a client's jobs get search attributes, which the namespace must have registered. */
@@ -148,31 +145,23 @@ function checkConnection(options: ClientConnectConfig['connectionOptions']): typ
       "TEMPORAL_ADDRESS, or address in Temporal's profile file, holds a user, a query, a space or a line break: give the host and the port alone, such as 127.0.0.1:7233.",
     );
   }
+  const headers = Object.entries(metadata ?? {}).map(([name, value]) => [name, headerValue(name, value)]);
   return {
     ...options,
-    ...(typeof apiKey === 'string' && {
-      apiKey: headerValue("TEMPORAL_API_KEY, or api_key in Temporal's profile file,", apiKey),
-    }),
-    ...(metadata && { metadata: checkMetadata(metadata) }),
+    ...(typeof apiKey === 'string' && { apiKey: headerValue('api_key', apiKey) }),
+    ...(metadata && { metadata: Object.fromEntries(headers) }),
   };
 }
 
-function checkMetadata<Value>(metadata: Record<string, Value>): Record<string, Value | string> {
-  return Object.fromEntries(
-    Object.entries(metadata).map(([name, value]) => {
-      const variable = `TEMPORAL_GRPC_META_${name.toUpperCase().replaceAll('-', '_')}`;
-      const subject = `${variable}, or ${name} in Temporal's profile file,`;
-      return [name, typeof value === 'string' ? headerValue(subject, value) : value];
-    }),
-  );
-}
-
 /** The value is not shown: it may be a key. */
-function headerValue(subject: string, value: string): string {
+function headerValue<Value>(name: string, value: Value): Value | string {
+  if (typeof value !== 'string') return value;
   const trimmed = value.trim();
   if (/^[\x20-\x7e]*$/.test(trimmed)) return trimmed;
+  const variable = name.toUpperCase().replaceAll('-', '_');
+  const prefix = name === 'api_key' ? 'TEMPORAL_' : 'TEMPORAL_GRPC_META_';
   throw new ConfigError(
-    `${subject} holds a line break, a control character or one outside ASCII: put the value there as it was given, on one line.`,
+    `${prefix}${variable}, or ${name} in Temporal's profile file, holds a line break, a control character or one outside ASCII: put the value there as it was given, on one line.`,
   );
 }
 

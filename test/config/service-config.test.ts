@@ -179,6 +179,9 @@ describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
   });
 });
 
+const NOT_BOTH =
+  /^TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID are not both set: set both, or neither\.$/;
+
 describe('TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID', () => {
   const read = (TEMPORAL_DEPLOYMENT_NAME?: string, TEMPORAL_WORKER_BUILD_ID?: string) =>
     readDeploymentVersion({ TEMPORAL_DEPLOYMENT_NAME, TEMPORAL_WORKER_BUILD_ID });
@@ -193,16 +196,8 @@ describe('TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID', () => {
   });
 
   it.each([
-    [
-      'videos',
-      '',
-      /^TEMPORAL_WORKER_BUILD_ID is not set, and TEMPORAL_DEPLOYMENT_NAME is: set both, or neither\.$/,
-    ],
-    [
-      ' ',
-      '1.4.2',
-      /^TEMPORAL_DEPLOYMENT_NAME is not set, and TEMPORAL_WORKER_BUILD_ID is: set both, or neither\.$/,
-    ],
+    ['videos', '', NOT_BOTH],
+    [' ', '1.4.2', NOT_BOTH],
     [
       'videos.eu',
       '1',
