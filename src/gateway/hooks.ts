@@ -6,6 +6,7 @@ import { isTaskId } from '../contract/input-rules';
 import { POLL_NOW_SIGNAL, SEARCH_ATTRIBUTES, WORKFLOW_TYPE } from '../contract/names';
 import { idsInJobs, isWebhookSecret, verifySignature } from '../service';
 import { type LogError, refusal } from './http-errors';
+import { described } from './openapi';
 import { withDeadline } from './temporal-deadline';
 
 /** A service names a task in far less. */
@@ -28,23 +29,14 @@ export interface HookTools {
   logError: LogError;
 }
 
-const common = {
-  tags: ['Webhooks'],
-  security: [],
-  body: z.unknown(),
-  response: { 200: z.object({ received: z.literal(true) }) },
-};
-const bySecret = {
-  ...common,
-  operationId: 'receiveHook',
-  summary: 'The video service says that a task has changed',
+const open = { security: [], body: z.unknown(), response: { 200: z.object({ received: z.literal(true) }) } };
+const CHANGED = 'The video service says that a task has changed';
+const bySecret = described('Webhooks', 'receiveHook', CHANGED, {
+  ...open,
   params: z.object({ secret: z.string() }),
-};
-const bySignature = {
-  ...common,
-  operationId: 'receiveSignedHook',
-  summary: 'The same, signed by Standard Webhooks headers',
-};
+});
+const SIGNED = 'The same, signed by Standard Webhooks headers';
+const bySignature = described('Webhooks', 'receiveSignedHook', SIGNED, open);
 
 /**
  * The addresses that the video service calls when a task has changed: with the secret in the path, or signed. A call is a hint
@@ -72,11 +64,11 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
       const { secret: given }: { secret?: string } = Object(request.params);
       if (!isSecret(String(given), readSecret(request, tools))) throw refusal('no_such_path');
     };
-    scope.post('/v1/hooks/:secret', { schema: bySecret, onRequest }, async (request) => {
+    scope.post('/v1/hooks/:secret', { ...bySecret, onRequest }, async (request) => {
       const sent = orRefuse('no_task_id', () => JSON.parse(String(request.body)));
       return receive(sent, request);
     });
-    scope.post('/v1/hooks', { schema: bySignature }, async (request) => {
+    scope.post('/v1/hooks', bySignature, async (request) => {
       const { headers, body } = request;
       const secret = readSecret(request, tools);
       if (!isWebhookSecret(secret)) throw refusal('no_such_path');

@@ -18,6 +18,7 @@ import {
   parseImageReference,
 } from '../storage/images';
 import { badField, type HttpRefusal, refusal } from './http-errors';
+import { described } from './openapi';
 
 /** What POST /v1/images answers. */
 const imageObject = z
@@ -55,16 +56,13 @@ export async function serveImages(app: FastifyInstance, { storage, ownerOf }: Im
       '/v1/images',
       {
         bodyLimit: LARGEST_IMAGE_BYTES + READ_BEYOND_BYTES,
-        schema: {
-          operationId: 'uploadImage',
-          summary: 'Upload an image to start a video from',
+        ...described('Images', 'uploadImage', 'Upload an image to start a video from', {
           description:
             'PNG, JPEG, WebP or GIF, at most 20 MB. A form (multipart/form-data) has the image in its field `file`.',
-          tags: ['Images'],
           consumes: Object.values(IMAGE_TYPES),
           body: z.string().meta({ format: 'binary' }),
           response: { 200: imageObject },
-        },
+        }),
       },
       async (request) => {
         const image = checked(uploadedBytes(request.body), ownerOf(request), 'file');

@@ -1,5 +1,5 @@
 import swagger from '@fastify/swagger';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 
@@ -12,6 +12,14 @@ declare module 'fastify' {
     answers?: Readonly<Record<number, Answer>>;
   }
 }
+
+/** What the document says of a route. */
+export const described = <S extends FastifySchema>(
+  tag: 'Videos' | 'Images' | 'Webhooks' | 'Gateway',
+  operationId: string,
+  summary: string,
+  schema: S,
+) => ({ schema: { tags: [tag], operationId, summary, ...schema } });
 
 const ANY_ERROR = {
   description: 'An error. Its code says what is wrong; X-Request-Id finds it in the log of the gateway.',
@@ -49,15 +57,10 @@ export async function describeInterface(
   });
   app.get(
     '/openapi.json',
-    {
-      schema: {
-        operationId: 'getDocument',
-        summary: 'This document',
-        tags: ['Gateway'],
-        security: [],
-        response: { 200: z.looseObject({ openapi: z.string() }) },
-      },
-    },
+    described('Gateway', 'getDocument', 'This document', {
+      security: [],
+      response: { 200: z.looseObject({ openapi: z.string() }) },
+    }),
     async () => app.swagger(),
   );
 }

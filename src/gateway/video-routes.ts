@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoStorage } from '../storage';
@@ -6,6 +6,7 @@ import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './co
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { badField, refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
+import { described } from './openapi';
 import { videoObject } from './video-object';
 import {
   type BodyKind,
@@ -83,11 +84,6 @@ const POSTS = {
   openai: ['/v1/videos', 'createVideo', 'The same for clients of OpenAI’s interface'],
 } as const satisfies Record<BodyKind, [path: string, operationId: string, summary: string]>;
 
-/** What the document says of a route. */
-const described = <S extends FastifySchema>(operationId: string, summary: string, schema: S) => ({
-  schema: { tags: ['Videos'], operationId, summary, ...schema },
-});
-
 /** What the routes of videos need. */
 export interface VideoRouteTools extends ServicesOfGateway {
   storage: VideoStorage;
@@ -110,7 +106,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     const bodyLimit = largestBodyWithImage(LARGEST_BODY_BYTES);
     routes.post(
       path,
-      { bodyLimit, ...described(operationId, summary, schema) },
+      { bodyLimit, ...described('Videos', operationId, summary, schema) },
       async (request: FastifyRequest, reply) => {
         const videos = videosOf(request);
         const isForm = request.isMultipart();
@@ -130,13 +126,20 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.get(
     '/v1/videos/:id',
-    described('getVideo', 'The state of a video', { params: idParams, headers: preferHeader, ...answer }),
+    described('Videos', 'getVideo', 'The state of a video', {
+      params: idParams,
+      headers: preferHeader,
+      ...answer,
+    }),
     (request, reply) => videosOf(request).wait(request.params.id, waitMsOf(request), over(reply)),
   );
 
   routes.get(
     '/v1/videos',
-    described('listVideos', 'Videos, newest first', { querystring: listQuery, response: { 200: videoList } }),
+    described('Videos', 'listVideos', 'Videos, newest first', {
+      querystring: listQuery,
+      response: { 200: videoList },
+    }),
     async (request) => {
       const videos = videosOf(request);
       const { limit, after } = readListQuery(request.query);
@@ -153,7 +156,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.delete(
     '/v1/videos/:id',
-    described('deleteVideo', 'Cancel a video that runs, or delete one that has ended', {
+    described('Videos', 'deleteVideo', 'Cancel a video that runs, or delete one that has ended', {
       params: idParams,
       response: { 200: deletedVideo },
     }),
@@ -166,7 +169,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.get(
     '/v1/videos/:id/content',
-    described('getContent', 'The video itself', {
+    described('Videos', 'getContent', 'The video itself', {
       params: idParams,
       querystring: contentQuery,
       headers: contentHeaders,
@@ -181,7 +184,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     {
       // A HEAD would wait for the end of the video.
       exposeHeadRoute: false,
-      ...described('getEvents', 'Events until the end', {
+      ...described('Videos', 'getEvents', 'Events until the end', {
         params: idParams,
         headers: eventHeaders,
         answers: EVENT_ANSWERS,
@@ -192,7 +195,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 
   routes.post(
     '/v1/videos/:id/decision',
-    described('decideSubmit', 'Settle a lost submit', {
+    described('Videos', 'decideSubmit', 'Settle a lost submit', {
       params: idParams,
       body: decisionBody,
       consumes: JSON_ONLY,
