@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
+import { firstLineOf } from '../contract/error-code';
 import { createS3Storage, makeFolder, syncFolder } from '../storage';
-import { firstLineOf } from './doctor/described-error';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */
 export class CopyFailed extends Error {

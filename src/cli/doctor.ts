@@ -5,14 +5,15 @@ import { readableKeys } from '../config/services-config';
 import { readS3Connection } from '../config/storage-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { printableJson } from '../contract/clean-text';
+import { firstLineOf } from '../contract/error-code';
 import { SEARCH_ATTRIBUTES } from '../contract/names';
 import { plainHider } from '../contract/redact';
+import { ServerUnavailable } from '../temporal-server';
 import { Closers } from './closers';
-import { CHECKS, type Check } from './doctor/checks';
-import { firstLineOf } from './doctor/described-error';
-import { type Context, type Finding, failed, skipped } from './doctor/finding';
+import { type Finding, failed, skipped } from './doctor/check-service';
+import { CHECKS } from './doctor/checks';
 import { EXIT, reportError } from './exit-codes';
-import { findServer, findTemporal, type Temporal } from './find-temporal';
+import { findNamedServer, findTemporal } from './find-temporal';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
 import { wrapText } from './text-table';
 
@@ -39,7 +40,7 @@ export async function doctor(options: DoctorOptions, terminal: Terminal): Promis
   const closers = new Closers();
   try {
     if (options.register) return await register(options, terminal, closers);
-    const reported = reportInOrder(startChecks(contextOf(terminal.env, closers)), options, terminal);
+    const reported = reportInOrder(startChecks(terminal.env, closers), options, terminal);
     const findings = await Promise.race([reported, untilInterrupted(terminal)]);
     if (findings === undefined) return EXIT.interrupted;
     const report = { ok: findings.every((check) => check.ok), checks: findings } satisfies DoctorReport;
@@ -54,12 +55,7 @@ export async function doctor(options: DoctorOptions, terminal: Terminal): Promis
 
 /** `videogen doctor --register`: registers the search attributes of jobs, which is the one problem that doctor can fix. */
 async function register({ json }: DoctorOptions, terminal: Terminal, closers: Closers): Promise<number> {
-  const server = await findServer(terminal.env, closers);
-  if (server === undefined) {
-    throw new ConfigError(
-      'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS. The local server of generate and dev registers search attributes itself.',
-    );
-  }
+  const server = await findNamedServer(terminal.env, closers);
   const { namespace, address } = server;
   const problem = await registerSearchAttributes(server);
   if (problem) throw new ConfigError(`${problem.replace(/^t/, 'T')}: use another namespace.`);
@@ -69,56 +65,49 @@ async function register({ json }: DoctorOptions, terminal: Terminal, closers: Cl
   return EXIT.ok;
 }
 
-function contextOf(env: Environment, closers: Closers): Context {
-  let temporal: Promise<Temporal> | undefined;
-  return {
-    env,
-    temporal() {
-      temporal ??= findTemporal(env, closers);
-      return temporal;
-    },
-  };
-}
-
 /** For one check. At most three wait for one another, so all checks take at most 15 s. */
 const CHECK_LIMIT_MS = 5_000;
 
 /** Starts all checks at once. A check that needs another waits for it. No finding rejects. */
-function startChecks(context: Context): [name: string, finding: Promise<Finding>][] {
+function startChecks(env: Environment, closers: Closers): [name: string, finding: Promise<Finding>][] {
+  const temporal = findTemporal(env, closers);
+  temporal.catch(() => undefined);
   const findings = new Map<string, Promise<Finding>>();
-  for (const check of CHECKS) findings.set(check.name, runCheck(check, findings, context));
+  for (const [name, { needs = [], run }] of Object.entries(CHECKS)) {
+    const needed = needs.map(async (need) => ({ need, finding: await findings.get(need) }));
+    findings.set(
+      name,
+      Promise.all(needed).then((others) => {
+        const missing = others.find(
+          ({ finding }) => finding?.state === 'failed' || finding?.state === 'skipped',
+        );
+        return missing
+          ? skipped(`it needs ${missing.need}`)
+          : inTime((signal) => run({ env, temporal, signal }));
+      }),
+    );
+  }
   return [...findings];
 }
 
-async function runCheck(
-  { needs = [], run }: Check,
-  findings: ReadonlyMap<string, Promise<Finding>>,
-  context: Context,
-): Promise<Finding> {
-  for (const need of needs) {
-    const needed = await findings.get(need);
-    if (needed?.state === 'failed' || needed?.state === 'skipped') return skipped(`it needs ${need}`);
-  }
-  const late = new AbortController();
-  const timeout = new Promise<Finding>((resolve) => {
-    late.signal.addEventListener('abort', () =>
-      resolve(
-        failed(
-          `did not finish within ${CHECK_LIMIT_MS / 1_000} s`,
-          'Find out what makes it slow, and run doctor again.',
-        ),
-      ),
-    );
+async function inTime(run: (signal: AbortSignal) => Promise<Finding>): Promise<Finding> {
+  const late = AbortSignal.timeout(CHECK_LIMIT_MS);
+  const timeout = new Promise<never>((_, reject) => {
+    late.onabort = () => reject(new Error(`did not finish within ${CHECK_LIMIT_MS / 1_000} s`));
   });
-  const timer = setTimeout(() => late.abort(), CHECK_LIMIT_MS);
-  const explain = (error: unknown) =>
-    error instanceof ConfigError
-      ? skipped('it needs settings')
-      : failed(
-          `could not be checked (${firstLineOf(error)})`,
-          'Fix the problem in the message, and run doctor again.',
-        );
-  return Promise.race([run(context, late.signal).catch(explain), timeout]).finally(() => clearTimeout(timer));
+  try {
+    return await Promise.race([run(late), timeout]);
+  } catch (error) {
+    // The settings check reports it.
+    if (error instanceof ConfigError) return skipped('it needs settings');
+    const [, ...fix] = error instanceof ServerUnavailable ? error.message.split('\n') : [];
+    return failed(
+      firstLineOf(error),
+      fix.join('\n') || 'Fix the problem in the message, and run doctor again.',
+    );
+  } finally {
+    late.onabort = null;
+  }
 }
 
 /** Prints each finding as soon as it and those before it are known: to stdout, or to stderr with `--json`. */
@@ -137,7 +126,8 @@ async function reportInOrder(
     const fix = 'fix' in finding ? redact(finding.fix) : undefined;
     const { state } = finding;
     counts[state] += 1;
-    findingLines({ name, state, found, fix }, terminal.columns()).forEach(line);
+    const said = [found, ...(fix?.split('\n') ?? [])];
+    findingLines(name, state, said, terminal.columns()).forEach(line);
     reports.push({
       name,
       ok: state === 'ok' || state === 'warning',
@@ -149,39 +139,21 @@ async function reportInOrder(
   return reports;
 }
 
-const STATE_COLUMNS = 'warning  '.length;
-const NAME_COLUMNS = 'encryption  '.length;
-const INDENT = ' '.repeat(STATE_COLUMNS + NAME_COLUMNS);
+const NAME_COLUMNS = 'warning  encryption  '.length;
 /** A narrower screen would break every line. */
 const MIN_COLUMNS = 60;
 
 /** The lines of a finding: its state, the name of the check and what was found, with the fix below. */
-function findingLines(
-  {
-    name,
-    state,
-    found,
-    fix = '',
-  }: Pick<CheckReport, 'name' | 'found'> & { state: string; fix?: string | undefined },
-  columns: number | undefined,
-): string[] {
-  const width = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS) - 1 - INDENT.length;
-  const wrap = (text: string) => (width === undefined ? [text] : wrapText(text, width));
-  const [first = '', ...rest] = [...wrap(found), ...(fix ? fix.split('\n').flatMap(wrap) : [])];
-  return [
-    `${state.padEnd(STATE_COLUMNS)}${name.padEnd(NAME_COLUMNS)}${first}`,
-    ...rest.map((line) => `${INDENT}${line}`),
-  ];
+function findingLines(name: string, state: string, said: readonly string[], columns?: number): string[] {
+  const width = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS) - 1 - NAME_COLUMNS;
+  const lines = said.flatMap((text) => (width === undefined ? [text] : wrapText(text, width)));
+  const title = `${state.padEnd('warning  '.length)}${name}`;
+  return lines.map((line, index) => `${(index === 0 ? title : '').padEnd(NAME_COLUMNS)}${line}`);
 }
 
-function summaryLine(counts: Record<Finding['state'], number>, checks: number): string {
-  const { warning, failed: failures, skipped: skips } = counts;
-  if (failures + skips === 0) {
-    const rest = warning === 0 ? '' : `, with ${warning} warning${warning === 1 ? '' : 's'}`;
-    return `Ready to generate${rest}.`;
-  }
-  const rest = skips === 0 ? '' : `, ${skips} ${skips === 1 ? 'was' : 'were'} skipped`;
-  return `Not ready: ${failures} of ${checks} checks failed${rest}.`;
+function summaryLine({ warning, failed, skipped }: Record<Finding['state'], number>, checks: number): string {
+  if (failed + skipped > 0) return `Not ready: ${failed} of ${checks} checks failed, ${skipped} skipped.`;
+  return warning === 0 ? 'Ready to generate.' : `Ready to generate. Warnings: ${warning}.`;
 }
 
 /** Where the configured keys are read. */

@@ -1,6 +1,7 @@
 import { ForgetRefused, ForgetStopped, RetryRefused, TemporalUnreachable } from '../client/refusals';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract/clean-text';
+import { firstLineOf } from '../contract/error-code';
 import type { RefusedContent } from '../contract/failure-details';
 import { FAILURES } from '../contract/failure-table';
 import { adoptCommand, DecisionRefused } from '../contract/lost-submit';
@@ -8,10 +9,8 @@ import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/vi
 import { StorageFault } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
-import { firstLineOf } from './doctor/described-error';
 import { NoSuchJob } from './find-job';
 import { BadLines } from './read-batch';
-import { LeftWaiting } from './stack-note';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
 /** Exit codes besides those of the failure table. */
@@ -38,7 +37,7 @@ export function exitCodeOf(error: unknown): number {
   if (USAGE_ERRORS.some((kind) => error instanceof kind)) return EXIT.usage;
   if (STORAGE_ERRORS.some((kind) => error instanceof kind)) return FAILURES.StorageFailed.exitCode;
   if (error instanceof TemporalUnreachable || error instanceof ServerUnavailable) return EXIT.noTemporal;
-  if (error instanceof LeftWaiting || error instanceof SearchStopped) return EXIT.interrupted;
+  if (error instanceof SearchStopped) return EXIT.interrupted;
   return EXIT.unexpected;
 }
 

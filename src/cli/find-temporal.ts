@@ -1,11 +1,10 @@
+import { resolve } from 'node:path';
 import { Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
 import { TemporalUnreachable } from '../client/refusals';
-import type { Environment } from '../config/service-config';
-import { readDataFolder, readServerOptions, readTemporalConfig } from '../config/temporal-config';
-import { GRPC_STATUS } from '../contract/error-code';
-import { findServerAtHand, type ServerAtHand } from '../temporal-server';
+import { ConfigError, type Environment } from '../config/service-config';
+import { readDataFolder, readTemporalConfig } from '../config/temporal-config';
+import { codeOf, firstLineOf, GRPC_STATUS } from '../contract/error-code';
 import type { Closers } from './closers';
-import { codeOf, firstLineOf } from './doctor/described-error';
 import { readStackNote } from './stack-note';
 
 /** A server that answers: the configured one, or the one of a `videogen dev` on this machine. */
@@ -21,7 +20,8 @@ export type Temporal =
   | TemporalServer
   /** `refused` means that the server does not accept the key. */
   | { kind: 'silent'; address: string; problem: string; refused: boolean }
-  | { kind: 'none'; available: ServerAtHand };
+  /** None is configured, and none runs on this machine. */
+  | { kind: 'none' };
 
 /** Finds the Temporal server that `generate` would use. Starts and downloads nothing. */
 export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
@@ -33,17 +33,21 @@ export async function findTemporal(env: Environment, closers: Closers): Promise<
       ? { kind: 'silent', address, ...reached }
       : { kind: 'named', address, namespace, ...reached };
   }
-  const note = await readStackNote(readDataFolder(env));
+  const note = await readStackNote(resolve(readDataFolder(env)));
   const reached = note && (await reachServer({ address: note.address }, closers));
   return note && reached && 'connection' in reached
     ? { kind: 'local', address: note.address, namespace: note.namespace, ...reached }
-    : { kind: 'none', available: await findServerAtHand(readServerOptions(env)) };
+    : { kind: 'none' };
 }
 
-/** The configured server, or the one that runs on this machine; undefined if there is neither. Starts nothing. */
-export async function findServer(env: Environment, closers: Closers): Promise<TemporalServer | undefined> {
+/** The configured server, or the one that runs on this machine. Starts nothing. */
+export async function findNamedServer(env: Environment, closers: Closers): Promise<TemporalServer> {
   const temporal = await findTemporal(env, closers);
-  if (temporal.kind === 'none') return undefined;
+  if (temporal.kind === 'none') {
+    throw new ConfigError(
+      'TEMPORAL_ADDRESS is not set and no local server is running: set TEMPORAL_ADDRESS.',
+    );
+  }
   if (temporal.kind !== 'silent') return temporal;
   throw new TemporalUnreachable(
     `Temporal cannot be reached at ${temporal.address} (${temporal.problem}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,

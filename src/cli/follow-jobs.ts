@@ -6,7 +6,7 @@ import { inTime } from '../client/temporal-calls';
 import { localQueuePrefix } from '../config/queues';
 import { printableJson, shown } from '../contract/clean-text';
 import { commandOn } from '../contract/lost-submit';
-import { firstLineOf } from './doctor/described-error';
+import { firstLineOf } from '../contract/error-code';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { holdNotes, isBatch, type JobRow, liveLines, type Progress, progressLine } from './job-lines';

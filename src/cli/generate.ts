@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { usesEmulator } from '../config/services-config';
+import { readStorageConfig } from '../config/storage-config';
 import { printableJson, shown } from '../contract/clean-text';
 import type { JobInput } from '../contract/job';
+import { createStorage, storeImage } from '../storage';
 import { chooseService } from './choose-service';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
 import { followStarted, STORAGE_MEMO } from './follow-jobs';
-import { readImageFile, storeImageFile } from './image-file';
+import { readImageFile } from './image-file';
 import { storedLines } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
 import { type GenerateOptions, readJobInput } from './read-job-input';
@@ -31,7 +33,8 @@ export async function generate(
     options,
   };
   if (options.wait) await checkOut(options.out);
-  if (image) await storeImageFile(image, terminal.env);
+  // Its worker finds the image in the storage.
+  if (image) await storeImage(createStorage(readStorageConfig(terminal.env)), image);
   return await withJobs(terminal, {
     withWorker: true,
     starts: 'the job',

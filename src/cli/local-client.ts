@@ -9,18 +9,22 @@ import type { StackNote } from './stack-note';
 /** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
 const RETENTION_MS = 90 * 24 * 3_600_000;
 
+/** A client that encrypts and traces as the settings say. */
+export function clientOf(connection: Connection, namespace: string, env: Environment): Client {
+  const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
+  return new Client({ connection, namespace, dataConverter, ...tracedClient() });
+}
+
 /**
  * The connection is never closed: the SDK may be retrying a call on it, which would then throw an error that cannot be
  * caught, and the process is about to end anyway.
  */
 export async function connectLocally(
   { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
-  env: Environment = {},
+  env: Environment,
   connectTimeout: '2s' | '20s' = '2s',
 ): Promise<Client> {
-  const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
-  const connection = await Connection.connect({ address, connectTimeout });
-  return new Client({ connection, namespace, dataConverter, ...tracedClient() });
+  return clientOf(await Connection.connect({ address, connectTimeout }), namespace, env);
 }
 
 /** Raises the server's retention of ended jobs; a longer one stays. */

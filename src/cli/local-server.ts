@@ -1,111 +1,77 @@
-import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { readEncryptionKeys } from '../config/encryption-config';
-import type { Environment } from '../config/read-setting';
+import { ConfigError } from '../config/service-config';
 import { readDataFolder, readServerOptions } from '../config/temporal-config';
-import {
-  type DevServer,
-  type DevServerOptions,
-  endServersOn,
-  findDevServer,
-  startDevServer,
-} from '../temporal-server';
-import { Closers } from './closers';
-import { closeDataFiles } from './data-folder';
-import type { LogTerminal } from './open-log';
+import { errorCode } from '../contract/error-code';
+import { type DevServer, type DevServerOptions, findDevServer, startDevServer } from '../temporal-server';
+import type { Closers } from './closers';
 import { joinOrClaim, type StackClaim, type StackNote } from './stack-note';
-import type { Terminal } from './terminal';
+import { printLine, redrawOn, type Terminal } from './terminal';
 
 const loadClient = (): typeof import('./local-client') => require('./local-client');
 
-/** What finding or starting a server needs. */
-export interface LocalServerOptions {
-  env: Environment;
-  printLine: (line: string) => void;
-  /** Replaces the last line, on a terminal. */
-  redraw?: ((line: string) => void) | undefined;
-  /** Its Ctrl-C ends a download and the wait for another process, and it gets the log. */
-  terminal: Pick<Terminal, 'onInterrupt'> & LogTerminal;
-}
+/** This machine's own Temporal server, run by another process with its note, or by this one with its claim. */
+export type LocalServer =
+  | { client: Client; joined: StackNote }
+  | { client: Client; joined?: undefined; server: DevServer; claim: StackClaim };
 
-/** This machine's own Temporal server. */
-export interface LocalServer {
-  client: Client;
-  /** Set for the server of another process: one that this command starts has no UI. */
-  uiUrl?: string | undefined;
-  close(): Promise<void>;
-}
+export const databaseOf = (env: Terminal['env']) => join(resolve(readDataFolder(env)), 'temporal.db');
 
-/**
- * Joins the local server that runs, or starts one on the jobs of earlier commands. It starts no worker: a command that only looks must
- * not have a waiting job submitted. Undefined if there were no jobs.
- */
-export async function openLocalServer(options: LocalServerOptions): Promise<LocalServer | undefined> {
-  const { env } = options;
+/** Joins the local server that runs, or starts one on the jobs of earlier commands. Jobs are stored in a file and outlive both. */
+export async function openLocalServer(
+  terminal: Terminal,
+  closers: Closers,
+  start: Omit<DevServerOptions, 'executable'>,
+): Promise<LocalServer> {
+  const { env } = terminal;
   const folder = resolve(readDataFolder(env));
   // An invalid setting fails before anything is joined or started.
   readEncryptionKeys(env);
-  if (!existsSync(databaseIn(folder))) return undefined;
-  return whileOpen(async (closers) => {
-    const access = await joinOrClaim(folder, (note) => connectTo(note, env), options);
-    const { client, uiUrl } =
-      'joined' in access
-        ? { client: access.joined.client, uiUrl: access.joined.note.uiUrl }
-        : await startServer(access.claim, { folder, closers }, options, { headless: true });
-    closers.add(() => client.connection.close());
-    return { client, uiUrl, close: () => closers.close() };
-  });
-}
-
-/** Closes what was opened if the rest fails. */
-export async function whileOpen<T>(open: (closers: Closers) => Promise<T>): Promise<T> {
-  const closers = new Closers();
-  try {
-    return await open(closers);
-  } catch (error) {
-    await closers.close();
-    throw error;
-  }
-}
-
-export interface JoinedServer {
-  client: Client;
-  note: StackNote;
-}
-
-/** Undefined if no server answers at the noted address. */
-export async function connectTo(note: StackNote, env: Environment): Promise<JoinedServer | undefined> {
-  const client = await loadClient()
-    .connectLocally(note, env)
-    .catch(() => undefined);
-  return client && { client, note };
-}
-
-const databaseIn = (folder: string) => join(folder, 'temporal.db');
-
-/** Starts a server on the jobs of a data folder, which the claim allows. */
-export async function startServer(
-  claim: StackClaim,
-  { folder, closers }: { folder: string; closers: Closers },
-  { env, terminal, printLine, redraw }: LocalServerOptions,
-  start: Omit<DevServerOptions, 'executable'>,
-): Promise<DevServer & { client: Client }> {
+  await makeDataFolder(folder);
+  const join = async (note: StackNote) => {
+    const client = await loadClient()
+      .connectLocally(note, env)
+      .catch(() => undefined);
+    return client && { client, joined: note };
+  };
+  const access = await joinOrClaim(folder, join, terminal);
+  if ('joined' in access) return access.joined;
+  const { claim } = access;
   closers.add(() => claim.release());
-  const dbFilename = databaseIn(folder);
-  await endServersOn(dbFilename);
+  const server = await startServer(terminal, start);
+  closers.add(() => server.stop());
+  return { client: await loadClient().connectLocally(server, env, '20s'), server, claim };
+}
+
+async function startServer(
+  terminal: Terminal,
+  start: Omit<DevServerOptions, 'executable'>,
+): Promise<DevServer> {
+  const { env } = terminal;
   const interrupted = new AbortController();
   const stopListening = terminal.onInterrupt(() => interrupted.abort('Ctrl-C was pressed'));
   const executable = await findDevServer({
     ...readServerOptions(env),
-    onProgress: printLine,
-    onRedraw: redraw,
+    onProgress: (line) => printLine(terminal, line),
+    onRedraw: redrawOn(terminal),
     signal: interrupted.signal,
   }).finally(stopListening);
-  const logFile = join(folder, 'temporal.log');
-  const server = await startDevServer({ executable, dbFilename, logFile, ...start });
-  // Everything that it accepted is on disk. SIGTERM would only wait two seconds for its own pollers.
-  closers.add(() => server.kill());
-  await closeDataFiles(folder);
-  return { ...server, client: await loadClient().connectLocally(server, env, '20s') };
+  const logFile = join(resolve(readDataFolder(env)), 'temporal.log');
+  return startDevServer({ executable, dbFilename: databaseOf(env), logFile, ...start });
+}
+
+async function makeDataFolder(folder: string): Promise<void> {
+  // The server parses its database path as an SQLite URI, but uses the folder unparsed, so escaping does not help.
+  if (/[?#%]/.test(folder)) {
+    throw new ConfigError(
+      `The data folder ${folder} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
+    );
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new ConfigError(
+      `The data folder ${folder} cannot be used (${errorCode(error)}): set VIDEOGEN_DATA to a folder you can write to.`,
+    );
+  });
 }

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { readEncryptionKeys } from '../config/encryption-config';
 import { readGatewayConfig } from '../config/gateway-config';
@@ -7,22 +6,15 @@ import { localTaskQueue, readTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { keyReader, readServices, servicesInUse, usesEmulator } from '../config/services-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
-import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
 import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import { freePort } from '../temporal-server';
-import type { Closers } from './closers';
-import { makeDataFolder } from './data-folder';
-import {
-  connectTo,
-  type JoinedServer,
-  type LocalServerOptions,
-  startServer,
-  whileOpen,
-} from './local-server';
+import { Closers } from './closers';
+import { openLocalServer } from './local-server';
 import type { ScriptedFault } from './read-faults';
-import { joinOrClaim, type StackClaim, type StackNote, untilEnded } from './stack-note';
+import { type StackNote, untilEnded } from './stack-note';
+import { printLine, type Terminal } from './terminal';
 
 /** Modules that load Temporal's SDK. That takes as long as the server's start, so both happen at once. */
 const load = {
@@ -36,180 +28,128 @@ const load = {
 /** A local Temporal server, and a worker for the configured service and storage. */
 export interface LocalStack {
   client: Client;
-  address: string;
+  /** Of the process that runs the server. */
+  note: StackNote;
+  /** Set if another process runs the server; settles when that ends. */
+  ended?: Promise<void>;
   taskQueue: string;
-  uiUrl?: string;
-  /** Address of the gateway and its page, if the stack has one. */
-  pageUrl?: string;
-  serviceUrl: string;
-  /** The key of an emulator that this process runs. It is not a secret. */
-  emulatorKey?: string;
   /** Whether the namespace has the search attributes of jobs. */
   searchable: boolean;
   /** Address of the configured storage. */
   storage: string;
-  /** Set if another process runs the server: its pid, its worker's storage and its emulator. `ended` settles when it ends. */
-  runBy?: Pick<StackNote, 'pid' | 'storage' | 'emulator'>;
-  ended?: Promise<void>;
   /** Starts a worker for a job's other storage, if the environment can reach it. Returns whether it did. */
   startWorkerFor(storage: string, queue: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
-export interface LocalStackOptions extends LocalServerOptions {
-  port?: number;
-  uiPort?: number;
-  /** Serves the configured task queue as well, for jobs that other programs start, and runs the gateway. */
-  forOtherPrograms?: boolean;
+/** What `videogen dev` adds. */
+export interface DevOfStack {
+  port?: number | undefined;
+  uiPort?: number | undefined;
   /** A free one by default. */
-  gatewayPort?: number;
-  /** The log's level if none is set; errors only by default. */
-  logLevel?: LogLevel;
+  gatewayPort?: number | undefined;
   /** Faults for the next calls of an emulator that this process starts. Its submits are then printed. */
-  faults?: readonly ScriptedFault[];
+  faults: readonly ScriptedFault[];
 }
 
-/** Joins the stack that already runs on this machine, or starts one. Jobs are stored in a file and outlive both. */
-export async function openLocalStack(options: LocalStackOptions): Promise<LocalStack> {
-  const { env } = options;
-  const folder = resolve(readDataFolder(env));
+/**
+ * Joins the stack that already runs on this machine, or starts one. For `dev`, it also serves the configured task queue, for jobs that
+ * other programs start, and runs the gateway.
+ */
+export async function openLocalStack(terminal: Terminal, dev?: DevOfStack): Promise<LocalStack> {
+  const { env } = terminal;
   // An invalid setting fails before anything is started.
   if (namesAService(env)) readServiceConfig(env);
   for (const service of readServices(env)?.services.values() ?? []) keyReader(service, env);
   readDownloadOptions(env);
-  readEncryptionKeys(env);
   // No video is paid for that could not be stored.
   const storage = await openStorage(env);
-  await makeDataFolder(folder);
-  return whileOpen(async (closers) => {
-    const parts = { folder, storage, closers };
-    const access = await joinOrClaim(folder, (note) => connectTo(note, env), options);
-    return 'joined' in access
-      ? joinStack(access.joined, parts, options)
-      : startStack(access.claim, parts, options);
-  });
+  const closers = new Closers();
+  try {
+    return await openStack(terminal, storage, closers, dev);
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
 }
 
-interface StackParts {
-  folder: string;
-  storage: VideoStorage;
-  closers: Closers;
-}
-
-async function startStack(
-  claim: StackClaim,
-  parts: StackParts,
-  options: LocalStackOptions,
+async function openStack(
+  terminal: Terminal,
+  storage: VideoStorage,
+  closers: Closers,
+  dev: DevOfStack | undefined,
 ): Promise<LocalStack> {
-  const { env, printLine, port, uiPort, faults, forOtherPrograms } = options;
-  const { folder, storage, closers } = parts;
-  const codecPort = await portOfCodec(options);
-  const server = await startServer(claim, parts, options, {
-    port,
-    uiPort,
+  const { env } = terminal;
+  const codecPort = dev && (await portOfCodec(env, dev.gatewayPort));
+  const opened = await openLocalServer(terminal, closers, {
+    port: dev?.port,
+    uiPort: dev?.uiPort,
     uiCodecEndpoint: codecPort === undefined ? undefined : `http://127.0.0.1:${codecPort}${CODEC_PATH}`,
     onStarted: () => void load.workers(),
   });
-  const { client, address, namespace, uiUrl } = server;
-  const [searchable, service] = await Promise.all([
-    isSearchable(client, load.searchAttributes().registerSearchAttributes),
-    load.workers().openService(env, folder, closers, { faults, printLine }),
-    load.client().retainLong(client),
+  const { client, joined } = opened;
+  const { address } = opened.joined ?? opened.server;
+  const { searchAttributeProblem, registerSearchAttributes } = load.searchAttributes();
+  let service: Promise<VideoServiceOptions | undefined> | undefined;
+  /** All workers of this process share it. */
+  const openService = () => {
+    const emulator = { running: joined?.emulator, faults: dev?.faults };
+    service ??= load.workers().openService(terminal, closers, emulator);
+    return service;
+  };
+  const logLevel: LogLevel = dev ? 'info' : 'error';
+  const startWorkers = async (queues: string[], store: VideoStorage, workerEnv: Environment) => {
+    const opened = await openService();
+    const worker = { env: workerEnv, terminal, address, queues, service: opened, storage: store };
+    await load.workers().startWorkers({ ...worker, logLevel, closers });
+  };
+  const [searchable] = await Promise.all([
+    // A server that another version started may lack them.
+    isSearchable(client, joined ? searchAttributeProblem : registerSearchAttributes),
+    joined ? undefined : openService(),
+    joined ? undefined : load.client().retainLong(client),
   ]);
-  const { startWorkers, startWorkerFor } = workersOf(address, async () => service, parts, options);
   const taskQueue = localTaskQueue(env);
-  await startWorkers(forOtherPrograms ? [taskQueue, readTaskQueue(env)] : [taskQueue], storage);
-  const pageUrl = forOtherPrograms
-    ? await startGateway({ client, uiUrl, searchable, codecPort }, parts, options)
-    : undefined;
-  const isEmulated = usesEmulator(env);
-  const stored = storageAddress(readStorageConfig(env));
-  await claim.writeNote({
+  const stack = {
+    client,
+    taskQueue,
+    searchable,
+    storage: storageAddress(readStorageConfig(env)),
+    /** A job keeps its storage. If the environment differs only in that, another worker can run the job here. */
+    async startWorkerFor(address: string, queue: string): Promise<boolean> {
+      const other = { ...env, VIDEOGEN_STORAGE: address.replace(/ at .*$/, '') };
+      if (localTaskQueue(other) !== queue) return false;
+      await startWorkers([queue], await openStorage(other), other);
+      return true;
+    },
+    close: () => closers.close(),
+  };
+  if (opened.joined) {
+    const note = opened.joined;
+    const isServed = servicesInUse(env) === note.serviceName && stack.storage === note.storage;
+    // A second `dev` only says that the first one runs.
+    if (!isServed && !dev) await startWorkers([taskQueue], storage, env);
+    return { ...stack, note, ended: untilEnded(note.pid) };
+  }
+  const { server, claim } = opened;
+  await startWorkers(dev ? [taskQueue, readTaskQueue(env)] : [taskQueue], storage, env);
+  const { uiUrl, namespace } = server;
+  const emulator = usesEmulator(env) ? await openService() : undefined;
+  const gateway = { client, storage, temporalUiUrl: uiUrl, searchable, codecPort, port: dev?.gatewayPort };
+  const note: StackNote = {
     pid: process.pid,
     serverPid: server.pid,
     address,
     namespace,
     uiUrl,
-    pageUrl,
-    storage: stored,
-    ...(isEmulated && service
-      ? { emulator: { url: service.baseUrl, key: service.apiKey() } }
-      : { serviceName: servicesInUse(env) }),
-  });
+    pageUrl: dev && (await startGateway(gateway, terminal, closers)),
+    storage: stack.storage,
+    serviceName: servicesInUse(env),
+    emulator: emulator && { url: emulator.baseUrl, key: emulator.apiKey() },
+  };
+  await claim.writeNote(note);
   closers.add(() => claim.removeNote());
-  return {
-    client,
-    address,
-    taskQueue,
-    uiUrl,
-    pageUrl,
-    searchable,
-    storage: stored,
-    serviceUrl: describeServices(service, env),
-    emulatorKey: isEmulated ? service?.apiKey() : undefined,
-    startWorkerFor,
-    close: () => closers.close(),
-  };
-}
-
-async function joinStack(
-  { client, note }: JoinedServer,
-  parts: StackParts,
-  options: LocalStackOptions,
-): Promise<LocalStack> {
-  const { env, forOtherPrograms } = options;
-  const { folder, storage, closers } = parts;
-  const { uiUrl, pageUrl, address, pid } = note;
-  const openService = () => load.workers().openService(env, folder, closers, { running: note.emulator });
-  const { startWorkers, startWorkerFor } = workersOf(address, openService, parts, options);
-  const stack = {
-    client,
-    address,
-    taskQueue: localTaskQueue(env),
-    uiUrl,
-    pageUrl,
-    // A server that another version started may lack them.
-    searchable: await isSearchable(client, load.searchAttributes().searchAttributeProblem),
-    storage: storageAddress(readStorageConfig(env)),
-    runBy: { pid, storage: note.storage, emulator: note.emulator },
-    ended: untilEnded(pid),
-    startWorkerFor,
-    close: () => closers.close(),
-  };
-  const isServed = servicesInUse(env) === note.serviceName && stack.storage === note.storage;
-  // A second `dev` only says that the first one runs.
-  if (isServed || forOtherPrograms) {
-    const named = namesAService(env) ? readServiceConfig(env) : undefined;
-    return { ...stack, serviceUrl: usesEmulator(env) ? 'the emulator' : describeServices(named, env) };
-  }
-  // Its worker uses another service or storage.
-  const service = await startWorkers([stack.taskQueue], storage);
-  return { ...stack, serviceUrl: describeServices(service, env) };
-}
-
-/** Starts workers of this process, all with one service. */
-function workersOf(
-  address: string,
-  openService: () => Promise<VideoServiceOptions | undefined>,
-  { closers }: Pick<StackParts, 'closers'>,
-  { env, logLevel, terminal }: LocalStackOptions,
-) {
-  const startWorkers = async (queues: string[], storage: VideoStorage, workerEnv = env) => {
-    const service = await openService();
-    const worker = { env: workerEnv, address, queues, service, storage, logLevel, terminal };
-    await load.workers().startWorkers(worker, closers);
-    return service;
-  };
-  return {
-    startWorkers,
-    /** A job keeps its storage. If the environment differs only in that, another worker can run the job here. */
-    async startWorkerFor(storage: string, queue: string): Promise<boolean> {
-      const other = { ...env, VIDEOGEN_STORAGE: storage.replace(/ at .*$/, '') };
-      if (localTaskQueue(other) !== queue) return false;
-      await startWorkers([queue], await openStorage(other), other);
-      return true;
-    },
-  };
+  return { ...stack, note };
 }
 
 /** The address under which the gateway decrypts; the same as in the gateway, which takes long to load. */
@@ -219,24 +159,29 @@ const CODEC_PATH = '/codec';
  * The port of a gateway that decrypts for the UI of this machine, which must be known before the UI starts. A gateway with keys
  * decrypts for nobody without one, and this UI has none.
  */
-async function portOfCodec({ env, forOtherPrograms, gatewayPort }: LocalStackOptions) {
-  if (!forOtherPrograms || readEncryptionKeys(env) === undefined) return undefined;
-  return readGatewayConfig(env).keysFile === undefined ? (gatewayPort ?? (await freePort())) : undefined;
+async function portOfCodec(env: Environment, gatewayPort: number | undefined): Promise<number | undefined> {
+  if (readEncryptionKeys(env) === undefined || readGatewayConfig(env).keysFile !== undefined)
+    return undefined;
+  return gatewayPort ?? freePort();
+}
+
+interface LocalGateway extends Pick<LocalStack, 'client' | 'searchable'> {
+  storage: VideoStorage;
+  temporalUiUrl: string | undefined;
+  codecPort: number | undefined;
+  port: number | undefined;
 }
 
 /** Returns the address of the page. Its jobs run on the configured task queue. */
 async function startGateway(
-  {
-    client,
-    uiUrl,
-    searchable,
-    codecPort,
-  }: Pick<LocalStack, 'client' | 'uiUrl' | 'searchable'> & { codecPort: number | undefined },
-  { storage, closers }: StackParts,
-  { env, terminal, gatewayPort = 0, printLine }: LocalStackOptions,
+  { searchable, codecPort, port = 0, ...given }: LocalGateway,
+  terminal: Terminal,
+  closers: Closers,
 ): Promise<string> {
+  const { env } = terminal;
   const { format } = readLogConfig({ level: 'info', isTerminal: terminal.columns() !== undefined }, env);
   const gateway = await load.gateway().createVideoGateway({
+    ...given,
     env: {
       VIDEOGEN_SEARCH_ATTRIBUTES: String(searchable),
       // A line for every request of the page would bury those for people.
@@ -244,13 +189,10 @@ async function startGateway(
       ...env,
       VIDEOGEN_LOG_FORMAT: format,
     },
-    client,
-    storage,
-    temporalUiUrl: uiUrl,
-    port: codecPort ?? gatewayPort,
+    port: codecPort ?? port,
     ...(codecPort !== undefined && { codec: true }),
     monitor: false,
-    log: printLine,
+    log: (line) => printLine(terminal, line),
   });
   closers.add(() => gateway.close());
   return gateway.url;
@@ -260,14 +202,6 @@ async function openStorage(env: Environment): Promise<VideoStorage> {
   const storage = createStorage(readStorageConfig(env));
   await storage.probe?.();
   return storage;
-}
-
-/** `http://127.0.0.1:4000, fal-seedance, my-veo`: the one without a name by its address. */
-function describeServices(
-  service: Pick<VideoServiceOptions, 'baseUrl'> | undefined,
-  env: Environment,
-): string {
-  return [service?.baseUrl, ...(readServices(env)?.services.keys() ?? [])].filter(Boolean).join(', ');
 }
 
 /** If this fails, jobs run without search attributes. */

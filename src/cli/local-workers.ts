@@ -1,9 +1,10 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
 import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { readServices, usesEmulator } from '../config/services-config';
+import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
 import { createVideoService, RateLimiter, RateLimiters, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
@@ -12,51 +13,44 @@ import { createVideoWorker } from '../worker/video-worker';
 import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
 import { startImageServer } from './image-server';
-import { type LogTerminal, openLog } from './open-log';
+import { openLog } from './open-log';
 import type { ScriptedFault } from './read-faults';
 import { EMULATED_JOB_MS, type StackNote } from './stack-note';
+import { printLine, type Terminal } from './terminal';
 
 interface EmulatorOptions {
   /** The one to use instead of a new one. */
   running?: StackNote['emulator'];
+  /** For the next calls of a new one. It then prints each submit and the task that it made, so that a lost task can be found. */
   faults?: readonly ScriptedFault[] | undefined;
-  /** With faults, prints each submit and the task that it made, so that a lost task can be found. */
-  printLine?: (line: string) => void;
 }
 
-/**
- * The configured service without a name, or an emulator: the one that already runs, or a new one. Undefined where all services
- * have names.
- */
+/** The configured service without a name, or an emulator. Undefined where all services have names. */
 export async function openService(
-  env: Environment,
-  folder: string,
+  terminal: Terminal,
   closers: Closers,
-  { running, faults = [], printLine }: EmulatorOptions = {},
+  { running, faults = [] }: EmulatorOptions,
 ): Promise<VideoServiceOptions | undefined> {
+  const { env } = terminal;
   if (namesAService(env)) return readServiceConfig(env);
   if (!usesEmulator(env)) return undefined;
   if (running !== undefined) return emulatorAt({ url: running.url, apiKey: running.key });
   let isPainting = false;
   /** Paints a video while its job waits, one at a time. The others are painted when they are downloaded. */
-  const paintAhead = () => {
+  const paintAhead = async () => {
     const task = emulator.generations().at(-1);
     if (task === undefined || isPainting) return;
     isPainting = true;
-    void emulator
-      .video(task.taskId)
-      .catch(() => undefined)
-      .finally(() => {
-        isPainting = false;
-      });
+    await emulator.video(task.taskId).catch(() => undefined);
+    isPainting = false;
   };
   const emulator = await startEmulator({
     jobTimeMs: EMULATED_JOB_MS,
-    tasksFile: join(folder, 'emulated-tasks.jsonl'),
+    tasksFile: join(resolve(readDataFolder(env)), 'emulated-tasks.jsonl'),
     onCall: (called) => {
       if (called.call !== 'submit') return;
-      if (faults.length > 0) printLine?.(describeCall(called));
-      paintAhead();
+      if (faults.length > 0) printLine(terminal, describeCall(called));
+      void paintAhead();
     },
   });
   const describeCall = callDescriber(emulator);
@@ -73,6 +67,8 @@ function emulatorAt({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>): VideoSer
 
 export interface LocalWorkers {
   env: Environment;
+  /** Where the lines of the log go. */
+  terminal: Terminal;
   /** Address of the Temporal server. */
   address: string;
   queues: string[];
@@ -81,16 +77,13 @@ export interface LocalWorkers {
   /** Already probed. */
   storage: VideoStorage;
   /** The log's level if none is set. */
-  logLevel: LogLevel | undefined;
-  /** Where the lines of the log go. */
-  terminal: LogTerminal;
+  logLevel: LogLevel;
+  closers: Closers;
 }
 
-export async function startWorkers(
-  { env, address, queues, service: serviceOptions, storage, logLevel, terminal }: LocalWorkers,
-  closers: Closers,
-): Promise<void> {
-  openLog(terminal, logLevel ?? 'error');
+export async function startWorkers(workers: LocalWorkers): Promise<void> {
+  const { env, terminal, address, queues, service: serviceOptions, storage, logLevel, closers } = workers;
+  openLog(terminal, logLevel);
   const opened = serviceOptions && createVideoService(serviceOptions);
   closers.add(async () => opened?.close());
   // There is nothing to learn about an emulator, which has another address each time.

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { isMissingNamespace } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
-import { readEncryptionKeys } from '../config/encryption-config';
 import { readTemporalUiUrl } from '../config/gateway-config';
 import { ConfigError } from '../config/service-config';
 import { usesEmulator } from '../config/services-config';
@@ -17,7 +17,7 @@ import { EXIT } from './exit-codes';
 import { NoSuchJob } from './find-job';
 import type { LocalStack } from './local-stack';
 import { EMULATED_JOB_MS } from './stack-note';
-import { printLine, redrawOn, type Terminal } from './terminal';
+import { printLine, type Terminal } from './terminal';
 
 /** The jobs of a Temporal server, for one command. */
 export interface JobsSession {
@@ -49,14 +49,12 @@ interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker' |
 
 /** These load Temporal's SDK, which takes long. */
 const load = {
-  sdk: (): typeof import('@temporalio/client') => require('@temporalio/client'),
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
+  client: (): typeof import('./local-client') => require('./local-client'),
   findTemporal: (): typeof import('./find-temporal') => require('./find-temporal'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
-  encryption: (): typeof import('../encryption/data-converter') => require('../encryption/data-converter'),
   missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
-  traces: (): typeof import('../client/export-traces') => require('../client/export-traces'),
 };
 
 type RunJobs = (session: JobsSession) => Promise<number>;
@@ -176,45 +174,34 @@ async function openServer(
   { withWorker, starts, isNew }: JobsWork,
 ): Promise<OpenedServer | undefined> {
   const { env } = terminal;
-  if (readTemporalAddress(env) !== undefined) return openNamed(env, starts !== undefined);
-  if (isNew && usesEmulator(env)) {
+  const isLocal = readTemporalAddress(env) === undefined;
+  if (isLocal && isNew && usesEmulator(env)) {
     const takes = describeDuration(EMULATED_JOB_MS);
     printLine(
       terminal,
       `Using the emulated video service, whose videos take ${takes}; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.`,
     );
   }
-  const options = {
-    env,
-    terminal,
-    printLine: (line: string) => printLine(terminal, line),
-    redraw: redrawOn(terminal),
-  };
-  if (!withWorker) {
-    const server = await load.localServer().openLocalServer(options);
-    return server && { ...server, isLocal: true };
+  if (isLocal && withWorker) {
+    const stack = await load.localStack().openLocalStack(terminal);
+    const { uiUrl } = stack.note;
+    return { ...stack, uiUrl, isLocal, worker: stack, ownsUi: stack.ended === undefined };
   }
-  const stack = await load.localStack().openLocalStack(options);
-  const ownsUi = stack.uiUrl !== undefined && stack.runBy === undefined;
-  return { ...stack, isLocal: true, worker: stack, ownsUi };
-}
-
-async function openNamed(env: Terminal['env'], isFollowed: boolean): Promise<OpenedServer | undefined> {
   const closers = new Closers();
   try {
-    const dataConverter = load.encryption().withEncryption(undefined, { ring: readEncryptionKeys(env) });
-    const server = await load.findTemporal().findServer(env, closers);
-    if (server === undefined) return undefined;
-    const { connection, namespace } = server;
-    const client = new (load.sdk().Client)({
-      connection,
-      namespace,
-      dataConverter,
-      ...load.traces().tracedClient(),
-    });
-    // The SDK may be repeating a query of the progress, and an error that cannot be caught would follow.
-    const close = async () => (isFollowed ? undefined : closers.close());
-    return { client, uiUrl: uiOf(server.address, env), isLocal: false, close };
+    if (!isLocal) {
+      const { connection, namespace, address } = await load.findTemporal().findNamedServer(env, closers);
+      const client = load.client().clientOf(connection, namespace, env);
+      // The SDK may be repeating a query of the progress, and an error that cannot be caught would follow.
+      const close = async () => (starts ? undefined : closers.close());
+      return { client, uiUrl: uiOf(address, env), isLocal, close };
+    }
+    // A command that only looks starts no worker: it must not have a waiting job submitted.
+    const { databaseOf, openLocalServer } = load.localServer();
+    if (!existsSync(databaseOf(env))) return undefined;
+    const { client, joined } = await openLocalServer(terminal, closers, { headless: true });
+    closers.add(() => client.connection.close());
+    return { client, uiUrl: joined?.uiUrl, isLocal, close: () => closers.close() };
   } catch (error) {
     await closers.close();
     throw error;

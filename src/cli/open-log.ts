@@ -4,12 +4,9 @@ import { installRuntime, type RuntimeSettings } from '../worker/install-runtime'
 import { createLogger, type VideoLogger } from '../worker/logger';
 import type { Terminal } from './terminal';
 
-/** What the log needs of a terminal. */
-export type LogTerminal = Pick<Terminal, 'env' | 'err' | 'columns'>;
-
 /** Opens the log of a command that runs workers, with the given level unless it is set. Only the first call has an effect. */
 export function openLog(
-  terminal: LogTerminal,
+  terminal: Terminal,
   level: LogLevel,
   telemetry?: RuntimeSettings['telemetry'],
 ): VideoLogger {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { OVERVIEW_STATES } from '../client/overview';
+import { packageManifest } from '../config/package-manifest';
 import { FAILURES } from '../contract/failure-table';
-import { packageVersion } from '../temporal-server/package-root';
 import type { Terminal } from './terminal';
 
 /** The third part is the default, or the list of values that are allowed. */
@@ -233,11 +233,9 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--job-time <time>', 'how long a generation takes', '5s'],
       ['--concurrent-tasks <number>', 'how many generations run at once; more are refused'],
       ['--tasks-file <file>', 'remember the generations in this file, over restarts'],
-      ['--honour-keys', 'return the same generation for the same idempotency key'],
       ['--charge <dollars>', 'what each video costs, as the answers about ended tasks then say'],
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
       ['--chaos <rate>', 'probability of a fault in each call, from 0 to 1'],
-      ['--chaos-seed <text>', 'repeat the chaos of this seed'],
     ],
     examples: [
       ['videogen emulator --port 8080 --job-time 2s', 'a service without a bill'],
@@ -265,7 +263,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--if-missing', 'do nothing if the name has a key already'],
     ],
     examples: [['videogen gateway-key web_shop --file keys.txt', 'a key for one caller']],
-    load: () => require('./gateway-key').gatewayKey,
+    load: () => require('./keys').gatewayKey,
   },
   'encryption-key': {
     about: 'make a key that encrypts what jobs leave in Temporal',
@@ -279,7 +277,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['videogen encryption-key 2027-05 --last --file keys', 'rotate: every process can read it'],
       ['videogen encryption-key 2027-05 --file keys', 'rotate: now it encrypts'],
     ],
-    load: () => require('./encryption-key').encryptionKey,
+    load: () => require('./keys').encryptionKey,
   },
   doctor: {
     about: 'check everything that a job needs, and say how to fix each problem',
@@ -319,7 +317,7 @@ export interface CommandCall {
 export function describeProgram(terminal: Terminal, call: (call: CommandCall) => Promise<void>): Command {
   const program = new Command('videogen')
     .description('Video generation as a durable Temporal workflow.')
-    .version(packageVersion(), '-V, --version', 'print the version of temporal-videogen')
+    .version(packageManifest().version, '-V, --version', 'print the version of temporal-videogen')
     .exitOverride()
     .showHelpAfterError('See videogen --help, or videogen COMMAND --help.')
     .configureOutput({

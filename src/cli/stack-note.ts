@@ -1,23 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import {
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  rmdir,
-  stat,
-  truncate,
-  unlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, rmdir, truncate, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { errorCode } from '../contract/error-code';
-import type { Terminal } from './terminal';
+import { SearchStopped } from '../temporal-server';
+import { printLine, type Terminal } from './terminal';
 
 /** How long a generation takes in an emulator that a command starts. Short, for a quick first run. */
 export const EMULATED_JOB_MS = 1_000;
@@ -45,7 +34,6 @@ export type StackNote = z.infer<typeof noteSchema>;
 interface Holder {
   file: string;
   pid: number;
-  host: string;
   isGone: boolean;
   note: StackNote | undefined;
 }
@@ -53,9 +41,6 @@ interface Holder {
 const CHECK_EVERY_MS = 200;
 /** Most waits are shorter and need no message. */
 const ANNOUNCE_WAIT_AFTER_MS = 3_000;
-const BEAT_EVERY_MS = 5_000;
-/** Twelve missed beats: after a crash of the machine another program may have the holder's pid. */
-const GONE_AFTER_MS = 60_000;
 
 /**
  * A folder with one file, named by the process that holds it. Taking it renames a folder that already has our file in it, which the
@@ -68,13 +53,15 @@ async function readHolder(folder: string): Promise<Holder | undefined> {
   const [name] = await readdir(placeIn(folder)).catch(() => []);
   if (name === undefined) return undefined;
   const file = join(placeIn(folder), name);
-  const [text, stats] = await Promise.all([readFile(file, 'utf8'), stat(file)]).catch(() => []);
-  if (text === undefined || stats === undefined) return undefined;
-  const [pid = 0, host = ''] = [Number.parseInt(name, 10), name.slice(name.indexOf('@') + 1)];
-  // A process of another machine, or container, cannot be checked.
-  const isGone = Date.now() - stats.mtimeMs > GONE_AFTER_MS || (host === hostname() && !isAlive(pid));
-  return { file, pid, host, isGone, note: parseNote(text) };
+  const note = parseNote(await readFile(file, 'utf8').catch(() => ''));
+  const pid = Number.parseInt(name, 10);
+  // A process of another machine, or container, cannot be checked. After a crash of the machine other programs may have a pid, but
+  // hardly both.
+  const isGone = name === holderName(pid) && ![pid, note?.serverPid ?? pid].every(isAlive);
+  return { file, pid, isGone, note };
 }
+
+const holderName = (pid: number) => `${pid}@${hostname()}`;
 
 function parseNote(text: string): StackNote | undefined {
   try {
@@ -110,26 +97,15 @@ export interface StackClaim {
   release(): Promise<void>;
 }
 
-/** Ctrl-C was pressed while the command waited for another process. */
-export class LeftWaiting extends Error {
-  override readonly name = 'LeftWaiting';
-
-  constructor(folder: string, holder: { pid: number } | undefined) {
-    const user = holder === undefined ? 'another process' : `process ${holder.pid}`;
-    super(`Stopped before anything was started: ${user} still uses ${folder}.`);
-  }
-}
-
 /** Joins the stack that runs in a data folder, or claims the folder, whichever is possible first. */
 export async function joinOrClaim<Joined>(
   folder: string,
   join: (note: StackNote) => Promise<Joined | undefined>,
-  { terminal, printLine }: { terminal: Pick<Terminal, 'onInterrupt'>; printLine: (line: string) => void },
+  terminal: Terminal,
 ): Promise<{ joined: Joined } | { claim: StackClaim }> {
   const interrupted = new AbortController();
   const stopListening = terminal.onInterrupt(() => interrupted.abort());
-  const announceAtMs = Date.now() + ANNOUNCE_WAIT_AFTER_MS;
-  let isAnnounced = false;
+  let announceAtMs = Date.now() + ANNOUNCE_WAIT_AFTER_MS;
   try {
     for (;;) {
       const holder = await readHolder(folder);
@@ -140,11 +116,12 @@ export async function joinOrClaim<Joined>(
       }
       const claim = await tryClaim(folder);
       if (claim) return { claim };
-      if (interrupted.signal.aborted) throw new LeftWaiting(folder, holder);
-      if (holder && !isAnnounced && Date.now() >= announceAtMs) {
-        isAnnounced = true;
+      if (interrupted.signal.aborted) throw new SearchStopped('Temporal server');
+      if (holder && Date.now() >= announceAtMs) {
+        announceAtMs = Number.POSITIVE_INFINITY;
         printLine(
-          `Waiting for process ${holder.pid} on ${holder.host}, which is starting or stopping Temporal in ${folder}. Press Ctrl-C to stop waiting.`,
+          terminal,
+          `Waiting for process ${holder.pid}, which is starting or stopping Temporal in ${folder}. Press Ctrl-C to stop waiting. If it no longer runs, delete ${holder.file}.`,
         );
       }
       await sleep(CHECK_EVERY_MS, undefined, { signal: interrupted.signal }).catch(() => undefined);
@@ -154,38 +131,29 @@ export async function joinOrClaim<Joined>(
   }
 }
 
-const HELD_BY_ANOTHER =
-  process.platform === 'win32' ? ['EPERM', 'EACCES', 'EEXIST', 'ENOTEMPTY'] : ['EEXIST', 'ENOTEMPTY'];
-
 async function tryClaim(folder: string): Promise<StackClaim | undefined> {
   const place = placeIn(folder);
-  const name = `${process.pid}@${hostname()}`;
+  const name = holderName(process.pid);
   const file = join(place, name);
   const ours = `${place}.${randomUUID()}`;
+  await mkdir(ours);
   try {
-    await mkdir(ours, { recursive: true });
     await writeFile(join(ours, name), '', { mode: 0o600 });
     // Windows cannot rename onto an existing folder, even an empty one. Elsewhere this has no effect.
     await rmdir(place).catch(() => undefined);
-    await rename(ours, place);
-  } catch (error) {
+    const isOurs = await rename(ours, place).then(
+      () => true,
+      () => false,
+    );
+    if (!isOurs) return undefined;
+  } finally {
     await rm(ours, { recursive: true, force: true });
-    if (HELD_BY_ANOTHER.includes(String(errorCode(error)))) return undefined;
-    throw error;
   }
-  const beat = setInterval(() => {
-    const now = new Date();
-    // If another process has taken the place over, our file is gone.
-    utimes(file, now, now).catch(() => undefined);
-  }, BEAT_EVERY_MS).unref();
   return {
     // Not a new file: another process may have taken the place over.
     writeNote: (note) => writeFile(file, JSON.stringify(note), { flag: 'r+' }),
     removeNote: () => truncate(file),
-    async release() {
-      clearInterval(beat);
-      await free(file, folder);
-    },
+    release: () => free(file, folder),
   };
 }
 

@@ -1,9 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { open } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
 import { Socket } from 'node:net';
+import { devNull } from 'node:os';
 
-/** Standard input closes when the parent dies, however it dies. A child that leads no group is signalled alone. */
-const KILL_WHEN_INPUT_CLOSES = 'read -r line; kill -TERM "-$1" 2>/dev/null || kill -TERM "$1"';
+/**
+ * Standard input closes when the parent dies, however it dies. A child that leads no group is signalled alone. SIGKILL, so that a server
+ * frees its database at once: the next command may open it.
+ */
+const KILL_WHEN_INPUT_CLOSES = 'read -r line; kill -KILL "-$1" 2>/dev/null || kill -KILL "$1"';
 
 /**
  * Ends a child process, and its process group if it leads one, with its parent. An exit hook covers a parent that ends by itself or by
@@ -115,47 +119,29 @@ export async function runTool(executable: string, args: readonly string[], run: 
 
 // A start takes one second, or several on a busy machine. After this long, waiting does not help.
 const START_TIMEOUT_MS = 60_000;
-// The dev server closes its database within two seconds. One that needs longer than this is stuck.
-export const STOP_GRACE_MS = 10_000;
-
-export interface ServerProcessOptions {
-  /** The server's output is appended to this file. */
-  readonly logFile?: string | undefined;
-  /** Whether Ctrl-C ends the server too. By default it has a process group of its own, and we end it when we are done. */
-  readonly receivesCtrlC?: boolean;
-}
 
 /** A child process that runs a server. It ends on request or with our process, and does not keep our process alive. */
 export class ServerProcess {
+  private readonly child: ChildProcess;
   /** Settles when the process has ended and all of its output is in the log. */
   private readonly ended: Promise<void>;
   private readonly output: OutputTail;
   private failure: string | undefined;
 
-  static async start(
-    executable: string,
-    args: readonly string[],
-    { logFile, receivesCtrlC = false }: ServerProcessOptions = {},
-  ): Promise<ServerProcess> {
-    const log = logFile === undefined ? undefined : (await open(logFile, 'a', 0o600)).createWriteStream();
-    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: !receivesCtrlC });
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => log?.write(chunk));
+  /** Ctrl-C goes only to our process, which ends the server when it is done. The server's output is appended to `logFile`. */
+  constructor(executable: string, args: readonly string[], logFile?: string) {
+    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const log = createWriteStream(logFile ?? devNull, { flags: 'a', mode: 0o600 });
     // A full disk costs the log, not the server.
-    log?.on('error', () => undefined);
-    const logged = () => new Promise<void>((resolve) => (log ? log.end(() => resolve()) : resolve()));
-    return new ServerProcess(child, logged);
-  }
-
-  private constructor(
-    private readonly child: ChildProcess,
-    logged: () => Promise<void>,
-  ) {
-    this.output = new OutputTail(child);
+    log.on('error', () => undefined);
+    for (const stream of [child.stdout, child.stderr]) stream.pipe(log, { end: false });
     child.once('error', (error) => {
       this.failure = error.message;
     });
+    this.child = child;
+    this.output = new OutputTail(child);
     this.ended = new Promise((resolve) => {
-      child.once('close', () => void logged().then(resolve));
+      child.once('close', () => log.end(() => resolve()));
     });
     endWithParent(child);
   }
@@ -175,30 +161,23 @@ export class ServerProcess {
     const isReady = await Promise.race([ready, this.ended.then(() => false)]);
     clearTimeout(timer);
     limit.abort();
-    if (isReady && this.isRunning()) {
+    const isRunning = this.child.exitCode === null && this.child.signalCode === null;
+    if (isReady && isRunning) {
       for (const handle of this.handles()) handle.unref();
       return undefined;
     }
-    const why = this.isRunning() ? `was not ready after ${START_TIMEOUT_MS / 1_000} s: ${this.output}` : '';
-    await this.end('SIGKILL');
-    return why || this.howItEnded();
-  }
-
-  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    for (const handle of this.handles()) handle.ref();
-    this.child.kill(signal);
-    const giveUp = setTimeout(() => this.child.kill('SIGKILL'), STOP_GRACE_MS);
-    await this.ended;
-    clearTimeout(giveUp);
-  }
-
-  private isRunning(): boolean {
-    return this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null;
-  }
-
-  private howItEnded(): string {
+    await this.end();
     if (this.failure !== undefined) return `did not start: ${this.failure}`;
-    return `ended with ${this.child.signalCode ?? `code ${this.child.exitCode}`}: ${this.output}`;
+    return isRunning
+      ? `was not ready after ${START_TIMEOUT_MS / 1_000} s: ${this.output}`
+      : `ended with ${this.child.signalCode ?? `code ${this.child.exitCode}`}: ${this.output}`;
+  }
+
+  /** By SIGKILL: all that a server has accepted is on disk, and SIGTERM would wait two seconds for its own pollers. */
+  async end(): Promise<void> {
+    for (const handle of this.handles()) handle.ref();
+    this.child.kill('SIGKILL');
+    await this.ended;
   }
 
   private handles(): (ChildProcess | Socket)[] {

@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { ServerProcess, STOP_GRACE_MS } from './child-process';
+import { ServerProcess } from './child-process';
 import { ServerUnavailable } from './find-server';
 import { freePort, isPortFree, LOOPBACK, untilPortOpen } from './loopback-port';
 
@@ -33,10 +30,8 @@ export interface DevServer {
   readonly namespace: string;
   readonly uiUrl?: string;
   readonly pid: number;
-  /** Sends SIGTERM, then SIGKILL if the server does not end. */
-  stop(): Promise<void>;
   /** Sends SIGKILL. */
-  kill(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /**
@@ -48,7 +43,10 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const port = await chosenPort(options.port);
   const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
   const args = startArguments({ ...options, port, uiPort, namespace });
-  const server = await ServerProcess.start(options.executable, args, { logFile: options.logFile });
+  // The database contains requests, with prompts and links: only this user may read what the server writes.
+  const umask = options.dbFilename === undefined ? undefined : process.umask(0o077);
+  const server = new ServerProcess(options.executable, args, options.logFile);
+  if (umask !== undefined) process.umask(umask);
   options.onStarted?.();
   const address = `${LOOPBACK}:${port}`;
   const problem = await server.whyNotReady((signal) => untilReady(port, namespace, signal));
@@ -64,24 +62,26 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
     namespace,
     pid: server.pid,
     ...(uiPort === undefined ? {} : { uiUrl: `http://${LOOPBACK}:${uiPort}` }),
-    stop: () => server.end('SIGTERM'),
-    kill: () => server.end('SIGKILL'),
+    stop: () => server.end(),
   };
 }
 
 /** The port that the caller asked for is in use. */
 export class PortInUse extends Error {
   override readonly name = 'PortInUse';
+
+  constructor(port: number) {
+    super(
+      `The Temporal dev server cannot start on ${LOOPBACK}:${port} because that port is in use: stop what listens there, or choose another port.`,
+    );
+  }
 }
 
 /** Checked before the start: another Temporal server on this port would answer instead of ours. */
 async function chosenPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort();
   if (await isPortFree(port)) return port;
-  throw new PortInUse(
-    `The Temporal dev server cannot start on ${LOOPBACK}:${port} because that port is in use: ` +
-      'stop what listens there, or choose another port.',
-  );
+  throw new PortInUse(port);
 }
 
 // A call to a local server that takes longer is repeated.
@@ -133,52 +133,7 @@ function startArguments({
       ? []
       : ['--ui-codec-endpoint', uiCodecEndpoint]),
     ...(namespace === 'default' ? [] : ['--namespace', namespace]),
-    ...(dbFilename === undefined ? [] : databaseArguments(dbFilename)),
+    ...(dbFilename === undefined ? [] : ['--db-filename', dbFilename]),
     ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),
   ];
-}
-
-/** The arguments that give a server its database. */
-const databaseArguments = (dbFilename: string): string[] => ['--db-filename', dbFilename];
-
-/**
- * Ends every server that uses a database, which stays locked while one runs: a killed process may leave its server. The server's
- * command line names the database. On Windows nothing is ended, and the next server says that the database is locked.
- */
-export async function endServersOn(dbFilename: string): Promise<void> {
-  const startedMs = Date.now();
-  for (let waitedMs = 0; waitedMs < 2 * STOP_GRACE_MS; waitedMs = Date.now() - startedMs) {
-    const pids = await serversOn(dbFilename);
-    if (pids.length === 0) return;
-    for (const pid of pids) {
-      try {
-        process.kill(pid, waitedMs < STOP_GRACE_MS ? 'SIGTERM' : 'SIGKILL');
-      } catch {
-        // It has ended, or belongs to another user. Then the next server reports that its database is locked.
-      }
-    }
-    await sleep(CHECK_EVERY_MS);
-  }
-}
-
-async function serversOn(dbFilename: string): Promise<number[]> {
-  const args = databaseArguments(dbFilename).join(' ');
-  const lines = process.platform === 'linux' ? await linesOfProc() : await linesOfPs();
-  return lines.filter((line) => `${line} `.includes(` ${args} `)).map((line) => Number.parseInt(line, 10));
-}
-
-/** `PID ARGUMENTS` of each process. Small images have no `ps`. A zombie process has no arguments. */
-async function linesOfProc(): Promise<string[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  return Promise.all(
-    pids.map(async (pid) => {
-      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      return `${pid} ${words.replaceAll('\0', ' ')}`;
-    }),
-  );
-}
-
-async function linesOfPs(): Promise<string[]> {
-  const listed = await promisify(execFile)('ps', ['-A', '-o', 'pid=,args=']).catch(() => undefined);
-  return (listed?.stdout ?? '').split('\n').map((line) => line.trim());
 }

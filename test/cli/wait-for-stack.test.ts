@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { openLocalStack } from '../../src/cli/local-stack';
 import { joinOrClaim, readStackNote } from '../../src/cli/stack-note';
-import { printLine } from '../../src/cli/terminal';
 import { FakeTerminal } from './fake-terminal';
 
 let folder: string;
@@ -16,11 +15,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const note = { pid: process.pid, serverPid: 1, address: '127.0.0.1:1', namespace: 'default', storage: 's' };
+const note = {
+  pid: process.pid,
+  serverPid: process.pid,
+  address: '127.0.0.1:1',
+  namespace: 'default',
+  storage: 's',
+};
 const open = async () => {
   const joined: unknown[] = [];
-  const options = { terminal: new FakeTerminal(), printLine: () => undefined };
-  const access = await joinOrClaim(folder, async (read) => void joined.push(read), options);
+  const access = await joinOrClaim(folder, async (read) => void joined.push(read), new FakeTerminal());
   if (!('claim' in access)) throw new Error('it joined');
   return { ...access.claim, joined };
 };
@@ -29,19 +33,17 @@ test('a command that waits for another process to start the stack says so once, 
   const { release } = await open();
   const env = { VIDEOGEN_DATA: folder, VIDEOGEN_STORAGE: join(folder, 'videos') };
   const terminal = new FakeTerminal(env);
-  const opening = openLocalStack({ env, terminal, printLine: (line) => printLine(terminal, line) }).catch(
-    (error: unknown) => error,
-  );
+  const opening = openLocalStack(terminal).catch((error: unknown) => error);
   while (terminal.stderr === '') await sleep(50);
   await sleep(500);
   expect(terminal.stderr).toBe(
-    `Waiting for process ${process.pid} on ${hostname()}, which is starting or stopping Temporal in ${folder}. Press Ctrl-C to stop waiting.\n`,
+    `Waiting for process ${process.pid}, which is starting or stopping Temporal in ${folder}. Press Ctrl-C to stop waiting. If it no longer runs, delete ${join(place, `${process.pid}@${hostname()}`)}.\n`,
   );
   terminal.interrupt();
   const error = await opening;
   expect(exitCodeOf(error)).toBe(130);
   expect(error).toMatchObject({
-    message: `Stopped before anything was started: process ${process.pid} still uses ${folder}.`,
+    message: 'Stopped before the Temporal server was ready. Nothing was started.',
   });
   expect(terminal.listeners).toBe(0);
   await release();
@@ -74,10 +76,12 @@ test('others read the note until it is removed', async () => {
 
 test.each([
   ['a process that has ended', `999999999@${hostname()}`, true],
+  ['a pid that another program has after a crash', `${process.ppid}@${hostname()}`, true],
   ['a process of another machine, which cannot be asked', '999999999@elsewhere', false],
 ])('%s: its claim is taken over at once: %s', async (_what, holder, isTaken) => {
   mkdirSync(place);
-  writeFileSync(join(place, holder), JSON.stringify(note));
+  const serverPid = holder.startsWith(`${process.ppid}@`) ? 999999999 : process.pid;
+  writeFileSync(join(place, holder), JSON.stringify({ ...note, serverPid }));
   const opened = open();
   const first = await Promise.race([opened, sleep(600, 'waits')]);
   expect(first !== 'waits').toBe(isTaken);
@@ -85,4 +89,24 @@ test.each([
   const { release, joined } = await opened;
   expect(joined.length > 0).toBe(!isTaken);
   await release();
+});
+
+test.each(['what?', 'no #1', '100%25'])(
+  'a data folder that the server would misread is refused: %s',
+  async (name) => {
+    const data = join(folder, name, 'data');
+    const terminal = new FakeTerminal({ VIDEOGEN_DATA: data, VIDEOGEN_STORAGE: join(folder, 'videos') });
+    await expect(openLocalStack(terminal)).rejects.toThrow(
+      `The data folder ${data} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
+    );
+  },
+);
+
+test('a data folder that is a file is refused with the name of its variable', async () => {
+  const data = join(folder, 'file');
+  writeFileSync(data, 'mine');
+  const terminal = new FakeTerminal({ VIDEOGEN_DATA: data, VIDEOGEN_STORAGE: join(folder, 'videos') });
+  await expect(openLocalStack(terminal)).rejects.toThrow(
+    `The data folder ${data} cannot be used (EEXIST): set VIDEOGEN_DATA to a folder you can write to.`,
+  );
 });

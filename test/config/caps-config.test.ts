@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstLineOf } from '../../src/cli/doctor/described-error';
 import { readCap } from '../../src/cli/read-job-input';
 import { checkCaps, readCaps } from '../../src/config/caps-config';
+import { firstLineOf } from '../../src/contract/error-code';
 
 let folder: string;
 beforeAll(() => {

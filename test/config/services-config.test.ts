@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstLineOf } from '../../src/cli/doctor/described-error';
 import { localTaskQueue } from '../../src/config/queues';
 import {
   keyReader,
@@ -11,6 +10,7 @@ import {
   servicesJsonSchema,
   usesEmulator,
 } from '../../src/config/services-config';
+import { firstLineOf } from '../../src/contract/error-code';
 
 const KEY = 'sk-1234567890-abcdefghij';
 

@@ -185,7 +185,7 @@ test('a job continues when the server is killed and restarted on its database fi
   const job = await jobs.start('server', RARELY);
   const { taskId } = await untilProgress(job, ({ phase }) => phase === 'waiting');
   const port = Number(server.address.split(':').at(-1));
-  await server.kill();
+  await server.stop();
   server = await startServerAgain(port);
 
   expect((await job.result()).taskId).toBe(taskId);

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const server of started.splice(0)) await server.kill();
+  for (const server of started.splice(0)) await server.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -54,7 +54,7 @@ describe('a dev server with a namespace, a UI and a log file', () => {
     server = await startDevServer({ executable, namespace: 'films', logFile });
   });
   afterAll(async () => {
-    await server.kill();
+    await server.stop();
     await rm(ownFolder, { recursive: true, force: true });
   });
 
@@ -116,7 +116,7 @@ test('a headless dev server has no UI; restarted on its database after SIGKILL, 
   await withClient(first, (client) =>
     client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody', args: ['a cat'] }),
   );
-  await first.kill();
+  await first.stop();
   expect(isRunning(first.pid)).toBe(false);
 
   const second = await start({ dbFilename });

@@ -104,7 +104,7 @@ class Place {
     for (const { connection } of this.clients) await connection.close();
     await this.emulator.close();
     await this.receiver.close();
-    await this.server.kill();
+    await this.server.stop();
     await rm(this.folder, { recursive: true, force: true });
   }
 }

@@ -410,7 +410,7 @@ test('on this machine, looking at jobs starts their server but no worker, so not
     args: [{ request }],
   });
   await connection.close();
-  await server.kill();
+  await server.stop();
 
   const videogenHere = async (...args: string[]) => {
     const terminal = new FakeTerminal(local);
@@ -442,12 +442,12 @@ testAtNight('a server that is killed during watch is waited for', async () => {
   );
   const watching = run(['watch', 'fox'], terminal);
   while (!terminal.stderr.includes('NAME')) await pause();
-  await server.kill();
+  await server.stop();
   while (!terminal.stderr.includes('Temporal does not answer since')) await pause();
   const next = await startDevServer({ executable, headless: true, port, dbFilename });
   while (!terminal.stderr.includes('Temporal answers again.')) await pause();
   terminal.interrupt();
   expect(await watching).toBe(130);
   expect(terminal.listeners).toBe(0);
-  await next.kill();
+  await next.stop();
 });

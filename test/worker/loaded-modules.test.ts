@@ -56,5 +56,5 @@ it('the help loads the parser of arguments alone', () => {
   const { packages, folders } = loadedBy("require('./dist/src/cli/run')");
   expect(packages).toEqual(['commander']);
   // Of the client, the states that a list may have.
-  expect(folders).toEqual(['src/cli', 'src/client', 'src/contract', 'src/temporal-server']);
+  expect(folders).toEqual(['src/cli', 'src/client', 'src/config', 'src/contract']);
 });

@@ -12,8 +12,25 @@ import { readTemporalAddress } from '../../config/temporal-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type ServiceProfile } from '../../service';
 import { aiSdk } from '../../worker/services-of-file';
-import { CALL_LIMIT_MS } from '../find-temporal';
-import { type Context, type Finding, failed, ok, warning } from './finding';
+import { CALL_LIMIT_MS, type Temporal } from '../find-temporal';
+
+/** The result of a check. `fix` says how to fix a problem; for a skipped check, `found` says why it was skipped. */
+export type Finding =
+  | { state: 'ok' | 'skipped'; found: string }
+  | { state: 'warning' | 'failed'; found: string; fix: string };
+
+export const ok = (found: string): Finding => ({ state: 'ok', found });
+export const warning = (found: string, fix: string): Finding => ({ state: 'warning', found, fix });
+export const failed = (found: string, fix: string): Finding => ({ state: 'failed', found, fix });
+export const skipped = (found: string): Finding => ({ state: 'skipped', found });
+
+/** What the checks look at. The server is looked up once. */
+export interface Context {
+  env: Environment;
+  temporal: Promise<Temporal>;
+  /** Ends a check that takes too long. */
+  signal: AbortSignal;
+}
 
 /** A service of the settings. One from the file has a name. */
 interface NamedService {
@@ -24,7 +41,7 @@ interface NamedService {
 }
 
 /** Polls a task that does not exist at each service, with its key. That costs nothing, and there is one right answer. */
-export async function checkService({ env }: Context, signal: AbortSignal): Promise<Finding> {
+export async function checkService({ env, signal }: Context): Promise<Finding> {
   const inFile = [...(readServices(env)?.services.values() ?? [])];
   const findings = await Promise.all([
     ...servicesOf(env, inFile).map(async (service) => ({
@@ -60,10 +77,9 @@ function together(findings: readonly { name?: string; finding: Finding }[]): Fin
   const said = (text: string, name?: string) => (name === undefined ? text : `${name}: ${text}`);
   const found = findings.map(({ name, finding }) => said(finding.found, name)).join('; ');
   const fixes = findings.flatMap(({ name, finding }) => ('fix' in finding ? said(finding.fix, name) : []));
-  const fix = [...new Set(fixes)].join('\n');
-  const has = (state: Finding['state']) => findings.some(({ finding }) => finding.state === state);
-  if (has('failed')) return failed(found, fix);
-  return has('warning') ? warning(found, fix) : ok(found);
+  if (fixes.length === 0) return ok(found);
+  const state = findings.some(({ finding }) => finding.state === 'failed') ? 'failed' : 'warning';
+  return { state, found, fix: fixes.join('\n') };
 }
 
 /** Where a package sends its requests, only the package knows. */
@@ -74,61 +90,30 @@ async function checkModel(model: { package: string; model: string }): Promise<Fi
     : failed(problem, 'Install the package, or correct aiSdk in VIDEOGEN_SERVICES_FILE.');
 }
 
-interface Verdict {
-  state: 'accepted' | 'warning' | 'failed';
-  means: string;
-  fix: string;
-}
+type Verdict = (found: string) => Finding;
 
-const SET_KEY = 'Set VIDEO_API_KEY (or the file of VIDEO_API_KEY_FILE) to a key of this service.';
-const SET_ADDRESS = 'Set VIDEO_API_BASE_URL to the address of the video service, without /v1.';
-const LATER = 'Try again later.';
-const READ_MESSAGE = "Read the service's message.";
-
-const problem = (means: string, fix: string): Verdict => ({ state: 'failed', means, fix });
-const doubt = (means: string, fix: string): Verdict => ({ state: 'warning', means, fix });
-const ACCEPTED: Verdict = { state: 'accepted', means: '', fix: '' };
-const REFUSED_KEY = problem('the key is refused', SET_KEY);
+const SET_ADDRESS = 'Correct VIDEO_API_BASE_URL: the address of the video service, without /v1.';
+const problem = (means: string, fix: string) => (found: string) => failed(`${found}: ${means}`, fix);
+const doubt = (means: string, fix: string) => (found: string) => warning(`${found}: ${means}`, fix);
+const accepted: Verdict = (found) => ok(`${found} for a task that does not exist, so the key is accepted`);
+const REFUSED_KEY = problem('the key is refused', 'Set VIDEO_API_KEY to a key of this service.');
 const NOT_THE_SERVICE = problem('it is probably not the video service', SET_ADDRESS);
-const NO_TLS = problem('it does not speak TLS', 'Use http:// in VIDEO_API_BASE_URL, or correct its port.');
 /** Some services answer every call with 200 and report errors in the body. */
-const ERROR_IN_BODY = doubt('the body reports an error', READ_MESSAGE);
+const ERROR_IN_BODY = doubt('the body reports an error', "Read the service's message.");
 
 /** What an answer means. An exact status wins over its class (200, 300, 400, 500). */
 const BY_STATUS: Record<number, Verdict> = {
   401: REFUSED_KEY,
   402: problem('the account has no credit', 'Add credit to the account.'),
   403: REFUSED_KEY,
-  404: ACCEPTED,
+  404: accepted,
   405: NOT_THE_SERVICE,
-  410: ACCEPTED,
-  429: doubt('the service limits its calls, so the key was not checked', LATER),
-  200: problem('there is no such task, so it is probably not the video service', SET_ADDRESS),
+  410: accepted,
+  429: doubt('the service limits its calls, so the key was not checked', 'Try again later.'),
+  200: NOT_THE_SERVICE,
   300: problem('it redirects', `${SET_ADDRESS} Often https:// is missing.`),
-  400: doubt('the service does not say whether the key is valid', READ_MESSAGE),
-  500: problem('the service failed', LATER),
-};
-
-/** What a call that failed without an answer means, by the error code of Node or undici. */
-const BY_CODE: Record<string, Verdict> = {
-  ENOTFOUND: problem('its host name is unknown', 'Correct the host name in VIDEO_API_BASE_URL.'),
-  EAI_AGAIN: problem('its host name cannot be resolved', 'Check the network and DNS of this machine.'),
-  ECONNREFUSED: problem(
-    'nothing listens there',
-    'Correct the port in VIDEO_API_BASE_URL, or start the service there.',
-  ),
-  EPROTO: NO_TLS,
-  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
-};
-const BY_KIND: Record<Exclude<ServiceFault['kind'], 'answered'>, Verdict> = {
-  'not-sent': problem(
-    'the request could not be sent',
-    'Correct VIDEO_API_BASE_URL, or fix what is between this machine and the service.',
-  ),
-  cut: problem('the connection ended before the answer', LATER),
-  unreadable: NOT_THE_SERVICE,
-  refused: ERROR_IN_BODY,
-  'not-allowed': problem('the request could not be sent', SET_ADDRESS),
+  400: doubt('the service does not say whether the key is valid', "Read the service's message."),
+  500: problem('the service failed', 'Try again later.'),
 };
 
 async function tryService(service: NamedService, signal: AbortSignal): Promise<Finding> {
@@ -142,28 +127,24 @@ async function tryService(service: NamedService, signal: AbortSignal): Promise<F
     return failed('it has no key here', error.message);
   }
   const poll = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
-  const timeouts = { connect: CALL_LIMIT_MS, poll };
-  const opened = createVideoService({ baseUrl, apiKey, profile, timeouts });
+  const opened = createVideoService({ baseUrl, apiKey, profile, timeouts: { connect: CALL_LIMIT_MS, poll } });
   try {
     const { serviceMessage = {}, taskId } = await opened.status(`doctor-${randomUUID()}`, { signal });
     const isError = taskId === undefined && (serviceMessage.code ?? serviceMessage.message) !== undefined;
-    return judge(service, { status: 200, ...serviceMessage }, isError ? ERROR_IN_BODY : verdictOf(200));
+    return judge(service, { status: 200, ...serviceMessage }, isError ? ERROR_IN_BODY : NOT_THE_SERVICE);
   } catch (error) {
-    if (error instanceof ServiceFault) return judge(service, error.facts, verdictOnFault(error));
+    if (error instanceof ServiceFault) return judge(service, error.facts, verdictOn(error));
     throw error;
   } finally {
     await opened.close();
   }
 }
 
-function verdictOnFault({ kind, facts }: ServiceFault): Verdict {
-  if (kind !== 'answered') return BY_CODE[facts.code ?? ''] ?? BY_KIND[kind];
+function verdictOn({ kind, facts: { status = 0, message = '' } }: ServiceFault): Verdict {
+  if (kind === 'refused') return ERROR_IN_BODY;
   // A web server without this page answers 404 too, for any key.
-  const isPage = /^\s*<(!doctype|html|\?xml)/i.test(facts.message ?? '');
-  return isPage ? NOT_THE_SERVICE : verdictOf(facts.status ?? 0);
-}
-
-function verdictOf(status: number): Verdict {
+  if (kind === 'unreadable' || /^\s*<(!doctype|html|\?xml)/i.test(message)) return NOT_THE_SERVICE;
+  if (kind !== 'answered') return problem('the request got no answer', SET_ADDRESS);
   return BY_STATUS[status] ?? BY_STATUS[Math.floor(status / 100) * 100] ?? NOT_THE_SERVICE;
 }
 
@@ -173,13 +154,11 @@ const LONGEST_MESSAGE_CHARS = 200;
 function judge(
   { name, baseUrl }: NamedService,
   { status, code, message }: ServiceFault['facts'],
-  { state, means, fix }: Verdict,
+  verdict: Verdict,
 ): Finding {
-  const answered = status === undefined ? 'does not answer' : `answered ${status}`;
-  if (state === 'accepted')
-    return ok(`${baseUrl} accepts the key (${answered} for a task that does not exist)`);
   const detail = cleanText([code, message].filter(Boolean).join(': '), LONGEST_MESSAGE_CHARS);
-  const found = `${baseUrl} ${answered}: ${means}${detail && ` (${detail})`}`;
-  const ofFile = fix.replace('VIDEO_API_BASE_URL', 'its baseUrl in VIDEOGEN_SERVICES_FILE');
-  return { state, found, fix: name === undefined ? fix : ofFile };
+  const answered = status === undefined ? baseUrl : `${baseUrl} answered ${status}`;
+  const finding = verdict(verdict === accepted || detail === '' ? answered : `${answered} (${detail})`);
+  if (name === undefined || !('fix' in finding)) return finding;
+  return { ...finding, fix: finding.fix.replace(/VIDEO_API_(BASE_URL|KEY)/, 'it in VIDEOGEN_SERVICES_FILE') };
 }

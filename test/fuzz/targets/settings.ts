@@ -82,14 +82,16 @@ export const settings: Target<Record<string, string>> = {
   inSuite: 80,
   async feed(given, folder) {
     const env = { VIDEOGEN_DATA: join(folder, 'data'), ...given };
-    const unused = () => Promise.reject(new Error('the check of the settings asks nobody'));
-    const context = { env, temporal: unused, addressAnswer: unused };
+    const context = {
+      env,
+      temporal: Promise.resolve({ kind: 'none' } as const),
+      signal: new AbortController().signal,
+    };
     // The commands are tried without checks.
     const { CHECKS } = jest.requireActual<typeof import('../../../src/cli/doctor/checks')>(
       '../../../src/cli/doctor/checks',
     );
-    const check = CHECKS.find(({ name }) => name === 'settings');
-    const finding = await check?.run(context, new AbortController().signal);
+    const finding = await CHECKS.settings?.run(context);
     const texts = [
       ...settingProblems(env),
       ...(finding && 'fix' in finding ? [finding.found, finding.fix] : []),
