@@ -102,19 +102,16 @@ test('every check is ok once a worker polls, and nothing is paid for', async () 
       checks: {
         versions: { ok: true, found: expect.stringMatching(/, server \d+\.\d+\.\d+$/) },
         temporal: { ok: true, found: `answers at ${env.temporal.address}` },
-        namespace: { ok: true, found: 'default retains ended jobs for 24 h, without search attributes' },
-        workers: {
-          ok: true,
-          found: expect.stringMatching(/^one on doctor-served, last polled \d+ m?s ago$/),
-        },
+        namespace: { ok: true, found: 'default retains ended jobs for 24 h' },
+        workers: { ok: true, found: '1 on doctor-served' },
         service: { ok: true },
       },
     });
     const { checks } = await examine({ VIDEOGEN_TASK_QUEUE: taskQueue, VIDEOGEN_DOWNLOAD_QUEUE: 'deserted' });
     expect(checks.workers).toEqual({
       ok: false,
-      found: 'no worker polls for the downloads of deserted',
-      fix: 'Start one with: videogen worker --only downloads',
+      found: 'no worker polls deserted',
+      fix: 'Start one with: videogen worker',
     });
   });
   expect(env.emulator.generations()).toEqual([]);
@@ -125,7 +122,7 @@ test('a queue without a worker is reported with the command that starts one', as
   expect(code).toBe(2);
   expect(checks.workers).toEqual({
     ok: false,
-    found: expect.stringContaining('no worker polls for the workflows of doctor-deserted'),
+    found: 'no worker polls doctor-deserted',
     fix: 'Start one with: videogen worker',
   });
   expect(checks.namespace).toMatchObject({ ok: true });
@@ -154,7 +151,7 @@ test('doctor finds the worker of a host with the plugin', async () => {
   let report = await examine();
   // On a busy machine a check may not finish in time.
   while (/^(failed|skipped) +(temporal|namespace|workers)/m.test(report)) report = await examine();
-  expect(report).toMatch(new RegExp(`^ok +workers +one on ${taskQueue}, last polled`, 'm'));
+  expect(report).toMatch(new RegExp(`^ok +workers +1 on ${taskQueue}$`, 'm'));
 });
 
 test('decide and generate take no workflow of the host for a video job', async () => {
