@@ -55,11 +55,9 @@ test('--fault cuts the answers of the service', () =>
   }));
 
 test('--chaos makes calls fail, after scripted faults', () =>
-  whileRunning(['--chaos', '1', '--fault', 'submit:emptyx2'], async ({ submit }, terminal) => {
-    for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow();
-    await submit().catch(() => undefined);
-    const created = () => terminal.stderr.split('\n').filter((line) => /: 200, created/.test(line));
-    expect(created()).toEqual([]);
+  whileRunning(['--chaos', '1', '--fault', 'submit:emptyx2'], async ({ submit }) => {
+    for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
+    expect(await submit().catch(() => undefined)).not.toMatchObject({ status: 200 });
   }));
 
 test.each([
