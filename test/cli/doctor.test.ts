@@ -433,7 +433,7 @@ describe('the storage', () => {
     const { check } = await examine({ VIDEOGEN_STORAGE: join(folder, 'file', 'videos') });
     expect(check('storage')).toMatchObject({
       ok: false,
-      fix: expect.stringMatching(/^There is a file where a folder should be: /),
+      fix: expect.stringMatching(/^Make it a folder that this user can write to/),
     });
   });
 
