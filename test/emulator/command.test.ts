@@ -57,7 +57,7 @@ test('--fault cuts the answers of the service', () =>
 test('--chaos makes calls fail, after scripted faults', () =>
   whileRunning(['--chaos', '1', '--fault', 'submit:emptyx2'], async ({ submit }) => {
     for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow(/JSON/);
-    expect(await submit().catch(() => undefined)).not.toMatchObject({ status: 200 });
+    expect((await submit().catch(() => undefined))?.status).not.toBe(200);
   }));
 
 test.each([
