@@ -1,7 +1,7 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
 import { redact, type Secrets } from '../contract/redact';
-import { decodeBytes, encodingOf, textOf } from './decode-body';
+import { decodeBytes, encodingOf } from './decode-body';
 import { ServiceFault } from './service-fault';
 import { traceCall } from './spans';
 
@@ -56,7 +56,8 @@ export async function bodyText(
   answer: Dispatcher.ResponseData,
   call: Pick<ServiceCall, 'signal' | 'secrets'>,
 ): Promise<string> {
-  return textOf(await bodyBytes(answer, call), answer.headers['content-type']);
+  // JSON is UTF-8. This also drops a byte order mark.
+  return new TextDecoder().decode(await bodyBytes(answer, call));
 }
 
 /** The same as bytes. */

@@ -59,15 +59,3 @@ export async function decodeBytes(
     return { ok: false, why: 'undecodable' };
   }
 }
-
-/** The text of a body: UTF-16 where its first bytes or its content type say so, and UTF-8 otherwise. */
-export function textOf(bytes: Buffer, contentType: unknown): string {
-  const [, charset] = /charset="?(utf-16(?:le|be)?)\b/i.exec(String(contentType ?? '')) ?? [];
-  const marked = BYTE_ORDER_MARKS.get(bytes.toString('hex', 0, 2));
-  return new TextDecoder(marked ?? charset ?? 'utf-8').decode(bytes);
-}
-
-const BYTE_ORDER_MARKS = new Map([
-  ['fffe', 'utf-16le'],
-  ['feff', 'utf-16be'],
-]);

@@ -83,10 +83,6 @@ describe('an answer of the service', () => {
   });
 
   it.each([
-    ['UTF-16LE with a byte order mark', Buffer.from(BOM + TASK, 'utf16le'), 'application/json'],
-    ['UTF-16BE with a byte order mark', Buffer.from(BOM + TASK, 'utf16le').swap16(), 'application/json'],
-    ['UTF-16LE by its charset', Buffer.from(TASK, 'utf16le'), 'application/json; charset="UTF-16LE"'],
-    ['UTF-16BE by its charset', Buffer.from(TASK, 'utf16le').swap16(), 'application/json;charset=utf-16be'],
     ['UTF-8 with a byte order mark', Buffer.from(BOM + TASK), 'application/json'],
     ['UTF-8 under another charset', Buffer.from(TASK), 'application/json; charset=iso-8859-1'],
   ])('in %s is read', async (_, body, type) => {

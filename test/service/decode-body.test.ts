@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { decodeBody, decodeBytes, encodingOf, textOf } from '../../src/service/decode-body';
+import { decodeBody, decodeBytes, encodingOf } from '../../src/service/decode-body';
 import { justLoaded } from '../support/just-loaded';
 
 const TEXT = 'A red fox runs through snow.';
@@ -73,28 +73,7 @@ it.each([
   expect(encodingOf({ 'content-encoding': header })).toBe(encoding);
 });
 
-describe('the text of a body', () => {
-  const utf16 = (text: string) => Buffer.from(text, 'utf16le');
-
-  it.each<[what: string, bytes: Buffer, contentType: string | undefined]>([
-    ['UTF-8', Buffer.from(TEXT), undefined],
-    ['UTF-8, whatever charset is named', Buffer.from(TEXT), 'text/html; charset=latin1'],
-    ['UTF-16LE by its first bytes', utf16(`\ufeff${TEXT}`), undefined],
-    ['UTF-16BE by its first bytes', utf16(`\ufeff${TEXT}`).swap16(), undefined],
-    [
-      'UTF-16BE by its first bytes, under another charset',
-      utf16(`\ufeff${TEXT}`).swap16(),
-      'a/b;charset=utf-16le',
-    ],
-    ['UTF-16 by its charset', utf16(TEXT), 'application/json; charset=utf-16'],
-    ['UTF-16LE by its charset', utf16(TEXT), 'application/json; charset="UTF-16LE"'],
-    ['UTF-16BE by its charset', utf16(TEXT).swap16(), 'application/json; charset=utf-16be'],
-  ])('is read as %s', (_what, bytes, contentType) => {
-    expect(textOf(bytes, contentType)).toBe(TEXT);
-  });
-});
-
-it('a process knows every encoding and byte order from its first body on', async () => {
+it('a process knows every encoding from its first body on', async () => {
   const loaded = justLoaded((): typeof import('../../src/service/decode-body') =>
     require('../../src/service/decode-body'),
   );
@@ -106,7 +85,4 @@ it('a process knows every encoding and byte order from its first body on', async
     const decoded = loaded.decodeBody(Readable.from([encoded]), encoding);
     expect(decoded && (await buffer(decoded)).toString()).toBe(TEXT);
   }
-  const marked = Buffer.from(`\ufeff${TEXT}`, 'utf16le');
-  expect(loaded.textOf(marked, undefined)).toBe(TEXT);
-  expect(loaded.textOf(marked.swap16(), undefined)).toBe(TEXT);
 });
