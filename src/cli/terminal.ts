@@ -42,6 +42,8 @@ export interface Screen {
   hasColours?: boolean;
 }
 
+export const wantsColours = (env: Terminal['env']) => !env.NO_COLOR && env.TERM !== 'dumb';
+
 /** Prints a line for the person at the terminal. */
 export function printLine(terminal: Terminal, line: string): void {
   terminal.err(`${line}\n`);
@@ -139,9 +141,9 @@ export function processTerminal(): ProcessTerminal {
     rows: () => (process.stderr.isTTY ? process.stderr.rows : undefined),
     outScreen: () => {
       const { isTTY, columns, rows } = process.stdout;
-      const hasColours = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
       // Some terminals say that they have no size.
-      return isTTY ? { columns: columns || 80, rows: rows || 24, hasColours } : undefined;
+      const size = { columns: columns || 80, rows: rows || 24 };
+      return isTTY ? { ...size, hasColours: wantsColours(process.env) } : undefined;
     },
     isOutClosed: () => isOutClosed,
     canAsk: () => Boolean(process.stdin.isTTY && process.stderr.isTTY),

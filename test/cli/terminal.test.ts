@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processTerminal, redrawOn, untilInterrupted } from '../../src/cli/terminal';
+import { processTerminal, redrawOn, untilInterrupted, wantsColours } from '../../src/cli/terminal';
 import { FakeTerminal } from './fake-terminal';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
@@ -75,6 +75,15 @@ test('a redrawn line replaces the last one and fits the screen; a pipe has none'
   redraw?.('');
   expect(screen.stderr).toBe('\r\u001b[KFetching:…\r\u001b[K');
   expect(redrawOn(new FakeTerminal())).toBeUndefined();
+});
+
+test.each<[Record<string, string>, boolean]>([
+  [{}, true],
+  [{ NO_COLOR: '' }, true],
+  [{ NO_COLOR: '1' }, false],
+  [{ TERM: 'dumb' }, false],
+])('with %j, colours are used: %p', (env, isUsed) => {
+  expect(wantsColours(env)).toBe(isUsed);
 });
 
 /** A device that fails like a full disk. Not every system has one. */
