@@ -1,5 +1,5 @@
+import { isTemporalError } from '../client/connect';
 import { TemporalUnreachable } from '../client/refusals';
-import { isTemporalError } from '../client/temporal-calls';
 import { cleanText } from '../contract/clean-text';
 import { FAILURES } from '../contract/failure-table';
 import { VideoFailure } from '../contract/video-failure';

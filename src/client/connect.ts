@@ -1,4 +1,10 @@
-import { Client, Connection } from '@temporalio/client';
+import {
+  Client,
+  Connection,
+  isGrpcServiceError,
+  ServiceError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { readEncryptionKeys } from '../config/encryption-config';
 import type { Environment } from '../config/service-config';
@@ -38,5 +44,14 @@ export function unreachable(
   const reason = redact(String(error).split('\n')[0] ?? '', { keys, wholeValues: [] });
   return new TemporalUnreachable(
     `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to a running server.`,
+  );
+}
+
+/** Temporal refused a call or did not answer it in time. What it was asked for may have happened. */
+export function isTemporalError(error: unknown): boolean {
+  return (
+    error instanceof ServiceError ||
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
+    isGrpcServiceError(error)
   );
 }

@@ -3,14 +3,6 @@ import { readEncryptionKeys } from '../config/encryption-config';
 import { ConfigError, type Environment } from '../config/read-setting';
 import { withEncryption } from '../encryption/data-converter';
 
-/** What encryptedDataConverter may be given. */
-export interface EncryptedDataConverterOptions {
-  /** The settings with the keys. Default: `process.env`. */
-  env?: Environment;
-  /** Your own data converter. Its codecs encode before ours, and its failure converter stays. */
-  dataConverter?: DataConverter;
-}
-
 /**
  * A data converter for a client or a worker of your own that encrypts as ours do, with the keys in `VIDEOGEN_ENCRYPTION_KEYS`.
  * Throws a ConfigError without keys.
@@ -21,12 +13,16 @@ export interface EncryptedDataConverterOptions {
  * const videos = await createVideoClient({ client });
  * ```
  */
-export function encryptedDataConverter({
-  env,
-  dataConverter,
-}: EncryptedDataConverterOptions = {}): DataConverter {
-  const ring = readEncryptionKeys(env);
-  if (ring) return withEncryption(dataConverter, { ring });
+export function encryptedDataConverter(
+  options: {
+    /** The settings with the keys. Default: `process.env`. */
+    env?: Environment;
+    /** Your own data converter. Its codecs encode before ours, and its failure converter stays. */
+    dataConverter?: DataConverter;
+  } = {},
+): DataConverter {
+  const ring = readEncryptionKeys(options.env);
+  if (ring) return withEncryption(options.dataConverter, { ring });
   throw new ConfigError(
     'There are no keys to encrypt with: set VIDEOGEN_ENCRYPTION_KEYS to what videogen encryption-key NAME prints.',
   );

@@ -27,12 +27,12 @@ export async function* newestFirst(
   client: Client,
   conditions: string,
   after: Cursor | undefined,
-  { nowMs = Date.now(), mostAtATime = MOST_AT_A_TIME }: { nowMs?: number; mostAtATime?: number } = {},
+  { mostAtATime = MOST_AT_A_TIME }: { mostAtATime?: number } = {},
 ): AsyncGenerator<StartedRun> {
   const count = async (...more: string[]) =>
     (await inTime(client, () => client.workflow.count([conditions, ...more].join(' AND ')))).count;
   // Temporal stores microseconds and answers milliseconds. A clock of another machine may be ahead.
-  let endMs = after === undefined ? nowMs + FIRST_SPAN_MS : after.startTime.getTime() + 1;
+  let endMs = after === undefined ? Date.now() + FIRST_SPAN_MS : after.startTime.getTime() + 1;
   let spanMs = 2 * FIRST_SPAN_MS;
   for (;;) {
     const left = await count(before(endMs));

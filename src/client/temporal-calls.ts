@@ -1,9 +1,4 @@
-import {
-  type Client,
-  isGrpcServiceError,
-  ServiceError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 
@@ -34,15 +29,6 @@ export function inTime<T>(
   withinMs: number = ANSWERS_WITHIN_MS,
 ): Promise<T> {
   return client.withDeadline(Date.now() + withinMs, calls);
-}
-
-/** Temporal refused a call or did not answer it in time. What it was asked for may have happened. */
-export function isTemporalError(error: unknown): boolean {
-  return (
-    error instanceof ServiceError ||
-    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
-    isGrpcServiceError(error)
-  );
 }
 
 /** Whether the server does not know the namespace. It has the same status for a workflow that is not there. */

@@ -53,7 +53,7 @@ export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> 
     try {
       return await handle.result();
     } catch (error) {
-      if (!wasTerminated(error)) throw error;
+      if (!(causeOf(error) instanceof TerminatedFailure)) throw error;
       if ((await handle.describe()).status.name === 'TERMINATED') throw error;
     }
   }
@@ -72,7 +72,5 @@ export function endedByTemporal(error: unknown): VideoFailure | undefined {
   }
   return undefined;
 }
-
-const wasTerminated = (error: unknown) => causeOf(error) instanceof TerminatedFailure;
 
 const causeOf = (error: unknown) => (error instanceof WorkflowFailedError ? error.cause : undefined);

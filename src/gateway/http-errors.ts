@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { isTemporalError } from '../client/temporal-calls';
+import { isTemporalError } from '../client/connect';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
 import { describeEvent, VideoFailure } from '../contract/video-failure';

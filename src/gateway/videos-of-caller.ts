@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
+import { isTemporalError } from '../client/connect';
 import { newestFirst, type StartedRun } from '../client/newest-first';
 import { NameTaken } from '../client/start-or-join';
-import { isTemporalError } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { SubmitDecision } from '../contract/lost-submit';
