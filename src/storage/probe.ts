@@ -68,6 +68,10 @@ const FIX_FOR_BUCKET: readonly [RegExp, string][] = [
     /InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|CredentialsProviderError/,
     'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the account, or AWS_PROFILE to a profile.',
   ],
+  [
+    /ECONN|ENOTFOUND|EAI_AGAIN|EPROTO|Timeout|no answer/,
+    'Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, or fix the network between this machine and the server. A server without a host name for each bucket needs VIDEOGEN_S3_PATH_STYLE=true.',
+  ],
   [/not installed/, 'Install it where videogen is installed, or set VIDEOGEN_STORAGE to a folder.'],
   // Servers that know the header but not how to honour it answer NotImplemented.
   [
@@ -79,7 +83,6 @@ const FIX_FOR_BUCKET: readonly [RegExp, string][] = [
 export function fixForBucket({ message }: { message: string }): string {
   const [, fix] = FIX_FOR_BUCKET.find(([part]) => part.test(message)) ?? [];
   return (
-    fix ??
-    'Correct AWS_ENDPOINT_URL_S3 and AWS_REGION, or fix the network between this machine and the server. A server without a host name for each bucket needs VIDEOGEN_S3_PATH_STYLE=true.'
+    fix ?? 'Check the bucket, AWS_REGION, AWS_ENDPOINT_URL_S3, VIDEOGEN_S3_PATH_STYLE and the credentials.'
   );
 }
