@@ -1,5 +1,5 @@
 import { registerSearchAttributes } from '../client/search-attributes';
-import { readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/operation-config';
 import { ConfigError, type Environment, readKeyIfSet } from '../config/service-config';
 import { readableKeys } from '../config/services-config';
 import { readS3Connection } from '../config/storage-config';

@@ -1,4 +1,4 @@
-import { readLogConfig } from '../config/log-config';
+import { readLogConfig } from '../config/operation-config';
 import { createVideoGateway } from '../gateway';
 import { EXIT } from './exit-codes';
 import { describeMonitor, readMonitor, readPort } from './read-port';

@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
 import { tracedClient } from '../client/export-traces';
-import { readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/operation-config';
 import type { Environment } from '../config/read-setting';
 import { withEncryption } from '../encryption/data-converter';
 import type { StackNote } from './stack-note';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/operation-config';
 import { ConfigError } from '../config/service-config';
 import { readDataFolder, readServerOptions } from '../config/temporal-config';
 import { errorCode } from '../contract/error-code';

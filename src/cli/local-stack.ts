@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
-import { readEncryptionKeys } from '../config/encryption-config';
 import { readGatewayConfig } from '../config/gateway-config';
-import { readLogConfig } from '../config/log-config';
+import { readEncryptionKeys, readLogConfig } from '../config/operation-config';
 import { localTaskQueue, readTaskQueue } from '../config/queues';
 import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { keyReader, readServices, servicesInUse, usesEmulator } from '../config/services-config';

@@ -1,4 +1,4 @@
-import { readLogConfig } from '../config/log-config';
+import { readLogConfig } from '../config/operation-config';
 import type { LogLevel } from '../contract/log-events';
 import { installRuntime, type RuntimeSettings } from '../worker/install-runtime';
 import { createLogger, type VideoLogger } from '../worker/logger';

@@ -1,4 +1,4 @@
-import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
+import { type MonitorAddress, monitorAddress } from '../config/operation-config';
 import { ConfigError, type Environment } from '../config/read-setting';
 
 export function readPort(name: string, text: string | undefined): number | undefined {

@@ -6,7 +6,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
-import { readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/operation-config';
 import type { Environment } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../contract/redact';

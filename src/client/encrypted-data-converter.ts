@@ -1,5 +1,5 @@
 import type { DataConverter } from '@temporalio/common';
-import { readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/operation-config';
 import { ConfigError, type Environment } from '../config/read-setting';
 import { withEncryption } from '../encryption/data-converter';
 

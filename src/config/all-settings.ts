@@ -1,11 +1,9 @@
 import { CAP_SETTINGS } from './caps-config';
-import { ENCRYPTION_SETTINGS } from './encryption-config';
 import { GATEWAY_SETTINGS } from './gateway-config';
-import { LOG_SETTINGS } from './log-config';
-import { MONITOR_SETTINGS } from './monitor-config';
+import { OPERATION_SETTINGS, readWebhookConfig } from './operation-config';
 import { QUEUE_SETTINGS } from './queues';
 import { secretIfSet } from './read-files';
-import { ConfigError, type Environment, readSetting, type Setting, type SettingGroup } from './read-setting';
+import { ConfigError, type Environment, readSetting, type SettingGroup } from './read-setting';
 import { namesAService, readApiKey, SERVICE_SETTINGS } from './service-config';
 import { SERVICES_SETTINGS } from './services-config';
 import { STORAGE_SETTINGS } from './storage-config';
@@ -15,7 +13,6 @@ import {
   readTemporalConfig,
   TEMPORAL_SETTINGS,
 } from './temporal-config';
-import { readWebhookConfig, WEBHOOK_SETTINGS } from './webhook-config';
 
 /** Every setting there is, in the order of the configuration page. */
 export const SETTINGS = {
@@ -24,11 +21,8 @@ export const SETTINGS = {
   Storage: STORAGE_SETTINGS,
   Caps: CAP_SETTINGS,
   Gateway: GATEWAY_SETTINGS,
-  Webhooks: WEBHOOK_SETTINGS,
-  Operation: MONITOR_SETTINGS,
-  Logs: LOG_SETTINGS,
+  Operation: OPERATION_SETTINGS,
   Temporal: TEMPORAL_SETTINGS,
-  Encryption: ENCRYPTION_SETTINGS,
   'Temporal servers on this machine': LOCAL_SETTINGS,
 } satisfies Record<string, SettingGroup>;
 
@@ -55,9 +49,7 @@ export function settingProblems(env: Environment): string[] {
   const each = ROWS.map(
     ([name, setting]) =>
       () =>
-        setting.isSecret
-          ? secretIfSet(name, setting as Setting<string | undefined>, env)
-          : readSetting(name, setting, env),
+        setting.isSecret ? secretIfSet(name, setting, env) : readSetting(name, setting, env),
   );
   const combined = COMBINED.map((read) => () => read(env));
   return [...new Set([...each, ...combined].flatMap(problemOf))];

@@ -23,13 +23,13 @@ export class UnreadableFile extends Error {
   }
 }
 
-type SecretSetting = Pick<Setting<string | undefined>, 'fix' | 'type'>;
+type SecretSetting<Value> = Pick<Setting<Value | undefined>, 'fix' | 'type'>;
 
 /**
  * Reads a secret from a file, at once and then at every call, so that it can be rotated. The path is not shown: it may be the
  * secret itself, put into the wrong variable.
  */
-export function secretFile(name: string, setting: SecretSetting, file: string): () => string {
+export function secretFile<Value>(name: string, setting: SecretSetting<Value>, file: string): () => Value {
   const read = () => {
     let content: string;
     try {
@@ -45,11 +45,11 @@ export function secretFile(name: string, setting: SecretSetting, file: string): 
 }
 
 /** The secret of a setting or of the file in `NAME_FILE`; undefined when neither is set. Both are a mistake. */
-export function secretIfSet(
+export function secretIfSet<Value>(
   name: string,
-  setting: SecretSetting,
+  setting: SecretSetting<Value>,
   env: Environment = process.env,
-): (() => string) | undefined {
+): (() => Value) | undefined {
   const { [name]: value, [`${name}_FILE`]: file } = withoutBlanks(env);
   if (value !== undefined && file !== undefined)
     throw problemWith(name, { fix: 'unset one of them' }, `and ${name}_FILE are both set`);
@@ -59,7 +59,7 @@ export function secretIfSet(
   return () => secret;
 }
 
-function parseSecret(name: string, setting: SecretSetting, value: string): string {
+function parseSecret<Value>(name: string, setting: SecretSetting<Value>, value: string): Value {
   const { data, error } = setting.type.safeParse(value);
   if (data) return data;
   throw problemWith(name, setting, error?.issues[0]?.message ?? 'is empty');

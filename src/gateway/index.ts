@@ -1,10 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
-import { readEncryptionKeys } from '../config/encryption-config';
 import { type GatewayConfig, readGatewayConfig } from '../config/gateway-config';
-import { readLogConfig } from '../config/log-config';
-import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
+import {
+  type MonitorAddress,
+  monitorAddress,
+  readEncryptionKeys,
+  readLogConfig,
+} from '../config/operation-config';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';

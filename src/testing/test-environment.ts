@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ClientOptions } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createVideoClient, type VideoClient } from '../client/video-client';
-import { readEncryptionKeys } from '../config/encryption-config';
+import { readEncryptionKeys } from '../config/operation-config';
 import type { Environment } from '../config/service-config';
 import { readServerOptions } from '../config/temporal-config';
 import { DEFAULT_TASK_QUEUE } from '../contract/names';

@@ -1,5 +1,5 @@
 import { Runtime, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
-import type { MonitorAddress } from '../config/monitor-config';
+import type { MonitorAddress } from '../config/operation-config';
 import type { WorkerQueues } from '../config/queues';
 import { ConfigError, type Environment } from '../config/service-config';
 import { activityWorkers, runWith } from './activity-workers';

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
-import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/monitor-config';
+import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/operation-config';
 import { ConfigError } from '../config/read-setting';
 import { errorCode } from '../contract/error-code';
 

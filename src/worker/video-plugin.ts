@@ -13,8 +13,7 @@ import {
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
 import type { ServiceHandler } from 'nexus-rpc';
-import { readEncryptionKeys } from '../config/encryption-config';
-import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
+import { type MonitorAddress, monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, readProfile } from '../config/service-config';
 import { readKnownServices } from '../config/services-config';

@@ -7,6 +7,7 @@ import {
 } from '../../activities';
 import { checkCaps, readCaps } from '../config/caps-config';
 import { readGatewayUrl } from '../config/gateway-config';
+import { readWebhookConfig } from '../config/operation-config';
 import {
   ConfigError,
   type Environment,
@@ -16,7 +17,6 @@ import {
 } from '../config/service-config';
 import { readServices } from '../config/services-config';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
-import { readWebhookConfig } from '../config/webhook-config';
 import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
 import { endInspector } from '../media/inspector';

@@ -1,8 +1,7 @@
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { orUnreachable } from '../client/connect';
 import { createTraced } from '../client/export-traces';
-import { readEncryptionKeys } from '../config/encryption-config';
-import { type MonitorAddress, monitorAddress } from '../config/monitor-config';
+import { type MonitorAddress, monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import type { WorkerOptions } from '@temporalio/worker';
-import { readShutdownGraceMs } from '../config/monitor-config';
+import { readShutdownGraceMs } from '../config/operation-config';
 import type { Environment } from '../config/read-setting';
 import { readDeploymentVersion } from '../config/temporal-config';
 

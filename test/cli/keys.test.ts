@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
-import { readEncryptionKeys } from '../../src/config/encryption-config';
+import { readEncryptionKeys } from '../../src/config/operation-config';
 import { openKeyFile } from '../../src/gateway/gateway-keys';
 import { FakeTerminal } from './fake-terminal';
 

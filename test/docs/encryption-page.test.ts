@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
-import { readEncryptionKeys } from '../../src/config/encryption-config';
+import { readEncryptionKeys } from '../../src/config/operation-config';
 import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
 import type { NotDecrypted } from '../../src/encryption/not-decrypted';

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { readEncryptionKeys } from '../../src/config/encryption-config';
+import { readEncryptionKeys } from '../../src/config/operation-config';
 import { makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
 
 const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';

@@ -1,6 +1,6 @@
 import type { PayloadCodec } from '@temporalio/common';
 import { encryptedDataConverter } from '../../src/client/encrypted-data-converter';
-import { readEncryptionKeys } from '../../src/config/encryption-config';
+import { readEncryptionKeys } from '../../src/config/operation-config';
 import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
 import { encryptedWorker } from '../../src/worker/encrypt-worker';

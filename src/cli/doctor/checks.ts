@@ -1,7 +1,7 @@
 import { version as sdkVersion } from '@temporalio/client/package.json';
 import { searchAttributeProblem } from '../../client/search-attributes';
 import { SETTING_NAMES, settingProblems } from '../../config/all-settings';
-import { readEncryptionKeys } from '../../config/encryption-config';
+import { readEncryptionKeys } from '../../config/operation-config';
 import { packageManifest } from '../../config/package-manifest';
 import { resolveWorkerQueues } from '../../config/queues';
 import { withoutBlanks } from '../../config/read-setting';

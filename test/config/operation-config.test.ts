@@ -1,4 +1,4 @@
-import { readLogConfig } from '../../src/config/log-config';
+import { readLogConfig } from '../../src/config/operation-config';
 
 const onTerminal = { level: 'info', isTerminal: true } as const;
 const inPipe = { level: 'info', isTerminal: false } as const;
