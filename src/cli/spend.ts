@@ -9,7 +9,7 @@ import { dayOf, type LedgerReport } from '../contract/ledger';
 import { addSums, describeMoney, type MoneySum, sumOf } from '../contract/money';
 import { LEDGER_QUERY, LEDGER_WORKFLOW_TYPE } from '../contract/names';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
-import { callerOf } from '../gateway/task-names';
+import { callerOfWorkflow } from '../gateway/task-names';
 import {
   createStorage,
   DamagedEntry,
@@ -151,7 +151,7 @@ export class Spending {
     const charges = chargesOf(cost, task !== undefined);
     const names = {
       service: cost?.service ?? task?.service ?? lastSend?.service ?? '-',
-      caller: callerOf(first.job) ?? '-',
+      caller: callerOfWorkflow(first.job) ?? '-',
       day: dayOf(Date.parse(at)),
     };
     const groups = (['service', 'caller', 'day'] as const).map((division) => {

@@ -5,8 +5,8 @@ import { cleanText } from '../contract/clean-text';
 import type { EncryptionCodec } from '../encryption/encryption-codec';
 import { NotDecrypted } from '../encryption/not-decrypted';
 import type { VideoLogger } from '../worker/logger';
-import { ANYBODY, keyIn } from './caller';
-import type { KeyRing } from './gateway-keys';
+import { ANYBODY, callerOf, type GatewayCaller, keyIn } from './authenticate';
+import type { GatewayKeys } from './gateway-keys';
 import { refusal } from './http-errors';
 
 /** A page of a history. Temporal's own payloads have at most 2 MiB, and base64 adds a third. */
@@ -17,7 +17,7 @@ const MOST_METADATA = 50;
 export interface CodecTools {
   codec: EncryptionCodec;
   /** Undefined for a gateway without keys, which only this machine can reach. */
-  keys: KeyRing | undefined;
+  keys: GatewayKeys | undefined;
   /** The names of the keys that may decrypt. A key that starts jobs must not read those of others. */
   readers: readonly string[];
   logger: VideoLogger;
@@ -48,10 +48,9 @@ const bodySchema = z.object({
  */
 export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promise<void> {
   await app.register(async (scope) => {
-    const readers = new WeakMap<FastifyRequest, string>();
     // Before the body is read.
     scope.addHook('onRequest', async (request) => {
-      readers.set(request, readerOf(request, tools));
+      request.caller = readerOf(request, tools);
     });
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) =>
@@ -65,7 +64,7 @@ export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promi
           const payloads = await orRefuse(tools.codec[operation](given));
           tools.logger.event('codecUsed', {
             requestId: request.id,
-            key: readers.get(request),
+            key: callerOf(request).name,
             operation,
             count: given.length,
             namespace: cleanText(String(request.headers['x-namespace'] ?? ''), LONGEST_NAMESPACE_CHARS),
@@ -79,13 +78,13 @@ export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promi
 
 const LONGEST_NAMESPACE_CHARS = 255;
 
-/** The name of the key, which must be one of those that may decrypt. The refusal is the same for every other. */
-function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): string {
-  if (keys === undefined) return ANYBODY.name;
+/** The key must be one of those that may decrypt. The refusal is the same for every other. */
+function readerOf(request: FastifyRequest, { keys, readers }: CodecTools): GatewayCaller {
+  if (keys === undefined) return ANYBODY;
   const { key = keyIn(request) }: { key?: string } = Object(request.params);
-  const name = key === undefined ? undefined : keys.find(key)?.name;
-  if (name === undefined || !readers.includes(name)) throw refusal('bad_key');
-  return name;
+  const reader = keys.find(key);
+  if (reader === undefined || !readers.includes(reader.name)) throw refusal('bad_key');
+  return reader;
 }
 
 function payloadsIn(body: unknown): Payload[] {

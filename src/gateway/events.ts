@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -6,8 +7,6 @@ import type { VideoObject } from './video-object';
 import type { VideosOfCaller } from './videos-of-caller';
 
 const EVERY_MS = 1_000;
-/** Proxies close a connection that is silent for a minute. */
-const COMMENT_EVERY_MS = 15_000;
 
 export const eventHeaders = z.object({
   'last-event-id': z.string().optional().describe('The id of the last event that the client has.'),
@@ -39,10 +38,7 @@ export const EVENT_ANSWERS = {
   204: { description: 'The video has ended, and the client has the last event.', type: 'null' },
 } as const;
 
-/**
- * Server-sent events about a video until it has ended. The id of an event is a digest of what it says, so any gateway can
- * resume a stream: it sends the state unless the client has it already.
- */
+/** Sends events about a video until it has ended: all, or those after the last one that the client has. */
 export async function sendEvents(
   videos: VideosOfCaller,
   taskId: string,
@@ -50,50 +46,40 @@ export async function sendEvents(
   reply: FastifyReply,
   /** The gateway ends, or the client has left. */
   over: AbortSignal,
-): Promise<void> {
+): Promise<FastifyReply> {
   // A 404 must be one, not an event.
   const found = await videos.find(taskId);
-  const lastSeen = String(request.headers['last-event-id'] ?? '');
-  if (found.ending !== undefined && eventIdOf(JSON.stringify(videos.show(found))) === lastSeen) {
-    // By this a browser learns that there is nothing to connect to again for.
-    reply.code(204).send();
-    return;
+  const lastId = String(request.headers['last-event-id'] ?? '');
+  // By this a browser learns that there is nothing to connect to again for.
+  if (found.ending && eventIdOf(JSON.stringify(videos.show(found))) === lastId) return reply.code(204).send();
+  reply.headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
+  return reply
+    .type('text/event-stream; charset=utf-8')
+    .send(Readable.from(eventsOf(videos, taskId, lastId, over)));
+}
+
+/** The id of an event is a digest of what it says, so any gateway can resume a stream. */
+async function* eventsOf(
+  videos: VideosOfCaller,
+  taskId: string,
+  lastId: string,
+  over: AbortSignal,
+): AsyncGenerator<string> {
+  yield 'retry: 1000\n\n';
+  while (!over.aborted) {
+    // After an error, the client connects again and gets the reason as an answer.
+    const found = await videos.find(taskId).catch(() => undefined);
+    const video = found && (await videos.showProgress(found));
+    if (video === undefined) return;
+    const data = JSON.stringify(video);
+    const id = eventIdOf(data);
+    if (id !== lastId || hasEnded(video)) yield `id: ${id}\nevent: ${eventOf(video)}\ndata: ${data}\n\n`;
+    // Proxies close a connection that is silent for a minute.
+    else yield ':\n\n';
+    if (hasEnded(video)) return;
+    lastId = id;
+    await sleep(EVERY_MS, undefined, { signal: over }).catch(() => undefined);
   }
-  reply.hijack();
-  const { raw } = reply;
-  // A query without a worker takes seconds, for which nobody has to wait.
-  over.addEventListener('abort', () => raw.end());
-  for (const [name, value] of Object.entries(reply.getHeaders()))
-    if (value !== undefined) raw.setHeader(name, value);
-  raw.writeHead(200, {
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-  });
-  raw.write('retry: 1000\n\n');
-  let lastId = lastSeen;
-  let spokeAtMs = performance.now();
-  try {
-    while (!over.aborted) {
-      const video = await videos.showProgress(await videos.find(taskId));
-      if (over.aborted) break;
-      const data = JSON.stringify(video);
-      const id = eventIdOf(data);
-      if (id !== lastId || hasEnded(video)) {
-        raw.write(`id: ${id}\nevent: ${eventOf(video)}\ndata: ${data}\n\n`);
-        lastId = id;
-        spokeAtMs = performance.now();
-      } else if (performance.now() - spokeAtMs > COMMENT_EVERY_MS) {
-        raw.write(': still there\n\n');
-        spokeAtMs = performance.now();
-      }
-      if (hasEnded(video)) break;
-      await sleep(EVERY_MS, undefined, { signal: over }).catch(() => undefined);
-    }
-  } catch {
-    // The client connects again and gets the reason as an answer.
-  }
-  raw.end();
 }
 
 const eventIdOf = (data: string) => createHash('sha256').update(data).digest('hex').slice(0, 16);

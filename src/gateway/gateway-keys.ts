@@ -73,13 +73,13 @@ function readLimits(words: readonly string[], where: string): KeyLimits {
 }
 
 /** Finds whose key a caller sent. One name may have several keys, while the old one is being replaced. */
-export interface KeyRing {
+export interface GatewayKeys {
   /** Undefined for a key that is not in the file. */
   find(key: string): GatewayKey | undefined;
 }
 
 /** Keys of a file that is read again when it has changed: a key that was removed is refused at the next call. */
-export function openKeyFile(file: string, onProblem: (problem: ConfigError) => void): KeyRing {
+export function openKeyFile(file: string, onProblem: (problem: ConfigError) => void): GatewayKeys {
   let version = versionOf(file);
   let keys = readKeys(file);
   const refresh = () => {

@@ -7,20 +7,13 @@ import type { VideoClient } from '../client/video-client';
 import type { VideoStorage } from '../storage';
 import { LARGEST_IMAGE_BYTES } from '../storage/images';
 import type { VideoLogger } from '../worker/logger';
-import { readCallers } from './caller';
+import { authenticateBy, callerOf } from './authenticate';
 import { type CodecTools, serveCodec } from './codec';
-import type { KeyRing } from './gateway-keys';
+import type { GatewayKeys } from './gateway-keys';
 import { guardBrowsers, isOfCodec } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
-import {
-  answerClientError,
-  badField,
-  type HttpRefusal,
-  refusal,
-  refuseUnknownPaths,
-  sendError,
-} from './http-errors';
+import { badField, type HttpRefusal, refusal, refuseUnknownPaths, sendError } from './http-errors';
 import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
@@ -37,7 +30,7 @@ export interface GatewayTools extends ServicesOfGateway {
   videos: VideoClient;
   storage: VideoStorage;
   /** Undefined for a gateway without keys. */
-  keys: KeyRing | undefined;
+  keys: GatewayKeys | undefined;
   /** How callers reach it; without it, by the Host header of each call. */
   publicUrl: string | undefined;
   /** For the links of the page; without it the page has none. */
@@ -98,16 +91,15 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     forceCloseConnections: 'idle',
     // What arrives on an open connection while the gateway closes is answered too.
     return503OnClosing: false,
-    clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
       sendError(error, request, reply, logError);
     },
   }).withTypeProvider<ZodTypeProvider>();
   const hasKeys = tools.keys !== undefined;
-  const callerOf = readCallers(tools.keys);
+  authenticateBy(app, tools.keys);
   if (tools.metrics) measureRequests(app, tools.metrics);
-  const logError = logRequests(app, callerOf, tools.logger);
+  const logError = logRequests(app, tools.logger);
   traceRequests(app);
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
@@ -170,7 +162,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   await serveHooks(app, { ...tools, logError });
   if (tools.codec) await serveCodec(app, { ...tools, ...tools.codec });
   const { namespace } = tools.client.options;
-  servePage(app, { callerOf, temporalUiUrl: tools.temporalUiUrl, namespace });
+  servePage(app, { temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);
   return app;
 }

@@ -1,5 +1,3 @@
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isTemporalError } from '../client/connect';
@@ -40,7 +38,6 @@ type ErrorBody = z.infer<typeof errorBody>;
 const REFUSALS = {
   aborted: [400, 'The caller went away.'],
   bad_form: [400, 'The form cannot be read, or is cut off.'],
-  bad_idempotency_key: [400, 'Idempotency-Key must have 1 to 255 characters.'],
   bad_json: [400, 'The body is not JSON.'],
   bad_payloads: [400, 'The body has no payloads.'],
   invalid_request: [400, 'The request is wrong.'],
@@ -210,25 +207,6 @@ export function sendError(
   if (mayRepeat === false) reply.header('x-should-retry', 'false');
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   return reply.code(status).type('application/json; charset=utf-8').send(bodyOf(refused));
-}
-
-const CLIENT_ERRORS: Readonly<Record<string, [status: number, message: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
-};
-
-/** Answers what is not HTTP, or comes too slowly. There is no request yet, so the answer is written by hand. */
-export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, message] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'This is not HTTP.'];
-  const body = JSON.stringify(bodyOf({ status, code: 'bad_http', message }));
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
 }
 
 /** Answers paths that are not there: 405 with the methods of a path that has others, else 404. */

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { GatewayCaller } from './caller';
+import type { GatewayCaller } from './authenticate';
 import { type HttpRefusal, refusal } from './http-errors';
 import { jobsOfCaller, OF_JOBS } from './task-names';
 

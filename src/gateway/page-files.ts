@@ -6,13 +6,11 @@ import { SIZES, shapeOf } from '../client/video-size';
 import { FAILURES } from '../contract/failure-table';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../contract/request';
 import { LARGEST_IMAGE_BYTES } from '../storage/images';
-import { type CallerOf, nameOf } from './caller';
 import { prefixOf } from './task-names';
 import { LONGEST_SHOWN_PROMPT_CHARS } from './video-requests';
 
 /** What the page needs to know about the gateway that serves it. */
 export interface PageOptions {
-  callerOf: CallerOf;
   /** Of the Temporal UI, such as http://localhost:8233. Without it the page links to no workflow. */
   temporalUiUrl: string | undefined;
   namespace: string;
@@ -75,13 +73,12 @@ export function servePage(app: FastifyInstance, options: PageOptions): void {
 
 /** The address of a workflow in the Temporal UI, up to the id of the video. Only who has a key learns it. */
 function workflowLinkFor(
-  request: FastifyRequest,
-  { callerOf, temporalUiUrl, namespace }: PageOptions,
+  { caller }: FastifyRequest,
+  { temporalUiUrl, namespace }: PageOptions,
 ): { workflowUrl?: string } {
-  const caller = nameOf(request, callerOf);
   if (temporalUiUrl === undefined || caller === null) return {};
   const base = temporalUiUrl.replace(/\/+$/, '');
-  const prefix = encodeURIComponent(prefixOf(caller));
+  const prefix = encodeURIComponent(prefixOf(caller.name));
   return { workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${prefix}` };
 }
 

@@ -15,7 +15,7 @@ export function taskIdFor(caller: string, idempotencyKey: string | undefined): s
   return `video_${id.toString('hex')}`;
 }
 
-export const isTaskId = (given: string) => TASK_ID.test(given);
+export const isVideoId = (given: string) => TASK_ID.test(given);
 
 /** Every workflow id of a caller begins so. A caller's name has no dash, so that no name is the beginning of another. */
 export const prefixOf = (caller: string) => `gateway-${caller}-`;
@@ -23,10 +23,10 @@ export const prefixOf = (caller: string) => `gateway-${caller}-`;
 /** The caller is part of the workflow id, so that nobody finds a task of somebody else. */
 export const workflowIdOf = (caller: string, taskId: string) => `${prefixOf(caller)}${taskId}`;
 
-export const taskIdOf = (caller: string, workflowId: string) => workflowId.slice(prefixOf(caller).length);
+export const videoIdIn = (caller: string, workflowId: string) => workflowId.slice(prefixOf(caller).length);
 
 /** Whose job a workflow is; undefined for one that was not started by a gateway. A retry belongs to the same caller. */
-export const callerOf = (workflowId: string): string | undefined =>
+export const callerOfWorkflow = (workflowId: string): string | undefined =>
   /^gateway-([a-z0-9_]+)-video_[0-9a-f]{32}/.exec(workflowId)?.[1];
 
 /** A job of its own, not the one at one of several services. */

@@ -5,9 +5,9 @@ import type { ServiceOfFile } from '../config/services-config';
 import type { FallbackInput } from '../contract/fallback';
 import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
-import { parseRequest, requestSchema, type VideoRequest } from '../contract/request';
+import { MAX_DURATION_SECONDS, parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { choiceProblem, type KnownServices, MOST_SERVICES } from '../contract/service-choice';
-import { badField, HttpRefusal, refusal } from './http-errors';
+import { badField, refusal } from './http-errors';
 import type { Asked } from './video-object';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
@@ -118,19 +118,8 @@ function readOpenAiRequest(body: unknown, requestFields: readonly string[]): Omi
   const { model, seconds, size, input_reference: reference, ...rest }: Record<string, unknown> = { ...body };
   if (model !== undefined && typeof model !== 'string') throw badField('model', 'model must be text.');
   const fields = { ...rest, ...durationOf(seconds), ...shapeIn(size), ...imageOf(reference) };
-  const request = inTheirWords(seconds, () => checked(fields, requestFields));
+  const request = checked(fields, requestFields);
   return { request, asked: askedOf(request, model) };
-}
-
-/** Who sent `seconds` is not told about `duration`. */
-function inTheirWords<T>(seconds: unknown, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    if (seconds === undefined || !(error instanceof HttpRefusal) || error.refused.param !== 'duration')
-      throw error;
-    throw badField('seconds', error.message.replace(/^duration/, 'seconds'));
-  }
 }
 
 function checked(body: unknown, requestFields: readonly string[]): VideoRequest {
@@ -143,8 +132,12 @@ function checked(body: unknown, requestFields: readonly string[]): VideoRequest 
 function durationOf(seconds: unknown): Pick<VideoRequest, 'duration'> {
   if (seconds === undefined) return {};
   const duration = typeof seconds === 'string' ? Number(seconds) : seconds;
-  if (typeof duration === 'number' && Number.isInteger(duration)) return { duration };
-  throw badField('seconds', 'seconds must be a whole number, such as "4".');
+  if (typeof duration === 'number' && Number.isInteger(duration) && duration <= MAX_DURATION_SECONDS)
+    return { duration };
+  throw badField(
+    'seconds',
+    `seconds must be a whole number of at most ${MAX_DURATION_SECONDS}, such as "4".`,
+  );
 }
 
 function shapeIn(size: unknown): Pick<VideoRequest, 'resolution' | 'aspect_ratio'> {

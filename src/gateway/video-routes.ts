@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { VideoStorage } from '../storage';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
-import { badField, refusal } from './http-errors';
+import { refusal } from './http-errors';
 import { largestBodyWithImage, settleImage, withoutBytes } from './images';
 import { described } from './openapi';
 import { videoObject } from './video-object';
@@ -22,14 +22,17 @@ export const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
 const LONGEST_PAGE = 100;
 const LONGEST_WAIT_SECONDS = 60;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
+const KEY_RULE = `must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters`;
 
 const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
 const decisionBody = z
-  .union([
-    z.strictObject({ decision: z.literal('adopt'), taskId: z.string().min(1) }),
-    z.strictObject({ decision: z.literal('resubmit') }),
-    z.strictObject({ decision: z.literal('abandon') }),
-  ])
+  .union(
+    [
+      z.strictObject({ decision: z.literal('adopt'), taskId: z.string().min(1) }),
+      z.strictObject({ decision: z.enum(['resubmit', 'abandon']) }),
+    ],
+    'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
+  )
   .meta({ id: 'Decision' });
 const deletedVideo = z
   .object({
@@ -61,8 +64,8 @@ const preferHeader = z.object({
 const postHeaders = preferHeader.extend({
   'idempotency-key': z
     .string()
-    .min(1)
-    .max(LONGEST_IDEMPOTENCY_KEY_CHARS)
+    .min(1, KEY_RULE)
+    .max(LONGEST_IDEMPOTENCY_KEY_CHARS, KEY_RULE)
     .optional()
     .describe('A repeated POST with the same key is the same video.'),
 });
@@ -116,7 +119,8 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         const given = withoutBytes(body, owner);
         const wanted = readVideoRequest(kind, given.body, tools);
         await settleImage(storage, given, { imageUrl: wanted.request.image_url, owner });
-        const video = await videos.start(wanted, idempotencyKeyOf(request));
+        const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);
+        const video = await videos.start(wanted, idempotencyKey);
         const waitMs = waitMsOf(request);
         // The job has started: an error would make the caller start another.
         return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
@@ -142,7 +146,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     }),
     async (request) => {
       const videos = videosOf(request);
-      const { limit, after } = readListQuery(request.query);
+      const { limit, after } = listQuery.parse(request.query);
       const { videos: data, hasMore } = await videos.list(limit, after);
       return {
         object: 'list' as const,
@@ -202,16 +206,8 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       ...answer,
     }),
     async (request) => {
-      const videos = videosOf(request);
-      const { id } = request.params;
-      await videos.find(id);
       if (request.isMultipart()) throw refusal('json_only');
-      const decision = decisionBody.safeParse(request.body);
-      if (decision.success) return videos.decide(id, decision.data);
-      throw badField(
-        'decision',
-        'The body must be {"decision":"adopt","taskId":"…"}, {"decision":"resubmit"} or {"decision":"abandon"}.',
-      );
+      return videosOf(request).decide(request.params.id, decisionBody.parse(request.body));
     },
   );
 }
@@ -220,19 +216,4 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
 function waitMsOf({ headers }: FastifyRequest): number {
   const [, seconds] = /(?:^|[,;\s])wait=(\d{1,9})/i.exec(String(headers.prefer ?? '')) ?? [];
   return Math.min(Number(seconds ?? 0), LONGEST_WAIT_SECONDS) * 1_000;
-}
-
-function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
-  const header = headers['idempotency-key'];
-  if (header === undefined) return undefined;
-  const key = String(header);
-  if (key.length > 0 && key.length <= LONGEST_IDEMPOTENCY_KEY_CHARS) return key;
-  throw refusal('bad_idempotency_key', { param: 'Idempotency-Key' });
-}
-
-/** `?limit=1&limit=2` and `?limit=1e1` are mistakes, not numbers. */
-function readListQuery(query: unknown): z.infer<typeof listQuery> {
-  const { limit }: { limit?: unknown } = Object(query);
-  if (limit === undefined || /^\d{1,4}$/.test(String(limit))) return listQuery.parse(query);
-  throw badField('limit', `limit ${PAGE_RULE}.`);
 }

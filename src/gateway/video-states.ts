@@ -25,9 +25,7 @@ export interface VideoSnapshot {
 
 interface Entry {
   state: Promise<VideoSnapshot | undefined>;
-  readAtMs: number;
-  /** Its state, once the job has ended. */
-  ended?: VideoSnapshot;
+  freshUntilMs: number;
   /** Asked for once for all who watch. */
   percent?: Promise<number | undefined>;
 }
@@ -45,20 +43,15 @@ export class VideoStates {
   async read(workflowId: string): Promise<VideoSnapshot | undefined> {
     const known = this.entries.get(workflowId);
     const nowMs = performance.now();
-    const freshForMs = known?.ended ? ENDED_FRESH_FOR_MS : FRESH_FOR_MS;
-    if (known && nowMs - known.readAtMs < freshForMs) return known.state;
-    const loading = withDeadline(this.client, () => this.load(workflowId, known?.ended));
-    const entry: Entry = { state: loading, readAtMs: nowMs };
+    if (known && nowMs < known.freshUntilMs) return known.state;
+    const state = withDeadline(this.client, () => this.load(workflowId));
+    const entry: Entry = { state, freshUntilMs: nowMs + FRESH_FOR_MS };
     this.remember(workflowId, entry);
-    let state: VideoSnapshot | undefined;
-    try {
-      state = await loading;
-      if (state?.ending !== undefined) entry.ended = state;
-      return state;
-    } finally {
-      // Somebody may start it in this second. A newer entry may have taken its place.
-      if (state === undefined && this.entries.get(workflowId) === entry) this.forget(workflowId);
-    }
+    const snapshot = await state.catch(() => undefined);
+    if (snapshot?.ending) entry.freshUntilMs = nowMs + ENDED_FRESH_FOR_MS;
+    // Somebody may start it in this second.
+    if (snapshot === undefined) entry.freshUntilMs = nowMs;
+    return state;
   }
 
   /** The same for everyone who asks while the state is fresh: a query costs a worker more than a read costs Temporal. */
@@ -107,18 +100,14 @@ export class VideoStates {
     if (this.entries.size > MOST_REMEMBERED && oldest !== undefined) this.forget(oldest);
   }
 
-  private async load(
-    workflowId: string,
-    before: VideoSnapshot | undefined,
-  ): Promise<VideoSnapshot | undefined> {
+  private async load(workflowId: string): Promise<VideoSnapshot | undefined> {
     const handle = this.client.workflow.getHandle(workflowId);
     try {
       const description = await handle.describe();
       if (description.type !== WORKFLOW_TYPE && description.type !== FALLBACK_WORKFLOW_TYPE) return undefined;
       if (description.status.name === 'RUNNING') return { description, ending: undefined, isDeleted: false };
-      const isSameRun = before?.description.runId === description.runId;
       const [ending, isDeleted] = await Promise.all([
-        (isSameRun && before.ending) || this.endingOf(workflowId),
+        this.endingOf(workflowId),
         // A state can be read while the storage does not answer.
         this.isDeleted(workflowId).catch(() => false),
       ]);

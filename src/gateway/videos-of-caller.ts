@@ -7,10 +7,10 @@ import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
 import type { VideoJob } from '../client/video-job';
 import type { SubmitDecision } from '../contract/lost-submit';
-import type { GatewayCaller } from './caller';
+import type { GatewayCaller } from './authenticate';
 import { type HttpRefusal, refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
-import { isTaskId, jobsOfCaller, taskIdFor, taskIdOf, workflowIdOf } from './task-names';
+import { isVideoId, jobsOfCaller, taskIdFor, videoIdIn, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
 import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
 import type { Wanted } from './video-requests';
@@ -119,7 +119,7 @@ export class VideosOfCaller {
     const showFound = async () => {
       const shown = await Promise.all(
         found.map(async ({ workflowId, runId }) => {
-          const one = await this.read(taskIdOf(this.owner, workflowId));
+          const one = await this.read(videoIdIn(this.owner, workflowId));
           // A job that started again is listed once for each run, and shown where its last run is.
           const isShown = one !== undefined && !one.isDeleted && one.description.runId === runId;
           return isShown ? [this.show(one)] : [];
@@ -173,7 +173,7 @@ export class VideosOfCaller {
   }
 
   private async read(taskId: string): Promise<FoundVideo | undefined> {
-    if (!isTaskId(taskId)) return undefined;
+    if (!isVideoId(taskId)) return undefined;
     const workflowId = workflowIdOf(this.owner, taskId);
     const state = await this.tools.states.read(workflowId);
     return state && { ...state, taskId, job: this.tools.videos.handle(workflowId) };

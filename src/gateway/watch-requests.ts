@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type OpenSpan, openSpan } from '../service';
 import type { VideoLogger } from '../worker/logger';
-import { type CallerOf, nameOf } from './caller';
 import type { LogError } from './http-errors';
 
 // A request is logged, measured and traced by the pattern of its route: an address may contain what a caller has mistyped, such
@@ -11,10 +10,10 @@ import type { LogError } from './http-errors';
 const EVENTS_ROUTE = '/v1/videos/:id/events';
 
 /** Writes a line for each answer; headers, query and bodies are never in it. */
-export function logRequests(app: FastifyInstance, callerOf: CallerOf, logger: VideoLogger): LogError {
+export function logRequests(app: FastifyInstance, logger: VideoLogger): LogError {
   const about = (request: FastifyRequest) => ({
     requestId: request.id,
-    key: nameOf(request, callerOf),
+    key: request.caller?.name ?? null,
     method: request.method,
     route: request.routeOptions?.url,
   });

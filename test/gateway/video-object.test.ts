@@ -1,6 +1,6 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { webhookPayload } from '../../src/contract/webhook';
-import { callerOf, taskIdFor, workflowIdOf } from '../../src/gateway/task-names';
+import { callerOfWorkflow, taskIdFor, workflowIdOf } from '../../src/gateway/task-names';
 import { type Ending, toVideoObject, videoObject } from '../../src/gateway/video-object';
 
 const usd = (amount: number) => ({ amount, currency: 'USD' });
@@ -64,10 +64,13 @@ test('a webhook says what the job costs', () => {
 
 test('the caller of a job is in its name, also of a retry, and other jobs have none', () => {
   const workflowId = workflowIdOf('web_shop', taskIdFor('web_shop', 'key'));
-  expect([callerOf(workflowId), callerOf(`${workflowId}-retry-1`)]).toEqual(['web_shop', 'web_shop']);
-  expect([callerOf('gateway-x'), callerOf('fox'), callerOf(`my-${workflowId}`)]).toEqual([
-    undefined,
-    undefined,
-    undefined,
+  expect([callerOfWorkflow(workflowId), callerOfWorkflow(`${workflowId}-retry-1`)]).toEqual([
+    'web_shop',
+    'web_shop',
   ]);
+  expect([
+    callerOfWorkflow('gateway-x'),
+    callerOfWorkflow('fox'),
+    callerOfWorkflow(`my-${workflowId}`),
+  ]).toEqual([undefined, undefined, undefined]);
 });

@@ -35,8 +35,16 @@ describe("the request of OpenAI's clients", () => {
   });
 
   it.each([
-    [{ prompt: 'A fox', seconds: '12' }, 'seconds', 'seconds must be at most 10 (was 12).'],
-    [{ prompt: 'A fox', seconds: 'long' }, 'seconds', 'seconds must be a whole number, such as "4".'],
+    [
+      { prompt: 'A fox', seconds: '12' },
+      'seconds',
+      'seconds must be a whole number of at most 10, such as "4".',
+    ],
+    [
+      { prompt: 'A fox', seconds: 'long' },
+      'seconds',
+      'seconds must be a whole number of at most 10, such as "4".',
+    ],
     [{ prompt: 'A fox', size: '1024x1792' }, 'size', `size must be one of ${SIZES.join(', ')}.`],
     [{ prompt: 'A fox', input_reference: 7 }, 'input_reference', expect.stringContaining('must be the URL')],
     [{ seconds: '4' }, 'prompt', expect.stringContaining('prompt')],

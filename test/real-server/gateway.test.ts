@@ -10,7 +10,7 @@ import { run } from '../../src/cli/run';
 import { newestFirst } from '../../src/client/newest-first';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
-import { prefixOf, taskIdFor, taskIdOf, workflowIdOf } from '../../src/gateway/task-names';
+import { prefixOf, taskIdFor, videoIdIn, workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -250,7 +250,7 @@ test('a list is newest first and its pages leave nothing out, whichever video en
   const listed: string[] = [];
   const conditions = `WorkflowId STARTS_WITH '${prefixOf('reader')}'`;
   for await (const { workflowId } of newestFirst(client, conditions, undefined, { mostAtATime: 1 })) {
-    listed.push(taskIdOf('reader', workflowId));
+    listed.push(videoIdIn('reader', workflowId));
   }
   expect(listed).toEqual(ids);
   await call(`/v1/videos/${ids.at(-1)}`, { method: 'DELETE', key });
