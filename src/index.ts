@@ -1,7 +1,7 @@
 /** What starts jobs, follows them and reads their results. Programs with a worker import `temporal-videogen/worker` too. */
 export { encryptedDataConverter } from './client/encrypted-data-converter';
 export type { JobOverview } from './client/overview';
-export { ForgetRefused, ForgetStopped, RetryRefused, TemporalUnreachable } from './client/refusals';
+export { ForgetRefused, RetryRefused, TemporalUnreachable } from './client/refusals';
 export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,

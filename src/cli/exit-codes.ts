@@ -1,4 +1,4 @@
-import { ForgetRefused, ForgetStopped, RetryRefused, TemporalUnreachable } from '../client/refusals';
+import { ForgetRefused, RetryRefused, TemporalUnreachable } from '../client/refusals';
 import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
@@ -30,7 +30,7 @@ export const EXIT = {
 const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused, ForgetRefused];
 
 /** The storage did not do what it was asked. */
-const STORAGE_ERRORS = [CopyFailed, StorageFault, ForgetStopped];
+const STORAGE_ERRORS = [CopyFailed, StorageFault];
 
 export function exitCodeOf(error: unknown): number {
   if (isVideoFailure(error)) return error.exitCode;

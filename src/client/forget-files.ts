@@ -1,15 +1,6 @@
 import { createHash } from 'node:crypto';
 import { cleanText } from '../contract/clean-text';
-import {
-  asStorageFault,
-  digestOfJob,
-  type JobName,
-  JobRecord,
-  type RemovingStorage,
-  readSmallFile,
-  recordId,
-  recordsOf,
-} from '../storage';
+import { asStorageFault, type JobName, type RemovingStorage, readSmallFile, recordsOf } from '../storage';
 
 /** Something that a job has left: a file in the storage, or an execution in Temporal. */
 export interface ForgottenPart {
@@ -17,15 +8,32 @@ export interface ForgottenPart {
   where: string;
 }
 
-/** One step of forgetting: something to remove, or something that stays, and why. `remove` may find that it must stay. */
-export type ForgetStep = ForgottenPart & ({ why: string } | { remove(): Promise<string | undefined> });
+/** What was removed, or would be, and what stays. */
+export class Removals {
+  private readonly parts = new Map<string, ForgottenPart & { why?: string }>();
 
-/** A job or an item of a batch, with what Temporal knows of it. Its records know the rest. */
-export interface JobToForget extends JobName {
-  video?: Omit<VideoOfTask, keyof JobName> | undefined;
-  request?: object | undefined;
-  /** The ids of its records, if they were listed already. */
-  recordIds?: readonly string[];
+  constructor(readonly dryRun: boolean = false) {}
+
+  /** `remove` may find that the part must stay, and say why. */
+  async remove(part: ForgottenPart, remove: () => Promise<unknown>): Promise<void> {
+    const why = this.dryRun ? undefined : await remove();
+    this.parts.set(part.where, { ...part, ...(typeof why === 'string' && { why }) });
+  }
+
+  /** A name may have stored several videos under one key: the one that is there may be found before or after. */
+  keep(part: ForgottenPart, why: string): void {
+    if (!this.parts.has(part.where)) this.parts.set(part.where, { ...part, why });
+  }
+
+  get removed(): ForgottenPart[] {
+    return [...this.parts.values()].flatMap(({ why, ...part }) => (why === undefined ? [part] : []));
+  }
+
+  get kept(): (ForgottenPart & { why: string })[] {
+    return [...this.parts.values()].flatMap(({ why, ...part }) =>
+      why === undefined ? [] : [{ ...part, why }],
+    );
+  }
 }
 
 /** The video that a job stored for its task. */
@@ -36,79 +44,55 @@ export interface VideoOfTask extends JobName {
 }
 
 /**
- * The videos of a job, then the records that name them: so a run that is killed anywhere is finished by the next. `isOnRecord`
- * is also true for a job that was forgotten before.
+ * The videos of a job, then the records that name them: so a run that is killed anywhere is finished by the next. False if the
+ * job has no record. One that was forgotten before has.
  */
-export async function planFiles(
+export async function forgetFiles(
   storage: RemovingStorage,
-  { namespace, job, video, request, recordIds }: JobToForget,
-): Promise<{ steps: ForgetStep[]; isOnRecord: boolean }> {
-  const name = { namespace, job };
+  name: JobName,
+  recordIds: readonly string[],
+  removals: Removals,
+): Promise<boolean> {
   const records = await recordsOf(storage, name, recordIds);
-  const videos = new Map(video && [[video.taskId, video]]);
   for (const { recorded } of records) {
     if (recorded.stored === undefined) continue;
-    const { key, taskId, video: stored } = recorded.stored;
-    videos.set(taskId, { key, taskId, sha256: stored.sha256 });
+    const { key, taskId, video } = recorded.stored;
+    await removeVideo(storage, { ...name, key, taskId, sha256: video.sha256 }, removals);
   }
-  const files: ForgetStep[] = [];
-  for (const one of videos.values()) files.push(...(await planVideo(storage, { ...name, ...one })));
-  // The name may have stored several videos under one key: the last of them is there.
-  const isGone = (key: string) => files.some(({ where, ...step }) => where === key && 'remove' in step);
-  const marks = records.filter(({ recorded: { entries } }) =>
-    entries.some((one) => one.event !== 'forgotten'),
-  );
-  const toMark = marks.map(({ record }) => record);
-  // Without a record, only the execution keeps the request from being paid again.
-  if (records.length === 0 && request)
-    toMark.push(new JobRecord(storage, name, recordId(digestOfJob(name, request))));
-  const steps = [
-    ...files.filter((step) => 'remove' in step || !isGone(step.where)),
-    ...toMark.map((record) => removal('record', record.key, () => record.forget(storage))),
-  ];
-  return { steps, isOnRecord: records.length > 0 };
+  for (const { record, recorded } of records) {
+    if (recorded.entries.every(({ event }) => event === 'forgotten')) continue;
+    await removals.remove({ what: 'record', where: record.key }, () => record.forget(storage));
+  }
+  return records.length > 0;
 }
 
-export const removal = (
-  what: ForgottenPart['what'],
-  where: string,
-  remove: () => Promise<void>,
-): ForgetStep => ({
-  what,
-  where,
-  remove: async () => {
-    await remove();
-    return undefined;
-  },
-});
-
-/** Removes the video of a task and its sidecar, if they are this task's. Repeated after a kill, it finishes. */
-export async function removeVideo(storage: RemovingStorage, video: VideoOfTask): Promise<void> {
-  for (const step of await planVideo(storage, video)) if ('remove' in step) await step.remove();
-}
-
-/** Another job may have stored a video under the key since, and anybody may have put a file next to it: both stay. */
-async function planVideo(storage: RemovingStorage, video: VideoOfTask): Promise<ForgetStep[]> {
+/**
+ * Removes the video of a task and its sidecar, if they are this task's: another job may have stored a video under the key since,
+ * and anybody may have put a file next to it. Repeated after a kill, it finishes.
+ */
+export async function removeVideo(
+  storage: RemovingStorage,
+  video: VideoOfTask,
+  removals: Removals = new Removals(),
+): Promise<void> {
   const { key } = video;
-  const sidecarKey = `${key}.json`;
-  const sidecar = await readSidecar(storage, sidecarKey);
+  const sidecar = await readSidecar(storage, `${key}.json`);
   const isOwnSidecar =
     sidecar.taskId === video.taskId &&
     sidecar.workflowId === video.job &&
     sidecar.namespace === video.namespace;
-  const steps: ForgetStep[] = [];
   const stored = await digestOf(storage, key);
   if (stored !== undefined) {
+    const part: ForgottenPart = { what: 'video', where: key };
     const why = whyKept(stored, video, isOwnSidecar ? {} : sidecar);
-    steps.push(
-      why === undefined
-        ? removal('video', key, () => storage.removeKey(key))
-        : { what: 'video', where: key, why },
-    );
+    if (why === undefined) await removeKey(storage, part, removals);
+    else removals.keep(part, why);
   }
-  if (isOwnSidecar) steps.push(removal('sidecar', sidecarKey, () => storage.removeKey(sidecarKey)));
-  return steps;
+  if (isOwnSidecar) await removeKey(storage, { what: 'sidecar', where: `${key}.json` }, removals);
 }
+
+export const removeKey = (storage: RemovingStorage, part: ForgottenPart, removals: Removals) =>
+  removals.remove(part, () => storage.removeKey(part.where));
 
 /** A sidecar of other bytes was left behind by a video that is gone, and says nothing about this one. */
 function whyKept(stored: string, { sha256 }: VideoOfTask, other: FoundSidecar): string | undefined {

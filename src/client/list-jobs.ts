@@ -4,7 +4,7 @@ import { BATCH_WORKFLOW_TYPE } from '../contract/names';
 import { findOverview } from './job-overview';
 import { newestFirst, type StartedRun } from './newest-first';
 import type { JobOverview, OverviewState } from './overview';
-import { OF_OUR_TYPES, quotedText } from './temporal-calls';
+import { nameIs, OF_OUR_TYPES } from './temporal-calls';
 
 /** Which jobs and batches a list has. */
 export interface ListOptions {
@@ -47,9 +47,10 @@ export async function* listJobs(
     "ExecutionStatus != 'ContinuedAsNew'",
     ...(ofState.size > 0 ? [`(${[...ofState].join(' OR ')})`] : []),
     ...(since === undefined ? [] : [`StartTime >= '${since.toISOString()}'`]),
-    ...(batch === undefined ? [] : [`ParentWorkflowId = ${quotedText(batch)}`]),
+    ...(batch === undefined ? [] : [nameIs('ParentWorkflowId', batch)]),
   ].join(' AND ');
-  const fits = ({ state, failure }: JobOverview) =>
+  const fits = ({ state, failure, parentId }: JobOverview) =>
+    (batch === undefined || parentId === batch) &&
     (states === undefined || states.includes(state)) &&
     (failures === undefined || (failure !== undefined && failures.includes(failure)));
   let left = limit;
