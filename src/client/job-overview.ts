@@ -66,14 +66,9 @@ async function overviewOf(
   const ended = ENDED.get(info?.status ?? 0);
   const activities = pendingActivities ?? [];
   const taskId = textIn(memo[TASK_ID_MEMO]) ?? textIn(Object(memo[IDENTITY_MEMO]).taskId);
-  const running = (): JobPhase =>
-    phaseOf({
-      recorded: attributes.VideoPhase,
-      pending: activities.map(({ activityType }) => activityType?.name ?? ''),
-      hasTask: taskId !== undefined || TASK_ID_MEMO in memo,
-      isLost: LOST_SUBMIT_MEMO in memo,
-    });
-  const phase = kind === 'batch' ? undefined : (ended ?? running());
+  const pending = activities.map(({ activityType }) => activityType?.name ?? '');
+  const running = JOB_PHASES.find((one) => one === attributes.VideoPhase) ?? phaseOf(pending, memo, taskId);
+  const phase = kind === 'batch' ? undefined : (ended ?? running);
   const { VideoOutcome: outcome } = attributes;
   const retried = activities.find(
     ({ attempt, lastFailure, activityType }) =>
@@ -105,7 +100,7 @@ async function overviewOf(
     retrying: retried && {
       activity: cleanText(retried.activityType?.name ?? ''),
       attempt: retried.attempt ?? 1,
-      message: cleanText(await messageOf(client, retried.lastFailure)),
+      message: cleanText(await messageOf(client, retried.lastFailure ?? {})),
     },
     isCancelling: (ended === undefined && extended?.cancelRequested) || undefined,
     startedAt: isoOf(
@@ -134,32 +129,20 @@ async function decodeFields(
 }
 
 /** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
-async function messageOf(client: Client, failure: Failure): Promise<string> {
-  const { encodedAttributes, message } = failure ?? {};
-  const { attributes } = await decodeFields(
-    client,
-    encodedAttributes ? { attributes: encodedAttributes } : {},
-  );
-  return textIn(Object(attributes).message) ?? message ?? '';
+async function messageOf(client: Client, { encodedAttributes, message }: Failure): Promise<string> {
+  const decoded = await decodeFields(client, encodedAttributes ? { encodedAttributes } : {});
+  return textIn(Object(decoded.encodedAttributes).message) ?? message ?? '';
 }
 
-type Failure = NonNullable<DescribedRun['pendingActivities']>[number]['lastFailure'];
+type Failure = Pick<NonNullable<PendingActivity['lastFailure']>, 'encodedAttributes' | 'message'>;
+type PendingActivity = NonNullable<DescribedRun['pendingActivities']>[number];
 
-interface KnownOfJob {
-  recorded: unknown;
-  pending: readonly string[];
-  hasTask: boolean;
-  isLost: boolean;
-}
-
-/** The phase of a running job. */
-function phaseOf({ recorded, pending, hasTask, isLost }: KnownOfJob): JobPhase {
-  const phase = JOB_PHASES.find((one) => one === recorded);
-  if (phase !== undefined) return phase;
+/** The phase of a running job without search attributes. A task id that cannot be decoded here is a task too. */
+function phaseOf(pending: readonly string[], memo: object, taskId: string | undefined): JobPhase {
   if (pending.includes('downloadVideo')) return 'downloading';
-  if (hasTask) return 'waiting';
+  if (taskId !== undefined || TASK_ID_MEMO in memo) return 'waiting';
   // After the decision to submit again, the memo stays until the task is known.
-  return isLost && !pending.includes('submitVideo') ? 'needs-decision' : 'submitting';
+  return LOST_SUBMIT_MEMO in memo && !pending.includes('submitVideo') ? 'needs-decision' : 'submitting';
 }
 
 /** How an ended job or batch ended, from the last event of its history. */

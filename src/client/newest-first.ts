@@ -2,26 +2,24 @@ import type { Client } from '@temporalio/client';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { inTime, listRuns } from './temporal-calls';
 
-/** Where a list continues: after this workflow, which is in the list or was. */
-export interface Cursor {
+/** One run of a workflow. A list may continue after it, whether it is still in the list or not. */
+export interface StartedRun {
   startTime: Date;
   workflowId: string;
-}
-
-/** One run of a workflow. Memos are not read: those that another program has encrypted could not be decoded here. */
-export interface StartedRun extends Cursor {
   runId: string;
 }
 
-/** This many workflows at a time are read and sorted. */
+type Cursor = Omit<StartedRun, 'runId'>;
+
+/** If no more than these are left, they are read and sorted at once. */
 const MOST_AT_A_TIME = 500;
-const FIRST_SPAN_MS = 3_600_000;
-const LONGEST_SPAN_MS = 365 * 24 * FIRST_SPAN_MS;
+const FIRST_SPAN_MS = 2 * 3_600_000;
+const LONGEST_SPAN_MS = 365 * 24 * 3_600_000;
 const GROWTH = 4;
 
 /**
  * Workflows by their start, newest first. Temporal lists running workflows first and then the last that ended, and takes no
- * other order. So they are read by the time of their start, a span with few enough of them at a time.
+ * other order. So they are read by the time of their start, in spans that grow while they have few.
  */
 export async function* newestFirst(
   client: Client,
@@ -29,39 +27,23 @@ export async function* newestFirst(
   after: Cursor | undefined,
   { mostAtATime = MOST_AT_A_TIME }: { mostAtATime?: number } = {},
 ): AsyncGenerator<StartedRun> {
-  const count = async (...more: string[]) =>
-    (await inTime(client, () => client.workflow.count([conditions, ...more].join(' AND ')))).count;
   // Temporal stores microseconds and answers milliseconds. A clock of another machine may be ahead.
-  let endMs = after === undefined ? Date.now() + FIRST_SPAN_MS : after.startTime.getTime() + 1;
-  let spanMs = 2 * FIRST_SPAN_MS;
+  let endMs = after === undefined ? Date.now() + FIRST_SPAN_MS / 2 : after.startTime.getTime() + 1;
+  let spanMs = FIRST_SPAN_MS;
   for (;;) {
-    const left = await count(before(endMs));
-    if (left === 0) return;
-    let span = before(endMs);
-    if (left > mostAtATime) {
-      span = spanOf(endMs, spanMs);
-      while (spanMs > 1 && (await count(span)) > mostAtATime) {
-        spanMs = Math.ceil(spanMs / GROWTH);
-        span = spanOf(endMs, spanMs);
-      }
-    }
+    const rest = `${conditions} AND StartTime < '${new Date(endMs).toISOString()}'`;
+    const { count: left } = await inTime(client, () => client.workflow.count(rest));
+    const span = left > mostAtATime ? ` AND StartTime >= '${new Date(endMs - spanMs).toISOString()}'` : '';
     const found: StartedRun[] = [];
-    for await (const { workflowId, runId, startTime } of listRuns(client, `${conditions} AND ${span}`))
+    for await (const { workflowId, runId, startTime } of listRuns(client, `${rest}${span}`))
       found.push({ workflowId, runId, startTime: requiredTsToDate(startTime, 'startTime') });
-    found.sort(byStart);
-    for (const one of found) if (after === undefined || byStart(after, one) < 0) yield one;
-    if (left <= mostAtATime) return;
+    for (const one of found.sort(byStart)) if (after === undefined || byStart(after, one) < 0) yield one;
+    if (span === '') return;
     endMs -= spanMs;
     // Not beyond the times that a date can have.
-    spanMs = Math.min(spanMs * GROWTH, LONGEST_SPAN_MS);
+    if (found.length < mostAtATime) spanMs = Math.min(spanMs * GROWTH, LONGEST_SPAN_MS);
   }
 }
-
-/** Up to its end, which is not in it. */
-const spanOf = (endMs: number, spanMs: number) =>
-  `${before(endMs)} AND StartTime >= '${new Date(endMs - spanMs).toISOString()}'`;
-
-const before = (ms: number) => `StartTime < '${new Date(ms).toISOString()}'`;
 
 /** Of two that started in the same millisecond, always the same one comes first. */
 function byStart(one: Cursor, other: Cursor): number {

@@ -579,7 +579,7 @@ describe('forget', () => {
         const mistyped = await videogen(world, ['forget', `${workflowId}x`, '--yes']);
         expect([mistyped.code, mistyped.err]).toEqual([
           2,
-          `There is no job ${workflowId}x. Did you mean ${workflowId}?\n`,
+          `There is no job ${workflowId}x, neither in Temporal nor in the storage.\n`,
         ]);
         const { code, out } = await videogen(world, ['forget', workflowId, '--json'], 'y');
         expect([code, JSON.parse(out)]).toMatchObject([0, { workflowId, kind: 'job', dryRun: false }]);
