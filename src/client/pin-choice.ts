@@ -1,7 +1,7 @@
 import { shown } from '../contract/clean-text';
 import { type KnownService, type KnownServices, servicesOf } from '../contract/service-choice';
 
-/** The options of a job that choose its service. */
+/** The options of a job that choose its service. They may come from anybody: the parser of the job refuses what is not a name. */
 export interface GivenChoice {
   service?: string | undefined;
   services?: string[] | undefined;
@@ -26,7 +26,11 @@ export function pinChoice<Service extends KnownService>(
   const names = servicesOf(choice);
   const unknown = names.find((one) => !Object.hasOwn(list.services, one));
   if (unknown !== undefined)
-    return { ok: false, field: services ? 'services' : 'service', problem: unknownName(unknown, list) };
+    return {
+      ok: false,
+      field: services ? 'services' : 'service',
+      problem: unknownName(String(unknown), list),
+    };
   const known = list.services[names[0] ?? ''];
   return { ok: true, choice, ...(known && { known }) };
 }

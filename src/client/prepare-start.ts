@@ -15,7 +15,7 @@ import {
   SERVICE_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
-import { isServiceList, type KnownServices, servicesOf } from '../contract/service-choice';
+import { type KnownServices, servicesOf } from '../contract/service-choice';
 import {
   describeJob,
   LONGEST_PROMPT_CHARS,
@@ -100,15 +100,8 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
 }
 
 /** The service, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
-function pinService(given: unknown, { services: list, requestFields }: StartSettings) {
-  const { service, services }: Record<string, unknown> = Object(given);
-  const isOne = services === undefined && (service === undefined || typeof service === 'string');
-  const isList = service === undefined && isServiceList(services);
-  // Anything else is refused with the other fields.
-  const pinned = pinChoice(
-    isOne ? { service } : isList ? { services } : {},
-    isOne || isList ? list : undefined,
-  );
+function pinService(given: unknown, { services, requestFields }: StartSettings) {
+  const pinned = pinChoice(Object(given), services);
   if (!pinned.ok) throw refused(pinned.problem);
   const { choice, known } = pinned;
   // Says that workers have the service: see SERVICE_MEMO.
@@ -121,7 +114,7 @@ const refused = (message: string) => new VideoFailure('InvalidRequest', { messag
 /** Throws InvalidRequest for a workflow id that Temporal or the storage could not take. */
 export function parseWorkflowId(given: unknown): string {
   if (isWorkflowId(given)) return given;
-  throw new VideoFailure('InvalidRequest', { message: `workflowId ${WORKFLOW_ID_RULE}` });
+  throw refused(`workflowId ${WORKFLOW_ID_RULE}`);
 }
 
 /** The memo holds the identity, so that a later start under the same workflow id can be compared with it. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { ConfigError } from '../config/service-config';
 import { cleanText } from '../contract/clean-text';
-import { errorCode, GRPC_STATUS } from '../contract/error-code';
+import { errorCode, firstLineOf, GRPC_STATUS } from '../contract/error-code';
 import { SEARCH_ATTRIBUTES } from '../contract/names';
 
 /** The number of the type Keyword in Temporal's API. */
@@ -60,15 +60,11 @@ function orRefused<T>(call: Promise<T>): Promise<T> {
 
 /** One sentence for a start that the server refused because of search attributes; any other error as it is. */
 export function explainStart(error: unknown, { options: { namespace } }: Client): unknown {
-  // An update-with-start has the server's message one cause deeper.
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const { message } = cause;
-    if (errorCode(cause) !== GRPC_STATUS.invalidArgument) continue;
-    if (SEARCH_ATTRIBUTES.some((name) => message.includes(name)))
-      return new ConfigError(
-        `The job was not started, because the server refused our search attributes in the namespace ${namespace} (${cleanText(message)}): register them with: videogen doctor --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).`,
-        { cause: error },
-      );
-  }
-  return error;
+  const { cause }: { cause?: unknown } = Object(error);
+  const isOurs = SEARCH_ATTRIBUTES.some((name) => String(cause).includes(name));
+  if (errorCode(cause) !== GRPC_STATUS.invalidArgument || !isOurs) return error;
+  return new ConfigError(
+    `The job was not started, because the server refused our search attributes in the namespace ${namespace} (${firstLineOf(cause)}): register them with: videogen doctor --register, or start jobs without them (searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false).`,
+    { cause: error },
+  );
 }
