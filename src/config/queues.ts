@@ -17,7 +17,6 @@ export const QUEUE_SETTINGS = {
     meaning:
       'Task queue of the downloads, for workers. [More](deployment.md#workers-for-one-part-of-the-work)',
     unset: "the jobs' own",
-    fix: 'name a task queue, or unset it',
   },
   VIDEOGEN_SUBMITS_PER_SECOND: {
     type: text

@@ -26,8 +26,8 @@ export interface Setting<Value = unknown> {
   meaning: string;
   /** What applies while it is unset, if the type has no default. */
   unset?: string;
-  /** What to do about a problem; follows the problem in its sentence. */
-  fix: string;
+  /** What to do about a problem, if it is not plain; follows the problem in its sentence. */
+  fix?: string;
   /** Blank is a mistake. Elsewhere it means unset, because compose files and CI systems hand unset variables over blank. */
   refusesBlank?: boolean;
   /** Its value is never shown, and may be in the file that `NAME_FILE` names instead. */
@@ -50,7 +50,11 @@ export function readSetting<Value>(name: string, setting: Setting<Value>, env: E
 }
 
 /** `VIDEOGEN_STORAGE starts with gs://, which is not supported: give a folder, …` */
-export function problemWith(name: string, { fix }: Pick<Setting, 'fix'>, problem: string): ConfigError {
+export function problemWith(
+  name: string,
+  { fix = 'correct or unset it' }: Pick<Setting, 'fix'>,
+  problem: string,
+): ConfigError {
   return new ConfigError(`${name} ${cleanText(problem, LONGEST_PROBLEM_CHARS)}: ${fix}.`);
 }
 
@@ -85,8 +89,6 @@ export const flag = text.pipe(
     error: ({ input }) => `is ${JSON.stringify(input)}, neither true nor false`,
   }),
 );
-
-export const FLAG_FIX = 'set it to one of them, or unset it';
 
 /** For values that may be shown. */
 export const quoted = { error: ({ input }: { input?: unknown }) => `is ${JSON.stringify(input)}` };

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
-import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
+import { LOST_SUBMIT_POLICIES } from '../contract/lost-submit';
 import {
   isServiceName,
   type KnownService,
@@ -13,10 +13,10 @@ import { profileSchema, type ServiceProfile } from '../service/profile';
 import { oneOf, partOf, positiveNumber } from '../service/profile-forms';
 import { readYamlFile, secretFile } from './read-files';
 import {
-  ConfigError,
   type Environment,
   hosts,
   parsed,
+  problemWith,
   readerOf,
   type SettingGroup,
   serviceUrl,
@@ -26,6 +26,7 @@ import { API_KEY, namesAService, readBaseUrl, readProfileNamed } from './service
 
 /** Each has a worker of its own for its submits. */
 const MOST_SERVICES = 50;
+const inRange = (count: number) => count > 0 && count <= MOST_SERVICES;
 const MOST_SUBMITS_PER_SECOND = 1_000_000;
 const LONGEST_TEXT_CHARS = 1_000;
 
@@ -36,27 +37,28 @@ const line = z
   .min(1, 'must not be empty')
   .max(LONGEST_TEXT_CHARS, `must have at most ${LONGEST_TEXT_CHARS} characters`);
 
-const NOT_THE_KEY =
-  'must say where the key is, and must not be the key itself: put the key into an environment variable and write { env: NAME }, or into a file and write { file: PATH }';
-
 /** A name in capitals is shown in messages, so it must not be a key. Keys are long and have no words. */
 const looksLikeVariable = (given: string) =>
   /^[A-Z][A-Z0-9_]{0,63}$/.test(given) && !/[A-Z0-9]{20}/.test(given);
 
-const keySource = partOf({
-  env: z
-    .string(NOT_THE_KEY)
-    .refine(looksLikeVariable, NOT_THE_KEY)
-    .optional()
-    .describe('An environment variable.'),
-  file: line
-    .optional()
-    .describe('A file, read at every call, so that you can rotate the key. Relative to this file.'),
-})
-  .refine(({ env, file }) => (env === undefined) !== (file === undefined), {
-    error: 'must have either env or file',
-  })
+/** Without a value: somebody may have written the key itself. */
+const NOT_THE_KEY =
+  'must say where the key is, and must not be the key itself: put the key into an environment variable and write { env: NAME }, or into a file and write { file: PATH }';
+
+const variable = z.string().refine(looksLikeVariable, NOT_THE_KEY).describe('An environment variable.');
+const keyFile = line.describe(
+  'A file, read at every call, so that you can rotate the key. Relative to this file.',
+);
+const keySource = z
+  .union([partOf({ env: variable }), partOf({ file: keyFile })], NOT_THE_KEY)
   .describe('Where its key is. The key itself is never in this file.');
+
+const inlineProfileProblem = {
+  error: ({ input }: { input?: unknown }) => {
+    const read = parseProfile(input);
+    return read.ok ? undefined : `has a mistake (${read.problem})`;
+  },
+};
 
 const service = partOf({
   baseUrl: serviceUrl.optional().describe('The address of the service.'),
@@ -68,7 +70,8 @@ const service = partOf({
     .optional()
     .describe('Instead of baseUrl: a video model of the AI SDK.'),
   profile: z
-    .union([line, profileSchema])
+    .union([line, profileSchema], inlineProfileProblem)
+    .refine((given) => typeof given === 'string' || parseProfile(given).ok, inlineProfileProblem)
     .optional()
     .describe(
       'How it differs from the interface: a built-in profile by name, a file relative to this one, or here.',
@@ -79,7 +82,8 @@ const service = partOf({
     .describe('How many submits per second all workers together may start.'),
   downloadAllow: z
     .array(z.string().pipe(hosts), 'must be a list of hosts')
-    .optional()
+    .transform((lists) => lists.flat())
+    .default([])
     .describe('Hosts whose videos may be at private addresses or without TLS.'),
   onLostSubmit: oneOf(LOST_SUBMIT_POLICIES).optional().describe('For jobs that do not say it.'),
 }).refine(({ baseUrl, aiSdk }) => (baseUrl === undefined) !== (aiSdk === undefined), {
@@ -90,28 +94,18 @@ const servicesFileSchema = partOf({
   $schema: z.string().optional(),
   services: z
     .record(name, service, 'must be an object with the services by their names')
-    .refine((services) => Object.keys(services).length > 0, { error: 'must have at least one service' })
-    .refine((services) => Object.keys(services).length <= MOST_SERVICES, {
-      error: `must have at most ${MOST_SERVICES} services`,
+    .refine((services) => inRange(Object.keys(services).length), {
+      error: `must have 1 to ${MOST_SERVICES} services`,
     })
     .describe('The services, by the names that jobs use.'),
   default: name.optional().describe('The service of jobs that name none.'),
 }).describe('The video services of a worker of temporal-videogen.');
 
-/** One service of the file. */
-export interface ServiceInFile {
+/** One service of the file. The path of its key is absolute. */
+export type ServiceInFile = Omit<z.infer<typeof service>, 'profile'> & {
   name: string;
-  baseUrl?: string | undefined;
-  aiSdk?: { package: string; model: string; baseUrl?: string | undefined } | undefined;
   profile?: ServiceProfile | undefined;
-  key: KeySource;
-  submitsPerSecond?: number | undefined;
-  downloadAllow: readonly string[];
-  onLostSubmit?: LostSubmitPolicy | undefined;
-}
-
-/** Where a key is; of a file, its full path. */
-type KeySource = { env: string } | { file: string };
+};
 
 /** The checked file. It has no keys in it, so clients and the gateway can have it too. */
 export interface ServicesFile {
@@ -132,51 +126,27 @@ function readServicesFile(path: string): ServicesFile | string {
 /** The services, or the first problem, which begins with the path of the mistake. */
 function parseServices(given: unknown, folder: string): ServicesFile | string {
   const { success, data, error } = servicesFileSchema.safeParse(given);
-  if (!success) return problemOf(error, given);
-  const { services: entries, default: byDefault } = data;
+  if (!success) return problemOf(error);
   const services = new Map<string, ServiceInFile>();
-  for (const [serviceName, entry] of Object.entries(entries)) {
-    const { key, profile: givenProfile, downloadAllow = [], ...rest } = entry;
-    const profile = typeof givenProfile === 'string' ? readProfileNamed(givenProfile, folder) : givenProfile;
-    const inline = typeof givenProfile === 'object' ? parseProfile(givenProfile) : undefined;
-    if (inline?.ok === false) return `services.${serviceName}.profile has a mistake (${inline.problem})`;
-    if (typeof profile === 'string') return `services.${serviceName}.profile ${profile}`;
-    services.set(serviceName, {
+  for (const [name, { key, profile: named, ...rest }] of Object.entries(data.services)) {
+    const profile = typeof named === 'string' ? readProfileNamed(named, folder) : named;
+    if (typeof profile === 'string') return `services.${name}.profile ${profile}`;
+    services.set(name, {
       ...rest,
-      name: serviceName,
-      key: key.file === undefined ? { env: key.env ?? '' } : { file: resolve(folder, key.file) },
-      downloadAllow: downloadAllow.flat(),
+      name,
+      key: 'env' in key ? key : { file: resolve(folder, key.file) },
       ...(profile && { profile }),
     });
   }
-  if (byDefault !== undefined && !services.has(byDefault))
+  if (data.default !== undefined && !services.has(data.default))
     return `default must be one of the services: ${[...services.keys()].join(', ')}`;
-  return { services, default: byDefault };
+  return { services, default: data.default };
 }
 
-const SECRET_FIELD = /key|token|secret|password/i;
-
-/** No value of the file is shown: somebody may have put a key in the wrong place. */
-function problemOf({ issues }: z.ZodError, given: unknown): string {
+function problemOf({ issues }: z.ZodError): string {
   // A misspelt name says more than the part that is missing because of it.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
-  if (issue === undefined) return 'it is wrong';
-  const [part, , field, more] = issue.path;
-  const isInService = part === 'services' && more === undefined;
-  if (isInService && field === 'key' && issue.code === 'invalid_type')
-    return `${issue.path.join('.')} ${NOT_THE_KEY}`;
-  if (isInService && field === 'profile' && issue.code === 'invalid_union') {
-    const own = parseProfile(
-      issue.path.reduce<unknown>((value, key) => Reflect.get(Object(value), key), given),
-    );
-    if (!own.ok) return `${issue.path.join('.')} has a mistake (${own.problem})`;
-  }
-  const secret = issue.code === 'unrecognized_keys' && issue.keys.find((one) => SECRET_FIELD.test(one));
-  if (secret) {
-    const at = [...issue.path, secret].join('.');
-    return `${at} is not known: say in key of the service where its key is, and never write a key itself into this file`;
-  }
-  return describeIssue(issue, 'the file')[0] ?? 'it is wrong';
+  return (issue && describeIssue(issue, 'the file')[0]) ?? 'it is wrong';
 }
 
 /** The JSON Schema of the file, for editors. */
@@ -252,15 +222,9 @@ export function keyReader(
 ): () => string {
   const { name, key } = service;
   const place = `services.${name}.key of VIDEOGEN_SERVICES_FILE`;
-  if ('file' in key) {
-    const fix = 'name a file that can be read and has the key in it, on one line';
-    return secretFile(place, { fix, type: API_KEY.optional() }, key.file);
-  }
-  const value = env[key.env]?.trim() ?? '';
-  const { error } = API_KEY.safeParse(value);
-  const problem = value === '' ? 'is not set' : error?.issues[0]?.message;
-  if (problem === undefined) return () => value;
-  throw new ConfigError(
-    `${place} names ${key.env}, which ${problem}: set it to the key as the service gave it, on one line.`,
-  );
+  const setting = { fix: 'put the key there as the service gave it, on one line', type: API_KEY.optional() };
+  if ('file' in key) return secretFile(place, setting, key.file);
+  const { data, error } = API_KEY.min(1, 'is not set').safeParse(env[key.env] ?? '');
+  if (data !== undefined) return () => data;
+  throw problemWith(`${place} names ${key.env}, which`, setting, error.issues[0]?.message ?? 'is wrong');
 }

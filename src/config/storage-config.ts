@@ -4,7 +4,6 @@ import { isPlainKey, isStorageKey, KEY_PLACEHOLDERS } from '../contract/input-ru
 import type { S3Connection, StorageConfig } from '../storage';
 import {
   type Environment,
-  FLAG_FIX,
   flag,
   httpUrl,
   parsed,
@@ -92,7 +91,6 @@ export const STORAGE_SETTINGS = {
     type: flag.optional(),
     meaning: '`true` for S3 servers that want the bucket in the path.',
     unset: '`false`',
-    fix: FLAG_FIX,
   },
   AWS_ENDPOINT_URL_S3: { ...S3_ENDPOINT, meaning: 'Address of the S3 server.' },
   AWS_ENDPOINT_URL: { ...S3_ENDPOINT, meaning: 'The same for all AWS services.' },

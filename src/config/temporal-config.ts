@@ -7,7 +7,6 @@ import type { ServerOptions } from '../temporal-server';
 import {
   ConfigError,
   type Environment,
-  FLAG_FIX,
   flag,
   problemWith,
   readerOf,
@@ -24,51 +23,43 @@ export const TEMPORAL_SETTINGS = {
     type: text.optional(),
     meaning: "Host and port of Temporal's server.",
     unset: '`127.0.0.1:7233`',
-    fix: 'give the host and the port, such as 127.0.0.1:7233',
   },
   TEMPORAL_NAMESPACE: {
     type: text.optional(),
     meaning: 'The namespace of jobs and workers.',
     unset: '`default`',
-    fix: 'name a namespace, or unset it',
   },
   TEMPORAL_API_KEY: {
     type: z.string().optional(),
     meaning: 'The key for Temporal, such as one of Temporal Cloud.',
     unset: 'none',
-    fix: 'set it to the key as it was given, on one line',
   },
   TEMPORAL_TLS: {
     type: sdkFlag.optional(),
     meaning: '`true` to connect with TLS; the certificates are in `TEMPORAL_TLS_…`.',
     unset: '`true` with an API key',
-    fix: FLAG_FIX,
   },
   TEMPORAL_TLS_DISABLE_HOST_VERIFICATION: {
     type: sdkFlag.optional(),
     meaning: "`true` to accept a certificate with another host's name.",
     unset: '`false`',
-    fix: FLAG_FIX,
   },
   TEMPORAL_CONFIG_FILE: {
     // The SDK silently takes a missing file for an empty one.
     type: z.string().refine(existsSync, 'names a file that does not exist').optional(),
     meaning: "Temporal's profile file.",
     unset: "the one of Temporal's CLI",
-    fix: 'correct or unset it',
   },
   TEMPORAL_PROFILE: {
     type: text.optional(),
     meaning: 'The profile in that file.',
     unset: '`default`',
-    fix: 'name a profile of the file, or unset it',
   },
   VIDEOGEN_SEARCH_ATTRIBUTES: {
     type: flag.optional(),
     meaning:
       '`true` for a client whose jobs can be found by search attributes. [More](temporal-ui.md#search-attributes)',
     unset: '`false`; `true` on the server of `generate` and `dev`',
-    fix: FLAG_FIX,
   },
   TEMPORAL_DEPLOYMENT_NAME: {
     type: text
@@ -85,7 +76,6 @@ export const TEMPORAL_SETTINGS = {
     meaning:
       'The version of that deployment. Jobs end on the version that they began on. [More](versions-and-rollout.md)',
     unset: 'no versions',
-    fix: 'set it to the version of your build',
   },
 } satisfies SettingGroup;
 
@@ -108,60 +98,55 @@ export function readSearchAttributes(env?: Environment): boolean | undefined {
   return read('VIDEOGEN_SEARCH_ATTRIBUTES', env);
 }
 
-/** How to reach Temporal, as all its SDKs read it: from TEMPORAL_… and the profile file. */
-export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
-  for (const name of CHECKED_BEFORE_THE_SDK) read(name, env);
-  const set = withoutBlanks(env);
-  const { connectionOptions, ...config } = loadTemporalConfig(set);
-  return Object.freeze({ ...config, connectionOptions: checkConnection(connectionOptions) });
-}
-
 const CHECKED_BEFORE_THE_SDK = [
   'TEMPORAL_CONFIG_FILE',
   'TEMPORAL_TLS',
   'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION',
 ] as const;
 
-function loadTemporalConfig(set: Record<string, string>): ClientConnectConfig {
+/** How to reach Temporal, as all its SDKs read it: from TEMPORAL_… and the profile file. */
+export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
+  for (const name of CHECKED_BEFORE_THE_SDK) read(name, env);
+  const set = withoutBlanks(env);
   try {
-    return loadClientConnectConfig({ overrideEnvVars: set });
+    const { connectionOptions, ...config } = loadClientConnectConfig({ overrideEnvVars: set });
+    return Object.freeze({ ...config, connectionOptions: checkConnection(connectionOptions) });
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     // Further lines quote the profile file, which may have a key in it.
-    const problem = String(error)
-      .split('\n')[0]
-      ?.replace(/^Error: /, '');
+    const [problem = ''] = String(error).split('\n');
     const variables = Object.keys(set).filter((name) => name.startsWith('TEMPORAL_'));
-    throw new ConfigError(
-      `${[...variables, "Temporal's profile file"].join(' or ')} is wrong (${problem}): correct or unset it.`,
-    );
+    const names = [...variables, "Temporal's profile file"].join(' or ');
+    throw problemWith(names, {}, `is wrong (${problem.replace(/^Error: /, '')})`);
   }
 }
 
-/** gRPC's own error would quote a wrong value; logs show the address, so it may have no password in it. */
+/** Logs show the address, so it may have no password in it. */
+const HOST_AND_PORT = /^[^@?#\s\p{Cc}]*$/u;
+const HEADER = /^[\x20-\x7e]*$/;
+
 function checkConnection(options: ClientConnectConfig['connectionOptions']): typeof options {
   const { address, apiKey, metadata } = options;
-  if (address !== undefined && !/^[^@?#\s\p{Cc}]+$/u.test(address)) {
-    throw new ConfigError(
-      "TEMPORAL_ADDRESS, or address in Temporal's profile file, holds a user, a query, a space or a line break: give the host and the port alone, such as 127.0.0.1:7233.",
-    );
-  }
-  const headers = Object.entries(metadata ?? {}).map(([name, value]) => [name, headerValue(name, value)]);
+  if (address !== undefined) checkValue('TEMPORAL_ADDRESS', address, HOST_AND_PORT);
+  const headers = Object.entries(metadata ?? {}).map(([name, value]) => {
+    const variable = `TEMPORAL_GRPC_META_${name.toUpperCase().replaceAll('-', '_')}`;
+    return [name, typeof value === 'string' ? checkValue(variable, value, HEADER) : value];
+  });
   return {
     ...options,
-    ...(typeof apiKey === 'string' && { apiKey: headerValue('api_key', apiKey) }),
+    ...(typeof apiKey === 'string' && { apiKey: checkValue('TEMPORAL_API_KEY', apiKey, HEADER) }),
     ...(metadata && { metadata: Object.fromEntries(headers) }),
   };
 }
 
-/** The value is not shown: it may be a key. */
-function headerValue<Value>(name: string, value: Value): Value | string {
-  if (typeof value !== 'string') return value;
+/** The value is not shown, because it may be a key. gRPC's own error would show it. */
+function checkValue(variable: string, value: string, form: RegExp): string {
   const trimmed = value.trim();
-  if (/^[\x20-\x7e]*$/.test(trimmed)) return trimmed;
-  const variable = name.toUpperCase().replaceAll('-', '_');
-  const prefix = name === 'api_key' ? 'TEMPORAL_' : 'TEMPORAL_GRPC_META_';
-  throw new ConfigError(
-    `${prefix}${variable}, or ${name} in Temporal's profile file, holds a line break, a control character or one outside ASCII: put the value there as it was given, on one line.`,
+  if (form.test(trimmed)) return trimmed;
+  throw problemWith(
+    `${variable}, or its place in Temporal's profile file,`,
+    { fix: 'put the value there as it was given, on one line; of an address, the host and the port alone' },
+    'has a character in it that cannot be there',
   );
 }
 
@@ -175,26 +160,22 @@ export const LOCAL_SETTINGS = {
     type: z.string().optional(),
     meaning: 'Where `generate` and `dev` keep the database of their own Temporal server. [More](cli.md)',
     unset: '`~/.local/share/temporal-videogen`',
-    fix: 'name a folder, or unset it',
   },
   VIDEOGEN_CACHE: {
     type: z.string().optional(),
     meaning:
       "Where downloaded Temporal servers and the tests' tools are stored. [More](cli.md#where-the-temporal-server-comes-from)",
     unset: '`~/.cache/temporal-videogen`',
-    fix: 'name a folder, or unset it',
   },
   VIDEOGEN_TEMPORAL_CLI: {
     type: z.string().optional(),
     meaning: 'A `temporal` CLI to use as the dev server.',
     unset: 'found',
-    fix: 'name the file, or unset it',
   },
   VIDEOGEN_TEST_SERVER: {
     type: z.string().optional(),
     meaning: 'A time-skipping test server to use.',
     unset: 'found',
-    fix: 'name the file, or unset it',
   },
 } satisfies SettingGroup;
 
@@ -202,11 +183,9 @@ const readLocal = readerOf(LOCAL_SETTINGS);
 
 /** Where Temporal's servers are found, and where those are stored that had to be fetched or built. */
 export function readServerOptions(env: Environment = process.env): ServerOptions {
-  const { XDG_CACHE_HOME, PATH } = withoutBlanks(env);
+  const { XDG_CACHE_HOME = join(homedir(), '.cache'), PATH } = withoutBlanks(env);
   return Object.freeze({
-    cacheFolder:
-      readLocal('VIDEOGEN_CACHE', env) ??
-      join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'temporal-videogen'),
+    cacheFolder: readLocal('VIDEOGEN_CACHE', env) ?? join(XDG_CACHE_HOME, 'temporal-videogen'),
     temporalCli: readLocal('VIDEOGEN_TEMPORAL_CLI', env),
     testServer: readLocal('VIDEOGEN_TEST_SERVER', env),
     searchPath: PATH,
@@ -215,9 +194,6 @@ export function readServerOptions(env: Environment = process.env): ServerOptions
 
 /** Where this machine's own Temporal server keeps its database between runs. */
 export function readDataFolder(env: Environment = process.env): string {
-  const { XDG_DATA_HOME } = withoutBlanks(env);
-  return (
-    readLocal('VIDEOGEN_DATA', env) ??
-    join(XDG_DATA_HOME ?? join(homedir(), '.local', 'share'), 'temporal-videogen')
-  );
+  const { XDG_DATA_HOME = join(homedir(), '.local', 'share') } = withoutBlanks(env);
+  return readLocal('VIDEOGEN_DATA', env) ?? join(XDG_DATA_HOME, 'temporal-videogen');
 }

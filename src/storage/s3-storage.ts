@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
-import type { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { S3Client } from '@aws-sdk/client-s3';
 import { errorCode } from '../contract/error-code';
 import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
 import { fixForBucket, IGNORES_IF_NONE_MATCH, newProbeKey, runProbe, writeAndRead } from './probe';
@@ -207,25 +207,13 @@ async function openS3({ endpoint, region, pathStyle, credentials }: S3Connection
 
 const NOT_FOUND: unknown[] = ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'];
 
-/** By name, because its types may be of another version than those of the client. */
-const PRESIGNER: string = '@aws-sdk/s3-request-presigner';
-
-interface Presigner {
-  getSignedUrl(
-    client: S3Client,
-    command: GetObjectCommand,
-    options: { signingDate: Date; expiresIn: number },
-  ): Promise<string>;
-}
-
 /** The AWS SDK, which the user installs. */
 async function loadSdk() {
   try {
-    const { getSignedUrl }: Presigner = await import(PRESIGNER);
     return {
       ...(await import('@aws-sdk/client-s3')),
       ...(await import('@aws-sdk/lib-storage')),
-      getSignedUrl,
+      ...(await import('@aws-sdk/s3-request-presigner')),
     };
   } catch (error) {
     if (!NOT_FOUND.includes(errorCode(error))) throw error;

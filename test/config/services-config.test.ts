@@ -93,10 +93,14 @@ const withKey = (key: string) => one('').replace('key: { env: MAIN_KEY }', key);
 test.each([
   ['a misspelt part', 'service: {}', 'service is not known'],
   ['a misspelt field', one('profil: fal'), 'services.one.profil is not known'],
-  ['no service', 'services: {}', 'services must have at least one service'],
+  ['no service', 'services: {}', 'services must have 1 to 50 services'],
   ['no key', withKey('onLostSubmit: fail'), 'services.one.key must say where the key is'],
-  ['a key that is nowhere', withKey('key: {}'), 'services.one.key must have either env or file'],
-  ['a key at two places', withKey('key: { env: A, file: a.key }'), 'must have either env or file'],
+  ['a key that is nowhere', withKey('key: {}'), 'services.one.key must say where the key is'],
+  [
+    'a key at two places',
+    withKey('key: { env: A, file: a.key }'),
+    'services.one.key must say where the key is',
+  ],
   [
     'no address',
     one('').replace('baseUrl: "https://one.example.com", ', ''),
@@ -154,11 +158,11 @@ test.each([
     'services.one.key.env must say where the key is, and must not be the key itself',
   ],
   [
-    'beside the address',
+    'next to the address',
     one(`apiKey: ${KEY}`),
-    'services.one.apiKey is not known: say in key of the service where its key is',
+    'services.one.apiKey is not known, there can be baseUrl, aiSdk, profile, key',
   ],
-  ['beside the services', `${one('')}\nkeys: { main: ${KEY} }`, 'keys is not known: say in key'],
+  ['next to the services', `${one('')}\nkeys: { main: ${KEY} }`, 'keys is not known, there can be services'],
 ])(
   'a key written into the file %s is refused, with advice and without showing it',
   (_how, content, problem) => {
@@ -184,7 +188,7 @@ test('the file of a key is read at every call, so that the key can be rotated', 
 test('a key that is missing is named by its place, and what else can be read is hidden', () => {
   const mine = { name: 'mine', key: { env: 'MINE_KEY' } };
   expect(problemOf(() => keyReader(mine, {}))).toBe(
-    'services.mine.key of VIDEOGEN_SERVICES_FILE names MINE_KEY, which is not set: set it to the key as the service gave it, on one line.',
+    'services.mine.key of VIDEOGEN_SERVICES_FILE names MINE_KEY, which is not set: put the key there as the service gave it, on one line.',
   );
   const spaced = problemOf(() => keyReader(mine, { MINE_KEY: 'two words' }));
   expect(spaced).toContain('which holds a space');

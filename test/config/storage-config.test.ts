@@ -128,7 +128,7 @@ describe('VIDEOGEN_S3_PATH_STYLE', () => {
 
   it('may be nothing else', () => {
     expect(refusal(() => read('yes'))).toBe(
-      'VIDEOGEN_S3_PATH_STYLE is "yes", neither true nor false: set it to one of them, or unset it.',
+      'VIDEOGEN_S3_PATH_STYLE is "yes", neither true nor false: correct or unset it.',
     );
   });
 });
