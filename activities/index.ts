@@ -1,10 +1,10 @@
 import type { Caps } from '../src/contract/caps';
 import type { LostSubmitPolicy } from '../src/contract/lost-submit';
 import {
-  createWebhookSender,
   ServiceDirectory,
   type ServiceDirectoryOptions,
   type WebhookOptions,
+  type WebhookSender,
 } from '../src/service';
 import { ImageLinks, type VideoStorage } from '../src/storage';
 import { createAdoptTask } from './adopt-task';
@@ -77,7 +77,7 @@ export function createVideoActivities({
 }: VideoActivityDeps) {
   const find = createFindTools(directory ?? new ServiceDirectory(options), storage);
   const imageLinks = new ImageLinks(storage, gatewayUrl);
-  const sender = webhooks && createWebhookSender(webhooks);
+  const sender = webhooks && openSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
   const settleTask = createSettleTask({ storage, caps, ofWorker });
   return {
@@ -98,6 +98,12 @@ export function createVideoActivities({
     ...createBatchFiles(storage, find),
     awaitJob,
   };
+}
+
+/** undici takes a tenth of a second and 20 MB to load: a worker without webhooks and jobs does without. */
+function openSender(webhooks: WebhookOptions): WebhookSender {
+  const loaded: typeof import('../src/service/webhook-sender') = require('../src/service/webhook-sender');
+  return loaded.createWebhookSender(webhooks);
 }
 
 /** The activities by name, as a worker registers them. */

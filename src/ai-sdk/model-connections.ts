@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { isTainted, redact } from '../contract/redact';
-import { createVideoSource, type VideoSource } from '../service/open-video';
+import { checkScheme, createVideoSource, type VideoSource } from '../service/open-video';
 import { ServiceFault } from '../service/service-fault';
 import type { ServiceTimeouts } from '../service/video-service';
 import { hasKey, type KnownSecrets } from './known-secrets';
@@ -82,7 +82,7 @@ export class ModelConnections {
         message: `the model would send its key to ${target}, and this service is at ${[...this.origins].join(', ')}: check the task id, or add the origin to the option origins of the service`,
       });
     }
-    this.videos.rules.checkScheme(url);
+    checkScheme(url, this.videos, secrets.all);
     return this.videos.dispatcher;
   };
 

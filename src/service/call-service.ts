@@ -46,8 +46,10 @@ export async function callService(
     return await traceCall(call.method, () => watched.request(call));
   } catch (error) {
     throwIfCancelled(call.signal);
-    // The connector for videos throws a ServiceFault itself when it refuses an address.
-    throw error instanceof ServiceFault ? error : connectionFault(error, hasStarted, secrets);
+    // The guarded connector throws a ServiceFault when it refuses an address. Its host may contain anything.
+    if (error instanceof ServiceFault)
+      throw new ServiceFault(error.kind, { message: redact(error.facts.message ?? '', secrets) });
+    throw connectionFault(error, hasStarted, secrets);
   }
 }
 
@@ -80,11 +82,11 @@ export async function bodyBytes(
   }
   const whole = Buffer.concat(chunks);
   const encoding = encodingOf(answer.headers);
-  const decoded = encoding && (await decodeBytes(whole, encoding, MAX_ANSWER_BYTES));
-  if (!decoded) return whole;
-  if (decoded.ok) return decoded.bytes;
-  const undecodable = `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`;
-  throw unreadable(answer, decoded.why === 'too-large' ? tooLarge(MAX_ANSWER_BYTES) : undecodable);
+  const decoded = encoding === undefined ? whole : decodeBytes(whole, encoding, MAX_ANSWER_BYTES);
+  if (decoded === 'too-large') throw unreadable(answer, tooLarge(MAX_ANSWER_BYTES));
+  if (decoded === 'undecodable')
+    throw unreadable(answer, `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`);
+  return decoded;
 }
 
 const tooLarge = (mostBytes: number) => `the answer is larger than ${mostBytes} bytes`;

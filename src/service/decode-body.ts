@@ -1,28 +1,21 @@
-import { pipeline, type Readable, type Transform } from 'node:stream';
-import { promisify } from 'node:util';
+import { pipeline, type Readable } from 'node:stream';
 import {
-  brotliDecompress,
+  brotliDecompressSync,
   createBrotliDecompress,
   createGunzip,
   createInflate,
-  gunzip,
-  inflate,
+  gunzipSync,
+  inflateSync,
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { errorCode } from '../contract/error-code';
 
-const DECODERS = new Map<string, () => Transform>([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-]);
-
-const WHOLE_DECODERS = new Map([
-  ['gzip', promisify(gunzip)],
-  ['x-gzip', promisify(gunzip)],
-  ['deflate', promisify(inflate)],
-  ['br', promisify(brotliDecompress)],
+const GZIP = { stream: createGunzip, decode: gunzipSync };
+const DECODERS = new Map([
+  ['gzip', GZIP],
+  ['x-gzip', GZIP],
+  ['deflate', { stream: createInflate, decode: inflateSync }],
+  ['br', { stream: createBrotliDecompress, decode: brotliDecompressSync }],
 ]);
 
 /** The encoding of a body; undefined when it has none. */
@@ -35,27 +28,24 @@ export function encodingOf(headers: Dispatcher.ResponseData['headers']): string 
 
 /** The decoded body as one stream, which ends, fails and is destroyed with it; undefined for an unknown encoding. */
 export function decodeBody(body: Readable, encoding: string): Readable | undefined {
-  const decoder = DECODERS.get(encoding)?.();
+  const decoder = DECODERS.get(encoding)?.stream();
   // Errors reach the reader through the stream.
   return decoder && pipeline(body, decoder, () => undefined);
 }
 
-export type DecodedBytes = { ok: true; bytes: Buffer } | { ok: false; why: 'too-large' | 'undecodable' };
-
 /** A whole small body, decoded. One that is plain JSON, or in an unknown encoding, is returned unchanged. */
-export async function decodeBytes(
+export function decodeBytes(
   encoded: Buffer,
   encoding: string,
   maxOutputLength: number,
-): Promise<DecodedBytes> {
-  const decode = WHOLE_DECODERS.get(encoding);
-  if (decode === undefined || encoded.length === 0) return { ok: true, bytes: encoded };
+): Buffer | 'too-large' | 'undecodable' {
+  const decoder = DECODERS.get(encoding);
+  if (decoder === undefined || encoded.length === 0) return encoded;
   try {
-    return { ok: true, bytes: await decode(encoded, { maxOutputLength }) };
+    return decoder.decode(encoded, { maxOutputLength });
   } catch (error) {
-    if (errorCode(error) === 'ERR_BUFFER_TOO_LARGE') return { ok: false, why: 'too-large' };
+    if (errorCode(error) === 'ERR_BUFFER_TOO_LARGE') return 'too-large';
     // A proxy may decode the body and leave the header.
-    if (/^\s*[[{]/.test(encoded.toString('latin1', 0, 100))) return { ok: true, bytes: encoded };
-    return { ok: false, why: 'undecodable' };
+    return /^\s*[[{]/.test(encoded.toString('latin1', 0, 100)) ? encoded : 'undecodable';
   }
 }

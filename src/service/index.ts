@@ -33,7 +33,7 @@ export {
   servicesForClients,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
-export { type Reach, ServiceReach } from './service-reach';
+export { ServiceReach } from './service-reach';
 export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
 export { openVideoBytes } from './video-bytes';
@@ -51,13 +51,7 @@ export type {
   VideoService,
   VideoServiceOptions,
 } from './video-service';
-export {
-  createWebhookSender,
-  type ReceiverAnswer,
-  type Webhook,
-  type WebhookOptions,
-  type WebhookSender,
-} from './webhook-sender';
+export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './webhook-sender';
 export {
   isWebhookSecret,
   signWebhook,

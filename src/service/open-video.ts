@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream';
 import { Agent, DecoratorHandler, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
-import { HIDDEN } from '../contract/redact-links';
 import { callService, refusalText, startDeadline } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
-import { createDownloadRules, createVideoConnector, type DownloadRules } from './download-rules';
+import { createGuardedConnector, hostMatcher } from './guarded-connector';
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
 import { refusalFault, ServiceFault } from './service-fault';
@@ -32,26 +31,37 @@ export interface VideoSourceOptions {
 
 export interface VideoSource extends VideoSourceOptions {
   dispatcher: Agent;
-  rules: DownloadRules;
+  /** Whether the operator allows this host. */
+  isAllowed: (hostname: string) => boolean;
 }
 
-/** Longer than any real host name. */
-const MAX_HOST_LENGTH = 200;
+const ALLOW = 'VIDEOGEN_DOWNLOAD_ALLOW, or to downloadAllow of the service,';
 
 /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
 export function createVideoSource(options: VideoSourceOptions): VideoSource {
-  const redactHost = (hostname: string) => {
-    try {
-      return redact(hostname, options.secrets(), MAX_HOST_LENGTH) || HIDDEN;
-    } catch {
-      // Without the key nothing can be redacted, and nothing would catch an error thrown from a DNS lookup.
-      return HIDDEN;
-    }
-  };
-  const rules = createDownloadRules(options.base, options.downloadAllow, redactHost);
-  const { connect: timeout } = options.timeouts;
-  const connect = createVideoConnector({ timeout, mayBePrivate: rules.mayBePrivate, redactHost });
-  return { ...options, rules, dispatcher: new Agent({ connect }) };
+  const { base, downloadAllow, timeouts } = options;
+  const connect = createGuardedConnector({
+    timeout: timeouts.connect,
+    // The service's own host is trusted like the service itself, and so are the hosts that the operator allows.
+    mayBePrivate: hostMatcher([base.hostname, ...downloadAllow]),
+    describe: (target, kind) =>
+      `the link leads to ${target}, a ${kind} address: add the host to ${ALLOW} if videos really come from there`,
+  });
+  return { ...options, isAllowed: hostMatcher(downloadAllow), dispatcher: new Agent({ connect }) };
+}
+
+/** Throws for a link that is neither https nor allowed to be http. */
+export function checkScheme(
+  { protocol, hostname }: URL,
+  { base, isAllowed }: VideoSource,
+  secrets: Secrets,
+): void {
+  if (protocol === 'https:') return;
+  if (protocol === 'http:' && (base.protocol === 'http:' || isAllowed(hostname))) return;
+  const host = redact(hostname, secrets) || 'its host';
+  throw new ServiceFault('not-allowed', {
+    message: `the link is not https: add ${host} to ${ALLOW} if videos may come from there unencrypted`,
+  });
 }
 
 /** Requests the video behind a link, or the rest of it, and returns at its headers. */
@@ -98,21 +108,26 @@ async function openWithin(
 /** Follows redirects by hand: each target is checked, and the key is never sent to another origin. */
 async function requestVideo(
   link: string,
-  { dispatcher, base, rules, serviceHeaders, secrets, timeouts: { video: timeouts } }: VideoSource,
+  source: VideoSource,
   signal: AbortSignal | undefined,
   point?: ResumePoint,
 ): Promise<Dispatcher.ResponseData> {
+  const { dispatcher, base, serviceHeaders, secrets } = source;
+  const { video: timeouts } = source.timeouts;
   let url = new URL(link, base);
   let isAtService = true;
   for (let redirects = 0; ; redirects++) {
-    rules.checkScheme(url);
     // Once a redirect has left the service's origin, no later request carries the key, even one that leads back.
     isAtService &&= url.origin === base.origin;
     // A user name and password in the link are not sent: neither is part of the origin or the path.
     const path = url.pathname + url.search;
     const linkSecrets = secretsOfLink(path, secrets());
-    const failAfterRead = new FailAfterRead();
-    const answer = await callService(dispatcher.compose(failAfterRead.interceptor), {
+    checkScheme(url, source, linkSecrets);
+    let body: Readable | undefined;
+    const failingAfterRead = dispatcher.compose(
+      (dispatch) => (options, handler) => dispatch(options, new FailAfterRead(handler, () => body)),
+    );
+    const answer = await callService(failingAfterRead, {
       method: 'GET',
       origin: url.origin,
       path,
@@ -126,15 +141,15 @@ async function requestVideo(
       secrets: linkSecrets,
       ...timeouts,
     });
-    failAfterRead.watch(answer.body);
+    body = answer.body;
     const { statusCode: status, headers } = answer;
     if (status < 300 || (point && status === RANGE_NOT_SATISFIABLE)) return answer;
-    const body = await refusalText(answer, { signal, secrets: linkSecrets, ...timeouts });
+    const text = await refusalText(answer, { signal, secrets: linkSecrets, ...timeouts });
     if (isRedirect(answer) && redirects < MAX_REDIRECTS) {
       url = redirectTarget(answer, url);
     } else {
-      const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body });
-      throw refusalFault('download', { status, rawBody: body, reading, secrets: linkSecrets });
+      const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body: text });
+      throw refusalFault('download', { status, rawBody: text, reading, secrets: linkSecrets });
     }
   }
 }
@@ -162,11 +177,11 @@ function wholeVideo(answer: Dispatcher.ResponseData, secrets: Secrets): VideoBod
   if (encoding === undefined) {
     const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
     const bytes = Number.isSafeInteger(length) ? length : undefined;
-    const validator = validatorOf(headers);
+    const { etag } = headers;
     // It goes into heartbeats, which must not contain the key.
-    const isSafe = validator !== undefined && !isTainted(validator, secrets);
+    const validator = isStrongTag(etag) && !isTainted(etag, secrets) ? etag : undefined;
     const contentType = headers['content-type']?.toString();
-    return { stream: body, contentType, offset: 0, bytes, validator: isSafe ? validator : undefined };
+    return { stream: body, contentType, offset: 0, bytes, validator };
   }
   const stream = decodeBody(body, encoding);
   if (stream) {
@@ -197,13 +212,11 @@ function ignoreErrors(stream: Readable): Readable {
   return stream.on('error', () => undefined);
 }
 
-const SECOND = 1_000;
-
 type Headers = Dispatcher.ResponseData['headers'];
 
 /** Whether a server can be asked to resume here. Another version may have recorded a point that it cannot. */
 function isResumable({ offset, validator }: ResumePoint): boolean {
-  return Number.isSafeInteger(offset) && offset > 0 && (isStrongTag(validator) || isHttpDate(validator));
+  return Number.isSafeInteger(offset) && offset > 0 && isStrongTag(validator);
 }
 
 /** Requests the rest of the video, or all of it if it has changed. */
@@ -211,91 +224,59 @@ function rangeHeaders({ offset, validator }: ResumePoint): Record<string, string
   return { range: `bytes=${offset}-`, 'if-range': validator };
 }
 
-/** What another request can use to resume within the same bytes. A weak ETag does not promise the same bytes. */
-function validatorOf({ etag, 'last-modified': modified, date }: Headers): string | undefined {
-  if (isStrongTag(etag)) return etag;
-  // RFC 9110, 8.8.2.2: a file that changed within the second of the answer may change again within that second.
-  const isOldEnough =
-    isHttpDate(modified) && isHttpDate(date) && Date.parse(date) - Date.parse(modified) >= SECOND;
-  return isOldEnough ? modified : undefined;
-}
-
 /**
  * The length of the whole video if a 206 has exactly the rest from this point; undefined otherwise. A 206 without a total
  * is rejected, because it may not reach the end.
  */
 function totalOfRest(headers: Headers, { offset, validator }: ResumePoint): number | undefined {
-  const { 'content-range': range, 'content-type': type, 'content-length': length } = headers;
+  const {
+    'content-range': range,
+    'content-type': type,
+    'content-length': length,
+    etag = validator,
+  } = headers;
   if (/^multipart\/byteranges/i.test(String(type ?? ''))) return undefined;
   const [, first, last, whole] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(String(range)) ?? [];
   const total = Number(whole);
   const isRest =
     Number(first) === offset && Number(last) === total - 1 && Number.isSafeInteger(total) && total > offset;
   const fits = length === undefined || length === String(total - offset);
-  return isRest && fits && isSameVideo(headers, validator) ? total : undefined;
+  return isRest && fits && etag === validator ? total : undefined;
 }
 
-function isSameVideo({ etag, 'last-modified': modified }: Headers, validator: string): boolean {
-  const current = isHttpDate(validator) ? modified : etag;
-  return current === undefined || current === validator;
-}
-
+/** A weak ETag does not promise the same bytes. */
 function isStrongTag(value: unknown): value is string {
   return typeof value === 'string' && /^"[\x21\x23-\x7e]*"$/.test(value);
-}
-
-/** In the one form that servers must send. */
-function isHttpDate(value: unknown): value is string {
-  return typeof value === 'string' && new Date(value).toUTCString() === value && value !== 'Invalid Date';
 }
 
 /**
  * When a connection breaks, undici drops the bytes that have arrived but were not read. A resumed download needs them, so
  * the error is passed on only after all of them have been read.
  */
-class FailAfterRead {
-  private body: Readable | undefined;
-  private fail: (() => void) | undefined;
-
-  /** Compose it into the dispatcher of one request. */
-  readonly interceptor: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
-    dispatch(options, new DelayedFailure(handler, (fail) => this.onFailure(fail)));
-
-  /** Call it with the body of that request as soon as it is there. */
-  watch(body: Readable): void {
-    this.body = body;
-    const read = body.read.bind(body);
-    body.read = (size?: number) => {
-      const chunk: unknown = read(size);
-      if (chunk === null) this.failWhenEmpty();
-      return chunk;
-    };
-  }
-
-  private onFailure(fail: () => void): void {
-    this.fail = fail;
-    this.failWhenEmpty();
-  }
-
-  private failWhenEmpty(): void {
-    const { body, fail } = this;
-    // A destroyed body is not read any further.
-    const isRead = body === undefined || body.destroyed || body.readableLength === 0;
-    if (fail === undefined || !isRead) return;
-    this.fail = undefined;
-    fail();
-  }
-}
-
-class DelayedFailure extends DecoratorHandler {
+class FailAfterRead extends DecoratorHandler {
   constructor(
     private readonly inner: Dispatcher.DispatchHandler,
-    private readonly onFailure: (fail: () => void) => void,
+    private readonly bodyOf: () => Readable | undefined,
   ) {
     super(inner);
   }
 
   onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
-    this.onFailure(() => this.inner.onResponseError?.(controller, error));
+    const fail = () => this.inner.onResponseError?.(controller, error);
+    const body = this.bodyOf();
+    // A destroyed body is not read any further.
+    if (body === undefined || body.destroyed || body.readableLength === 0) {
+      fail();
+      return;
+    }
+    const { read } = body;
+    body.read = (size?: number) => {
+      const chunk: unknown = read.call(body, size);
+      if (chunk === null && body.readableLength === 0) {
+        body.read = read;
+        fail();
+      }
+      return chunk;
+    };
   }
 }

@@ -42,7 +42,7 @@ export interface VideoBody {
   offset?: number;
   /** The length of the whole video; undefined when the server does not say. */
   bytes?: number | undefined;
-  /** A strong ETag, or else a Last-Modified date, that another request can resume with; undefined when it cannot. */
+  /** A strong ETag that another request can resume with; undefined when it cannot. */
   validator?: string | undefined;
   /** The encoding in which the server sent it. */
   encoding?: string;

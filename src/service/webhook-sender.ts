@@ -1,5 +1,7 @@
-import type { Agent } from 'undici';
-import { traceAnswer } from './read-answer';
+import { Agent } from 'undici';
+import { callService, startDeadline } from './call-service';
+import { createGuardedConnector, hostMatcher } from './guarded-connector';
+import { retryAfterMs } from './read-values';
 import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { traceHeaders } from './spans';
@@ -39,23 +41,19 @@ export interface WebhookSender {
 
 const CONNECT_MS = 10_000;
 
-/** undici takes a tenth of a second and 20 MB to load: it is loaded for the first webhook, as for the first call of a service. */
-const undici = () => require('undici') as typeof import('undici');
-const calls = () => require('./call-service') as typeof import('./call-service');
-const rules = () => require('./download-rules') as typeof import('./download-rules');
-
 /** Receivers are named by callers, so they are guarded as the links of videos are. Redirects are not followed. */
 export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: WebhookOptions): WebhookSender {
-  const own = defaultUrl === undefined ? [] : [new URL(defaultUrl).hostname];
-  const isAllowed = (hostname: string) => {
-    const { normalizeHost } = rules();
-    return [...allow, ...own].map(normalizeHost).includes(normalizeHost(hostname));
-  };
-  let agent: Agent | undefined;
-  const dispatcher = () => {
-    agent ??= createAgent(isAllowed);
-    return agent;
-  };
+  const isAllowed = hostMatcher(defaultUrl === undefined ? allow : [...allow, new URL(defaultUrl).hostname]);
+  const agent = new Agent({
+    // Webhooks are rare: no connection is kept, so nothing has to be closed.
+    pipelining: 0,
+    connect: createGuardedConnector({
+      timeout: CONNECT_MS,
+      mayBePrivate: isAllowed,
+      describe: (target, kind) =>
+        `the receiver is at ${target}, a ${kind} address: add its host to VIDEOGEN_WEBHOOK_ALLOW if webhooks may go there`,
+    }),
+  });
   return {
     defaultUrl,
     async send({ url, id, body }, { signal: cancellation } = {}) {
@@ -66,11 +64,10 @@ export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: Web
         });
       }
       const path = pathname + search;
-      const { callService, startDeadline } = calls();
       const { signal, lift } = startDeadline(WEBHOOK_EXCHANGE_MS, cancellation);
       try {
         const key = secret();
-        const answer = await callService(dispatcher(), {
+        const answer = await callService(agent, {
           method: 'POST',
           origin,
           path,
@@ -86,28 +83,13 @@ export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: Web
           headersTimeout: WEBHOOK_EXCHANGE_MS,
           bodyTimeout: WEBHOOK_EXCHANGE_MS,
         });
-        const { statusCode: status, headers } = answer;
         // Nothing in it matters, and it may be endless.
         answer.body.on('error', () => undefined).destroy();
-        const { retryAfterMs } = traceAnswer({ status, headers, receivedAtMs: Date.now(), body: '' });
-        return { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+        const waitMs = retryAfterMs(answer.headers, Date.now());
+        return { status: answer.statusCode, ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
       } finally {
         lift();
       }
     },
   };
-}
-
-function createAgent(isAllowed: (hostname: string) => boolean): Agent {
-  return new (undici().Agent)({
-    // Webhooks are rare: no connection is kept, so nothing has to be closed.
-    pipelining: 0,
-    connect: rules().createVideoConnector({
-      timeout: CONNECT_MS,
-      mayBePrivate: isAllowed,
-      redactHost: (hostname) => hostname,
-      describe: (target, kind) =>
-        `the receiver is at ${target}, a ${kind} address: add its host to VIDEOGEN_WEBHOOK_ALLOW if webhooks may go there`,
-    }),
-  });
 }

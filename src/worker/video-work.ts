@@ -61,12 +61,11 @@ export interface VideoWorkOptions extends DownloadOptions {
   rateLimiters?: RateLimiters;
 }
 
-/** A service of a worker that is watched: whether it answers, and where it can be probed, if that is known. */
+/** A service of a worker that is watched: whether it answers. */
 export interface WatchedService {
   /** Its name, if it has one. */
   name?: string;
   reach: ServiceReach;
-  address: () => string | undefined;
 }
 
 export interface VideoWork {
@@ -119,7 +118,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
   const watched: WatchedService[] = [];
   const watch = (one: VideoService, name?: string): VideoService => {
     const reach = new ServiceReach();
-    watched.push({ reach, address: () => one.address, ...(name !== undefined && { name }) });
+    watched.push({ reach, ...(name !== undefined && { name }) });
     return reach.watch(one);
   };
   const named = Object.entries(services).map(([name, given]) => {

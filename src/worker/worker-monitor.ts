@@ -26,7 +26,8 @@ export async function openWorkerMonitor(
     exporter: exporterUrl(),
     health: async () => [
       polling(workers()),
-      ...(await Promise.all([temporalHealth(workers()[0]), ...work.watched.map(reachOf)])),
+      await temporalHealth(workers()[0]),
+      ...work.watched.map(reachOf),
     ],
     liveness: () => [polling(workers())].filter(({ status }) => status === 'unready'),
   });
@@ -69,9 +70,7 @@ async function temporalHealth(worker: Worker | undefined): Promise<HealthPart> {
   }
 }
 
-async function reachOf({ name, reach, address }: WatchedService): Promise<HealthPart> {
-  const at = address() ?? '';
-  const found = await reach.current(URL.canParse(at) ? at : undefined);
+function reachOf({ name, reach: { problem } }: WatchedService): HealthPart {
   const part = { part: 'service', ...(name !== undefined && { service: name }) } as const;
-  return found.reachable ? { ...part, status: 'ok' } : { ...part, status: 'unready', reason: found.reason };
+  return problem === undefined ? { ...part, status: 'ok' } : { ...part, status: 'unready', reason: problem };
 }

@@ -2,7 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { createSendWebhook } from '../../activities/send-webhook';
 import type { WebhookDelivery } from '../../src/contract/webhook';
 import { workflowIdOf } from '../../src/gateway/task-names';
-import { createWebhookSender, ServiceFault, verifyWebhook } from '../../src/service';
+import { ServiceFault, verifyWebhook } from '../../src/service';
+import { createWebhookSender } from '../../src/service/webhook-sender';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { startAttempt } from './activity-world';
 

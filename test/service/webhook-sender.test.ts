@@ -1,5 +1,6 @@
-import { createWebhookSender, type WebhookOptions } from '../../src/service';
+import type { WebhookOptions } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
+import { createWebhookSender } from '../../src/service/webhook-sender';
 import { verifySignature } from '../../src/service/webhook-signature';
 import { WEBHOOK_SECRET } from '../support/webhook-receiver';
 import { closed, type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
