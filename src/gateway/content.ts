@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ByteRange, VideoStorage } from '../storage';
 import { refusal } from './http-errors';
-import { hasVersion } from './page-files';
 import { errorOf } from './video-object';
 import type { FoundVideo } from './videos-of-caller';
 
@@ -54,7 +53,7 @@ export async function sendContent(
     // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
     'cache-control': 'private, no-cache',
   });
-  if (hasVersion(request, etag)) return reply.code(304).send();
+  if (request.headers['if-none-match']?.split(/\s*,\s*/).includes(etag)) return reply.code(304).send();
   const range = rangeOf(request, etag, bytes);
   if (range === 'unsatisfiable') {
     reply.header('content-range', `bytes */${bytes}`);

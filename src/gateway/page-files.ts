@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -61,13 +60,11 @@ export function servePage(app: FastifyInstance, options: PageOptions): void {
     if (type === undefined) continue;
     const content = readFileSync(join(FOLDER, name));
     const path = name === 'index.html' ? '/' : `/${name}`;
-    app.get(path, { schema: { hide: true } }, (request, reply) => sendCached(request, reply, type, content));
+    app.get(path, { schema: { hide: true } }, (_request, reply) => send(reply, type, content));
   }
   app.get('/page.json', { schema: { hide: true } }, (request, reply) => {
     const content = JSON.stringify({ ...CHOICES, ...workflowLinkFor(request, options) });
-    // Another key has other workflows.
-    reply.header('vary', 'authorization');
-    return sendCached(request, reply, 'application/json; charset=utf-8', content);
+    return send(reply, 'application/json; charset=utf-8', content);
   });
 }
 
@@ -82,19 +79,8 @@ function workflowLinkFor(
   return { workflowUrl: `${base}/namespaces/${encodeURIComponent(namespace)}/workflows/${prefix}` };
 }
 
-/** Whether the client has this version already. */
-export function hasVersion({ headers }: FastifyRequest, etag: string): boolean {
-  return headers['if-none-match']?.split(/\s*,\s*/).includes(etag) ?? false;
-}
-
-/** Sends what a client may keep. Every load asks: a new version of the gateway must not meet half of an old page. */
-function sendCached(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  type: string,
-  content: string | Buffer,
-): FastifyReply {
-  const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
-  reply.headers({ etag, 'cache-control': 'no-cache', 'content-security-policy': POLICY });
-  return hasVersion(request, etag) ? reply.code(304).send() : reply.type(type).send(content);
+/** Every load asks: a new version of the gateway must not meet half of an old page. */
+function send(reply: FastifyReply, type: string, content: string | Buffer): FastifyReply {
+  reply.headers({ 'cache-control': 'no-store', 'content-security-policy': POLICY });
+  return reply.type(type).send(content);
 }

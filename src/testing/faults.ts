@@ -192,13 +192,6 @@ export class FaultSource {
   }
 
   add<Call extends EmulatedCall>(call: Call, faults: Faults[Call][]): void {
-    // Any call can be refused, with a status and a message of the script's own.
-    const kinds = new Set(['refused', ...faultsOn(call).map(([, { fault }]) => fault.kind)]);
-    const wrong = faults.find(({ kind }) => !kinds.has(kind));
-    if (wrong) {
-      const known = [...kinds].join(', ');
-      throw new RangeError(`A ${call} cannot meet the fault ${wrong.kind}: give one of ${known}.`);
-    }
     this.script.push(...faults.map((fault) => ({ call, fault })));
   }
 

@@ -100,13 +100,3 @@ describe('an emulator with chaos', () => {
     expect(video.equals(await emulator.video(taskId))).toBe(true);
   });
 });
-
-it('a script has only faults that its call can meet', async () => {
-  const emulator = await startEmulator();
-  const wrong = JSON.parse('{"kind":"cut"}');
-  expect(() => emulator.next('cancel', { kind: 'reset' }, wrong)).toThrow(
-    'A cancel cannot meet the fault cut: give one of refused, rate-limited, server-error, reset,',
-  );
-  expect(emulator.scriptIsSpent()).toBe(true);
-  await emulator.close();
-});

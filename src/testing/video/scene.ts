@@ -30,8 +30,8 @@ interface Caption {
 
 const MAX_PROMPT_LINES = 3;
 
-/** Shows a request: a sky in the colours of its seed, over which the sun passes once, a progress bar, the prompt and a clock. */
-export function scene(request: VideoRequest, { width, height, frames, framesPerSecond }: Shot) {
+/** Shows a request: a sky in the colours of its seed, over which the sun passes once, a progress bar and the prompt. */
+export function scene(request: VideoRequest, { width, height, frames }: Shot) {
   // The whole request seeds the layout, so that no two requests make the same file.
   const random = seededRandom(JSON.stringify(request));
   const { seed = floor(random() * 2 ** 32) } = request;
@@ -42,16 +42,13 @@ export function scene(request: VideoRequest, { width, height, frames, framesPerS
   const unit = min(width, height) / 45;
   const margin = round(1.5 * unit);
   const dot = round(0.4 * unit);
-  const small = round(unit / 4);
 
   const lines = wrapCaption(request.prompt, floor((width - 2 * margin) / (ADVANCE * dot)), MAX_PROMPT_LINES);
-  const clockTop = height - margin - LINE_HEIGHT * small;
-  const panelTop = clockTop - margin - lines.length * LINE_HEIGHT * dot;
-  const prompt = lines.map(
+  const panelTop = height - 2 * margin - lines.length * LINE_HEIGHT * dot;
+  const captions = lines.map(
     (text, line): Caption => ({ text, left: margin, top: panelTop + margin + line * LINE_HEIGHT * dot, dot }),
   );
   const bar = { left: 0, top: panelTop, right: width, bottom: panelTop + round(unit / 2) };
-  const clockBox = { left: margin, top: clockTop, right: margin + 6 * ADVANCE * small, bottom: height };
 
   // Each row of the sky has one colour: H.264 predicts it from the left neighbour at almost no cost.
   const sky = Array.from({ length: panelTop }, (_, y) => {
@@ -66,14 +63,6 @@ export function scene(request: VideoRequest, { width, height, frames, framesPerS
     const sunX = width * (0.05 + day * 0.9);
     const sunY = 0.74 * panelTop - (0.74 * panelTop - noon) * sin(PI * day);
     const progress = (width * (frame + 1)) / frames;
-    const seedText = request.seed === undefined ? '' : `  SEED ${seed}`;
-    const clock = {
-      text: clockAt(frame / framesPerSecond) + seedText,
-      left: margin,
-      top: clockTop,
-      dot: small,
-    };
-    const captions = [...prompt, clock];
     return {
       colourAt: (x, y) => {
         if (y < panelTop) return (x - sunX) ** 2 + (y - sunY) ** 2 < radius ** 2 ? sun : (sky[y] ?? 0);
@@ -83,7 +72,6 @@ export function scene(request: VideoRequest, { width, height, frames, framesPerS
       moving: [
         { left: sunX - radius, top: sunY - radius, right: sunX + radius + 1, bottom: sunY + radius + 1 },
         bar,
-        clockBox,
       ],
     };
   };
@@ -97,10 +85,4 @@ function covers({ text, left, top, dot }: Caption, x: number, y: number): boolea
 /** A hue is an angle of the two chroma components around grey. */
 function colour(luma: number, chroma: number, hue: number): Paint {
   return (luma << 16) | (round(128 + chroma * cos(hue)) << 8) | round(128 + chroma * sin(hue));
-}
-
-/** `0:03.4` */
-function clockAt(seconds: number): string {
-  const tenths = floor(seconds * 10 + 0.001);
-  return `0:${String(floor(tenths / 10)).padStart(2, '0')}.${tenths % 10}`;
 }

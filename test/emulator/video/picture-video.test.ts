@@ -113,15 +113,6 @@ describe('the picture', () => {
     expect(new Set(picture).size).toBeGreaterThan(10);
   });
 
-  it('changes in every frame, also below the landscape: in the clock’s tenths of a second', () => {
-    const frames = pictures(FOX, 50);
-    const lastRows = Array.from({ length: 4 * 54 }, (_, macroblock) => 1620 - 1 - macroblock);
-    for (const [frame, picture] of frames.entries()) {
-      const next = frames[frame + 1];
-      if (next) expect(changed(picture, next, lastRows)).not.toEqual([]);
-    }
-  });
-
   it('changes only in a small part from frame to frame', () => {
     const [first, second] = pictures(FOX, 2);
     const blocks = changed(first ?? Buffer.alloc(0), second ?? Buffer.alloc(0), Array(1620).keys());
