@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import type { JobOverview } from '../client/overview';
 import { inTime } from '../client/temporal-calls';
-import { localQueuePrefix } from '../config/queues';
 import { printableJson, shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import { commandOn } from '../contract/lost-submit';
@@ -210,10 +209,7 @@ export async function followStarted<Result extends object>(
   return EXIT.interrupted;
 }
 
-/**
- * An existing job keeps the queue, storage and service that it was started with: says which of them are not those of this
- * command. On this machine's own server, it starts a worker for the job's storage if this process can reach it.
- */
+/** An existing job keeps the queue, storage and service that it was started with: says which are not those of this command. */
 export async function joinJob(
   session: JobsSession,
   name: string,
@@ -221,26 +217,21 @@ export async function joinJob(
   service?: string,
 ): Promise<JobOverview> {
   const { worker, client } = session;
-  const { env } = terminal;
   const job = await findJob(session, name);
   const { taskQueue } = job;
   const kept: string[] = [];
-  let isServed = true;
-  if (worker !== undefined && taskQueue !== worker.taskQueue) {
+  const isElsewhere = worker !== undefined && taskQueue !== worker.taskQueue;
+  if (isElsewhere) {
     const { memo } = await client.workflow.getHandle(name).describe();
     const storage = memo?.[STORAGE_MEMO];
     kept.push(`task queue ${shown(taskQueue)}`);
     if (typeof storage === 'string') kept.push(`storage ${shown(storage)}`);
-    isServed =
-      job.endedAt !== undefined ||
-      (typeof storage === 'string' &&
-        taskQueue.startsWith(localQueuePrefix(env)) &&
-        (await worker.startWorkerFor(storage, taskQueue)));
   }
   if (service !== undefined && job.service !== undefined && !service.split(',').includes(job.service))
     kept.push(`service ${shown(job.service)}`);
   if (kept.length > 0) {
-    const rest = isServed ? '' : ' It continues while a worker with those settings runs.';
+    const waits = isElsewhere && job.endedAt === undefined;
+    const rest = waits ? ' It continues while a worker with those settings runs.' : '';
     printLine(terminal, `${shown(name)} keeps what it was started with: ${kept.join(', ')}.${rest}`);
   }
   return job;

@@ -1,20 +1,19 @@
-import { readLogConfig } from '../config/operation-config';
+import { monitorAddress, readLogConfig } from '../config/operation-config';
 import { createVideoGateway } from '../gateway';
 import { EXIT } from './exit-codes';
-import { describeMonitor, readMonitor, readPort } from './read-port';
+import { describeMonitor, readPort } from './read-port';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface GatewayCommandOptions {
   host?: string;
   port: string;
-  monitorPort?: string;
 }
 
 /** `videogen gateway`: serves the interface until Ctrl-C or SIGTERM, then answers what has begun. */
 export async function gateway(options: GatewayCommandOptions, terminal: Terminal): Promise<number> {
   const { host } = options;
   const port = readPort('--port', options.port);
-  const monitor = readMonitor(options, terminal.env);
+  const monitor = monitorAddress(undefined, terminal.env);
   const { format } = readLogConfig(
     { level: 'info', isTerminal: terminal.columns() !== undefined },
     terminal.env,

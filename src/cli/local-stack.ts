@@ -36,8 +36,6 @@ export interface LocalStack {
   searchable: boolean;
   /** Address of the configured storage. */
   storage: string;
-  /** Starts a worker for a job's other storage, if the environment can reach it. Returns whether it did. */
-  startWorkerFor(storage: string, queue: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -62,7 +60,8 @@ export async function openLocalStack(terminal: Terminal, dev?: DevOfStack): Prom
   for (const service of readServices(env)?.services.values() ?? []) keyReader(service, env);
   readDownloadOptions(env);
   // No video is paid for that could not be stored.
-  const storage = await openStorage(env);
+  const storage = createStorage(readStorageConfig(env));
+  await storage.probe?.();
   const closers = new Closers();
   try {
     return await openStack(terminal, storage, closers, dev);
@@ -89,51 +88,37 @@ async function openStack(
   const { client, joined } = opened;
   const { address } = opened.joined ?? opened.server;
   const { searchAttributeProblem, registerSearchAttributes } = load.searchAttributes();
-  let service: Promise<VideoServiceOptions | undefined> | undefined;
-  /** All workers of this process share it. */
-  const openService = () => {
-    const emulator = { running: joined?.emulator, faults: dev?.faults };
-    service ??= load.workers().openService(terminal, closers, emulator);
-    return service;
+  const openService = () =>
+    load.workers().openService(terminal, closers, { running: joined?.emulator, faults: dev?.faults });
+  const startWorkers = (queues: string[], service: VideoServiceOptions | undefined) => {
+    const logLevel: LogLevel = dev ? 'info' : 'error';
+    const worker = { env, terminal, address, queues, service, storage, logLevel, closers };
+    return load.workers().startWorkers(worker);
   };
-  const logLevel: LogLevel = dev ? 'info' : 'error';
-  const startWorkers = async (queues: string[], store: VideoStorage, workerEnv: Environment) => {
-    const opened = await openService();
-    const worker = { env: workerEnv, terminal, address, queues, service: opened, storage: store };
-    await load.workers().startWorkers({ ...worker, logLevel, closers });
-  };
-  const [searchable] = await Promise.all([
-    // A server that another version started may lack them.
-    isSearchable(client, joined ? searchAttributeProblem : registerSearchAttributes),
-    joined ? undefined : openService(),
-    joined ? undefined : load.client().retainLong(client),
-  ]);
   const taskQueue = localTaskQueue(env);
   const stack = {
     client,
     taskQueue,
-    searchable,
     storage: storageAddress(readStorageConfig(env)),
-    /** A job keeps its storage. If the environment differs only in that, another worker can run the job here. */
-    async startWorkerFor(address: string, queue: string): Promise<boolean> {
-      const other = { ...env, VIDEOGEN_STORAGE: address.replace(/ at .*$/, '') };
-      if (localTaskQueue(other) !== queue) return false;
-      await startWorkers([queue], await openStorage(other), other);
-      return true;
-    },
     close: () => closers.close(),
   };
   if (opened.joined) {
     const note = opened.joined;
     const isServed = servicesInUse(env) === note.serviceName && stack.storage === note.storage;
     // A second `dev` only says that the first one runs.
-    if (!isServed && !dev) await startWorkers([taskQueue], storage, env);
-    return { ...stack, note, ended: untilEnded(note.pid) };
+    if (!isServed && !dev) await startWorkers([taskQueue], await openService());
+    // A server that another version started may lack them.
+    const searchable = await isSearchable(client, searchAttributeProblem);
+    return { ...stack, searchable, note, ended: untilEnded(note.pid) };
   }
   const { server, claim } = opened;
-  await startWorkers(dev ? [taskQueue, readTaskQueue(env)] : [taskQueue], storage, env);
+  const [searchable, service] = await Promise.all([
+    isSearchable(client, registerSearchAttributes),
+    openService(),
+    load.client().retainLong(client),
+  ]);
+  await startWorkers(dev ? [taskQueue, readTaskQueue(env)] : [taskQueue], service);
   const { uiUrl, namespace } = server;
-  const emulator = usesEmulator(env) ? await openService() : undefined;
   const gateway = { client, storage, temporalUiUrl: uiUrl, searchable, codecPort, port: dev?.gatewayPort };
   const note: StackNote = {
     pid: process.pid,
@@ -144,11 +129,11 @@ async function openStack(
     pageUrl: dev && (await startGateway(gateway, terminal, closers)),
     storage: stack.storage,
     serviceName: servicesInUse(env),
-    emulator: emulator && { url: emulator.baseUrl, key: emulator.apiKey() },
+    emulator: usesEmulator(env) && service ? { url: service.baseUrl, key: service.apiKey() } : undefined,
   };
   await claim.writeNote(note);
   closers.add(() => claim.removeNote());
-  return { ...stack, note };
+  return { ...stack, searchable, note };
 }
 
 /** The address under which the gateway decrypts; the same as in the gateway, which takes long to load. */
@@ -195,12 +180,6 @@ async function startGateway(
   });
   closers.add(() => gateway.close());
   return gateway.url;
-}
-
-async function openStorage(env: Environment): Promise<VideoStorage> {
-  const storage = createStorage(readStorageConfig(env));
-  await storage.probe?.();
-  return storage;
 }
 
 /** If this fails, jobs run without search attributes. */

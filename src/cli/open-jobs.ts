@@ -32,7 +32,7 @@ export interface JobsSession {
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
   /** The worker of this machine's own server, if one runs. */
-  worker?: Pick<LocalStack, 'taskQueue' | 'storage' | 'startWorkerFor'> | undefined;
+  worker?: Pick<LocalStack, 'taskQueue' | 'storage'> | undefined;
   /** Whether the Temporal UI ends with this command. */
   ownsUi?: boolean | undefined;
 }

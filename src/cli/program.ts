@@ -14,7 +14,7 @@ interface CommandRow {
   about: string;
   args?: readonly [name: string, about: string][];
   options: readonly OptionRow[];
-  examples: readonly [command: string, what: string][];
+  example: string;
   /** More help, which takes a moment to load. */
   more?(): string;
   /** Whether it starts or runs jobs, whose spans may be exported. */
@@ -36,10 +36,6 @@ const ON_LOST_SUBMIT: OptionRow = [
 const SERVICE: OptionRow = [
   '--service <name>',
   'the service of VIDEOGEN_SERVICES_FILE to use; a,b: b if a refuses the request',
-];
-const MONITOR_PORT: OptionRow = [
-  '--monitor-port <port>',
-  'serve /metrics, /livez and /readyz (default: VIDEOGEN_MONITOR_PORT)',
 ];
 const JOB_OR_BATCH: [string, string] = ['<id>', 'name of the job, or of the batch'];
 const JOB_OR_ITEM: [string, string] = ['<id>', 'name of the job, or of an item of a batch such as foxes-3'];
@@ -72,10 +68,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--no-wait', 'start the job and exit'],
       JSON_OBJECT,
     ],
-    examples: [
-      ['videogen generate "A red fox in the snow" --duration 5 --out fox.mp4', 'one video, and a copy of it'],
-      ['videogen generate --adopt task_0a285c4d', 'continue with a task that is paid already'],
-    ],
+    example: 'videogen generate "A red fox in the snow" --duration 5 --out fox.mp4',
     isTraced: true,
     load: () => require('./generate').generate,
   },
@@ -95,7 +88,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--no-wait', 'start the batch and exit'],
       JSON_OBJECT,
     ],
-    examples: [['videogen batch foxes.jsonl --window 10', 'a video for each line, 10 at a time']],
+    example: 'videogen batch foxes.jsonl --window 10',
     isTraced: true,
     load: () => require('./batch').batch,
   },
@@ -108,10 +101,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--abandon', 'end the job'],
       JSON_OBJECT,
     ],
-    examples: [
-      ['videogen decide fox-1 --adopt task_0a285c4d', 'the service has the task'],
-      ['videogen decide foxes-17 --resubmit', 'it does not have the task of item 17 of the batch foxes'],
-    ],
+    example: 'videogen decide fox-1 --adopt task_0a285c4d',
     load: () => require('./decide').decide,
   },
   list: {
@@ -124,31 +114,28 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--limit <number>', 'maximum number of rows', '50'],
       JSON_LINES,
     ],
-    examples: [
-      ['videogen list --state running needs-decision', 'what is under way'],
-      ['videogen list --state failed --since 1d', 'what failed since yesterday'],
-    ],
+    example: 'videogen list --state running needs-decision',
     load: () => require('./list').list,
   },
   status: {
     about: 'show everything that is known about one job, and what can be done',
     args: [JOB_OR_BATCH],
     options: [JSON_OBJECT],
-    examples: [['videogen status fox-1', 'one job, with its page in the Temporal UI']],
+    example: 'videogen status fox-1',
     load: () => require('./status').status,
   },
   watch: {
     about: 'show the progress of jobs and batches until all of them have ended',
     args: [['<id...>', 'names of jobs and batches']],
     options: [JSON_LINES],
-    examples: [['videogen watch fox-1 fox-2 foxes', 'several at once']],
+    example: 'videogen watch fox-1 fox-2 foxes',
     load: () => require('./watch').watch,
   },
   cancel: {
     about: 'end a job or a batch; the service may still finish what it has begun',
     args: [JOB_OR_BATCH],
     options: [JSON_OBJECT],
-    examples: [['videogen cancel fox-1', 'end it']],
+    example: 'videogen cancel fox-1',
     load: () => require('./cancel').cancel,
   },
   retry: {
@@ -159,24 +146,21 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--deadline <time>', 'how long the new job may take, such as 2h (default: as before)'],
       JSON_OBJECT,
     ],
-    examples: [
-      ['videogen retry fox-1', 'continue with its task, or submit again if nothing was paid'],
-      ['videogen retry fox-1 --resubmit', 'you have decided that it may be paid again'],
-    ],
+    example: 'videogen retry fox-1',
     load: () => require('./retry').retry,
   },
   download: {
     about: 'copy the stored video of an ended job to a file, and verify it',
     args: [JOB_OR_ITEM],
     options: [['--out <file>', 'the file (default: named after the job, in this folder)'], JSON_OBJECT],
-    examples: [['videogen download foxes-3 --out fox.mp4', 'item 3 of a batch']],
+    example: 'videogen download foxes-3 --out fox.mp4',
     load: () => require('./download').download,
   },
   forget: {
     about: 'remove what can be removed of an ended job: files, record, execution; say what stays',
     args: [JOB_OR_BATCH],
     options: [['--dry-run', 'only say what would be removed'], ['--yes', 'do not ask'], JSON_OBJECT],
-    examples: [['videogen forget fox-1 --dry-run', 'what would go, and what stays']],
+    example: 'videogen forget fox-1 --dry-run',
     load: () => require('./forget').forget,
   },
   spend: {
@@ -186,10 +170,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--caps', 'show the caps of the workers instead, and what is left of each'],
       JSON_OBJECT,
     ],
-    examples: [
-      ['videogen spend --since 7d', 'what the last seven days cost'],
-      ['videogen spend --caps', 'what was used and reserved, and what is left'],
-    ],
+    example: 'videogen spend --since 7d',
     load: () => require('./spend').spend,
   },
   dev: {
@@ -201,11 +182,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--gateway-port <port>', 'port of the gateway and its page'],
       ['--fault <call:kind...>', 'faults for the next calls of the emulator, such as submit:reset'],
     ],
-    examples: [
-      ['videogen dev', 'everything, on free ports'],
-      ['videogen dev --port 7233 --ui-port 8233', 'on ports that you choose'],
-      ['videogen dev --fault submit:reset', 'to see a lost submit'],
-    ],
+    example: 'videogen dev --port 7233 --ui-port 8233',
     more: () => require('./read-faults').describeFaults(),
     isTraced: true,
     load: () => require('./dev').dev,
@@ -215,13 +192,8 @@ const COMMANDS: Record<string, CommandRow> = {
     options: [
       ['--record <dir>', 'record the answers of the service there, without keys and signatures'],
       ['--only <role...>', 'run only jobs, submits or downloads'],
-      MONITOR_PORT,
     ],
-    examples: [
-      ['videogen worker', 'all of the work'],
-      ['videogen worker --only downloads', 'one part of it'],
-      ['videogen worker --record answers', 'record the answers of the service, for explain'],
-    ],
+    example: 'videogen worker --only downloads',
     isTraced: true,
     load: () => require('./worker').worker,
   },
@@ -237,10 +209,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
       ['--chaos <rate>', 'probability of a fault in each call, from 0 to 1'],
     ],
-    examples: [
-      ['videogen emulator --port 8080 --job-time 2s', 'a service without a bill'],
-      ['videogen emulator --fault submit:rate-limited', 'whose next submit is refused'],
-    ],
+    example: 'videogen emulator --port 8080 --job-time 2s',
     more: () => require('./read-faults').describeFaults(),
     load: () => require('./emulator').emulator,
   },
@@ -249,9 +218,8 @@ const COMMANDS: Record<string, CommandRow> = {
     options: [
       ['--host <address>', 'address to listen on', '127.0.0.1'],
       ['--port <port>', 'port to listen on', '8787'],
-      MONITOR_PORT,
     ],
-    examples: [['videogen gateway --port 8787', 'for this machine']],
+    example: 'videogen gateway --port 8787',
     isTraced: true,
     load: () => require('./gateway').gateway,
   },
@@ -262,7 +230,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)'],
       ['--if-missing', 'do nothing if the name has a key already'],
     ],
-    examples: [['videogen gateway-key web_shop --file keys.txt', 'a key for one caller']],
+    example: 'videogen gateway-key web_shop --file keys.txt',
     load: () => require('./keys').gatewayKey,
   },
   'encryption-key': {
@@ -272,20 +240,13 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--file <file>', 'the file of keys to put it into (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
       ['--last', 'put it last, where it only decrypts; without this it is first, and encrypts'],
     ],
-    examples: [
-      ['videogen encryption-key 2026-11', 'a key to encrypt with'],
-      ['videogen encryption-key 2027-05 --last --file keys', 'rotate: every process can read it'],
-      ['videogen encryption-key 2027-05 --file keys', 'rotate: now it encrypts'],
-    ],
+    example: 'videogen encryption-key 2027-05 --last --file keys',
     load: () => require('./keys').encryptionKey,
   },
   doctor: {
     about: 'check everything that a job needs, and say how to fix each problem',
     options: [['--register', 'only register the search attributes of jobs in the namespace'], JSON_OBJECT],
-    examples: [
-      ['videogen doctor', 'what is wrong, and the fix'],
-      ['videogen doctor --register', 'register search attributes'],
-    ],
+    example: 'videogen doctor',
     load: () => require('./doctor').doctor,
   },
   explain: {
@@ -296,10 +257,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE'],
       JSON_OBJECT,
     ],
-    examples: [
-      ['videogen explain answer.json', 'a saved answer'],
-      ['videogen explain answers --json', 'a folder that a worker recorded'],
-    ],
+    example: 'videogen explain answer.json',
     load: () => require('./explain').explain,
   },
 };
@@ -330,7 +288,7 @@ export function describeProgram(terminal: Terminal, call: (call: CommandCall) =>
     for (const [arg, about] of row.args ?? []) command.argument(arg, about);
     for (const option of row.options) command.addOption(optionOf(option));
     if (row.more) command.addHelpText('after', row.more);
-    command.addHelpText('after', exampleText(row.examples));
+    command.addHelpText('after', `\nExample:\n  ${row.example}`);
     // Commander adds the command itself.
     command.action((...given: unknown[]) => call({ ...row, name, given: given.slice(0, -1) }));
   }
@@ -340,11 +298,6 @@ export function describeProgram(terminal: Terminal, call: (call: CommandCall) =>
 function optionOf([flags, about, values]: OptionRow): Option {
   const option = new Option(flags, about);
   return typeof values === 'string' ? option.default(values) : values ? option.choices(values) : option;
-}
-
-function exampleText(examples: CommandRow['examples']): string {
-  const width = Math.max(...examples.map(([line]) => line.length));
-  return `\nExamples:\n${examples.map(([line, what]) => `  ${line.padEnd(width)}   # ${what}`).join('\n')}`;
 }
 
 /** A mistyped argument is quoted, however long it is. */

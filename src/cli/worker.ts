@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
+import { monitorAddress } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { readServices } from '../config/services-config';
@@ -7,20 +8,18 @@ import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import { openLog } from './open-log';
-import { describeMonitor, readMonitor } from './read-port';
+import { describeMonitor } from './read-port';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface WorkerCommandOptions {
-  monitorPort?: string;
   record?: string;
   only?: string[];
 }
 
 /** `videogen worker`: runs a worker until Ctrl-C or SIGTERM, then drains it. */
-export async function worker(options: WorkerCommandOptions, terminal: Terminal): Promise<number> {
-  const { record, only } = options;
+export async function worker({ record, only }: WorkerCommandOptions, terminal: Terminal): Promise<number> {
   const { env } = terminal;
-  const monitor = readMonitor(options, env);
+  const monitor = monitorAddress(undefined, env);
   const roles = only && [...new Set(only.map(readRole))];
   keepHeapSmall();
   openLog(terminal, 'info', monitor && { metrics: await exporterForMonitor() });

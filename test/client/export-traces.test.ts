@@ -12,9 +12,7 @@ afterEach(() => jest.resetModules());
 /** The code of a command that runs while traces are exported, and what it printed. */
 async function run(env: Record<string, string>) {
   const terminal = new FakeTerminal(env);
-  const {
-    whileExporting,
-  }: typeof import('../../src/cli/while-exporting') = require('../../src/cli/while-exporting');
+  const { whileExporting }: typeof import('../../src/cli/run') = require('../../src/cli/run');
   const code = await whileExporting(terminal, async () => 7);
   return { code, stderr: terminal.stderr };
 }

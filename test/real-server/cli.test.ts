@@ -237,7 +237,7 @@ describe('generate beside dev', () => {
         ...ONE_THREAD,
         VIDEOGEN_STORAGE: 'mine',
       }),
-      home.run(['generate', '--id', 'left', '--json'], { ...service, ...ONE_THREAD }),
+      home.run(['generate', '--id', 'left', '--no-wait'], { ...service, ...ONE_THREAD }),
       videogen(['dev'], { VIDEOGEN_STORAGE: join(home.folder, 'mine') }),
     ]);
     const uri = `${addressOf('mine')}/own.mp4`;
@@ -254,9 +254,10 @@ describe('generate beside dev', () => {
 
     expect(followed).toMatchObject({ code: 0 });
     expect(followed.err).toMatch(
-      /^left keeps what it was started with: task queue \S+, storage \S+\/theirs\.$/m,
+      /^left keeps what it was started with: task queue \S+, storage \S+\/theirs\. It continues while/m,
     );
-    expect(lastLine(followed).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
+    const continued = await home.run(['generate', '--id', 'left', '--json'], { ...theirs, ...ONE_THREAD });
+    expect(lastLine(continued).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
     expect(madeSince(before)).toHaveLength(2);
     expect(secondDev).toEqual({
       code: 0,

@@ -122,9 +122,8 @@ describe('videogen worker with a monitor, and a gateway with one', () => {
   test('emit every metric that dashboard and alerts name, in a text that Prometheus accepts, without a secret', async () => {
     const receiver = await startWebhookReceiver([500]);
     closers.push(() => receiver.close());
-    const { VIDEOGEN_MONITOR_PORT: _, ...ofWorker } = settings(taskQueue, port);
-    const worker = home.start(['worker', '--monitor-port', `${port}`], {
-      ...ofWorker,
+    const worker = home.start(['worker'], {
+      ...settings(taskQueue, port),
       VIDEOGEN_SEARCH_ATTRIBUTES: 'true',
       VIDEOGEN_WEBHOOK_SECRET: WEBHOOK_SECRET,
       VIDEOGEN_WEBHOOK_ALLOW: '127.0.0.1',
