@@ -12,34 +12,23 @@ interface EmulatorCommandOptions {
   host?: string;
   port: string;
   jobTime: string;
-  concurrentTasks?: string;
   tasksFile?: string;
   fault?: string[];
   charge?: string;
-  chaos?: string;
 }
 
 /** `videogen emulator`: runs the emulated video service until Ctrl-C. */
 export async function emulator(options: EmulatorCommandOptions, terminal: Terminal): Promise<number> {
   const { host, tasksFile, jobTime, fault = [] } = options;
   const jobTimeMs = durationMs(jobTime);
-  if (jobTimeMs === undefined) throw wrong('--job-time', jobTime, 'a length of time such as 5s');
+  if (jobTimeMs === undefined)
+    throw new ConfigError(`--job-time is ${JSON.stringify(jobTime)}: give a length of time such as 5s.`);
+  const charge = options.charge === undefined ? undefined : Number(options.charge || Number.NaN);
+  if (charge !== undefined && !(charge >= 0 && Number.isFinite(charge)))
+    throw new ConfigError(
+      `--charge is ${JSON.stringify(options.charge)}: give an amount in dollars, such as 0.25.`,
+    );
   const faults = readFaults(fault);
-  const rate = readNumber(
-    '--chaos',
-    options.chaos,
-    (given) => given <= 1,
-    'a number from 0 to 1, such as 0.1',
-  );
-  const charge = readNumber(
-    '--charge',
-    options.charge,
-    Number.isFinite,
-    'an amount in dollars, such as 0.25',
-  );
-  const isCount = (given: number) => Number.isSafeInteger(given) && given > 0;
-  const most = options.concurrentTasks;
-  const concurrentTasks = readNumber('--concurrent-tasks', most, isCount, 'a whole number of at least 1');
   const port = readPort('--port', options.port);
   const apiKey = readKeyIfSet(terminal.env);
   const running = await startEmulator({
@@ -47,10 +36,8 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     port,
     apiKey,
     jobTimeMs,
-    concurrentTasks,
     tasksFile,
     charge,
-    chaos: rate === undefined ? undefined : { rate },
     onCall: (call) => terminal.err(`${describeCall(call)}\n`),
   }).catch((error: Error) => {
     // The caller chose the address, so this is a usage error.
@@ -65,20 +52,4 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;
-}
-
-function readNumber(
-  name: string,
-  text: string | undefined,
-  isRight: (given: number) => boolean,
-  what: string,
-) {
-  if (text === undefined) return undefined;
-  const given = Number(text);
-  if (text.trim() !== '' && given >= 0 && isRight(given)) return given;
-  throw wrong(name, text, what);
-}
-
-function wrong(name: string, text: string, what: string): ConfigError {
-  return new ConfigError(`${name} is ${JSON.stringify(text)}: give ${what}.`);
 }

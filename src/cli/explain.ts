@@ -30,12 +30,7 @@ interface ExplainOptions {
 }
 
 /** `videogen explain`: shows how saved answers of a service are read, and proposes a profile for the rest. */
-export async function explain(
-  file: string,
-  options: ExplainOptions,
-  terminal: Terminal,
-  input?: NodeJS.ReadableStream,
-): Promise<number> {
+export async function explain(file: string, options: ExplainOptions, terminal: Terminal): Promise<number> {
   try {
     if (!/^[1-5]\d\d$/.test(options.status))
       throw new ConfigError(
@@ -47,7 +42,7 @@ export async function explain(
       (service === undefined ? readProfile(env) : chooseService(service, env).known?.profile) ?? {};
     // The output may be shared, and what was saved by hand may contain the key.
     const secrets = secretsOf('', keysIn(env), inUse);
-    const saved = await savedAnswers(file, Number(options.status), input);
+    const saved = savedAnswers(file, Number(options.status));
     const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
     const proposed = proposeProfile(answers, inUse);
     terminal.out(

@@ -71,12 +71,12 @@ function takeOut(name: string, text: string, file: string, isLast: boolean) {
   if (parsed.ring.find(name) === undefined) return { others: text };
   if (isLast || parsed.ring.writingId === name)
     throw new ConfigError(`${file} has a key ${name} already: choose another name.`);
-  const isNamed = (key: string) => key.trim().startsWith(`${name}:`);
-  const isComment = (line: string) => line.trimStart().startsWith('#');
-  const keys = text.split('\n').flatMap((line) => (isComment(line) ? [] : line.split(',')));
-  const without = (line: string) => line.split(',').filter((key) => !isNamed(key));
-  const others = text.split('\n').map((line) => (isComment(line) ? line : without(line).join(',')));
-  return { others: others.join('\n'), existing: keys.find(isNamed)?.trim() };
+  const lines = text
+    .split('\n')
+    .flatMap((line) => (line.trimStart().startsWith('#') ? [line] : line.split(',')));
+  const isNamed = (line: string) => line.trim().startsWith(`${name}:`);
+  const others = lines.filter((line) => !isNamed(line) && line.trim() !== '');
+  return { others: others.map((line) => `${line}\n`).join(''), existing: lines.find(isNamed)?.trim() };
 }
 
 /** The text, ready for another line. */

@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { isMissingNamespace } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
 import { readTemporalUiUrl } from '../config/gateway-config';
 import { ConfigError } from '../config/service-config';
@@ -125,7 +124,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
       const code = await client.withAbortSignal(aborting, () => work.run(session));
       if (!ended.signal.aborted) return code;
     } catch (error) {
-      if (!aborting.aborted) throw explained(error, client);
+      if (!aborting.aborted) throw error;
       if (!ended.signal.aborted) return EXIT.interrupted;
     } finally {
       stopListening();
@@ -146,15 +145,6 @@ export function pageOf({ uiUrl, client }: JobsSession, workflowId: string): stri
 /** The command that opens the Temporal UI for a data folder. */
 export function devCommand(dataFolder: string | undefined): string {
   return dataFolder ? `VIDEOGEN_DATA=${inShell(resolve(dataFolder))} videogen dev` : 'videogen dev';
-}
-
-/** The SDK's own sentence does not say what to do about a namespace that is not there. */
-function explained(error: unknown, { options: { namespace } }: Client): unknown {
-  if (!isMissingNamespace(error)) return error;
-  return new ConfigError(
-    `There is no namespace ${shown(namespace)}: create it with: temporal operator namespace create --namespace ${inShell(namespace)}, or correct TEMPORAL_NAMESPACE.`,
-    { cause: error },
-  );
 }
 
 async function missingWorkerOf(

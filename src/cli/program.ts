@@ -203,11 +203,9 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--host <address>', 'address to listen on', '127.0.0.1'],
       ['--port <port>', 'port to listen on', '8080'],
       ['--job-time <time>', 'how long a generation takes', '5s'],
-      ['--concurrent-tasks <number>', 'how many generations run at once; more are refused'],
       ['--tasks-file <file>', 'remember the generations in this file, over restarts'],
       ['--charge <dollars>', 'what each video costs, as the answers about ended tasks then say'],
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
-      ['--chaos <rate>', 'probability of a fault in each call, from 0 to 1'],
     ],
     example: 'videogen emulator --port 8080 --job-time 2s',
     more: () => require('./read-faults').describeFaults(),
@@ -251,7 +249,7 @@ const COMMANDS: Record<string, CommandRow> = {
   },
   explain: {
     about: 'show how saved answers of a service are read, and propose a profile for the rest',
-    args: [['<file>', 'a file with an answer, a folder that a worker recorded, or - for standard input']],
+    args: [['<file>', 'a file with an answer, or a folder that a worker recorded']],
     options: [
       ['--status <code>', 'HTTP status of an answer that was saved without it', '200'],
       ['--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE'],

@@ -33,7 +33,7 @@ export function readFaults(texts: string[]): ScriptedFault[] {
 /** The faults, for the help of the commands. */
 export function describeFaults(): string {
   const byCall = CALLS.map((call) => {
-    const names = faultsOn(call).map(([name, { byChance }]) => (byChance ? `${name}*` : name));
+    const names = faultsOn(call).map(([name]) => name);
     return `  ${call.padEnd(10)}${names.join(' ')}`;
   });
   const rows = Object.entries(FAULTS);
@@ -42,7 +42,7 @@ export function describeFaults(): string {
     'loses' in row ? `does what was asked, ${row.loses}` : row.does;
   return [
     '',
-    'Faults by call. Chaos chooses from those with a star:',
+    'Faults by call:',
     ...byCall,
     '',
     'What each does:',

@@ -1,9 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { parse } from 'yaml';
-import { explain } from '../../src/cli/explain';
 import { run } from '../../src/cli/run';
 import { parseProfile, readingRules, recordAnswers, traceAnswer } from '../../src/service';
 import { commandsOf, readPage, sectionOf } from '../support/docs-page';
@@ -135,7 +133,7 @@ it.each([
   expect(out).toContain(line);
 });
 
-it('reads what a worker recorded: a folder, a file, or one answer per line', async () => {
+it('reads what a worker recorded: a folder or a file', async () => {
   const record = recordAnswers(folder);
   const recorded = { headers: {} };
   record({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
@@ -154,21 +152,6 @@ it('reads what a worker recorded: a folder, a file, or one answer per line', asy
     candidates: [],
     notes: [],
   });
-  const lines = [
-    { call: 'submit', status: 200, body: { ticket: { no: 7 } } },
-    { call: 'poll', status: 200, headers: {}, body: TICKET },
-  ];
-  const all = await videogen(
-    save(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 'all.txt'),
-    '--json',
-  );
-  expect(JSON.parse(all.out).profile).toEqual(explained.profile);
-});
-
-it('reads an answer from standard input', async () => {
-  const terminal = new FakeTerminal();
-  expect(await explain('-', { status: '200' }, terminal, Readable.from(['{"task_', 'id":"a"}']))).toBe(0);
-  expect(terminal.stdout).toContain('standard input: HTTP 200\n  task id   a  at task_id\n');
 });
 
 it.each<[string[], RegExp]>([
