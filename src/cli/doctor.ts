@@ -121,21 +121,29 @@ async function reportInOrder(
   const counts = { ok: 0, warning: 0, failed: 0, skipped: 0 };
   const reports: CheckReport[] = [];
   for (const [name, pending] of started) {
-    const finding = await pending;
+    const { state, ...finding } = await pending;
     const found = redact(finding.found);
-    const fix = 'fix' in finding ? redact(finding.fix) : undefined;
-    const { state } = finding;
+    const fix = 'fix' in finding ? { fix: redact(finding.fix) } : {};
     counts[state] += 1;
-    const said = [found, ...(fix?.split('\n') ?? [])];
-    findingLines(name, state, said, terminal.columns()).forEach(line);
+    const title = `${state.padEnd('warning  '.length)}${name}`;
+    const said = [found, ...(fix.fix?.split('\n') ?? [])].flatMap((text) =>
+      wrapText(text, widthFor(terminal)),
+    );
+    said.forEach((text, index) => {
+      line(`${(index === 0 ? title : '').padEnd(NAME_COLUMNS)}${text}`);
+    });
+    const isSkipped = state === 'skipped';
     reports.push({
       name,
       ok: state === 'ok' || state === 'warning',
-      found: state === 'skipped' ? `skipped: ${found}` : found,
-      ...(fix !== undefined && { fix }),
+      found: isSkipped ? `skipped: ${found}` : found,
+      ...fix,
     });
   }
-  line(summaryLine(counts, started.length));
+  const { warning, failed, skipped } = counts;
+  if (failed + skipped > 0)
+    line(`Not ready: ${failed} of ${started.length} checks failed, ${skipped} skipped.`);
+  else line(warning === 0 ? 'Ready to generate.' : `Ready to generate. Warnings: ${warning}.`);
   return reports;
 }
 
@@ -143,18 +151,8 @@ const NAME_COLUMNS = 'warning  encryption  '.length;
 /** A narrower screen would break every line. */
 const MIN_COLUMNS = 60;
 
-/** The lines of a finding: its state, the name of the check and what was found, with the fix below. */
-function findingLines(name: string, state: string, said: readonly string[], columns?: number): string[] {
-  const width = columns === undefined ? undefined : Math.max(columns, MIN_COLUMNS) - 1 - NAME_COLUMNS;
-  const lines = said.flatMap((text) => (width === undefined ? [text] : wrapText(text, width)));
-  const title = `${state.padEnd('warning  '.length)}${name}`;
-  return lines.map((line, index) => `${(index === 0 ? title : '').padEnd(NAME_COLUMNS)}${line}`);
-}
-
-function summaryLine({ warning, failed, skipped }: Record<Finding['state'], number>, checks: number): string {
-  if (failed + skipped > 0) return `Not ready: ${failed} of ${checks} checks failed, ${skipped} skipped.`;
-  return warning === 0 ? 'Ready to generate.' : `Ready to generate. Warnings: ${warning}.`;
-}
+const widthFor = (terminal: Terminal) =>
+  Math.max(terminal.columns() ?? Number.POSITIVE_INFINITY, MIN_COLUMNS) - 1 - NAME_COLUMNS;
 
 /** Where the configured keys are read. */
 const SECRETS: readonly ((env: Environment) => unknown)[] = [

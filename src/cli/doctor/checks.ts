@@ -6,18 +6,17 @@ import { packageManifest } from '../../config/package-manifest';
 import { resolveWorkerQueues } from '../../config/queues';
 import { withoutBlanks } from '../../config/read-setting';
 import type { Environment } from '../../config/service-config';
-import { readKnownServices, usesEmulator } from '../../config/services-config';
+import { usesEmulator } from '../../config/services-config';
 import { readStorageConfig } from '../../config/storage-config';
 import { readSearchAttributes, readServerOptions } from '../../config/temporal-config';
 import { inShell, shown } from '../../contract/clean-text';
 import { describeDuration } from '../../contract/duration';
 import { codeOf, firstLineOf, GRPC_STATUS } from '../../contract/error-code';
-import { serviceQueueOf, TASK_QUEUE_TYPES } from '../../contract/names';
+import { TASK_QUEUE_TYPES } from '../../contract/names';
 import { createStorage, StorageUnusable, storageAddress } from '../../storage';
 import { findServerAtHand } from '../../temporal-server';
 import { CALL_LIMIT_MS, withinCall } from '../find-temporal';
 import { findUnreadableJob } from '../missing-worker';
-import { editDistance } from '../similar-names';
 import { type Context, checkService, type Finding, failed, ok, warning } from './check-service';
 
 interface Check {
@@ -81,9 +80,26 @@ function unknownSettings(env: Environment): { name: string; meant?: string | und
 
 /** A misspelt name, such as one without a letter. */
 function nearest(name: string, names: readonly string[]): string | undefined {
-  const distances = names.map((known) => ({ known, distance: editDistance(known, name, MOST_TYPOS) }));
-  const [best] = distances.sort((one, other) => one.distance - other.distance);
-  return best !== undefined && best.distance <= MOST_TYPOS ? best.known : undefined;
+  return names.find((known) => editDistance(known, name, MOST_TYPOS) <= MOST_TYPOS);
+}
+
+/**
+ * How many letters must be added, removed or changed to turn one word into the other; more than `most` for words whose
+ * lengths alone differ by more. Comparing with a very long name would take seconds.
+ */
+function editDistance(a: string, b: string, most: number): number {
+  const difference = Math.abs(a.length - b.length);
+  if (difference > most) return difference;
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
 }
 
 /** A name with some of the words of a setting. */
@@ -177,7 +193,7 @@ async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
   // On this machine, generate starts a worker where the local stack has none.
   if (server.kind !== 'named') return ok('generate uses those of the local stack, or starts its own');
   const { connection, namespace } = server;
-  const { taskQueue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
+  const { taskQueue, downloadQueue } = resolveWorkerQueues({}, env);
   const workersOf = async (name: string, taskQueueType: number) => {
     const { pollers } = await withinCall(connection, () =>
       connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
@@ -186,31 +202,16 @@ async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
     const recent = (pollers ?? []).filter(({ lastAccessTime }) => isRecent(lastAccessTime?.seconds));
     return new Set(recent.map(({ identity }) => identity)).size;
   };
-  const { workflows, activities } = TASK_QUEUE_TYPES;
-  const unserved = async (queues: readonly string[], type: number) => {
-    const counts = await Promise.all(queues.map((queue) => workersOf(queue, type)));
-    return queues.filter((_, index) => counts[index] === 0);
-  };
-  const services = Object.keys(readKnownServices(env)?.services ?? {});
-  const submitQueues = [submitQueue, ...services.map((service) => serviceQueueOf(submitQueue, service))];
-  const [count, missing, paused] = await Promise.all([
-    workersOf(taskQueue, workflows),
-    unserved([...new Set([taskQueue, downloadQueue])], activities),
-    unserved(
-      [...new Set(submitQueues)].filter((queue) => queue !== taskQueue),
-      activities,
-    ),
-  ]);
-  const all = [...(count === 0 ? [taskQueue] : []), ...missing];
-  if (all.length > 0)
-    return failed(`no worker polls ${[...new Set(all)].join(', ')}`, 'Start one with: videogen worker');
-  if (paused.length > 0) {
-    return warning(
-      `no worker polls for the submits of ${paused.join(', ')}`,
-      'Workers pause this during a rate limit, and log it. Otherwise give them the same VIDEOGEN_SERVICES_FILE, or start one with: videogen worker',
-    );
-  }
-  return ok(`${count} on ${taskQueue}`);
+  const count = await workersOf(taskQueue, TASK_QUEUE_TYPES.workflows);
+  const queues = [...new Set([taskQueue, downloadQueue])];
+  const counts = await Promise.all(queues.map((queue) => workersOf(queue, TASK_QUEUE_TYPES.activities)));
+  // Not the queues of submits: workers pause them during a rate limit.
+  const unserved = queues.filter(
+    (queue, index) => counts[index] === 0 || (queue === taskQueue && count === 0),
+  );
+  return unserved.length === 0
+    ? ok(`${count} on ${taskQueue}`)
+    : failed(`no worker polls ${unserved.join(', ')}`, 'Start one with: videogen worker');
 }
 
 /** It may create the folder, as the first job would. */
