@@ -133,7 +133,7 @@ it.each([
   expect(out).toContain(line);
 });
 
-it('reads what a worker recorded: a folder or a file', async () => {
+it('reads the folder that a worker recorded', async () => {
   const record = recordAnswers(folder);
   const recorded = { headers: {} };
   record({ ...recorded, call: 'submit', status: 200, body: '{"ticket":{"no":7}}' });
@@ -209,9 +209,9 @@ No profile can be guessed from this.
   });
 
   it('is listed for programs, each path once', async () => {
-    const lines = Array(3).fill({ call: 'poll', status: 200, body: { mood: 'fine' } });
-    const all = save(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 'all.txt');
-    expect(JSON.parse((await videogen(all, '--json')).out).candidates).toHaveLength(1);
+    const poll = JSON.stringify({ call: 'poll', status: 200, body: { mood: 'fine' } });
+    for (const name of ['1.json', '2.json', '3.json']) save(poll, name);
+    expect(JSON.parse((await videogen(folder, '--json')).out).candidates).toHaveLength(1);
     const { out } = await videogen(save('{"number":5,"mood":"fine"}'), '--json');
     expect(JSON.parse(out).candidates).toEqual([
       { field: 'taskId', path: 'number', value: '5' },
