@@ -13,7 +13,9 @@ import { devCommand, type JobsSession, pageOf } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 import { widthOf } from './text-table';
 
+/** At first, and later: each reading is a query, which Temporal Cloud bills. */
 const READ_EVERY_MS = 500;
+const READ_LATER_EVERY_MS = 2_000;
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 2_000;
 /** A worker takes a job within a second, so after this long none may be running. */
@@ -74,7 +76,8 @@ export async function followJobs(
       live.end({ keep: rows.length > 1 });
       return rows;
     }
-    await sleep(READ_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    const everyMs = Date.now() < suspectAt ? READ_EVERY_MS : READ_LATER_EVERY_MS;
+    await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
   live.end({ keep: true });
   return undefined;
