@@ -6,6 +6,7 @@ import { JobRecord } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask, type TaskClaim } from '../src/storage/task-claims';
 import { describeWorkflow, whileHeartbeating } from './attempt';
+import { createPollVideo } from './poll-video';
 import {
   digestOf,
   openRecord,
@@ -13,8 +14,7 @@ import {
   refuseForgotten,
   type SubmittedTask,
   taskOnRecord,
-} from './job-record';
-import { createPollVideo } from './poll-video';
+} from './record-task';
 import { type FindTools, toolsFor } from './service-tools';
 import { createCallFailure, toFailure } from './to-failure';
 

@@ -3,9 +3,9 @@ import type { JobOptions, ReportedProgress, TaskStatus } from '../src/contract/j
 import type { Prices } from '../src/service/profile';
 import type { TaskReading } from '../src/service/video-service';
 import { whileHeartbeating } from './attempt';
+import { callWithinLimits } from './call-within-limits';
 import { logEvent } from './log-event';
 import type { WaitingTask } from './polls/poll-plan';
-import { callWithinLimits } from './rate-limited-call';
 import { type FindTools, toolsFor } from './service-tools';
 import { toFailure } from './to-failure';
 

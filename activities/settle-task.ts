@@ -5,8 +5,8 @@ import { mergeCosts } from '../src/contract/job-cost';
 import { accountsOf } from '../src/contract/ledger';
 import type { VideoStorage } from '../src/storage/storage';
 import type { SubmitCaps } from './caps';
-import { openRecord, warnNotRecorded } from './job-record';
 import { hasEnded, type PolledTask, type PollVideoInput } from './poll-video';
+import { openRecord, warnNotRecorded } from './record-task';
 
 export interface SettleTaskDeps {
   storage: VideoStorage;

@@ -69,7 +69,7 @@ export function createCallFailure(
     { ...details, ...(isLostSubmit && { onLostSubmit, lostSubmit }), attempt },
     {
       retryable: mayRetry && !isFinal && !isWaitTooLong && attempt < mostAttempts(type, call),
-      nextRetryDelayMs: nextRetryDelayMs(details.retryAfter),
+      nextRetryDelayMs: delayFor(details.retryAfter),
       cause,
     },
   );
@@ -94,7 +94,7 @@ function isRefusedSubmit(kind: ServiceFault['kind'], status = 0): boolean {
   return kind === 'refused' || (kind === 'answered' && mayRefuseContent(status));
 }
 
-function nextRetryDelayMs(retryAfter: number | undefined): number | undefined {
+function delayFor(retryAfter: number | undefined): number | undefined {
   if (retryAfter === undefined) return undefined;
   const clampedMs = Math.min(Math.max(retryAfter * 1_000, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
   return Math.round(clampedMs * (1 + Math.random() * RETRY_AFTER_JITTER));

@@ -5,8 +5,8 @@ import {
   recordedJob,
   type SendingEntry,
 } from '../../src/storage/job-record';
-import { type KnownTask, refuseForgotten } from '../job-record';
 import { logEvent } from '../log-event';
+import { type KnownTask, refuseForgotten } from '../record-task';
 import { createCallFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { isUnknownSend, type LostSubmit, lostIn, type SubmitNote } from './submit-note';

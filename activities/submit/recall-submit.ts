@@ -1,6 +1,6 @@
 import { activityInfo } from '@temporalio/activity';
 import { createFailure } from '../../src/contract/video-failure';
-import { digestOf, openRecord, type SubmittedTask, takeUpTask } from '../job-record';
+import { digestOf, openRecord, type SubmittedTask, takeUpTask } from '../record-task';
 import { toFailure } from '../to-failure';
 import { readKnownSubmits } from './known-submits';
 import { type LostSubmit, readNote } from './submit-note';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { lastAttemptThatRan } from '../../src/contract/video-failure';
 import { NO_TASK, type NoTask } from '../../src/storage/job-record';
 import { decodeByWorker } from '../attempt';
-import { isTimeSkipped } from '../rate-limited-call';
+import { isTimeSkipped } from '../call-within-limits';
 
 /** A submit whose answer nobody knows: a paid task may exist. */
 export interface LostSubmit {

@@ -10,7 +10,9 @@ import { estimateJob } from '../../src/service/prices';
 import { type JobRecord, recordedJob } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { retryDelayMs, whileHeartbeating } from '../attempt';
+import { callWithinLimits } from '../call-within-limits';
 import type { CountedSubmit, SubmitCaps } from '../caps';
+import { logEvent } from '../log-event';
 import {
   digestOf,
   openRecord,
@@ -18,9 +20,7 @@ import {
   type SubmittedTask,
   takeUpTask,
   warnNotRecorded,
-} from '../job-record';
-import { logEvent } from '../log-event';
-import { callWithinLimits } from '../rate-limited-call';
+} from '../record-task';
 import { requestOnRecord } from '../request-on-record';
 import type { FindTools, ServiceTools } from '../service-tools';
 import { createCallFailure, toFailure } from '../to-failure';
@@ -171,7 +171,7 @@ class Submit {
     refuseIfLate(this.startedAtMs);
     this.notes.sending(send, service);
     this.stage = 'announced';
-    await this.announce({ service, cost });
+    await this.recordSending({ service, cost });
     refuseIfLate(this.startedAtMs);
     const { idempotencyKey = this.digest, caller } = this.input;
     this.stage = 'posted';
@@ -196,7 +196,10 @@ class Submit {
     this.counted = counted;
   }
 
-  private async announce(about: { service: string | undefined; cost: JobCost | undefined }): Promise<void> {
+  private async recordSending(about: {
+    service: string | undefined;
+    cost: JobCost | undefined;
+  }): Promise<void> {
     const { repeats } = this.input;
     const request = requestOnRecord(this.input.request);
     const sending = { event: 'sending', id: this.sendId, request, repeats, ...about } as const;
@@ -205,7 +208,7 @@ class Submit {
     throw new StorageFault('another run of this job has written to its record');
   }
 
-  /** Notes that this attempt made no task, if that is certain. Returns what the attempt fails with. */
+  /** Notes that this attempt ended without a task, if the answer tells. Returns what the attempt fails with. */
   private async noteFailure(error: unknown): Promise<unknown> {
     const { known, notes, record, sendId, stage, onLostSubmit } = this;
     const { idempotencyKey, withinMs } = this.input;

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { createAdoptTask } from '../../activities/adopt-task';
 import { createSubmitCaps } from '../../activities/caps';
-import type { SubmittedTask } from '../../activities/job-record';
 import type { LedgerWriter } from '../../activities/ledger-client';
 import { createPollVideo, type PollVideoInput } from '../../activities/poll-video';
+import type { SubmittedTask } from '../../activities/record-task';
 import { createFindTools } from '../../activities/service-tools';
 import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';

@@ -1,5 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { callWithinLimits } from '../../activities/rate-limited-call';
+import { callWithinLimits } from '../../activities/call-within-limits';
 import { createSendWebhook } from '../../activities/send-webhook';
 import {
   openVideoBytes,

@@ -1,4 +1,4 @@
-import { callWithinLimits } from '../../activities/rate-limited-call';
+import { callWithinLimits } from '../../activities/call-within-limits';
 import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../../src/service';
 import { failureOf, startAttempt } from './activity-world';
 
