@@ -64,13 +64,13 @@ async function upsertsOf(workflowId: string): Promise<number> {
 describe('in a namespace without our search attributes', () => {
   const unserved = { taskQueue: 'nobody' };
 
-  test('a start fails with one sentence: which are missing, where, and what to do', async () => {
+  test('a start fails with one sentence: what is missing, where, and what to do', async () => {
     const videos = await searchable(unserved);
     for (const start of [videos.start, videos.submit, videos.execute]) {
       const error = await failureOf(start({ request }));
       expect(error).toBeInstanceOf(ConfigError);
       expect(String(error)).toMatch(
-        /^ConfigError: The job was not started, because .+ namespace default \(.*VideoTaskId.*\): register them with: videogen doctor --register, or start jobs without them \(searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false\)\.$/,
+        /^ConfigError: The job was not started, because .+ namespace default \(.*Video(TaskId|Phase|Outcome).*\): register them with: videogen doctor --register, or start jobs without them \(searchAttributes: false, VIDEOGEN_SEARCH_ATTRIBUTES=false\)\.$/,
       );
     }
   });

@@ -285,7 +285,7 @@ test('a task that the service cancelled fails the job as GenerationCancelled wit
 test.each([
   ['prompt', 'default', { status: 400, code: 'content_policy_violation', field: 'prompt' }],
   ['image', 'fal', { code: 'content_policy_violation', field: 'image_url' }],
-  ['output', 'veo', { message: expect.stringContaining('58061214'), charged: false }],
+  ['output', 'veo', { message: expect.stringContaining('58061214') }],
 ] as const)(
   'a refused %s fails the job as ContentRefused at a service like %s, once',
   async (stage, dialect, details) => {
