@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -86,12 +87,14 @@ describe('a dev server with a namespace, a UI and a log file', () => {
 
   test('has ended when it is stopped, and can be stopped twice; the log file has its output', async () => {
     expect(isRunning(server.pid)).toBe(true);
+    // It introduces itself when it is up, which may be a moment after it answers.
+    const log = join(ownFolder, 'temporal.log');
+    await eventually('its output', () => readFileSync(log, 'utf8').includes('Temporal'));
 
     await server.stop();
     await server.stop();
 
     expect(isRunning(server.pid)).toBe(false);
-    expect(await readFile(join(ownFolder, 'temporal.log'), 'utf8')).toContain('Temporal');
   });
 });
 

@@ -170,12 +170,12 @@ test('a job that is cancelled while its first service refuses the submit sends n
     answer = resolve;
   });
   const slow = serviceAt(a);
-  const submit: OpenedVideoService['start'] = async (...given) => {
+  const startLate: OpenedVideoService['start'] = async (...given) => {
     isAsked = true;
     await answered;
     return slow.start(...given);
   };
-  const worker = await queueOfA('slow', { services: { a: { ...slow, submit } } });
+  const worker = await queueOfA('slow', { services: { a: { ...slow, start: startLate } } });
   a.next('submit', REFUSED);
   const failure = await worker.runUntil(async () => {
     const job = await start('cancelled', {}, submittingOn('slow'));

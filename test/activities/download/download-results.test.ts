@@ -94,24 +94,8 @@ it('a video that is on record is not downloaded again', async () => {
 describe('the record of the job', () => {
   const recordingWorld = () => {
     const memory = inMemory();
-    const reads: string[] = [];
-    const read: VideoStorage['read'] = (key) => {
-      if (key.startsWith('jobs/test.')) reads.push(key);
-      return memory.read(key);
-    };
-    return { reads, memory, ...createMemoryWorld(video, { storage: { ...memory, read } }) };
+    return { memory, ...createMemoryWorld(video, { storage: memory }) };
   };
-
-  it('is read by the worker that wrote it only from there on, and as a whole the next time', async () => {
-    const { reads, ...world } = recordingWorld();
-    const { record } = await world.submit();
-    reads.splice(0);
-    const first = await world.download({ record }).result;
-    expect(reads).toEqual([expect.stringMatching(/0003\.json$/)]);
-    reads.splice(0);
-    expect(await world.download({ record }).result).toEqual(first);
-    expect(reads.map((key) => key.slice(-9, -5))).toEqual(['0001', '0002', '0003', '0004']);
-  });
 
   it('tells that another worker has stored the video since', async () => {
     const { memory, ...world } = recordingWorld();
