@@ -7,7 +7,8 @@ import type { ServiceAnswer } from './video-service';
 
 /** The oldest recordings beyond this number are removed. */
 const MAX_FILES = 200;
-const MAX_BODY_CHARS = 500_000;
+/** In a file, a control character takes six. */
+const MAX_BODY_CHARS = 150_000;
 
 /** Longer than any value that is read from an answer, so a cut text is read the same. */
 const MAX_TEXT_LENGTH = 20_000;
