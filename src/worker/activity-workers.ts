@@ -3,6 +3,7 @@ import type { JobQueues } from '../../activities';
 import type { WorkerQueues } from '../config/queues';
 import { serviceQueueOf } from '../contract/names';
 import { type FoundService, RateLimiter } from '../service';
+import { startJanitor } from './janitor';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
 
@@ -18,40 +19,32 @@ export const WORKER_ROLES = ['jobs', 'submits', 'downloads'] as const;
 /** One of WORKER_ROLES. */
 export type WorkerRole = (typeof WORKER_ROLES)[number];
 
-export interface ActivityWorker {
-  role: 'submits' | 'downloads';
-  options: Partial<WorkerOptions> & { taskQueue: string };
-}
-
 /** The workers next to that of the jobs: for submits, one for each service, and for downloads, if they have a queue of their own. */
 export function activityWorkers(
   { activities, directory }: VideoWork,
-  queues: WorkerQueues,
-): ActivityWorker[] {
-  const { taskQueue, submitQueue, downloadQueue, submitsPerSecond } = queues;
-  const submits = (queue: string, found: Partial<FoundService>): ActivityWorker => ({
-    role: 'submits',
-    options: {
-      taskQueue: queue,
-      activities: { submitVideo: activities.submitVideo },
-      tuner: submitTuner(found.rateLimiter ?? new RateLimiter(), MAX_CONCURRENT_SUBMITS),
-      maxTaskQueueActivitiesPerSecond: found.submitsPerSecond ?? submitsPerSecond,
-    },
+  { taskQueue, submitQueue, downloadQueue, submitsPerSecond }: WorkerQueues,
+  roles: readonly WorkerRole[] = WORKER_ROLES,
+): WorkerOptions[] {
+  const submits = (queue: string, found: Partial<FoundService>): WorkerOptions => ({
+    taskQueue: queue,
+    activities: { submitVideo: activities.submitVideo },
+    tuner: submitTuner(found.rateLimiter ?? new RateLimiter(), MAX_CONCURRENT_SUBMITS),
+    maxTaskQueueActivitiesPerSecond: found.submitsPerSecond ?? submitsPerSecond,
   });
   const ownDefault = directory.findForNew();
-  const downloads: ActivityWorker = {
-    role: 'downloads',
-    options: {
-      taskQueue: downloadQueue,
-      activities: { downloadVideo: activities.downloadVideo },
-      maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
-    },
-  };
-  return [
+  const ofSubmits = () => [
     // Without a default it tells jobs that name no service so.
     submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault),
     ...directory.all().map((found) => submits(serviceQueueOf(submitQueue, found.name), found)),
-    ...(downloadQueue === taskQueue ? [] : [downloads]),
+  ];
+  const ofDownloads: WorkerOptions = {
+    taskQueue: downloadQueue,
+    activities: { downloadVideo: activities.downloadVideo },
+    maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
+  };
+  return [
+    ...(roles.includes('submits') ? ofSubmits() : []),
+    ...(roles.includes('downloads') && downloadQueue !== taskQueue ? [ofDownloads] : []),
   ];
 }
 
@@ -67,19 +60,16 @@ export function jobQueues(
   };
 }
 
-/** Runs all workers until one ends, then shuts the others down: without one of them jobs would silently wait. */
-export async function runTogether(workers: readonly Worker[]): Promise<void> {
-  await untilAllEnded(workers.map((worker) => worker.run().finally(() => shutDown(workers))));
-}
-
 /**
- * Runs further workers for as long as those that run already, and shuts all down when one of them ends or cannot be created. Each
- * one that is created runs, and is added to the others: otherwise it would keep the connection.
+ * Runs the janitor and further workers for as long as those that run already, and shuts all down when one of them ends or cannot
+ * be created: without one of them jobs would silently wait. Each one that is created runs: otherwise it would keep the
+ * connection. Rejects with the first failure when all have ended.
  */
 export async function runWith(
   workers: Worker[],
-  running: Promise<void>,
+  running: Promise<unknown>,
   creating: readonly Promise<Worker>[],
+  { storage }: VideoWork,
 ): Promise<void> {
   let isOver = false;
   const end = () => {
@@ -93,18 +83,16 @@ export async function runWith(
     if (isOver) shutDown([other]);
     await ended;
   });
-  await untilAllEnded([running, ...others].map((one) => one.finally(end)));
+  const all = [running, ...others].map((one) => one.finally(end));
+  const stopJanitor = startJanitor(storage);
+  try {
+    await Promise.all(all);
+  } finally {
+    await Promise.allSettled(all);
+    stopJanitor();
+  }
 }
 
 export function shutDown(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-}
-
-/** Waits for everything to end, then rejects with the first failure. */
-async function untilAllEnded(running: Promise<void>[]): Promise<void> {
-  try {
-    await Promise.all(running);
-  } finally {
-    await Promise.allSettled(running);
-  }
 }

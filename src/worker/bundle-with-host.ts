@@ -1,5 +1,8 @@
+import assert from 'node:assert';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { createContext, Script } from 'node:vm';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
@@ -26,7 +29,8 @@ export function bundleWithHost(options: BundleOptions): BundleOptions {
     workflowsPath: HOST_AND_OWN,
     webpackConfigHook: (given) => {
       const config = hostHook(given);
-      return { ...config, plugins: [...(config.plugins ?? []), resolveToHost(resolve(workflowsPath))] };
+      const own = [resolveToHost(resolve(workflowsPath)), CHECK_NAMES];
+      return { ...config, plugins: [...(config.plugins ?? []), ...own] };
     },
   };
 }
@@ -44,6 +48,52 @@ function resolveToHost(hostWorkflows: string): WebpackPlugin {
       });
     },
   };
+}
+
+/** A name that is taken stops the worker from starting: in the sandbox it would only fail the host's workflow tasks. */
+const CHECK_NAMES: WebpackPlugin = {
+  apply({ hooks }) {
+    hooks.emit.tap(PLUGIN_NAME, ({ assets, errors }) => {
+      if (errors.length > 0) return;
+      for (const asset of Object.values(assets)) loadWorkflows(asset.source().toString());
+    });
+  },
+};
+
+/** Workflows load in well under a second. */
+const LOADING_MAX_MS = 10_000;
+
+const GLOBALS = {
+  assert,
+  console,
+  AbortController,
+  AsyncLocalStorage,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  URLSearchParams,
+};
+const INFO = { workflowType: '', workflowId: '', runId: '', unsafe: { isReplaying: false } };
+/** What a module may read of its workflow while it loads. */
+const ACTIVATOR = {
+  now: 0,
+  random: () => 0,
+  currentRandom: () => 0,
+  info: INFO,
+  workflowSandboxDestructors: [],
+};
+
+/** Loads a bundle as the SDK's sandbox does: a CommonJS module may build its exports while it runs. */
+function loadWorkflows(code: string): void {
+  const ofSandbox = { __webpack_module_cache__: {}, __TEMPORAL_ACTIVATOR__: ACTIVATOR };
+  const context = createContext({ ...GLOBALS, ...ofSandbox });
+  try {
+    new Script(`${code}\n__TEMPORAL__.importWorkflows();`).runInContext(context, { timeout: LOADING_MAX_MS });
+  } catch (error) {
+    const { name, message } = Object(error);
+    // Any other error appears when the worker loads the host's module.
+    if (name === 'WorkflowNameTaken') throw new ConfigError(message);
+  }
 }
 
 /** A sentence that our workflows contain and a minifier leaves. A name proves nothing: the host may have chosen it too. */

@@ -11,9 +11,8 @@ const ours: Record<string, unknown> = require('../../workflows');
 const workflows = Object.entries(ours).filter(([, exported]) => typeof exported === 'function');
 for (const [name, own] of workflows) {
   if (typeof host[name] === 'function' && host[name] !== own) {
-    throw new Error(
-      `Your worker and temporal-videogen both have the workflow ${name}: rename or remove your own.`,
-    );
+    const message = `Your worker and temporal-videogen both have the workflow ${name}: rename or remove your own.`;
+    throw Object.assign(new Error(message), { name: 'WorkflowNameTaken' });
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type BundleOptions,
   NativeConnection,
   type ReplayWorkerOptions,
+  Runtime,
   Worker,
   type WorkerOptions,
 } from '@temporalio/worker';
@@ -20,14 +21,20 @@ import { readKnownServices } from '../config/services-config';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
-import { jobQueues } from './activity-workers';
+import { activityWorkers, jobQueues, runWith } from './activity-workers';
 import { bundleWithHost, checkHostBundle } from './bundle-with-host';
 import { encryptedWorker } from './encrypt-worker';
-import { checkActivityNames, optionsForOtherWorkers, runHosted } from './hosted-work';
 import { createVideoNexusHandler } from './load-nexus-handler';
 import { PLUGIN_NAME, withOwnWorkflows } from './own-workflows';
-import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions, workOf } from './video-work';
-import { withOwnDefaults } from './worker-options';
+import {
+  prepareWork,
+  refuseUnversionedCaps,
+  type VideoWork,
+  type VideoWorkOptions,
+  workOf,
+} from './video-work';
+import { openWorkerMonitor } from './worker-monitor';
+import { optionsForOtherWorkers, withOwnDefaults } from './worker-options';
 
 /** Options of VideoPlugin; the environment says the rest. */
 export interface VideoPluginOptions extends VideoWorkOptions {
@@ -90,10 +97,28 @@ export class VideoPlugin extends SimplePlugin {
     refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
     const work = prepareWork(this.given, jobQueues(queues));
     checkActivityNames(options.activities, work);
-    const { env, monitor } = this.given;
+    const { env } = this.given;
+    const monitored = monitorAddress(this.given.monitor, env);
     const host = this.encrypted(optionsForOtherWorkers(options, this));
-    const hosted = { queues, host, env, monitor: monitorAddress(monitor, env) };
-    work.runNextTo = (worker, running) => runHosted(work, hosted, worker, running);
+    work.runNextTo = async (first, running) => {
+      const workers = [first];
+      const creating = activityWorkers(work, queues).map((own) =>
+        Worker.create(withOwnDefaults({ ...host, ...own }, env)),
+      );
+      // Only logged: the host's worker runs already, and has other work.
+      const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
+      work.storage.probe?.().catch(logProblem);
+      work.ready().catch(logProblem);
+      const opened =
+        monitored &&
+        openWorkerMonitor(monitored, { workers: () => workers, work, taskQueue }).catch(logProblem);
+      try {
+        await runWith(workers, running, creating, work);
+      } finally {
+        await (await opened)?.close();
+        await work.close();
+      }
+    };
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
       name: this.name,
@@ -168,5 +193,14 @@ function checkWorkerCopy(given: unknown): void {
   if (given === undefined || given instanceof NativeConnection || given instanceof Worker) return;
   throw new ConfigError(
     'Two copies of @temporalio/worker are installed, one for your worker and one for temporal-videogen: run `npm ls @temporalio/worker` and dedupe.',
+  );
+}
+
+/** Refuses a host's activity with the name of one of ours: the SDK would silently replace it. */
+function checkActivityNames(ofHost: object = {}, { activities }: VideoWork): void {
+  const taken = Object.keys(ofHost).find((name) => Object.hasOwn(activities, name));
+  if (taken === undefined) return;
+  throw new ConfigError(
+    `Your worker and temporal-videogen both have the activity ${taken}: rename or remove your own.`,
   );
 }

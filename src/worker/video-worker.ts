@@ -8,17 +8,16 @@ import { readTemporalConfig } from '../config/temporal-config';
 import {
   activityWorkers,
   jobQueues,
-  runTogether,
+  runWith,
   shutDown,
   WORKER_ROLES,
   type WorkerRole,
 } from './activity-workers';
 import { encryptedWorker } from './encrypt-worker';
-import { startJanitor } from './janitor';
 import type { Monitor } from './monitor';
 import { withOwnWorkflows } from './own-workflows';
 import { installSdkMetrics } from './sdk-metrics';
-import { prepareWork, refuseUnversionedCaps, type VideoWork, type VideoWorkOptions } from './video-work';
+import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions } from './video-work';
 import { openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows, deploymentOptions, withOwnDefaults, withoutOwnTasks } from './worker-options';
 
@@ -81,36 +80,43 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);
   const work = prepareWork(options, jobQueues(queues, roles));
-  if (monitored) await installSdkMetrics();
-  const { connection, namespace } = await connectAndProbe(options, work);
-  const shared = withOwnDefaults({ connection, namespace, workerDeploymentOptions }, env);
-  const { plugins = [] } = ofCaller;
-
-  /** `complete` sees the plugins too. */
-  const create = (own: WorkerOptions, complete = (all: WorkerOptions) => all) =>
-    createTraced((traces) =>
-      Worker.create(complete({ ...shared, ...own, plugins: [...plugins, ...traces] })),
-    );
-
-  let workers: Worker[] = [];
+  const workers: Worker[] = [];
+  let ownConnection: NativeConnection | undefined;
   let monitor: Monitor | undefined;
   /** The caller closes what the caller gave. */
   const close = async () => {
     await monitor?.close();
     await work.close();
-    if (!options.connection) await connection.close();
-  };
-  const attended = async <T>(run: () => Promise<T>): Promise<T> => {
-    // A worker that only submits leaves no unfinished downloads.
-    const stopJanitor = roles.some((role) => role !== 'submits') ? startJanitor(work.storage) : undefined;
-    return run().finally(async () => {
-      stopJanitor?.();
-      await close();
-    });
+    await ownConnection?.close();
   };
 
   try {
-    // First: a worker that was created and never runs keeps the connection, and a taken port would be reported as that.
+    // First: a worker that cannot write would fail jobs that are paid for, and a server may take long to answer.
+    await work.storage.probe?.();
+    await work.ready();
+    if (monitored) await installSdkMetrics();
+    let { connection, namespace } = options;
+    if (!connection) {
+      const { connectionOptions, namespace: ofEnvironment } = readTemporalConfig(env);
+      connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
+      ownConnection = connection;
+      namespace ??= ofEnvironment;
+    }
+    const shared = withOwnDefaults({ connection, namespace, workerDeploymentOptions }, env);
+    const jobs: WorkerOptions = {
+      taskQueue,
+      activities: work.activities,
+      ...ofCaller,
+      maxCachedWorkflows: cachedWorkflows(ofCaller),
+    };
+    const ofOthers = withoutOwnTasks(ofCaller);
+    const create = (own: WorkerOptions) =>
+      createTraced((traces) => {
+        const plugins = [...(ofCaller.plugins ?? []), ...traces];
+        const all = encryptedWorker({ ...shared, ...own, plugins }, { ring, connection });
+        return Worker.create(own === jobs ? withOwnWorkflows(all) : all);
+      });
+    // Before a worker is created: one that never runs keeps the connection, and a taken port would be reported as that.
     monitor =
       monitored &&
       (await openWorkerMonitor(monitored, {
@@ -119,59 +125,24 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
         namespace: ofCaller.namespace ?? namespace,
         taskQueue,
       }));
-    const ofHost = encryptedWorker(withoutOwnTasks(ofCaller), { ring, connection });
-    const jobs = {
-      taskQueue,
-      activities: work.activities,
-      ...encryptedWorker(ofCaller, { ring, connection }),
-      maxCachedWorkflows: cachedWorkflows(ofCaller),
+    const [first = jobs, ...others] = [
+      ...(roles.includes('jobs') ? [jobs] : []),
+      ...activityWorkers(work, queues, roles).map((own) => ({ ...ofOthers, ...own })),
+    ];
+    // The others are created when it runs, for the same reason.
+    const worker = await create(first);
+    workers.push(worker);
+    const runAll = async <T>(running: Promise<T>): Promise<T> => {
+      await runWith(workers, running, others.map(create), work).finally(close);
+      return running;
     };
-    workers = await Promise.all([
-      ...(roles.includes('jobs') ? [create(jobs, withOwnWorkflows)] : []),
-      ...activityWorkers(work, queues)
-        .filter(({ role }) => roles.includes(role))
-        .map(({ options: own }) => create({ ...ofHost, ...own })),
-    ]);
     return {
-      run: () => attended(() => runTogether(workers)),
-      runUntil: (until) => attended(() => runAllUntil(workers, until)),
+      run: () => runAll(worker.run()),
+      runUntil: (until) => runAll(worker.runUntil(until)),
       shutdown: () => shutDown(workers),
     };
   } catch (error) {
     await close();
-    throw error;
-  }
-}
-
-interface Connected {
-  connection: NativeConnection;
-  namespace: string | undefined;
-}
-
-/** Connects with the settings of the environment, or takes the caller's connection. */
-async function connect({ env, connection, namespace }: VideoWorkerOptions): Promise<Connected> {
-  if (connection) return { connection, namespace };
-  const { connectionOptions, namespace: ofEnvironment } = readTemporalConfig(env);
-  const own = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
-  return { connection: own, namespace: namespace ?? ofEnvironment };
-}
-
-/**
- * Connects to Temporal and meanwhile checks the storage: a worker that cannot write to it would fail jobs that are paid for, so
- * it does not start.
- */
-async function connectAndProbe(
-  options: VideoWorkerOptions,
-  { storage, ready, close }: VideoWork,
-): Promise<Connected> {
-  const connecting = connect(options);
-  try {
-    // What is wrong with the storage comes first: a server that does not answer would hold it back.
-    await Promise.all([storage.probe?.().then(ready) ?? ready(), connecting.catch(() => undefined)]);
-    return await connecting;
-  } catch (error) {
-    await close();
-    if (!options.connection) connecting.then(({ connection }) => connection.close()).catch(() => undefined);
     throw error;
   }
 }
@@ -188,12 +159,4 @@ function checkRoles(roles: readonly WorkerRole[], { taskQueue, downloadQueue }: 
       'VIDEOGEN_DOWNLOAD_QUEUE names no queue of its own, so the workers of the jobs do the downloads: set it to another task queue, for this worker and for those of the jobs.',
     );
   }
-}
-
-async function runAllUntil<T>(
-  [worker, ...others]: Worker[],
-  work: Promise<T> | (() => Promise<T>),
-): Promise<T> {
-  if (worker === undefined) return typeof work === 'function' ? work() : work;
-  return worker.runUntil(() => runAllUntil(others, work));
 }

@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import type { WorkerOptions } from '@temporalio/worker';
+import type { WorkerOptions, WorkerPlugin } from '@temporalio/worker';
 import { readShutdownGraceMs } from '../config/operation-config';
 import type { Environment } from '../config/read-setting';
 import { readDeploymentVersion } from '../config/temporal-config';
@@ -47,6 +47,17 @@ export function withoutOwnTasks({
   ...rest
 }: Partial<WorkerOptions> = {}): Partial<WorkerOptions> {
   return rest;
+}
+
+/**
+ * The options of the host for its other workers, as the given plugin gets them. Plugins before it have already
+ * changed them, and the SDK adds those of the connection again.
+ */
+export function optionsForOtherWorkers(options: WorkerOptions, plugin: WorkerPlugin): Partial<WorkerOptions> {
+  const { plugins = [], connection } = options;
+  const ofConnection = new Set<object>(connection?.plugins);
+  const later = plugins.slice(plugins.indexOf(plugin) + 1);
+  return { ...withoutOwnTasks(options), plugins: later.filter((one) => !ofConnection.has(one)) };
 }
 
 /**

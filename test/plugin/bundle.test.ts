@@ -99,7 +99,7 @@ const loadWorkflowExports = (code) => {
 };
 const bundle = async (workflowsPath, plugins) => {
   try {
-  const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
+    const { code } = await bundleWorkflowCode({ workflowsPath, plugins, logger });
     const exported = Object.entries(loadWorkflowExports(code));
     return {
       workflows: exported.filter(([, one]) => typeof one === 'function').map(([name]) => name).sort(),
@@ -151,10 +151,10 @@ describe('bundled with the plugin', () => {
   });
 
   it.each(Object.entries(TAKEN))(
-    '%s with a generateVideo of its own is refused in a sentence',
+    '%s with a generateVideo of its own keeps the worker from being created, in a sentence',
     (name, { file }) => {
       expect(found[pathOf('taken', name, file)]).toBe(
-        'Error: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
+        'ConfigError: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
       );
     },
   );

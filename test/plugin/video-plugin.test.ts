@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../../src/config/service-config';
-import { optionsForOtherWorkers } from '../../src/worker/hosted-work';
 import { bundleFiles, OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
+import { optionsForOtherWorkers } from '../../src/worker/worker-options';
 import { createHostProject } from '../support/host-project';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
@@ -78,7 +78,7 @@ describe('a worker with the plugin', () => {
     );
   });
 
-  it('shares its deployment with the workers beside it, but not its own workflows and activities', () => {
+  it('shares its deployment with the workers next to it, but not its own workflows and activities', () => {
     const workerDeploymentOptions = {
       useWorkerVersioning: true,
       version: { deploymentName: 'films', buildId: '1.4.2' },
@@ -86,13 +86,13 @@ describe('a worker with the plugin', () => {
     } as const;
     const plugin = new VideoPlugin();
     const host = { taskQueue: 'q', identity: 'me', workerDeploymentOptions, plugins: [plugin] };
-    const beside = optionsForOtherWorkers(
+    const others = optionsForOtherWorkers(
       { ...host, activities: { own: async () => 1 }, workflowsPath: 'w' },
       plugin,
     );
-    expect(beside).toMatchObject({ identity: 'me', workerDeploymentOptions, plugins: [] });
-    expect(Object.keys(beside)).not.toContain('activities');
-    expect(Object.keys(beside)).not.toContain('workflowsPath');
+    expect(others).toMatchObject({ identity: 'me', workerDeploymentOptions, plugins: [] });
+    expect(Object.keys(others)).not.toContain('activities');
+    expect(Object.keys(others)).not.toContain('workflowsPath');
   });
 
   it('may bring a bundle with our workflows; another is refused with the fix', () => {

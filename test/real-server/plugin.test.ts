@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
@@ -6,6 +8,7 @@ import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { VideoPlugin, type VideoPluginOptions } from '../../src/worker/video-plugin';
+import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
 import { closed, replyJson, startRawServer } from '../service/raw-server';
 import type { makeTrailer } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
@@ -167,12 +170,38 @@ describe('a host’s worker with the plugin', () => {
     await server.close();
   });
 
-  it('is not created when an activity name is taken, or when its bundle lacks our workflows', async () => {
+  it('is not created when the name of a workflow or activity is taken, or when its bundle lacks our workflows', async () => {
+    const workflowsPath = join(env.storageFolder, 'workflows.js');
+    await writeFile(workflowsPath, 'exports.generateVideo = async () => 1;');
+    const sameWorkflow = createHost(newPlugin(), { workflowBundle: undefined, workflowsPath });
+    expect(String(await failureOf(sameWorkflow))).toBe(
+      'ConfigError: Your worker and temporal-videogen both have the workflow generateVideo: rename or remove your own.',
+    );
     const taken = createHost(newPlugin(), { activities: { downloadVideo: think } });
     expect(String(await failureOf(taken))).toContain(
       'Your worker and temporal-videogen both have the activity downloadVideo',
     );
     const without = createHost(newPlugin(), { workflowBundle: { code: '' } });
     expect(String(await failureOf(without))).toMatch(/has no workflows of temporal-videogen/);
+  });
+});
+
+describe('a worker of the package', () => {
+  it('that cannot create one of its workers fails with that error, and closes its connection', async () => {
+    const close = jest.spyOn(NativeConnection.prototype, 'close');
+    const create = (options: VideoWorkerOptions) =>
+      createVideoWorker({
+        env: { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_STORAGE: env.storageFolder },
+        service,
+        taskQueue: randomUUID(),
+        worker: { workflowBundle: quickWorkflows().workflowBundle },
+        ...options,
+      });
+    expect(String(await failureOf(create({ taskQueue: '__temporal_jobs' })))).toContain('__temporal_jobs');
+    expect(close).toHaveBeenCalledTimes(1);
+    const worker = await create({ downloadQueue: '__temporal_downloads' });
+    expect(String(await failureOf(worker.run()))).toContain('__temporal_downloads');
+    expect(close).toHaveBeenCalledTimes(2);
+    close.mockRestore();
   });
 });

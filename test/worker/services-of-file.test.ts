@@ -73,7 +73,7 @@ const queues = {
 
 test('each service has its own queue of submits, with its own pace, and jobs that name none have another', async () => {
   const work = prepareWork({ env: env() });
-  const paces = activityWorkers(work, queues).map(({ options }) => [
+  const paces = activityWorkers(work, queues).map((options) => [
     options.taskQueue,
     options.maxTaskQueueActivitiesPerSecond,
   ]);
