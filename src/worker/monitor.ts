@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -50,13 +51,17 @@ export interface Monitor {
 const MOST_CONNECTIONS = 32;
 const LARGEST_HEADERS_BYTES = 8 * 1024;
 const REQUEST_WITHIN_MS = 5_000;
-const SCRAPE_WITHIN_MS = 5_000;
 /** Below what Prometheus waits for by default, which is 10 s. */
 const ANSWER_WITHIN_MS = 8_000;
 /** A reader that takes longer would keep one of the few connections from the probes. */
 const READ_WITHIN_MS = 10_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close' };
+
+interface SharedMonitor {
+  sources: Set<MonitorSource>;
+  server: Server;
+}
 
 /** By host and port: all workers of a process share one monitor. */
 const open = new Map<string, Promise<SharedMonitor>>();
@@ -69,28 +74,54 @@ export async function openMonitor(
   { host = DEFAULT_MONITOR_HOST, port }: MonitorAddress,
   source: MonitorSource,
 ): Promise<Monitor> {
-  const key = `${host} ${port}`;
-  const opened = (port > 0 && open.get(key)) || SharedMonitor.listen(host, port);
-  if (port > 0) open.set(key, opened);
-  const forget = () => {
-    if (open.get(key) === opened) open.delete(key);
-  };
-  try {
-    const monitor = await opened;
-    monitor.sources.add(source);
-    return {
-      url: monitor.url,
-      close: async () => {
-        monitor.sources.delete(source);
-        if (monitor.sources.size > 0) return;
-        forget();
-        await monitor.close();
-      },
-    };
-  } catch (error) {
-    forget();
+  // A port that the system chooses is another one each time.
+  const key = `${host} ${port || randomUUID()}`;
+  const opening = open.get(key) ?? listen(host, port);
+  open.set(key, opening);
+  const { sources, server } = await opening.catch((error: unknown) => {
+    open.delete(key);
     throw error;
+  });
+  sources.add(source);
+  const bound = (server.address() as AddressInfo).port;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    close: async () => {
+      sources.delete(source);
+      if (sources.size > 0) return;
+      open.delete(key);
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(host: string, port: number): Promise<SharedMonitor> {
+  const sources = new Set<MonitorSource>();
+  const server = createServer(
+    {
+      maxHeaderSize: LARGEST_HEADERS_BYTES,
+      headersTimeout: REQUEST_WITHIN_MS,
+      requestTimeout: REQUEST_WITHIN_MS,
+      connectionsCheckingInterval: REQUEST_WITHIN_MS,
+    },
+    (request, response) => void answer([...sources], request, response),
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw new ConfigError(
+      `The monitor cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): set VIDEOGEN_MONITOR_PORT to another port, with an address of this machine.`,
+      { cause: error },
+    );
   }
+  // The monitor alone does not keep the process alive.
+  server.unref();
+  return { sources, server };
 }
 
 interface Answer {
@@ -99,82 +130,40 @@ interface Answer {
   body: string;
 }
 
-class SharedMonitor {
-  readonly sources = new Set<MonitorSource>();
-  private readonly routes = new Map<string, () => Promise<Answer>>([
-    ['/livez', async () => healthAnswer([...this.sources].flatMap(({ liveness }) => liveness?.() ?? []))],
-    ['/readyz', async () => healthAnswer(await this.health())],
-    ['/metrics', () => this.metrics()],
+const ROUTES: ReadonlyMap<string, (sources: MonitorSource[]) => Promise<Answer>> = new Map([
+  ['/livez', async (sources) => healthAnswer(sources.flatMap(({ liveness }) => liveness?.() ?? []))],
+  ['/readyz', async (sources) => healthAnswer(await healthOf(sources))],
+  ['/metrics', metricsOf],
+]);
+
+async function answer(
+  sources: MonitorSource[],
+  { url = '', method = '' }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const [path = ''] = url.split('?');
+  const route = ['GET', 'HEAD'].includes(method) ? ROUTES.get(path) : undefined;
+  const { status, type, body } = route
+    ? await within(route(sources), ANSWER_WITHIN_MS).catch(() => NO_ANSWER)
+    : NOT_FOUND;
+  const cut = setTimeout(() => response.destroy(), READ_WITHIN_MS).unref();
+  response.once('close', () => clearTimeout(cut));
+  const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
+  response.writeHead(status, headers).end(body);
+}
+
+async function healthOf(sources: MonitorSource[]): Promise<HealthPart[]> {
+  return (await Promise.all(sources.map((source) => source.health()))).flat();
+}
+
+async function metricsOf(sources: MonitorSource[]): Promise<Answer> {
+  const exporters = new Set(sources.flatMap(({ exporter }) => exporter ?? []));
+  const texts = await Promise.all([
+    healthOf(sources).then(readyMetric),
+    ...sources.map(({ registry }) => registry?.metrics() ?? ''),
+    ...Array.from(exporters, scrape),
   ]);
-
-  private constructor(
-    private readonly server: Server,
-    readonly url: string,
-  ) {
-    server.on('request', (request, response) => void this.answer(request, response));
-  }
-
-  static async listen(host: string, port: number): Promise<SharedMonitor> {
-    const server = createServer({
-      maxHeaderSize: LARGEST_HEADERS_BYTES,
-      headersTimeout: REQUEST_WITHIN_MS,
-      requestTimeout: REQUEST_WITHIN_MS,
-      connectionsCheckingInterval: REQUEST_WITHIN_MS,
-    });
-    server.maxConnections = MOST_CONNECTIONS;
-    server.listen(port, host);
-    try {
-      await once(server, 'listening');
-    } catch (error) {
-      throw new ConfigError(
-        `The monitor cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): set VIDEOGEN_MONITOR_PORT to another port, with an address of this machine.`,
-        { cause: error },
-      );
-    }
-    // The monitor alone does not keep the process alive.
-    server.unref();
-    const bound = (server.address() as AddressInfo).port;
-    return new SharedMonitor(server, `http://${host.includes(':') ? `[${host}]` : host}:${bound}`);
-  }
-
-  async close(): Promise<void> {
-    const closed = once(this.server, 'close');
-    this.server.close();
-    this.server.closeAllConnections();
-    await closed;
-  }
-
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path = ''] = (request.url ?? '').split('?');
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    const route = isRead ? this.routes.get(path) : undefined;
-    const { status, type, body } = route
-      ? await within(route(), ANSWER_WITHIN_MS).catch(() => NO_ANSWER)
-      : NOT_FOUND;
-    const cut = setTimeout(() => response.destroy(), READ_WITHIN_MS).unref();
-    response.once('close', () => clearTimeout(cut));
-    const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
-    response.writeHead(status, headers).end(body);
-  }
-
-  private async health(): Promise<HealthPart[]> {
-    return (await Promise.all([...this.sources].map((source) => source.health()))).flat();
-  }
-
-  private async metrics(): Promise<Answer> {
-    const sources = [...this.sources];
-    const exporters = new Set(sources.flatMap(({ exporter }) => exporter ?? []));
-    const [parts, ...texts] = await Promise.all([
-      this.health(),
-      ...sources.map(({ registry }) => registry?.metrics() ?? ''),
-      ...[...exporters].map(scrape),
-    ]);
-    return {
-      status: 200,
-      type: 'text/plain; version=0.0.4; charset=utf-8',
-      body: readyMetric(parts) + texts.join(''),
-    };
-  }
+  return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: texts.join('') };
 }
 
 /** Of two workers in one process the worse one counts. */
@@ -189,7 +178,7 @@ function readyMetric(parts: HealthPart[]): string {
 }
 
 async function scrape(url: string): Promise<string> {
-  return (await fetch(url, { signal: AbortSignal.timeout(SCRAPE_WITHIN_MS) })).text();
+  return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) })).text();
 }
 
 /** The worst status says how the whole is. A process that drains is no longer starting. */
