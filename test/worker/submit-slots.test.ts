@@ -1,5 +1,5 @@
 import { type CallOutcome, RateLimiter } from '../../src/service';
-import { submitSlots, submitTuner } from '../../src/worker/submit-slots';
+import { SubmitSlots, submitTuner } from '../../src/worker/submit-slots';
 
 const CONTEXT = {
   slotType: 'activity' as const,
@@ -12,7 +12,7 @@ const RELEASED = { permit: {} };
 
 function setUp(most = 3, clock = () => Date.now()) {
   const rateLimiter = new RateLimiter({ clock });
-  const slots = submitSlots(rateLimiter, most);
+  const slots = new SubmitSlots(rateLimiter, most);
   const listeners = countListeners(rateLimiter);
   const given: string[] = [];
   const reserve = (name: string, signal = new AbortController().signal) => {
