@@ -8,7 +8,7 @@ import { errorCode } from '../contract/error-code';
 import { type DevServer, type DevServerOptions, findDevServer, startDevServer } from '../temporal-server';
 import type { Closers } from './closers';
 import { joinOrClaim, type StackClaim, type StackNote } from './stack-note';
-import { printLine, redrawOn, type Terminal } from './terminal';
+import { printLine, type Terminal } from './terminal';
 
 const loadClient = (): typeof import('./local-client') => require('./local-client');
 
@@ -55,7 +55,6 @@ async function startServer(
   const executable = await findDevServer({
     ...readServerOptions(env),
     onProgress: (line) => printLine(terminal, line),
-    onRedraw: redrawOn(terminal),
     signal: interrupted.signal,
   }).finally(stopListening);
   const logFile = join(resolve(readDataFolder(env)), 'temporal.log');

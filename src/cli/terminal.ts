@@ -1,6 +1,5 @@
 import { printable } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
-import { cutToWidth } from './text-table';
 
 /** The exit code of shells for a program that was stopped by Ctrl-C. */
 export const INTERRUPTED = 130;
@@ -47,15 +46,6 @@ export const wantsColours = (env: Terminal['env']) => !env.NO_COLOR && env.TERM 
 /** Prints a line for the person at the terminal. */
 export function printLine(terminal: Terminal, line: string): void {
   terminal.err(`${line}\n`);
-}
-
-/** Replaces the last line; an empty line removes it. Undefined if the output is not a terminal. */
-export function redrawOn(terminal: Terminal): ((line: string) => void) | undefined {
-  if (terminal.columns() === undefined) return undefined;
-  return (line) => {
-    terminal.control('\r\u001b[K');
-    terminal.err(cutToWidth(line, (terminal.columns() ?? 1) - 1));
-  };
 }
 
 /** The streams of a terminal: the process's own, or a test's. */

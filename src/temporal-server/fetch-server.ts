@@ -46,7 +46,7 @@ export class ServerCache {
     const target = join(folder, this.file);
     await mkdir(folder, { recursive: true });
     const [tooMuch, done] = [new AbortController(), new AbortController()];
-    const stops = [tooMuch.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS), ...(signal ? [signal] : [])];
+    const stops = [tooMuch.signal, ...(signal ? [signal] : [])];
     const measured = measureFolder(folder, done.signal, (bytes) => {
       if (bytes > MOST_BYTES) tooMuch.abort(`it fetched more than ${MOST_BYTES / 1e6} MB`);
       onBytes(bytes);

