@@ -69,11 +69,6 @@ export function readTemporalUiUrl(env?: Environment): string | undefined {
   return read('VIDEOGEN_TEMPORAL_UI_URL', env);
 }
 
-/** The secret of the webhooks that the video service sends; undefined when there is none. */
-export function readHookSecret(env?: Environment): (() => string) | undefined {
-  return secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', GATEWAY_SETTINGS.VIDEOGEN_GATEWAY_HOOK_SECRET, env);
-}
-
 export interface GatewayConfig {
   keysFile: string | undefined;
   publicUrl: string | undefined;
@@ -81,17 +76,19 @@ export interface GatewayConfig {
   corsOrigins: readonly string[];
   /** The names of the keys that may decrypt. */
   codecKeys: readonly string[];
+  /** Of the webhooks that the video service sends. */
   hookSecret: (() => string) | undefined;
 }
 
 export function readGatewayConfig(env?: Environment): GatewayConfig {
+  const { VIDEOGEN_GATEWAY_HOOK_SECRET: hookSecret } = GATEWAY_SETTINGS;
   return {
     keysFile: read('VIDEOGEN_GATEWAY_KEYS_FILE', env),
     publicUrl: readGatewayUrl(env),
     temporalUiUrl: readTemporalUiUrl(env),
     corsOrigins: read('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
     codecKeys: read('VIDEOGEN_GATEWAY_CODEC_KEYS', env),
-    hookSecret: readHookSecret(env),
+    hookSecret: secretIfSet('VIDEOGEN_GATEWAY_HOOK_SECRET', hookSecret, env),
   };
 }
 

@@ -117,7 +117,6 @@ export function namesAService(env: Environment = process.env): boolean {
 }
 
 /** The key that the emulator asks for, if one is set; otherwise it makes its own. */
-export function readKeyIfSet(env: Environment = process.env): string | undefined {
-  const { VIDEO_API_KEY, VIDEO_API_KEY_FILE } = withoutBlanks(env);
-  return (VIDEO_API_KEY ?? VIDEO_API_KEY_FILE) ? readApiKey(env)() : undefined;
+export function readKeyIfSet(env?: Environment): string | undefined {
+  return secretIfSet('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, env)?.();
 }

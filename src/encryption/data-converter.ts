@@ -13,7 +13,7 @@ export function withEncryption(
   options: EncryptionCodecOptions,
 ): DataConverter {
   const { payloadCodecs = [] } = host ?? {};
-  if (hasOwnCodec({ payloadCodecs })) return { ...host };
+  if (payloadCodecs.some(isEncryptionCodec)) return { ...host };
   return {
     ...host,
     payloadCodecs: [...payloadCodecs, new EncryptionCodec(options)],
@@ -21,14 +21,9 @@ export function withEncryption(
   };
 }
 
-type Codecs = Pick<Partial<LoadedDataConverter>, 'payloadCodecs'>;
-
-/** Whether our codec is there, with keys or without. */
-export function hasOwnCodec({ payloadCodecs = [] }: Codecs): boolean {
-  return payloadCodecs.some(isEncryptionCodec);
-}
-
 /** Whether a client or a worker encrypts with our codec. */
-export function encrypts({ payloadCodecs = [] }: Codecs): boolean {
+export function encrypts({
+  payloadCodecs = [],
+}: Pick<Partial<LoadedDataConverter>, 'payloadCodecs'>): boolean {
   return payloadCodecs.some((codec) => isEncryptionCodec(codec) && codec.encrypts);
 }

@@ -29,12 +29,7 @@ export class NotDecrypted extends ApplicationFailure {
   }
 }
 
-/** Whether this is the failure of something that could not be decrypted, however deeply it is wrapped. */
-export function isNotDecrypted(error: unknown): boolean {
-  return whyNotDecrypted(error) !== undefined;
-}
-
-/** The sentence about a payload that could not be decrypted; undefined for any other error. */
+/** The sentence about a payload that could not be decrypted, however deeply it is wrapped; undefined for any other error. */
 export function whyNotDecrypted(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ApplicationFailure && isNotDecryptedType(cause.type)) return cause.message;

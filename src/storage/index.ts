@@ -6,7 +6,7 @@ import type { VideoStorage } from './storage';
 
 export { fileName } from '../contract/digest';
 export { isPartName, makeFolder, newPartName, syncFolder } from './disk-files';
-export { type Appended, DamagedEntry, EntryLog } from './entry-log';
+export { DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
 export * from './images';
 export {
@@ -25,8 +25,7 @@ export {
   recordsOf,
   type StoredEntry,
 } from './job-record';
-export { createPart, partsFolderOf, sweepParts } from './part-file';
-export { ANOTHER_FOLDER } from './probe';
+export { createPart, sweepParts } from './part-file';
 export { createS3Storage, type S3StorageOptions } from './s3-storage';
 export {
   isStored,

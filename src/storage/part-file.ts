@@ -14,7 +14,7 @@ import { asStorageFault } from './storage-fault';
 type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
 
 /** Where videos are written before they are published. */
-export function partsFolderOf({ partsFolder = tmpdir() }: PartsFolder): string {
+function partsFolderOf({ partsFolder = tmpdir() }: PartsFolder): string {
   return partsFolder;
 }
 

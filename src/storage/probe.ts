@@ -48,11 +48,8 @@ export async function runProbe(
   }
 }
 
-/** Ends every fix of a folder. */
-export const ANOTHER_FOLDER = 'or set VIDEOGEN_STORAGE to another folder';
-
 export const fixForFolder = () =>
-  `Make it a folder that this user can write to, on a disk with free space and hard links, ${ANOTHER_FOLDER}.`;
+  'Make it a folder that this user can write to, on a disk with free space and hard links, or set VIDEOGEN_STORAGE to another folder.';
 
 export const IGNORES_IF_NONE_MATCH = 'the server ignores If-None-Match, so one video could replace another';
 

@@ -2,7 +2,7 @@ import { ApplicationFailure, defaultPayloadConverter, type Payload } from '@temp
 import { temporal } from '@temporalio/proto';
 import { ENCODING, EncryptionCodec, isEncrypted } from '../../src/encryption/encryption-codec';
 import { type EncryptionKeyRing, makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
-import { isNotDecrypted, NotDecrypted } from '../../src/encryption/not-decrypted';
+import { NotDecrypted, whyNotDecrypted } from '../../src/encryption/not-decrypted';
 
 const text = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString('utf8');
 
@@ -128,7 +128,7 @@ describe('a payload that does not open is refused with a sentence', () => {
     const error: unknown = await decode().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(NotDecrypted);
     expect(error).toMatchObject({ message: sentence, nonRetryable: false });
-    expect(isNotDecrypted(error)).toBe(true);
+    expect(whyNotDecrypted(error)).toBeDefined();
   });
 });
 
@@ -159,8 +159,8 @@ test('the failure of an activity says which attempt may have run last', async ()
 });
 
 test('other failures are not taken for one of decryption', () => {
-  expect(isNotDecrypted(ApplicationFailure.create({ type: 'videogen.NotDecryptedAtAll' }))).toBe(false);
-  expect(isNotDecrypted(new Error('x', { cause: new NotDecrypted('y', 'no-keys') }))).toBe(true);
+  expect(whyNotDecrypted(ApplicationFailure.create({ type: 'videogen.NotDecryptedAtAll' }))).toBeUndefined();
+  expect(whyNotDecrypted(new Error('x', { cause: new NotDecrypted('y', 'no-keys') }))).toBe('y');
   expect(isEncrypted({})).toBe(false);
 });
 
