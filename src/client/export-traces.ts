@@ -6,10 +6,8 @@ import type { ClientOptions } from '@temporalio/client';
 import type * as Interceptors from '@temporalio/interceptors-opentelemetry';
 import type { WorkerPlugin } from '@temporalio/worker';
 import { NO_SECRETS, redact } from '../contract/redact';
-import { openTelemetry } from '../service/spans';
 
 type Api = typeof OpenTelemetry;
-type SpanProcessor = Interceptors.OpenTelemetryPluginOptions['spanProcessor'];
 
 export interface ExportOptions {
   /** What the process is called, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES says it. */
@@ -40,17 +38,19 @@ const NOT_INSTALLED =
  */
 export function exportTraces(options: ExportOptions): StopExporting {
   try {
-    const api = openTelemetry();
-    if (api && hasProvider(api)) return async () => undefined;
-    const sdk: typeof NodeSdk = require('@opentelemetry/sdk-node');
-    const interceptors: typeof Interceptors = require('@temporalio/interceptors-opentelemetry');
-    if (api) return start(api, sdk, interceptors, options);
-    options.onProblem(NOT_INSTALLED);
+    const api: Api = require('@opentelemetry/api');
+    if (hasProvider(api)) return async () => undefined;
+    return start(
+      api,
+      require('@opentelemetry/sdk-node'),
+      require('@temporalio/interceptors-opentelemetry'),
+      options,
+    );
   } catch (error) {
     const { code }: { code?: unknown } = Object(error);
-    options.onProblem(code === 'MODULE_NOT_FOUND' ? NOT_INSTALLED : described(String(error)));
+    options.onProblem(code === 'MODULE_NOT_FOUND' ? NOT_INSTALLED : described(error));
+    return async () => undefined;
   }
-  return async () => undefined;
 }
 
 function start(
@@ -62,13 +62,10 @@ function start(
   const report = reportOnce(api, onProblem);
   // By default not those of the process: they tell the arguments of the command, and one of them is the prompt.
   Object.assign(process.env, { OTEL_NODE_RESOURCE_DETECTORS: 'env', ...process.env });
-  const ids: GivenIds = {};
+  const spans = spansOfWorkflows(api);
   const node = new sdk.NodeSDK({
     ...(serviceName !== undefined && { serviceName }),
-    idGenerator: {
-      generateTraceId: () => ids.given?.traceId ?? randomBytes(16).toString('hex'),
-      generateSpanId: () => ids.given?.spanId ?? randomBytes(8).toString('hex'),
-    },
+    idGenerator: spans.idGenerator,
     // Metrics and logs have ways of their own.
     metricReaders: [],
     logRecordProcessors: [],
@@ -77,7 +74,7 @@ function start(
   // Nobody reads the resource: the spans that have it are made again.
   const plugin = new interceptors.OpenTelemetryPlugin({
     resource: Object({}),
-    spanProcessor: makeAgain(api, ids),
+    spanProcessor: spans.processor,
   });
   temporal = { interceptors, plugin, report };
   return async () => {
@@ -120,38 +117,36 @@ export function tracedClient(): Pick<ClientOptions, 'interceptors'> {
   }
 }
 
-/** Temporal's package names the spans of a workflow in its sandbox, and their children name them as parents. */
-interface GivenIds {
-  given?: { traceId: string; spanId: string } | undefined;
-}
-
 /**
  * Makes the spans of workflows again with the SDK of the process: they come in the shape of OpenTelemetry 1, which the
- * exporters of later versions cannot read, and with the job's memo and its last result as attributes.
+ * exporters of later versions cannot read, and with the job's memo and its last result as attributes. They keep the ids that
+ * Temporal's package gave them in its sandbox, because their children name them as parents.
  */
-function makeAgain({ trace, ROOT_CONTEXT }: Api, ids: GivenIds): SpanProcessor {
-  const tracer = trace.getTracer('temporal-videogen');
-  return {
+function spansOfWorkflows({ trace, ROOT_CONTEXT }: Api) {
+  let given: { traceId: string; spanId: string } | undefined;
+  const processor: Interceptors.OpenTelemetryPluginOptions['spanProcessor'] = {
     onStart: () => undefined,
     forceFlush: async () => undefined,
     shutdown: async () => undefined,
-    onEnd: ({ name, kind, startTime, endTime, status, attributes, parentSpanId, spanContext }) => {
-      const { traceId, spanId, traceFlags } = spanContext();
+    onEnd: ({ name, kind, startTime, endTime, status, attributes, parentSpanId: spanId, spanContext }) => {
+      const own = spanContext();
       // A query about the progress of a job would be a trace of its own.
-      if (parentSpanId === undefined && !name.startsWith('RunWorkflow:')) return;
-      const parent =
-        parentSpanId === undefined
-          ? ROOT_CONTEXT
-          : trace.setSpanContext(ROOT_CONTEXT, { traceId, traceFlags, spanId: parentSpanId, isRemote: true });
+      if (spanId === undefined && !name.startsWith('RunWorkflow:')) return;
+      const parent = spanId && trace.setSpanContext(ROOT_CONTEXT, { ...own, spanId, isRemote: true });
       const { workflowId: temporalWorkflowId, runId: run_id } = attributes;
-      ids.given = { traceId, spanId };
       const options = { kind, startTime, attributes: { temporalWorkflowId, run_id } };
-      const span = tracer.startSpan(name, options, parent);
-      ids.given = undefined;
+      given = own;
+      const span = trace.getTracer('temporal-videogen').startSpan(name, options, parent || ROOT_CONTEXT);
+      given = undefined;
       span.setStatus(status);
       span.end(endTime);
     },
   };
+  const idGenerator = {
+    generateTraceId: () => given?.traceId ?? randomBytes(16).toString('hex'),
+    generateSpanId: () => given?.spanId ?? randomBytes(8).toString('hex'),
+  };
+  return { processor, idGenerator };
 }
 
 /** Only one that records nothing stands for none. */
@@ -170,7 +165,7 @@ function reportOnce(
   const report = (problem: unknown) => {
     if (isReported) return;
     isReported = true;
-    onProblem(described(String(problem)));
+    onProblem(described(problem));
   };
   const ignore = () => undefined;
   diag.setLogger(
@@ -180,6 +175,6 @@ function reportOnce(
   return report;
 }
 
-function described(problem: string): string {
-  return `Traces are not exported: ${redact(problem, NO_SECRETS, LONGEST_PROBLEM_CHARS)}`;
+function described(problem: unknown): string {
+  return `Traces are not exported: ${redact(String(problem), NO_SECRETS, LONGEST_PROBLEM_CHARS)}`;
 }

@@ -75,7 +75,7 @@ export function traceHeaders(): { traceparent?: string } {
 let loaded: { api: Api | undefined } | undefined;
 
 /** It is an optional peer, loaded for the first span. */
-export function openTelemetry(): Api | undefined {
+function openTelemetry(): Api | undefined {
   loaded ??= { api: quietly((): Api => require('@opentelemetry/api')) };
   return loaded.api;
 }
