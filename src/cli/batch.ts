@@ -7,7 +7,7 @@ import { copyOut, openStored } from './copy-out';
 import { EXIT } from './exit-codes';
 import { followStarted, STORAGE_MEMO } from './follow-jobs';
 import { type JobsSession, withJobs } from './open-jobs';
-import { type BatchOrder, type BatchSettings, readBatch } from './read-batch';
+import { type BatchOrder, type BatchSettings, readBatch } from './read-input';
 import { printLine, type Terminal } from './terminal';
 
 /** `videogen batch`: generates a video for each line of a file. The same file again continues the same batch. */

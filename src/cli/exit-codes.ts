@@ -10,7 +10,7 @@ import { StorageFault } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
 import { NoSuchJob } from './find-job';
-import { BadLines } from './read-batch';
+import { BadLines } from './read-input';
 import { INTERRUPTED, printLine, type Terminal } from './terminal';
 
 /** Exit codes besides those of the failure table. */

@@ -11,7 +11,7 @@ import { followStarted, STORAGE_MEMO } from './follow-jobs';
 import { readImageFile } from './image-file';
 import { storedLines } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
-import { type GenerateOptions, readJobInput } from './read-job-input';
+import { type GenerateOptions, readJobInput } from './read-input';
 import { printLine, type Terminal } from './terminal';
 
 /** `videogen generate`: starts or follows one job, and waits for its video unless `--no-wait` is given. */

@@ -3,7 +3,7 @@ import { shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import { BadImage, type CheckedImage, checkImage, tooLarge } from '../storage';
 import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
-import { type GenerateOptions, refused } from './read-job-input';
+import { type GenerateOptions, refused } from './read-input';
 
 /** The image of `--image`, checked before anything is started; undefined without the option. */
 export async function readImageFile({

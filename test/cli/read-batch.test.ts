@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BatchSettings, readBatch } from '../../src/cli/read-batch';
+import { type BatchSettings, readBatch } from '../../src/cli/read-input';
 import { ConfigError } from '../../src/config/service-config';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { failureOf } from '../support/world';

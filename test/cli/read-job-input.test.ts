@@ -1,4 +1,4 @@
-import { type GenerateOptions, readCap, readJobInput } from '../../src/cli/read-job-input';
+import { type GenerateOptions, readCap, readJobInput } from '../../src/cli/read-input';
 import { VideoFailure } from '../../src/contract/video-failure';
 
 const read = (prompt: string | undefined, options: Partial<GenerateOptions>, onEmulator = false) =>

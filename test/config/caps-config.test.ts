@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCap } from '../../src/cli/read-job-input';
+import { readCap } from '../../src/cli/read-input';
 import { checkCaps, readCaps } from '../../src/config/caps-config';
 import { firstLineOf } from '../../src/contract/error-code';
 

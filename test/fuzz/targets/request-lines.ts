@@ -1,4 +1,4 @@
-import { BadLines } from '../../../src/cli/read-batch';
+import { BadLines } from '../../../src/cli/read-input';
 import { describeBatch } from '../../../src/client/prepare-start';
 import { parseRequestLines } from '../../../src/contract/request';
 import { fc } from '../../support/properties';
