@@ -63,30 +63,18 @@ const CHECK_NAMES: WebpackPlugin = {
 /** Workflows load in well under a second. */
 const LOADING_MAX_MS = 10_000;
 
-const GLOBALS = {
-  assert,
-  console,
-  AbortController,
-  AsyncLocalStorage,
-  TextDecoder,
-  TextEncoder,
-  URL,
-  URLSearchParams,
-};
 const INFO = { workflowType: '', workflowId: '', runId: '', unsafe: { isReplaying: false } };
 /** What a module may read of its workflow while it loads. */
-const ACTIVATOR = {
-  now: 0,
-  random: () => 0,
-  currentRandom: () => 0,
-  info: INFO,
-  workflowSandboxDestructors: [],
-};
+const ACTIVATOR = { now: 0, random: () => 0, currentRandom: () => 0, info: INFO };
 
 /** Loads a bundle as the SDK's sandbox does: a CommonJS module may build its exports while it runs. */
 function loadWorkflows(code: string): void {
-  const ofSandbox = { __webpack_module_cache__: {}, __TEMPORAL_ACTIVATOR__: ACTIVATOR };
-  const context = createContext({ ...GLOBALS, ...ofSandbox });
+  const context = createContext({
+    ...{ assert, console, AbortController, AsyncLocalStorage, TextDecoder, TextEncoder },
+    ...{ URL, URLSearchParams },
+    __webpack_module_cache__: {},
+    __TEMPORAL_ACTIVATOR__: { ...ACTIVATOR, workflowSandboxDestructors: [] },
+  });
   try {
     new Script(`${code}\n__TEMPORAL__.importWorkflows();`).runInContext(context, { timeout: LOADING_MAX_MS });
   } catch (error) {
