@@ -23,7 +23,7 @@ test('every file, folder and function that the page names exists', () => {
   expect(named.length).toBeGreaterThan(40);
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   for (const [, name = '', file = ''] of page.matchAll(/`(\w+)` in `([\w./-]+[.]ts)`/g))
-    expect(readFileSync(join(ROOT, file), 'utf8')).toContain(`${name}(`);
+    expect(readFileSync(join(ROOT, file), 'utf8')).toMatch(new RegExp(`\\b${name}[(<]`));
 });
 
 test('every room of the house is in the table of folders', () => {
