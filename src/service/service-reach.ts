@@ -3,6 +3,8 @@ import type { VideoService } from './video-service';
 
 /** An answer within this time says enough: a single call that fails may be chance. */
 const ANSWERED_WITHIN_MS = 60_000;
+/** A worker without jobs calls nobody: what failed longer ago says nothing about now. */
+const FAILED_WITHIN_MS = 5 * 60_000;
 
 /** Faults without an answer. A refusal is one, and so is a 429. */
 const UNANSWERED: ReadonlySet<ServiceFault['kind']> = new Set(['not-sent', 'cut']);
@@ -12,12 +14,14 @@ export class ServiceReach {
   private answeredAtMs = Number.NEGATIVE_INFINITY;
   /** Of the last call, if it had no answer. A code: what a server or a socket says may quote an address. */
   private failure: string | undefined;
+  private failedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly now: () => number = Date.now) {}
 
   /** Why the service does not answer; undefined when it does, and before the first call. */
   get problem(): string | undefined {
-    return this.now() - this.answeredAtMs < ANSWERED_WITHIN_MS ? undefined : this.failure;
+    const isAnswered = this.now() - this.answeredAtMs < ANSWERED_WITHIN_MS;
+    return isAnswered || this.now() - this.failedAtMs > FAILED_WITHIN_MS ? undefined : this.failure;
   }
 
   /** The same service, whose calls are noticed. Videos may come from another host, so they say nothing. */
@@ -44,8 +48,9 @@ export class ServiceReach {
       (error: unknown) => {
         if (!(error instanceof ServiceFault)) return;
         const { kind, facts } = error;
-        if (UNANSWERED.has(kind)) this.failure = `no answer (${facts.code ?? kind})`;
-        else this.markAnswered();
+        if (!UNANSWERED.has(kind)) return this.markAnswered();
+        this.failure = `no answer (${facts.code ?? kind})`;
+        this.failedAtMs = this.now();
       },
     );
     return call;

@@ -51,6 +51,15 @@ test('a failed call within a minute of an answer is chance, and afterwards it is
   expect(reach.problem).toBeUndefined();
 });
 
+test('a failed call counts for five minutes: a worker without jobs makes no other', async () => {
+  const { reach, call, pass } = watched([fault('cut')]);
+  await call();
+  pass(299_000);
+  expect(reach.problem).toBe('no answer (cut)');
+  pass(2_000);
+  expect(reach.problem).toBeUndefined();
+});
+
 test('a service that limits or refuses calls is reachable, and an error that is not about it changes nothing', async () => {
   const { reach, call } = watched([
     fault('answered', { status: 429, limited: true }),
