@@ -14,7 +14,7 @@ import { fromTemporalType } from '../src/contract/failure-table';
 import { mergeCosts, withLostSubmits } from '../src/contract/job-cost';
 import { mayHaveMadeTask } from '../src/contract/lost-submit';
 import { count, type JobOutcome, observe } from '../src/contract/metrics';
-import { CANCEL_POLICY } from '../src/contract/policies';
+import { BRIEF_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
 import {
   createFailure,
@@ -156,7 +156,7 @@ async function cancelAtService(job: Job): Promise<string | undefined> {
   const { taskId, service } = job.known;
   if (taskId === undefined || job.phase !== 'waiting') return undefined;
   const { cancelVideo } = proxyActivities<VideoActivities>({
-    ...CANCEL_POLICY,
+    ...BRIEF_POLICY,
     summary: describeTask(taskId),
   });
   return CancellationScope.nonCancellable(async () => {

@@ -19,7 +19,7 @@ import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/co
 import type { ChildNews, FallbackInput } from '../src/contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { childName, SERVICE_MEMO } from '../src/contract/names';
-import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, FIND_TURN_POLICY } from '../src/contract/policies';
+import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, RECORD_POLICY } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
 import {
   createFailure,
@@ -100,7 +100,7 @@ function triesNext({ type, details }: VideoFailure): boolean {
 /** The service to begin with: that of an earlier run of this name which may have a task. */
 async function findTurn({ input: { request, services }, remainingMs }: FallbackJob): Promise<number> {
   const activities = proxyActivities<VideoActivities>({
-    ...FIND_TURN_POLICY,
+    ...RECORD_POLICY,
     scheduleToCloseTimeout: remainingMs(),
     summary: services.join(', '),
   });

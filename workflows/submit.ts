@@ -13,7 +13,7 @@ import type { RecalledSubmit, RecallSubmitInput, SubmittedTask, VideoActivities 
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';
 import { serviceQueueOf } from '../src/contract/names';
-import { INSPECT_SUBMIT_POLICY, RECALL_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
+import { BRIEF_POLICY, INSPECT_SUBMIT_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeRequest } from '../src/contract/summaries';
 import { createFailure, readFailure } from '../src/contract/video-failure';
@@ -177,7 +177,7 @@ function traceOf(error: unknown): SubmitTrace | undefined {
 /** Finds out what became of a submit, by its last note and the job record. Throws `SubmitUnconfirmed` if it is lost. */
 async function recall(job: Job, request: VideoRequest, trace: SubmitTrace): Promise<RecalledSubmit> {
   const { recallSubmit } = proxyActivities<VideoActivities>({
-    ...RECALL_POLICY,
+    ...BRIEF_POLICY,
     summary: 'read the notes and the job record',
   });
   const { onLostSubmit, caller } = job.input;

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
-import { FAILURES, type FailureType } from '../contract/failure-table';
+import { FAILURES, type FailureType, isTaskOver, paidNothing } from '../contract/failure-table';
 import { commandOn, decisionCommands } from '../contract/lost-submit';
 import { LOST_SUBMIT_MEMO, OWN_MEMOS } from '../contract/names';
 import { servicesOf } from '../contract/service-choice';
@@ -140,8 +140,7 @@ export function planRetry(workflowId: string, { failure, taskId, wasHeld, resubm
 /** Whether a job that ended so is tried again without a decision of the user. */
 export function mayRetryAsItIs(failure: FailureType | undefined, taskId: string | undefined): boolean {
   if (failure === undefined) return true;
-  const { taskIsOver, isFinal, paidNothing } = FAILURES[failure];
-  return !(taskId === undefined ? isFinal && paidNothing : taskIsOver);
+  return !(taskId === undefined ? FAILURES[failure].isFinal && paidNothing(failure) : isTaskOver(failure));
 }
 
 /** A task, and a submit that may have made one, stay with their service, which the worker chose if the input names none. */

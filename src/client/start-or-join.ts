@@ -8,7 +8,7 @@ import {
 } from '@temporalio/client';
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
-import { FAILURES } from '../contract/failure-table';
+import { paidNothing } from '../contract/failure-table';
 import { describeConflict, type NameConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
@@ -114,7 +114,7 @@ export async function jobRestartPolicy(
   // The same content would be refused again, and services suspend accounts that repeat such requests.
   if (failure === undefined || failure.taskId !== undefined || failure.type === 'ContentRefused')
     return undefined;
-  return FAILURES[failure.type].paidNothing ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
+  return paidNothing(failure.type) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : undefined;
 }
 
 /** Somebody may start an ended one again meanwhile, and the end of that run is not waited for. */

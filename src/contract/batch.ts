@@ -1,6 +1,7 @@
 import type { Cap } from './caps';
+import { fileName } from './digest';
 import type { FailureDetails, ServiceAttempt } from './failure-details';
-import { FAILURES, type FailureType } from './failure-table';
+import { FAILURES, type FailureType, paidNothing } from './failure-table';
 import type { FallbackInput } from './fallback';
 import {
   FALLBACK_FIELDS,
@@ -67,24 +68,19 @@ const BATCH_FIELDS = {
   onFailure: oneOf(ON_FAILURE),
 } satisfies Record<Exclude<keyof BatchInput, keyof JobInput | keyof FallbackInput>, FieldRule<unknown>>;
 
-/** The options of a job that a batch does not have, and why. */
-const NOT_IN_BATCHES = {
-  idempotencyKey: 'idempotencyKey is for a single job; each item of a batch has its own key',
-  callbackUrl: 'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
-  submitWithin: 'submitWithin is for a single job; with services, fallbackAfter says it',
-  sharedCap: 'sharedCap is for a single job; the cap of a batch is shared by its items',
-};
+/** The options of a single job, which would be wrong for all items of a batch. */
+const NOT_IN_BATCHES = ['idempotencyKey', 'callbackUrl', 'submitWithin', 'sharedCap'];
 
 const OPTIONS_OF_ITEMS = Object.entries({ ...JOB_FIELDS, ...FALLBACK_FIELDS }).filter(
-  ([name]) => name !== 'taskId' && !(name in NOT_IN_BATCHES),
+  ([name]) => name !== 'taskId' && !NOT_IN_BATCHES.includes(name),
 );
 const ALL_BATCH_FIELDS: FieldRules = { ...BATCH_FIELDS, ...Object.fromEntries(OPTIONS_OF_ITEMS) };
 
 /** What is wrong with the input of a batch, its requests apart. Callers name an owner and workflows do not. */
 export function batchProblems(input: Partial<Record<string, unknown>>, owner?: 'a batch'): string[] {
   const { requests, requestsFrom, storage } = input;
-  const foreign = Object.entries(NOT_IN_BATCHES).find(([name]) => input[name] != null)?.[1];
-  if (foreign !== undefined) return [foreign];
+  const foreign = NOT_IN_BATCHES.find((name) => input[name] != null);
+  if (foreign !== undefined) return [`${foreign} is for a single job, not for a batch`];
   const wrong = fieldProblems(input, ALL_BATCH_FIELDS, owner);
   if (wrong.length > 0) return wrong;
   if ((requests == null) === (requestsFrom == null))
@@ -191,7 +187,7 @@ export function spentOn(results: readonly ItemResult[]): MoneySum {
   const charges = results.flatMap((result) => {
     const cost = readCost(result.cost);
     const hasTask = result.outcome === 'succeeded' || result.details.taskId !== undefined;
-    const mayBePaid = hasTask || !FAILURES[result.failure].paidNothing || cost?.lostSubmits !== undefined;
+    const mayBePaid = hasTask || !paidNothing(result.failure) || cost?.lostSubmits !== undefined;
     return mayBePaid ? chargesOf(cost, hasTask) : [];
   });
   return sumOf(charges);
@@ -211,16 +207,10 @@ export interface OpenedBatch {
 export const itemName = (batch: string, item: number) => `${batch}-${item}`;
 
 /** The storage key of the results of a batch, such as `batches/foxes/results.jsonl`. */
-export const resultsKey = (batch: string) => `batches/${folderOf(batch)}/results.jsonl`;
+export const resultsKey = (batch: string) => `batches/${fileName(batch)}/results.jsonl`;
 
 /** The storage key of the file that says which requests the results belong to. */
-export const requestsKey = (batch: string) => `batches/${folderOf(batch)}/requests.json`;
-
-/** Different names get different folders. File systems allow 255 bytes, so a longer name becomes nested folders. */
-function folderOf(batch: string): string {
-  const names = encodeURIComponent(batch).match(/.{1,200}/g) ?? [];
-  return names.map((name) => name.replace(/^\./, '%2E')).join('/');
-}
+export const requestsKey = (batch: string) => `batches/${fileName(batch)}/requests.json`;
 
 /**
  * Parses a results file of a batch.

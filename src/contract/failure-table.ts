@@ -20,12 +20,8 @@ export interface FailureRow {
   httpStatus: number;
   /** The exit code of the command; `EXIT` in src/cli/exit-codes.ts has the others. */
   exitCode: number;
-  /** Set if a job that fails so without a task id paid for nothing: the same name and request may start again. */
-  paidNothing?: boolean;
   /** Set if trying again would fail the same way or might pay twice: a batch does not start such an item again. */
   isFinal?: boolean;
-  /** Set if the task of such a job brings no video any more, so that nobody need adopt it. */
-  taskIsOver?: boolean;
   /**
    * Set if a submit that fails so made no task because of this service, so that the next of a job's `services` may be tried
    * if no answer before it left a task possible: `always`, or `if-answered`, because our own checks refuse in the same way what no
@@ -43,7 +39,6 @@ const ROWS = {
     retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 400,
     exitCode: 2,
-    paidNothing: true,
     isFinal: true,
     fallsBack: 'if-answered',
   },
@@ -54,7 +49,6 @@ const ROWS = {
     retry: { submit: 'never', poll: 'poll-again', download: 'policy' },
     httpStatus: 502,
     exitCode: 3,
-    paidNothing: true,
     fallsBack: 'always',
   },
   RateLimited: {
@@ -63,7 +57,6 @@ const ROWS = {
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     httpStatus: 429,
     exitCode: 4,
-    paidNothing: true,
     fallsBack: 'always',
   },
   ServiceFailed: {
@@ -72,7 +65,6 @@ const ROWS = {
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     httpStatus: 502,
     exitCode: 5,
-    paidNothing: true,
     fallsBack: 'always',
   },
   ServiceUnreachable: {
@@ -81,7 +73,6 @@ const ROWS = {
     retry: { submit: 'policy', poll: 'policy', download: 'policy' },
     httpStatus: 503,
     exitCode: 6,
-    paidNothing: true,
     fallsBack: 'always',
   },
   AnswerUnreadable: {
@@ -90,8 +81,6 @@ const ROWS = {
     retry: { submit: 'never', poll: 'policy', download: 'policy' },
     httpStatus: 502,
     exitCode: 7,
-    // The address does not belong to a video service.
-    paidNothing: true,
     fallsBack: 'always',
   },
   SubmitUnconfirmed: {
@@ -117,7 +106,6 @@ const ROWS = {
     httpStatus: 422,
     exitCode: 10,
     isFinal: true,
-    taskIsOver: true,
   },
   ContentRefused: {
     meaning: 'The content policy of the service refused the request or the video',
@@ -126,10 +114,7 @@ const ROWS = {
     retry: { submit: 'never', poll: 'never', download: 'never' },
     httpStatus: 451,
     exitCode: 22,
-    // Without a task, the service refused the request before it made one.
-    paidNothing: true,
     isFinal: true,
-    taskIsOver: true,
   },
   GenerationCancelled: {
     meaning: 'The task was cancelled at the service',
@@ -138,7 +123,6 @@ const ROWS = {
     httpStatus: 409,
     exitCode: 11,
     isFinal: true,
-    taskIsOver: true,
   },
   NoVideo: {
     meaning: 'The task succeeded, but the service gave no link to a video',
@@ -181,19 +165,15 @@ const ROWS = {
     retry: { submit: 'policy', poll: '-', download: 'policy' },
     httpStatus: 507,
     exitCode: 15,
-    // Without a task, the storage failed before the submit.
-    paidNothing: true,
     mostDownloadAttempts: 8,
   },
   DeadlineExceeded: {
     meaning: 'The deadline of the job passed before the video was ready',
     advice:
       'Adopt the task with its task id and a longer deadline: the service may still finish it. If the job has no task, start it again.',
-    retry: { submit: '-', poll: '-', download: '-' },
+    retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 504,
     exitCode: 16,
-    // Without a task, no worker picked the submit up.
-    paidNothing: true,
   },
   Unexpected: {
     meaning: 'An unexpected error occurred',
@@ -208,17 +188,14 @@ const ROWS = {
     retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 402,
     exitCode: 23,
-    paidNothing: true,
   },
   Cancelled: {
     meaning: 'The job was cancelled',
     advice:
       'The service may still finish the task, unless it accepted the cancellation. If you want the video after all, adopt the task with its task id.',
-    retry: { submit: '-', poll: '-', download: '-' },
+    retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 409,
     exitCode: 17,
-    // A cancellation after the request was sent ends with the task id or as SubmitUnconfirmed.
-    paidNothing: true,
   },
 } satisfies Record<string, FailureRow>;
 
@@ -227,6 +204,20 @@ export type FailureType = keyof typeof ROWS;
 
 /** Every way a job can fail, and all that depends on it. CONTRIBUTING.md says what else a new row needs. */
 export const FAILURES: Readonly<Record<FailureType, FailureRow>> = ROWS;
+
+/**
+ * Whether a job that fails so without a task id paid for nothing: the same name and request may start again. Of the failures that
+ * end a submit, only SubmitUnconfirmed may have made a task.
+ */
+export function paidNothing(type: FailureType): boolean {
+  const { submit } = FAILURES[type].retry;
+  return submit === 'never' || submit === 'policy';
+}
+
+/** Whether the task of such a job brings no video any more, so that nobody need adopt it. */
+export function isTaskOver(type: FailureType): boolean {
+  return FAILURES[type].retry.poll === 'never';
+}
 
 /** Keeps a host's own failure of type `Unauthorized` apart from ours. */
 const PREFIX = 'videogen.';

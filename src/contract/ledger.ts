@@ -1,9 +1,8 @@
 import { type CapAccount, type Caps, limitsOf, type Taken } from './caps';
-import { sha256 } from './digest';
+import { fileName } from './digest';
 import type { FailureDetails } from './failure-details';
 import type { JobOptions } from './job';
 import type { Money } from './money';
-import { jsonBytes } from './sizes';
 
 /** What a send cost: nothing if it made no task, or one without a video that was not charged. */
 export type SendCost = 'nothing' | 'estimate' | Money;
@@ -47,8 +46,6 @@ export const MOST_ACCOUNTS = 2_000;
 /** In one update, and as many again that were late: far below the size of a message. */
 export const MOST_ENTRIES = 200;
 
-const LONGEST_NAME_BYTES = 100;
-
 /** The day of UTC that a time is in, such as `2026-11-17`. */
 export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
@@ -64,14 +61,8 @@ export function accountsOf(
   }
   if (sharedCap != null) {
     const limits = limitsOf(batch, sharedCap.cap);
-    accounts.unshift({ scope: 'batch', name: accountName(sharedCap.name), limits });
+    // A long name would take too much of the ledger.
+    accounts.unshift({ scope: 'batch', name: fileName(sharedCap.name), limits });
   }
   return accounts.filter(({ limits }) => limits.length > 0);
-}
-
-/** A name that fits into the ledger: long names of batches get a digest at their end. */
-function accountName(name: string): string {
-  if (jsonBytes(name) <= LONGEST_NAME_BYTES) return name;
-  // Some characters are six bytes as JSON.
-  return `${name.replace(/[^\x20-\x7e]|["\\]/g, '_').slice(0, 50)}…${sha256(name).slice(0, 32)}`;
 }

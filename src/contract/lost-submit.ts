@@ -1,5 +1,5 @@
 import { cleanText, inShell } from './clean-text';
-import { FAILURES, type FailureType, toTemporalType } from './failure-table';
+import { FAILURES, type FailureType, isTaskOver, toTemporalType } from './failure-table';
 
 /**
  * What to do about a lost submit: `hold` waits for a decision, `resubmit` sends the same idempotency key again, `fail` ends
@@ -80,7 +80,7 @@ export function adoptCommand({
   taskId?: string | undefined;
   details?: { service?: string };
 }): string | undefined {
-  if (FAILURES[type].taskIsOver) return undefined;
+  if (isTaskOver(type)) return undefined;
   if (taskId === undefined && type !== 'SubmitUnconfirmed') return undefined;
   const task = taskId === undefined ? 'TASK_ID' : inShell(taskId);
   return `videogen generate --adopt ${task}${service === undefined ? '' : ` --service ${inShell(service)}`}`;

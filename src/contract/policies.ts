@@ -44,8 +44,8 @@ export const LONGEST_LEDGER_RUN_MS = 20 * HOUR;
 /** An attempt waits so long for the ledger of the caps. Well below POST_WITHIN_MS: the record needs its time too. */
 export const LEDGER_WITHIN_MS = 6 * SECOND;
 
-/** For reading the record of a submit that timed out. */
-export const RECALL_POLICY = {
+/** For reading the record of a submit that timed out, and for cancelling a task at the service: the job waits for both. */
+export const BRIEF_POLICY = {
   startToCloseTimeout: 30 * SECOND,
   scheduleToCloseTimeout: 2 * MINUTE,
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 5 },
@@ -64,12 +64,6 @@ export const INSPECT_SUBMIT_POLICY = {
 export const ASK_WORKER_POLICY = {
   startToCloseTimeout: 10 * SECOND,
 } as const satisfies LocalActivityOptions;
-
-/** For looking for what an earlier run of a job with several services has paid for. A failing storage is waited for. */
-export const FIND_TURN_POLICY = {
-  startToCloseTimeout: 30 * SECOND,
-  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
-} as const satisfies ActivityOptions;
 
 /** Until a local poll ends, queries, signals and cancellations wait. Well below the 5 s after which the SDK warns. */
 const LOCAL_POLL_CLOSE_MS = 3_000;
@@ -110,7 +104,7 @@ export const DOWNLOAD_POLICY = {
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
 } as const satisfies ActivityOptions;
 
-/** For writing the results of a batch. It waits for a failing storage without limit: the results say what was paid for. */
+/** For what the storage says about earlier runs, and the results of a batch. A failing storage is waited for without limit. */
 export const RECORD_POLICY = {
   startToCloseTimeout: 2 * MINUTE,
   retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumInterval: MINUTE },
@@ -143,13 +137,6 @@ export const AWAIT_JOB_POLICY = {
   // A job that is cancelled with its parent ends soon, and the attempts with it.
   cancellationType: 'ABANDON',
   retry: { initialInterval: SECOND, backoffCoefficient: 1.2, maximumInterval: 20 * SECOND },
-} as const satisfies ActivityOptions;
-
-/** Short: cancelling at the service is a courtesy, and the cancelled job waits for it. */
-export const CANCEL_POLICY = {
-  startToCloseTimeout: 30 * SECOND,
-  scheduleToCloseTimeout: MINUTE,
-  retry: { initialInterval: SECOND, backoffCoefficient: 2, maximumAttempts: 3 },
 } as const satisfies ActivityOptions;
 
 /** About 13 attempts in three days: soon after a short fault, and twice a day for a receiver that is down for long. */

@@ -77,7 +77,7 @@ const ON_FAILURE = 'onFailure must be one of continue, stop';
 const FILE = 'requestsFrom must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
 const OWN_KEY =
   'storage must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
-const KEY = 'idempotencyKey is for a single job; each item of a batch has its own key';
+const KEY = 'idempotencyKey is for a single job, not for a batch';
 const INSIDE = /^storage must be a key inside the storage/;
 const DURATION = /^\S+ must be milliseconds or a duration such as "90s"/;
 
@@ -98,10 +98,7 @@ describe('the client and the workflow refuse the same', () => {
     [{ storage: '' }, INSIDE],
     [{ storage: 5 }, INSIDE],
     [{ idempotencyKey: 'key-1' }, KEY],
-    [
-      { callbackUrl: 'https://example.com' },
-      'callbackUrl is for a single job; a batch sends no webhooks, so wait for its result',
-    ],
+    [{ callbackUrl: 'https://example.com' }, 'callbackUrl is for a single job, not for a batch'],
     [{ deadline: 'soon' }, DURATION],
     [{ holdFor: 0 }, DURATION],
     [{ polling: { min: 'x' } }, DURATION],

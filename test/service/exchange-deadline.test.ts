@@ -1,4 +1,4 @@
-import { CANCEL_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
+import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import { createVideoService, ServiceFault, type ServiceProfile, type VideoService } from '../../src/service';
 import { DEFAULT_TIMEOUTS } from '../../src/service/video-service';
 import { closed, type RawRequest, type RawServer, replyJson, startRawServer } from './raw-server';
@@ -137,6 +137,6 @@ describe('the deadline of an exchange is below', () => {
   });
 
   it('the timeout of the activity that cancels', () => {
-    expect(poll).toBeLessThan(CANCEL_POLICY.startToCloseTimeout);
+    expect(poll).toBeLessThan(BRIEF_POLICY.startToCloseTimeout);
   });
 });
