@@ -84,11 +84,13 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The object or list in a text; undefined for anything else. Takes at most some 50 ms, whatever a service sends. */
+/** The object or list in a text; undefined for anything else. */
 export function parseJson(text: unknown): JsonObject | unknown[] | undefined {
   if (!mayBeJson(text)) return undefined;
   try {
-    const value: unknown = JSON.parse(withExactIntegers(text.trim()) ?? '');
+    const json = text.trim();
+    const rounded: unknown = JSON.parse(json);
+    const value = LONG_INTEGER.test(json) ? JSON.parse(withExactIntegers(json)) : rounded;
     return isObject(value) || Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
@@ -99,49 +101,11 @@ function mayBeJson(text: unknown): text is string {
   return typeof text === 'string' && /^\s*[[{]/.test(text);
 }
 
-// An answer about a task has a few dozen keys in a few levels. For a megabyte of nothing but keys or brackets, JSON.parse takes
-// 50 to 100 ms.
-const MAX_KEYS = 20_000;
-const MAX_DEPTH = 1_000;
-/** JSON.parse would round a task id of 19 digits to the id of another task. */
-const LONG_INTEGER_DIGITS = 16;
+const LONG_INTEGER = /\d{16}/;
+/** A text or a number in valid JSON; looking for these in anything else may take very long. */
+const LITERAL = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/gs;
 
-/** The JSON with its long integers as strings and null for what is too deep; undefined for too many keys. */
-function withExactIntegers(json: string): string | undefined {
-  let result = '';
-  let from = 0;
-  let depth = 0;
-  let keys = 0;
-  for (let at = 0; at < json.length; at++) {
-    const sign = json[at] ?? '';
-    if (sign === '"') at = endOfString(json, at);
-    else if (sign === '[' || sign === '{') {
-      if (depth++ === MAX_DEPTH) result += `${json.slice(from, at)}null`;
-    } else if (sign === ']' || sign === '}') {
-      if (--depth === MAX_DEPTH) from = at + 1;
-    } else if (sign === ':') {
-      if (depth <= MAX_DEPTH && ++keys > MAX_KEYS) return undefined;
-    } else if (isDigit(sign)) {
-      const start = at;
-      while (isDigit(json[at + 1])) at++;
-      // No part of a fraction, an exponent or a negative number.
-      const isInteger = !/[.eE+-]/.test(`${json[start - 1]}${json[at + 1] ?? ''}`);
-      if (!isInteger || at + 1 - start < LONG_INTEGER_DIGITS || depth > MAX_DEPTH) continue;
-      result += `${json.slice(from, start)}"${json.slice(start, at + 1)}"`;
-      from = at + 1;
-    }
-  }
-  return depth > MAX_DEPTH ? undefined : result + json.slice(from);
-}
-
-const isDigit = (sign = '') => sign >= '0' && sign <= '9';
-
-/** The index of the quote that closes the string opened at `open`; the length of the text if there is none. */
-export function endOfString(json: string, open: number): number {
-  for (let at = json.indexOf('"', open + 1); at !== -1; at = json.indexOf('"', at + 1)) {
-    let backslashes = 0;
-    while (json[at - 1 - backslashes] === '\\') backslashes++;
-    if (backslashes % 2 === 0) return at;
-  }
-  return json.length;
+/** JSON.parse rounds a task id of 19 digits to the id of another task: long integers become texts. */
+function withExactIntegers(json: string): string {
+  return json.replace(LITERAL, (literal) => (/^\d{16,}$/.test(literal) ? `"${literal}"` : literal));
 }
