@@ -40,8 +40,8 @@ function hideAccess(text: string): string {
 
 /** A word whose escapes spell a credential or a link is hidden whole. */
 function hideIfEscaped(word: string): string {
-  const decoded = layersOf(word)?.at(-1)?.text;
-  return decoded === undefined || (decoded !== word && hideAccess(decoded) !== decoded) ? HIDDEN : word;
+  const spelled = spellingsOf(word)?.at(-1);
+  return spelled === undefined || (spelled !== word && hideAccess(spelled) !== spelled) ? HIDDEN : word;
 }
 
 /** A shorter piece of a key is useless to an attacker, and ordinary words would match it. */
@@ -54,23 +54,18 @@ const SHORTEST_VALUE_CHARS = 5;
 
 /**
  * Hides secrets by one normal form: the letters and digits of a text, in any case, once its separators and escapes are gone. Each
- * place that has one becomes `…`.
+ * place that has one becomes `…`. A text whose escapes spell a secret is repeated without them.
  */
-export function plainHider({ keys, wholeValues }: Secrets): (text: string) => string {
-  const values = wholeValues.map(lettersOf).filter(({ length }) => length >= SHORTEST_VALUE_CHARS);
-  const wholes = values.map((letters) => ({ letters, pieceChars: letters.length }));
-  const pieces = piecesOf([...keys.flatMap(formsOf), ...wholes]);
+export function plainHider(secrets: Secrets): (text: string) => string {
+  const pieces = piecesOf(secrets);
   return (text) => {
-    const layers = layersOf(text);
-    if (layers === undefined) return HIDDEN;
-    const runs = layers.flatMap((layer) => runsIn(layer, pieces)).sort((a, b) => a.start - b.start);
-    let shown = '';
-    let shownTo = -1;
-    for (const { start, end } of runs) {
-      if (start > shownTo) shown += text.slice(Math.max(shownTo, 0), start) + HIDDEN;
-      shownTo = Math.max(shownTo, end);
-    }
-    return shown + text.slice(Math.max(shownTo, 0));
+    const spellings = spellingsOf(text);
+    if (spellings === undefined) return HIDDEN;
+    const telling = spellings.findLast((spelled) => hidePieces(spelled, pieces) !== spelled);
+    if (telling === undefined) return text;
+    const hidden = hidePieces(telling, pieces);
+    const shown = hidePieces(text, pieces);
+    return spellingsOf(shown)?.includes(hidden) ? shown : hidden;
   };
 }
 
@@ -79,14 +74,9 @@ const KEY_SHARE = 0.5;
 
 /** True when a text that must stay exact, such as a task id, contains at least half of a key in one piece, in any encoding. */
 export function isTainted(text: string, { keys }: Secrets): boolean {
-  const forms = keys.filter((key) => lettersOf(key).length >= PIECE_CHARS).flatMap(formsOf);
-  const pieces = piecesOf(
-    forms.map(({ letters, pieceChars }) => ({
-      letters,
-      pieceChars: Math.max(pieceChars, Math.ceil(letters.length * KEY_SHARE)),
-    })),
-  );
-  return layersOf(text)?.every((layer) => runsIn(layer, pieces).length === 0) !== true;
+  const long = keys.filter((key) => lettersOf(key).length >= PIECE_CHARS);
+  const pieces = piecesOf({ keys: long, wholeValues: [] }, KEY_SHARE);
+  return !spellingsOf(text)?.every((spelled) => hidePieces(spelled, pieces) === spelled);
 }
 
 /** What is left of a text without separators and case. */
@@ -121,9 +111,14 @@ function base64After(before: number, bytes: Buffer): string {
 /** By their length. */
 type Pieces = Map<number, Set<string>>;
 
-function piecesOf(forms: readonly KeyForm[]): Pieces {
+/** What of the secrets is hidden: at least this share of each encoding of a key, and other values as a whole. */
+function piecesOf({ keys, wholeValues }: Secrets, share = 0): Pieces {
+  const values = wholeValues.map(lettersOf).filter(({ length }) => length >= SHORTEST_VALUE_CHARS);
+  const wholes = values.map((letters) => ({ letters, pieceChars: letters.length }));
+  const forms = keys.flatMap((key) => spellingsOf(key) ?? key).flatMap(formsOf);
   const pieces: Pieces = new Map();
-  for (const { letters, pieceChars: length } of forms) {
+  for (const { letters, pieceChars } of [...forms, ...wholes]) {
+    const length = Math.max(pieceChars, Math.ceil(letters.length * share));
     const all = pieces.get(length) ?? new Set();
     pieces.set(length, all);
     for (let at = 0; at + length <= letters.length; at++) all.add(letters.slice(at, at + length));
@@ -131,78 +126,53 @@ function piecesOf(forms: readonly KeyForm[]): Pieces {
   return pieces;
 }
 
-/** A place in the original text; `end` is exclusive. */
-interface Run {
-  start: number;
-  end: number;
-}
-
-/** The places of a text whose letters are pieces. */
-function runsIn({ text, starts }: Layer, pieces: Pieces): Run[] {
+/** A text with `…` in place of each piece, whatever separates its letters and digits. */
+function hidePieces(text: string, pieces: Pieces): string {
   const letters = lettersOf(text);
-  const runs: Run[] = [];
-  let places: number[] | undefined;
+  const found: { first: number; last: number }[] = [];
   for (const [length, all] of pieces) {
     for (let at = 0; at + length <= letters.length; at++) {
-      if (!all.has(letters.slice(at, at + length))) continue;
-      places ??= [...text.matchAll(/[A-Za-z0-9]/g)].map(({ index }) => index);
-      const [first = 0, last = 0] = [places[at], places[at + length - 1]];
-      runs.push({ start: starts?.[first] ?? first, end: starts?.[last + 1] ?? last + 1 });
+      if (all.has(letters.slice(at, at + length))) found.push({ first: at, last: at + length - 1 });
     }
   }
-  return runs;
+  if (found.length === 0) return text;
+  const places = [...text.matchAll(/[A-Za-z0-9]/g)].map(({ index }) => index);
+  let shown = '';
+  let end = 0;
+  for (const { first, last } of found.sort((a, b) => a.first - b.first)) {
+    const start = places[first] ?? 0;
+    if (start >= end) shown += text.slice(end, start) + HIDDEN;
+    end = Math.max(end, (places[last] ?? 0) + 1);
+  }
+  return shown + text.slice(end);
 }
 
 /** JSON in a URL in HTML, twice: services do not nest deeper. */
 const MOST_LAYERS = 6;
 
+/** A text, then without its escapes of JSON, URLs and HTML, then without those that they spell; undefined if they never end. */
+function spellingsOf(text: string): string[] | undefined {
+  const spellings = [text];
+  for (let last = text; /[\\%&]/.test(last); last = spellings.at(-1) ?? '') {
+    const next = withoutEscapes(last);
+    if (next === last) break;
+    if (spellings.push(next) > MOST_LAYERS) return undefined;
+  }
+  return spellings;
+}
+
 const ESCAPE =
   /\\u([0-9a-f]{4})|(?:\\x|%)([0-9a-f]{2})|(?:\\u\{|&#x)([0-9a-f]{1,6})[};]?|&#(\d{1,7});?|&([a-z]{2,8});|\\(.)/gis;
-
-/** A text without some layers of escapes, and where in the original each of its characters begins. */
-interface Layer {
-  text: string;
-  /** The text itself needs none. */
-  starts?: number[];
-}
-
-/** A text, then without its escapes of JSON, URLs and HTML, then without those that they spell; undefined if they never end. */
-function layersOf(text: string): Layer[] | undefined {
-  const layers: Layer[] = [{ text }];
-  for (let last = layers[0]; last && /[\\%&]/.test(last.text); last = layers.at(-1)) {
-    const next = withoutEscapes(last);
-    if (next.text === last.text) break;
-    if (layers.push(next) > MOST_LAYERS) return undefined;
-  }
-  return layers;
-}
-
-function withoutEscapes({ text, starts }: Layer): Layer {
-  const next: Required<Layer> = { text: '', starts: [] };
-  let from = 0;
-  const copyTo = (end: number) => {
-    next.text += text.slice(from, end);
-    for (; from < end; from++) next.starts.push(starts?.[from] ?? from);
-  };
-  for (const match of text.matchAll(ESCAPE)) {
-    copyTo(match.index);
-    const decoded = decodeEscape(match);
-    if (decoded === undefined) continue;
-    next.text += decoded;
-    for (const _ of decoded.split('')) next.starts.push(starts?.[match.index] ?? match.index);
-    from = match.index + match[0].length;
-  }
-  copyTo(text.length);
-  next.starts.push(starts?.[text.length] ?? text.length);
-  return next;
-}
-
+const FIRST_PRINTABLE = 0x20;
 const LARGEST_CODE_POINT = 0x10ffff;
 
-function decodeEscape([, four, two, some, decimal, name, sign]: (string | undefined)[]): string | undefined {
-  // Any other name is that of a separator.
-  if (name !== undefined) return name.toLowerCase() === 'amp' ? '&' : ' ';
-  if (sign !== undefined) return /[nrtbfv]/.test(sign) ? ' ' : sign;
-  const code = decimal === undefined ? Number.parseInt(four ?? two ?? some ?? '', 16) : Number(decimal);
-  return code <= LARGEST_CODE_POINT ? String.fromCodePoint(code) : undefined;
+function withoutEscapes(text: string): string {
+  return text.replace(ESCAPE, (whole, four, two, some, decimal, name, sign) => {
+    // Any other name is that of a separator, as a control character is.
+    if (name !== undefined) return name.toLowerCase() === 'amp' ? '&' : ' ';
+    if (sign !== undefined) return /[nrtbfv]/.test(sign) ? ' ' : sign;
+    const code = decimal === undefined ? Number.parseInt(four ?? two ?? some, 16) : Number(decimal);
+    if (code > LARGEST_CODE_POINT) return whole;
+    return code < FIRST_PRINTABLE ? ' ' : String.fromCodePoint(code);
+  });
 }
