@@ -76,7 +76,6 @@ function forPrograms(answers: readonly SavedAnswer[], inUse: ServiceProfile, pro
       return { name, call, status, ...reading, task: { ...task, ...link }, missing };
     }),
     profile: proposed.profile ?? inUse,
-    candidates: proposed.candidates.map((one) => ({ ...one, value: shown(one.value) })),
     notes: proposed.notes,
   };
 }
@@ -84,29 +83,19 @@ function forPrograms(answers: readonly SavedAnswer[], inUse: ServiceProfile, pro
 function forPeople(
   answers: readonly SavedAnswer[],
   inUse: ServiceProfile,
-  { profile, notes, candidates }: ProposedProfile,
+  { profile, notes }: ProposedProfile,
 ): string[] {
   const rules = readingRules(inUse);
   const today = explained(answers, rules);
-  // Lines to choose from: each is a comment until somebody takes its # away.
-  const choices = candidates.map(
-    ({ field, path, value }) => `#   ${field}: ${stringify(path).trim()}  # ${JSON.stringify(shown(value))}`,
-  );
-  const comments = [
-    ...(choices.length > 0
-      ? ['# Nothing certain was found for these. Keep the lines that are right, if any is:', '# read:']
-      : []),
-    ...choices,
-    ...notes.map((note) => `# ${note}`),
-  ];
+  const questions = notes.map((note) => `# ${note}`);
   if (profile === undefined) {
     const isMissing = answers.some((answer) => missingIn(answer, traceAnswer(answer, rules)).length > 0);
     const verdict = isMissing ? 'No profile can be guessed from this.' : 'Everything was understood.';
-    return [...today, '', ...(notes.length > 0 ? [] : [verdict]), ...comments];
+    return [...today, '', ...(notes.length > 0 ? questions : [verdict])];
   }
   return [
     ...[...today, '', 'Save this as profile.yaml and set VIDEOGEN_PROFILE=profile.yaml:', ''],
-    ...[stringify(profile).trimEnd(), ...comments, '', 'With it:', ''],
+    ...[stringify(profile).trimEnd(), ...questions, '', 'With it:', ''],
     ...explained(answers, readingRules(profile)),
   ];
 }
@@ -115,7 +104,7 @@ function forPeople(
 function explained(answers: readonly SavedAnswer[], rules: ReadingRules): string[] {
   return answers.flatMap((answer) => {
     const { name, call, status } = answer;
-    const lines = readingLines(answer, traceAnswer(answer, rules), rules);
+    const lines = readingLines(answer, traceAnswer(answer, rules));
     return [
       `${name}: ${call === undefined ? '' : `${call}, `}HTTP ${status}`,
       ...lines.map((line) => `  ${line}`),
@@ -123,7 +112,7 @@ function explained(answers: readonly SavedAnswer[], rules: ReadingRules): string
   });
 }
 
-function readingLines(answer: SavedAnswer, reading: TracedReading, rules: ReadingRules): string[] {
+function readingLines(answer: SavedAnswer, reading: TracedReading): string[] {
   const { json, taskId, task, serviceMessage, found, doubts, charged, unusableId } = reading;
   const line = (label: string, value: string | undefined, at: string | undefined) =>
     value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
@@ -132,7 +121,7 @@ function readingLines(answer: SavedAnswer, reading: TracedReading, rules: Readin
   return [
     ...(json ? [] : ['the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL']),
     ...line('task id', taskId, found.taskId),
-    ...stateLines(answer, reading, rules),
+    ...stateLine(answer, reading),
     ...line('progress', 'percent' in task ? `${task.percent} %` : undefined, found.progress),
     ...line('video', 'videoUrl' in task ? task.videoUrl : undefined, found.video),
     ...line('code', serviceMessage.code, found.code),
@@ -155,24 +144,11 @@ function refusedLine({ refusedContent, task }: TracedReading): string[] {
   return [`refused   ${shown(subject)}${charge}`];
 }
 
-function stateLines(
-  { status }: SavedAnswer,
-  { task, found }: TracedReading,
-  { stateOf }: ReadingRules,
-): string[] {
-  const { state, word } = task;
-  const reasons: Partial<Record<typeof state, string>> = {
-    succeeded: 'there is a video',
-    failed: 'content was refused',
-    running: 'of HTTP 202',
-  };
-  const reason = reasons[state];
+function stateLine({ status }: SavedAnswer, { task: { state, word }, found }: TracedReading): string[] {
   if (status < 200 || status > 299) return [];
-  if (found.state === undefined) return reason === undefined ? [] : [`state     ${state}, because ${reason}`];
-  if (stateOf(word) !== undefined || word.startsWith('done: '))
+  if (found.state !== undefined)
     return [`state     ${state}, in its words ${JSON.stringify(shown(word))}  at ${found.state}`];
-  const why = reason === undefined ? '' : `: read as ${state}, because ${reason}`;
-  return [`state ${JSON.stringify(shown(word))} at ${found.state} is an unknown word${why}`];
+  return state === 'unknown' ? [] : [`state     ${state}, without a word for it`];
 }
 
 /** The key is not known here, and a recording has lost it already. Links lose their signatures. */

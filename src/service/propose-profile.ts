@@ -23,11 +23,9 @@ export interface ProposedProfile {
   profile?: ServiceProfile;
   /** Questions that only the user can answer, a sentence each. */
   notes: string[];
-  /** Values that may be what is still missing. */
-  candidates: { field: ReadField; path: AnswerPath; value: string }[];
 }
 
-/** A text or number in an answer. */
+/** A text or number in an answer, at a path that a profile can have. */
 interface Leaf {
   path: AnswerPath;
   value: string | number;
@@ -54,7 +52,6 @@ const WORDS = {
   error: 'error errors err fail failed failure exception problem fault rejection violation refusal rejected',
   code: 'code type kind errno errcode',
   message: 'message msg reason detail details description text title explanation cause',
-  call: 'message msg version date time timestamp created updated at',
 } as const;
 
 const VIDEO_FILE = /\.(mp4|webm|mov|m4v|mkv)([?#]|$)/i;
@@ -107,7 +104,6 @@ const LOOKS: Record<ReadField, { can: (leaf: Leaf) => boolean; likely: ((leaf: L
 
 /** Enough to find one, in a bounded time. */
 const MOST_TRIED = 8;
-const MOST_CANDIDATES = 5;
 
 /**
  * Guesses a profile for what the profile in use does not understand in the answers of one service. Every line of it is
@@ -117,40 +113,32 @@ export function proposeProfile(
   answers: readonly AnswerSample[],
   inUse: ServiceProfile = {},
 ): ProposedProfile {
-  const samples = answers.map((answer) => ({ answer, leaves: readableLeaves(answer) }));
   let profile = inUse;
   for (const field of Object.keys(LOOKS) as ReadField[]) {
-    for (const path of likelyPaths(field, samples, profile)) {
-      const tried = withPath(field, path, answers, profile);
-      if (isBetter(field, answers, profile, tried)) profile = tried;
+    for (const path of likelyPaths(field, readAll(answers, profile))) {
+      profile = withPath(field, path, answers, profile);
     }
   }
   const isSure = answers.some(({ call }) => call === 'submit') || profile.read?.taskId === inUse.read?.taskId;
   const { states, unclear } = guessStates(answers, profile);
   if (Object.keys(states).length > 0) profile = { ...profile, states: { ...profile.states, ...states } };
-  return {
-    ...(profile !== inUse && { profile }),
-    notes: [
-      ...(isSure
-        ? []
-        : ['The task id is read from the answer to the submit: leave taskId out if none of these is one.']),
-      ...unclear.map(
-        (word) =>
-          `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: [${JSON.stringify(asWritten(word))}] }.`,
-      ),
-    ],
-    // Most answers of a service have the same paths.
-    candidates: [
-      ...new Map(
-        samples.flatMap((sample) => candidatesIn(sample, profile)).map((one) => [one.field + one.path, one]),
-      ).values(),
-    ],
-  };
+  const questions = unclear.map((word) => {
+    const example = `states: { running: [${JSON.stringify(asWritten(word))}] }`;
+    return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
+  });
+  const ofId = 'The task id is read from the answer to the submit: leave taskId out if none of these is one.';
+  return { ...(profile !== inUse && { profile }), notes: [...(isSure ? [] : [ofId]), ...questions] };
 }
 
-interface Sample {
+/** An answer as it is read with a profile. */
+interface ReadSample {
   answer: AnswerSample;
-  leaves: Leaf[];
+  reading: TracedReading;
+}
+
+function readAll(answers: readonly AnswerSample[], profile: ServiceProfile): ReadSample[] {
+  const rules = readingRules(profile);
+  return answers.map((answer) => ({ answer, reading: traceAnswer(answer, rules) }));
 }
 
 /** The texts and numbers that a path of a profile can reach. */
@@ -174,15 +162,14 @@ function readableLeaves({ body, status }: AnswerSample): Leaf[] {
 }
 
 /** Paths where the field may be, the likeliest first, from the answers that lack it. */
-function likelyPaths(field: ReadField, samples: readonly Sample[], profile: ServiceProfile): AnswerPath[] {
+function likelyPaths(field: ReadField, samples: readonly ReadSample[]): AnswerPath[] {
   const { can, likely } = LOOKS[field];
-  const leaves = samples.flatMap(({ answer, leaves }) => {
-    const reading = traceAnswer(answer, readingRules(profile));
+  const leaves = samples.flatMap(({ answer, reading }) => {
     if (!lacks(field, answer, reading)) return [];
     const used = Object.values(reading.found).map(profilePath);
     // The id of a call, which the reader ignores next to a code that may mean a refusal.
     const ignored = field === 'taskId' && reading.found.code ? DEFAULT_RULES.paths.callIds : [];
-    return leaves.filter(
+    return readableLeaves(answer).filter(
       (leaf) => can(leaf) && !used.includes(leaf.path) && !ignored.some((id) => leaf.path.endsWith(id)),
     );
   });
@@ -190,37 +177,30 @@ function likelyPaths(field: ReadField, samples: readonly Sample[], profile: Serv
   return [...new Set(paths)].slice(0, MOST_TRIED);
 }
 
-/** The paths of a profile replace the default ones, so those that work are listed with the new one. */
+/** The profile with this path if more is read with it, and every other answer as before; else the profile as it is. */
 function withPath(
   field: ReadField,
   path: AnswerPath,
   answers: readonly AnswerSample[],
   profile: ServiceProfile,
 ): ServiceProfile {
-  const working = answers.flatMap((answer) => {
-    const reading = traceAnswer(answer, readingRules(profile));
+  const before = readAll(answers, profile);
+  // The paths of a profile replace the default ones, so those that work are listed with the new one.
+  const working = before.flatMap(({ answer, reading }) => {
     const at = reading.found[field];
     return at === undefined || lacks(field, answer, reading) ? [] : [profilePath(at)];
   });
   const paths = [...new Set([...working, path])];
-  return { ...profile, read: { ...profile.read, [field]: paths.length === 1 ? path : paths } };
-}
-
-/** Whether an answer has the field that lacked it, and every other answer is read as before. */
-function isBetter(
-  field: ReadField,
-  answers: readonly AnswerSample[],
-  before: ServiceProfile,
-  after: ServiceProfile,
-): boolean {
-  const changes = answers.map((answer) => {
-    const [was, is] = [before, after].map((profile) => traceAnswer(answer, readingRules(profile)));
-    const [from, to] = [was?.found[field], is?.found[field]];
-    const lacked = was !== undefined && lacks(field, answer, was);
-    const isGained = lacked && is !== undefined && !lacks(field, answer, is);
-    return { isGained, isKept: from === undefined || from === to || (lacked && to !== undefined) };
+  const tried = { ...profile, read: { ...profile.read, [field]: paths.length === 1 ? path : paths } };
+  const changes = readAll(answers, tried).map(({ answer, reading }, index) => {
+    const was = before[index]?.reading ?? reading;
+    const [from, to] = [was.found[field], reading.found[field]];
+    const lacked = lacks(field, answer, was);
+    const isKept = from === undefined || from === to || (lacked && to !== undefined);
+    return { isGained: lacked && !lacks(field, answer, reading), isKept };
   });
-  return changes.some(({ isGained }) => isGained) && changes.every(({ isKept }) => isKept);
+  const isBetter = changes.some(({ isGained }) => isGained) && changes.every(({ isKept }) => isKept);
+  return isBetter ? tried : profile;
 }
 
 const isGood = ({ status }: AnswerSample) => status >= 200 && status <= 299;
@@ -249,26 +229,12 @@ export function missingIn(
   return (['taskId', 'state', 'video'] as const).filter((field) => isMissing[field]);
 }
 
-/** Lone links, words and ids in an answer in which something is missing. */
-function candidatesIn({ answer, leaves }: Sample, profile: ServiceProfile): ProposedProfile['candidates'] {
-  const reading = traceAnswer(answer, readingRules(profile));
-  const used = Object.values(reading.found).map(profilePath);
-  return missingIn(answer, reading).flatMap((field) => {
-    if (field === 'error') return [];
-    const may = leaves.filter((leaf) => {
-      if (used.includes(leaf.path) || leaf.isIn('call') || !LOOKS[field].can(leaf)) return false;
-      return field === 'video' || /\d/.test(leaf.text) === (field === 'taskId');
-    });
-    return may.slice(0, MOST_CANDIDATES).map(({ path, text }) => ({ field, path, value: text }));
-  });
-}
-
 /** What the unknown state words mean, as far as the answers show it. */
 function guessStates(answers: readonly AnswerSample[], profile: ServiceProfile) {
   const rules = readingRules(profile);
   const guesses = new Map<string, Set<NamedState | undefined>>();
-  for (const answer of answers) {
-    const { found, task } = traceAnswer(answer, rules);
+  for (const { answer, reading } of readAll(answers, profile)) {
+    const { found, task } = reading;
     // "done: true" is not a word of the service.
     if (!isGood(answer) || task.word === '' || task.word.startsWith('done: ')) continue;
     if (rules.stateOf(task.word) !== undefined) continue;

@@ -106,15 +106,15 @@ Everything was understood.
 });
 
 it.each([
-  ['{"task_id":"a","status":"brewing"}', '200', 'state "brewing" at status is an unknown word\n'],
+  ['{"task_id":"a","status":"brewing"}', '200', '  state     unknown, in its words "brewing"  at status\n'],
   [
     '{"status":"brewed","url":"https://x/1"}',
     '200',
-    'an unknown word: read as succeeded, because there is a video\n',
+    '  state     succeeded, in its words "brewed"  at status\n',
   ],
-  ['{"task_id":"a","url":"https://x/1"}', '200', '  state     succeeded, because there is a video\n'],
+  ['{"task_id":"a","url":"https://x/1"}', '200', '  state     succeeded, without a word for it\n'],
   ['{"id":"a","status":"running","progress":0.5}', '200', '  progress  50 %  at progress\n'],
-  ['', '202', '  state     running, because of HTTP 202\n'],
+  ['', '202', '  state     running, without a word for it\n'],
   [
     '<html>',
     '200',
@@ -149,7 +149,6 @@ it('reads the folder that a worker recorded', async () => {
       read: { video: 'deliverable.href', taskId: 'ticket.no', state: 'ticket.phase' },
       states: { succeeded: ['P9'] },
     },
-    candidates: [],
     notes: [],
   });
 });
@@ -180,42 +179,5 @@ it('reads with the configured profile, and proposes a complete one', async () =>
   expect(proposed).toEqual({
     read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
     states: { succeeded: ['P9'] },
-  });
-});
-
-describe('what is left over in an answer', () => {
-  it('is offered as lines to choose from, if nothing certain is found', async () => {
-    const body = { id: 'a', mood: 'fine', seen: 3, page: 'https://example.com/x?sign=abc', made_at: 'today' };
-    const { out } = await videogen(save(JSON.stringify(body)));
-    expect(out).toBe(`answer.json: HTTP 200
-  task id   a  at id
-  state: nothing found
-  video: nothing found
-
-No profile can be guessed from this.
-# Nothing certain was found for these. Keep the lines that are right, if any is:
-# read:
-#   state: mood  # "fine"
-#   video: page  # "https://example.com/x?…"
-`);
-  });
-
-  it('is a comment next to what is certain, in text that is still a profile', async () => {
-    const body = { job: { uuid: '0b1c' }, status: 'completed', page: 'https://example.com/x' };
-    const { out } = await videogen(save(JSON.stringify(body)));
-    const yaml = out.slice(out.indexOf('read:'), out.indexOf('With it:'));
-    expect(yaml).toContain('#   video: page  # "https://example.com/x"\n');
-    expect(parseProfile(parse(yaml))).toEqual({ ok: true, profile: { read: { taskId: 'job.uuid' } } });
-  });
-
-  it('is listed for programs, each path once', async () => {
-    const poll = JSON.stringify({ call: 'poll', status: 200, body: { mood: 'fine' } });
-    for (const name of ['1.json', '2.json', '3.json']) save(poll, name);
-    expect(JSON.parse((await videogen(folder, '--json')).out).candidates).toHaveLength(1);
-    const { out } = await videogen(save('{"number":5,"mood":"fine"}'), '--json');
-    expect(JSON.parse(out).candidates).toEqual([
-      { field: 'taskId', path: 'number', value: '5' },
-      { field: 'state', path: 'mood', value: 'fine' },
-    ]);
   });
 });
