@@ -165,7 +165,7 @@ test('a job shows its request and its progress', async () => {
   });
 });
 
-test('a batch shows its requests and its progress', async () => {
+test('a batch shows its first request and its progress', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
     const batch = await videos.startBatch({ requests: requests(2), window: 1 });
     await untilProgress(batch, ({ running }) => running.length === 1);
@@ -174,7 +174,8 @@ test('a batch shows its requests and its progress', async () => {
     );
     const description = await workflow(batch.workflowId).describe();
     expect(await description.staticSummary()).toBe('batch of 2, the first: "Fox 1"');
-    expect(await description.staticDetails()).toBe('1. Fox 1\n2. Fox 2');
+    // The requests are in its input, and each item has its own details.
+    expect(await description.staticDetails()).toBeUndefined();
     await batch.cancel();
     await failureOf(batch.result());
   });
