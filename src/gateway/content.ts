@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ByteRange, VideoStorage } from '../storage';
 import { refusal } from './http-errors';
 import { errorOf } from './video-object';
-import type { FoundVideo } from './videos-of-caller';
+import type { VideoSnapshot } from './video-states';
 
 export const contentHeaders = z.object({
   range: z
@@ -32,14 +32,14 @@ export const CONTENT_ANSWERS = {
 
 /** Sends the stored video, or the part of it that was asked for. Never 200 while there is none. */
 export async function sendContent(
-  { taskId, ending }: Pick<FoundVideo, 'taskId' | 'ending'>,
+  { taskId, ending }: Pick<VideoSnapshot, 'taskId' | 'ending'>,
   storage: VideoStorage,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   contentQuery.parse(request.query);
   if (ending === undefined) throw refusal('not_ready');
-  if ('failure' in ending) {
+  if (ending.failure) {
     const { message, advice, param, code } = errorOf(ending.failure);
     // For callers that look at the status alone: a video that was refused never comes.
     throw refusal(code === 'ContentRefused' ? 'content_refused' : 'no_video', { message, advice, param });

@@ -6,9 +6,6 @@ import { type JobCost, readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
-/** The words of both dialects. */
-export const STATUSES = ['queued', 'in_progress', 'completed', 'failed'] as const;
-
 const money = z
   .object({ amount: z.number(), currency: z.string() })
   .meta({ id: 'Money', description: 'An amount in units of a currency, or of what the service counts in.' });
@@ -19,7 +16,7 @@ export const videoObject = z
     id: z.string().describe('The id of the video, the same as task_id.'),
     task_id: z.string().describe("The gateway's own id of the task."),
     object: z.literal('video'),
-    status: z.enum(STATUSES),
+    status: z.enum(['queued', 'in_progress', 'completed', 'failed']),
     progress: z
       .int()
       .min(0)
@@ -95,7 +92,9 @@ export const askedIn = ({ memo }: Pick<WorkflowExecutionDescription, 'memo'>): A
 export type Asked = z.infer<typeof askedSchema>;
 
 /** How a job has ended, read once: it never changes. */
-export type Ending = { result: JobResult } | { failure: VideoFailure };
+export type Ending =
+  | { result: JobResult; failure?: undefined }
+  | { failure: VideoFailure; result?: undefined };
 
 export interface Described {
   taskId: string;
@@ -108,53 +107,50 @@ export interface Described {
 
 export function toVideoObject({ taskId, description, ending, baseUrl }: Described): VideoObject {
   const { memo, startTime, closeTime } = description;
-  const asked = askedIn(description);
-  const serviceTask = memo?.[TASK_ID_MEMO];
-  const lostSince = memo?.[LOST_SUBMIT_MEMO];
-  const service = memo?.[SERVICE_MEMO];
+  const { callback: _, ...asked } = askedIn(description);
+  const { result, failure } = ending ?? {};
+  const serviceTask = readText(memo?.[TASK_ID_MEMO]);
+  const lostSince = readText(memo?.[LOST_SUBMIT_MEMO]);
+  const service = readText(memo?.[SERVICE_MEMO]);
   const path = `${baseUrl}/v1/videos/${taskId}`;
   const urls = { get: path, content: `${path}/content`, cancel: path, events: `${path}/events` };
   return {
     id: taskId,
     task_id: taskId,
     object: 'video',
-    status: statusOf(ending, typeof serviceTask === 'string'),
-    progress: ending && 'result' in ending ? 100 : 0,
-    model: asked.model ?? 'default',
-    prompt: asked.prompt ?? null,
-    seconds: asked.seconds ?? null,
-    size: asked.size ?? null,
-    seed: asked.seed ?? null,
+    status: statusOf(ending, serviceTask !== undefined),
+    progress: result ? 100 : 0,
+    ...NOTHING_ASKED,
+    ...asked,
     created_at: secondsOf(startTime),
     completed_at: closeTime === undefined ? null : secondsOf(closeTime),
-    service_task_id: typeof serviceTask === 'string' ? serviceTask : null,
-    video: ending && 'result' in ending ? videoOf(ending.result, urls.content) : null,
-    cost: costOf(
-      (ending && 'result' in ending ? ending.result.cost : undefined) ?? readCost(memo?.[COST_MEMO]),
-    ),
-    error: ending && 'failure' in ending ? errorOf(ending.failure) : null,
-    needs_decision:
-      ending === undefined && serviceTask === undefined && typeof lostSince === 'string'
-        ? { since: lostSince }
-        : null,
-    ...(typeof service === 'string' && { service }),
+    service_task_id: serviceTask ?? null,
+    video: result ? videoOf(result, urls.content) : null,
+    cost: costOf(result?.cost ?? readCost(memo?.[COST_MEMO])),
+    error: failure ? errorOf(failure) : null,
+    needs_decision: !ending && !serviceTask && lostSince ? { since: lostSince } : null,
+    ...(service && { service }),
     urls,
   };
 }
 
+const NOTHING_ASKED = { model: 'default', prompt: null, seconds: null, size: null, seed: null };
+
+const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
+
 function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
   if (ending === undefined) return hasTask ? 'in_progress' : 'queued';
-  return 'result' in ending ? 'completed' : 'failed';
-}
-
-function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
-  return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
+  return ending.result ? 'completed' : 'failed';
 }
 
 function costOf(cost: JobCost | undefined): VideoObject['cost'] {
   if (cost === undefined) return null;
   const { estimated = null, charged = null, unknown = null } = cost;
   return { estimated, charged, unknown };
+}
+
+function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
+  return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
 }
 
 export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {

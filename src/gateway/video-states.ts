@@ -1,10 +1,10 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import { removeVideo } from '../client/forget-files';
-import { jobOf } from '../client/video-job';
+import { jobOf, type VideoJob } from '../client/video-job';
 import type { JobResult } from '../contract/job';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { isVideoFailure } from '../contract/video-failure';
-import { canRemove, isStored, type VideoStorage } from '../storage';
+import { canRemove, isStored, type VideoStorage, writeSmallJson } from '../storage';
 import { refusal } from './http-errors';
 import { withDeadline } from './temporal-deadline';
 import type { Ending } from './video-object';
@@ -14,20 +14,24 @@ const FRESH_FOR_MS = 1_000;
 /** An ended video changes only when it is deleted, which other gateways may do. */
 const ENDED_FRESH_FOR_MS = 10_000;
 const MOST_REMEMBERED = 10_000;
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 2_000;
 
 export interface VideoSnapshot {
+  taskId: string;
+  job: VideoJob;
   description: WorkflowExecutionDescription;
   /** Undefined while the job runs. */
   ending: Ending | undefined;
   /** It is no longer shown to anybody. */
   isDeleted: boolean;
+  /** As the service says it; undefined without a worker. Asked for once for all who watch: it costs a query. */
+  percent?: Promise<number | undefined>;
 }
 
 interface Entry {
   state: Promise<VideoSnapshot | undefined>;
   freshUntilMs: number;
-  /** Asked for once for all who watch. */
-  percent?: Promise<number | undefined>;
 }
 
 /** The state of jobs, at most a second old, by describing their workflows: no query, so no worker has to be there. */
@@ -40,11 +44,11 @@ export class VideoStates {
   ) {}
 
   /** Undefined when there is no such job. */
-  async read(workflowId: string): Promise<VideoSnapshot | undefined> {
+  async read(workflowId: string, taskId: string): Promise<VideoSnapshot | undefined> {
     const known = this.entries.get(workflowId);
     const nowMs = performance.now();
     if (known && nowMs < known.freshUntilMs) return known.state;
-    const state = withDeadline(this.client, () => this.load(workflowId));
+    const state = withDeadline(this.client, () => this.load(workflowId, taskId));
     const entry: Entry = { state, freshUntilMs: nowMs + FRESH_FOR_MS };
     this.remember(workflowId, entry);
     const snapshot = await state.catch(() => undefined);
@@ -54,12 +58,13 @@ export class VideoStates {
     return state;
   }
 
-  /** The same for everyone who asks while the state is fresh: a query costs a worker more than a read costs Temporal. */
-  percent(workflowId: string, ask: () => Promise<number | undefined>): Promise<number | undefined> {
-    const entry = this.entries.get(workflowId);
-    if (entry === undefined) return ask();
-    entry.percent ??= ask();
-    return entry.percent;
+  /** The percentage of a job that runs. */
+  percent(snapshot: VideoSnapshot): Promise<number | undefined> {
+    snapshot.percent ??= withDeadline(this.client, () => snapshot.job.progress(), QUERY_WITHIN_MS).then(
+      ({ task }) => task?.percent,
+      () => undefined,
+    );
+    return snapshot.percent;
   }
 
   /** After a change that a caller made: the caller must see it at once. */
@@ -79,8 +84,8 @@ export class VideoStates {
   /** The file goes first: a DELETE that stops in between can be repeated. */
   async delete(workflowId: string, result: JobResult | undefined): Promise<void> {
     if (result !== undefined) await this.removeFile(workflowId, result);
-    const content = JSON.stringify({ workflowId, deletedAt: new Date().toISOString() });
-    await this.storage.write(markOf(workflowId), content, 'application/json');
+    const deletedAt = new Date().toISOString();
+    await writeSmallJson(this.storage, markOf(workflowId), { workflowId, deletedAt });
   }
 
   /** A file that is no longer this job's stays; the caller does not see it. */
@@ -100,31 +105,33 @@ export class VideoStates {
     if (this.entries.size > MOST_REMEMBERED && oldest !== undefined) this.forget(oldest);
   }
 
-  private async load(workflowId: string): Promise<VideoSnapshot | undefined> {
+  private async load(workflowId: string, taskId: string): Promise<VideoSnapshot | undefined> {
     const handle = this.client.workflow.getHandle(workflowId);
+    const job = jobOf(handle);
     try {
       const description = await handle.describe();
       if (description.type !== WORKFLOW_TYPE && description.type !== FALLBACK_WORKFLOW_TYPE) return undefined;
-      if (description.status.name === 'RUNNING') return { description, ending: undefined, isDeleted: false };
+      if (description.status.name === 'RUNNING')
+        return { taskId, job, description, ending: undefined, isDeleted: false };
       const [ending, isDeleted] = await Promise.all([
-        this.endingOf(workflowId),
+        endingOf(job),
         // A state can be read while the storage does not answer.
         this.isDeleted(workflowId).catch(() => false),
       ]);
-      return { description, ending, isDeleted };
+      return { taskId, job, description, ending, isDeleted };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
     }
   }
+}
 
-  private async endingOf(workflowId: string): Promise<Ending> {
-    try {
-      return { result: await jobOf(this.client.workflow.getHandle(workflowId)).result() };
-    } catch (error) {
-      if (!isVideoFailure(error)) throw error;
-      return { failure: error };
-    }
+async function endingOf(job: VideoJob): Promise<Ending> {
+  try {
+    return { result: await job.result() };
+  } catch (error) {
+    if (!isVideoFailure(error)) throw error;
+    return { failure: error };
   }
 }
 

@@ -5,7 +5,6 @@ import { isTemporalError } from '../client/connect';
 import { newestFirst, type StartedRun } from '../client/newest-first';
 import { NameTaken } from '../client/start-or-join';
 import type { VideoClient } from '../client/video-client';
-import type { VideoJob } from '../client/video-job';
 import type { SubmitDecision } from '../contract/lost-submit';
 import type { GatewayCaller } from './authenticate';
 import { type HttpRefusal, refusal } from './http-errors';
@@ -16,16 +15,6 @@ import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-
 import type { Wanted } from './video-requests';
 import type { VideoSnapshot, VideoStates } from './video-states';
 
-export interface FoundVideo extends VideoSnapshot {
-  taskId: string;
-  job: VideoJob;
-}
-
-export interface Page {
-  videos: VideoObject[];
-  hasMore: boolean;
-}
-
 interface Tools {
   client: Client;
   videos: VideoClient;
@@ -34,8 +23,6 @@ interface Tools {
 }
 
 const CHECK_EVERY_MS = 500;
-/** Without a worker nobody answers a query. */
-const QUERY_WITHIN_MS = 2_000;
 
 /** The videos of one caller: nobody else's can be named here. */
 export class VideosOfCaller {
@@ -57,18 +44,15 @@ export class VideosOfCaller {
     const workflowId = workflowIdOf(this.owner, taskId);
     const isRepeatable = idempotencyKey !== undefined;
     if (isRepeatable && (await states.isDeleted(workflowId))) throw videoDeleted();
-    const isKnown = isRepeatable && (await states.read(workflowId)) !== undefined;
+    const isKnown = isRepeatable && (await states.read(workflowId, taskId)) !== undefined;
     const count = () => limits.countStart(this.caller, workflowId);
     const release = isKnown ? undefined : await withDeadline(client, count);
     const callback = options.callbackUrl && digestOf(options.callbackUrl);
     const memo = { [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) } };
+    const input = { ...options, request, caller: this.owner };
+    const temporal = { memo, priority: { fairnessKey: this.owner } };
     try {
-      await withDeadline(client, () =>
-        videos.start(
-          { ...options, request, caller: this.owner },
-          { workflowId, temporal: { memo, priority: { fairnessKey: this.owner } } },
-        ),
-      );
+      await withDeadline(client, () => videos.start(input, { workflowId, temporal }));
       states.forget(workflowId);
       const found = await this.find(taskId);
       // A caller that names another receiver must not believe that it will be called.
@@ -84,13 +68,13 @@ export class VideosOfCaller {
   }
 
   /** Throws a 404 for what is not there, and for what is somebody else's. */
-  async find(taskId: string): Promise<FoundVideo> {
+  async find(taskId: string): Promise<VideoSnapshot> {
     const found = await this.read(taskId);
     if (found === undefined || found.isDeleted) throw refusal('no_such_video');
     return found;
   }
 
-  show({ taskId, description, ending }: FoundVideo): VideoObject {
+  show({ taskId, description, ending }: VideoSnapshot): VideoObject {
     return toVideoObject({ taskId, description, ending, baseUrl: this.baseUrl });
   }
 
@@ -106,11 +90,11 @@ export class VideosOfCaller {
   }
 
   /** Newest first, after a video if one is given. A client may have deleted that one meanwhile. */
-  list(limit: number, after: string | undefined): Promise<Page> {
+  list(limit: number, after: string | undefined): ReturnType<VideosOfCaller['listAfter']> {
     return withDeadline(this.tools.client, () => this.listAfter(limit, after));
   }
 
-  private async listAfter(limit: number, after: string | undefined): Promise<Page> {
+  private async listAfter(limit: number, after: string | undefined) {
     const start = after === undefined ? undefined : await this.read(after);
     if (after !== undefined && start === undefined) throw refusal('no_such_video');
     const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
@@ -143,7 +127,7 @@ export class VideosOfCaller {
     const { states, client } = this.tools;
     try {
       if (ending === undefined) await withDeadline(client, () => job.cancel());
-      else await states.delete(job.workflowId, 'result' in ending ? ending.result : undefined);
+      else await states.delete(job.workflowId, ending.result);
     } finally {
       states.forget(job.workflowId);
     }
@@ -159,24 +143,15 @@ export class VideosOfCaller {
   }
 
   /** The same with the percentage that the service says, at the cost of a query. Without a worker it is 0. */
-  async showProgress(found: FoundVideo): Promise<VideoObject> {
+  async showProgress(found: VideoSnapshot): Promise<VideoObject> {
     const video = this.show(found);
     if (video.status !== 'in_progress') return video;
-    const { states, client } = this.tools;
-    const { job } = found;
-    const percent = await states.percent(job.workflowId, async () => {
-      const ask = () => job.progress();
-      const progress = await withDeadline(client, ask, QUERY_WITHIN_MS).catch(() => undefined);
-      return progress?.task?.percent;
-    });
+    const percent = await this.tools.states.percent(found);
     return { ...video, progress: Math.min(Math.round(percent ?? 0), 99) };
   }
 
-  private async read(taskId: string): Promise<FoundVideo | undefined> {
-    if (!isVideoId(taskId)) return undefined;
-    const workflowId = workflowIdOf(this.owner, taskId);
-    const state = await this.tools.states.read(workflowId);
-    return state && { ...state, taskId, job: this.tools.videos.handle(workflowId) };
+  private async read(taskId: string): Promise<VideoSnapshot | undefined> {
+    return isVideoId(taskId) ? this.tools.states.read(workflowIdOf(this.owner, taskId), taskId) : undefined;
   }
 }
 

@@ -16,7 +16,6 @@ export interface DevServerOptions {
   readonly headless?: boolean | undefined;
   /** The file that workflows are stored in; in memory by default. */
   readonly dbFilename?: string | undefined;
-  readonly namespace?: string | undefined;
   /** The server's output is appended to this file. */
   readonly logFile?: string | undefined;
   /** Dynamic config values by name, such as `matching.enableFairness`. */
@@ -24,6 +23,9 @@ export interface DevServerOptions {
   /** Called as soon as the process runs, long before the server is ready. */
   readonly onStarted?: (() => void) | undefined;
 }
+
+/** The one that a dev server always has. */
+const NAMESPACE = 'default';
 
 export interface DevServer {
   readonly address: string;
@@ -39,17 +41,16 @@ export interface DevServer {
  * our process and does not keep our process alive.
  */
 export async function startDevServer(options: DevServerOptions): Promise<DevServer> {
-  const namespace = options.namespace ?? 'default';
   const port = await chosenPort(options.port);
   const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
-  const args = startArguments({ ...options, port, uiPort, namespace });
+  const args = startArguments({ ...options, port, uiPort });
   // The database contains requests, with prompts and links: only this user may read what the server writes.
   const umask = options.dbFilename === undefined ? undefined : process.umask(0o077);
   const server = new ServerProcess(options.executable, args, options.logFile);
   if (umask !== undefined) process.umask(umask);
   options.onStarted?.();
   const address = `${LOOPBACK}:${port}`;
-  const problem = await server.whyNotReady((signal) => untilReady(port, namespace, signal));
+  const problem = await server.whyNotReady((signal) => untilReady(port, signal));
   if (problem !== undefined) {
     throw new ServerUnavailable(
       `The Temporal dev server ${options.executable} on ${address} ${problem}`,
@@ -59,7 +60,7 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   }
   return {
     address,
-    namespace,
+    namespace: NAMESPACE,
     pid: server.pid,
     ...(uiPort === undefined ? {} : { uiUrl: `http://${LOOPBACK}:${uiPort}` }),
     stop: () => server.end(),
@@ -89,7 +90,7 @@ const CALL_TIMEOUT_MS = 5_000;
 const CHECK_EVERY_MS = 250;
 
 /** Waits until the server answers on `port` and its namespace is usable. */
-async function untilReady(port: number, namespace: string, signal: AbortSignal): Promise<void> {
+async function untilReady(port: number, signal: AbortSignal): Promise<void> {
   // The client takes as long to load as the server takes to start, so both happen at once.
   const { Connection }: typeof import('@temporalio/client') = require('@temporalio/client');
   await untilPortOpen(port, signal);
@@ -99,7 +100,7 @@ async function untilReady(port: number, namespace: string, signal: AbortSignal):
     channelArgs: { 'grpc.enable_http_proxy': 0 },
   });
   // Counting needs the namespace and its visibility store, which are ready last.
-  const count = () => connection.workflowService.countWorkflowExecutions({ namespace });
+  const count = () => connection.workflowService.countWorkflowExecutions({ namespace: NAMESPACE });
   try {
     for (;;) {
       const isReady = await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, count).then(
@@ -117,22 +118,13 @@ async function untilReady(port: number, namespace: string, signal: AbortSignal):
 /** By default the server reports its version to Temporal. */
 const NO_VERSION_CHECK = { 'frontend.enableServerVersionCheck': 'false' };
 
-function startArguments({
-  port,
-  uiPort,
-  uiCodecEndpoint,
-  namespace,
-  dbFilename,
-  dynamicConfig,
-}: DevServerOptions & { port: number; namespace: string }): string[] {
+function startArguments(options: DevServerOptions & { port: number }): string[] {
+  const { port, uiPort, uiCodecEndpoint, dbFilename, dynamicConfig } = options;
   const config = Object.entries({ ...NO_VERSION_CHECK, ...dynamicConfig });
   return [
     ...['server', 'start-dev', '--ip', LOOPBACK, '--port', `${port}`],
     ...(uiPort === undefined ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', `${uiPort}`]),
-    ...(uiPort === undefined || uiCodecEndpoint === undefined
-      ? []
-      : ['--ui-codec-endpoint', uiCodecEndpoint]),
-    ...(namespace === 'default' ? [] : ['--namespace', namespace]),
+    ...(uiCodecEndpoint === undefined ? [] : ['--ui-codec-endpoint', uiCodecEndpoint]),
     ...(dbFilename === undefined ? [] : ['--db-filename', dbFilename]),
     ...config.flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${value}`]),
   ];

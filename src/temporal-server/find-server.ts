@@ -115,22 +115,21 @@ async function fetchFirst(
 ): Promise<string> {
   onProgress(`Downloading the ${what}, once: later starts use ${cache.folder}.`);
   const startedMs = Date.now();
-  let reportedMs = startedMs;
-  const onBytes = (bytes: number) => {
-    if (Date.now() - reportedMs < REPORT_EVERY_MS) return;
-    reportedMs = Date.now();
-    const seconds = Math.round((reportedMs - startedMs) / 1_000);
-    onProgress(`Downloading the ${what}: ${Math.round(bytes / 1e6)} MB after ${seconds} s.`);
-  };
+  const report = () =>
+    onProgress(`Still downloading after ${Math.round((Date.now() - startedMs) / 1_000)} s.`);
+  const reports = setInterval(report, REPORT_EVERY_MS);
   const failures: string[] = [];
-  for (const [name, fetch] of Object.entries(sources)) {
-    try {
-      const fetchTo = (target: string, stop: AbortSignal) => fetch(target, { searchPath, signal: stop });
-      return await cache.fill(fetchTo, { onBytes, signal });
-    } catch (error) {
-      if (signal?.aborted) throw new SearchStopped(what);
-      failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+  try {
+    for (const [name, fetch] of Object.entries(sources)) {
+      try {
+        return await cache.fill((target) => fetch(target, { searchPath, signal }));
+      } catch (error) {
+        if (signal?.aborted) throw new SearchStopped(what);
+        failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
     }
+  } finally {
+    clearInterval(reports);
   }
   throw new ServerUnavailable(`No ${what} is there, and none could be downloaded.`, failures, fix);
 }

@@ -46,26 +46,26 @@ function isRunning(pid: number): boolean {
   }
 }
 
-describe('a dev server with a namespace, a UI and a log file', () => {
+describe('a dev server with a UI and a log file', () => {
   let server: DevServer;
   let ownFolder: string;
   beforeAll(async () => {
     ownFolder = await mkdtemp(join(tmpdir(), 'dev-server-'));
     const logFile = join(ownFolder, 'temporal.log');
-    server = await startDevServer({ executable, namespace: 'films', logFile });
+    server = await startDevServer({ executable, logFile });
   });
   afterAll(async () => {
     await server.stop();
     await rm(ownFolder, { recursive: true, force: true });
   });
 
-  test('accepts workflows in that namespace as soon as startDevServer resolves', async () => {
+  test('accepts workflows in its namespace as soon as startDevServer resolves', async () => {
     const description = await withClient(server, async (client) => {
       const handle = await client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody' });
       return await handle.describe();
     });
 
-    expect(server.namespace).toBe('films');
+    expect(server.namespace).toBe('default');
     expect(description.status.name).toBe('RUNNING');
   });
 
