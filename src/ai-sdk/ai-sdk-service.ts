@@ -1,18 +1,11 @@
 import type { FailureType } from '../contract/failure-table';
-import type { VideoRequest } from '../contract/request';
 import { BY_KIND, failureOfStatus } from '../service/answer-table';
 import { MAX_ANSWER_BYTES } from '../service/call-service';
 import { openVideo } from '../service/open-video';
 import type { ServiceProfile } from '../service/profile';
-import { type ReadingRules, readingRules } from '../service/reading-rules';
+import { readingRules } from '../service/reading-rules';
 import { ServiceFault } from '../service/service-fault';
-import {
-  DEFAULT_TIMEOUTS,
-  type OpenedVideoService,
-  type ServiceTimeouts,
-  type TaskReading,
-  type VideoService,
-} from '../service/video-service';
+import { DEFAULT_TIMEOUTS, type OpenedVideoService, type ServiceTimeouts } from '../service/video-service';
 import { callOptionsOf } from './call-options';
 import { KnownSecrets } from './known-secrets';
 import { ModelCall } from './model-call';
@@ -61,87 +54,24 @@ const LARGEST_POLL_BYTES = 32 * 1024 * 1024;
  * const activities = createVideoActivities({ service, storage: createFileStorage('./videos') });
  * ```
  */
-export function aiSdkService(model: AiSdkModelSource, options: AiSdkServiceOptions = {}): OpenedVideoService {
-  if (typeof model !== 'function') {
+export function aiSdkService(
+  source: AiSdkModelSource,
+  options: AiSdkServiceOptions = {},
+): OpenedVideoService {
+  if (typeof source !== 'function') {
     throw new TypeError(
       'aiSdkService: give a function that makes the model with the given fetch: aiSdkService(({ fetch }) => createFal({ fetch }).video(…)).',
     );
   }
-  return new AiSdkService(model, options);
-}
+  const { profile = {}, origins = [], downloadAllow = [], providerOptions = {} } = options;
+  const { requestFields = [], idempotencyHeader = 'Idempotency-Key' } = profile;
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const rules = readingRules(profile);
+  const secrets = new KnownSecrets();
+  const connections = new ModelConnections({ timeouts, downloadAllow, secrets, origins });
 
-class AiSdkService implements OpenedVideoService {
-  readonly profile: ServiceProfile;
-  /** By provider and model. It is known once the function has made its first model. */
-  address: string | undefined;
-  private readonly timeouts: ServiceTimeouts;
-  private readonly rules: ReadingRules;
-  private readonly secrets = new KnownSecrets();
-  private readonly connections: ModelConnections;
-
-  constructor(
-    private readonly source: AiSdkModelSource,
-    private readonly options: AiSdkServiceOptions,
-  ) {
-    const { profile = {}, origins = [], downloadAllow = [] } = options;
-    this.profile = profile;
-    this.timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-    this.rules = readingRules(profile);
-    const { timeouts, secrets } = this;
-    this.connections = new ModelConnections({ timeouts, downloadAllow, secrets, origins });
-  }
-
-  start: VideoService['start'] = (request, { idempotencyKey }) =>
-    advised('submit', async () => {
-      const call = this.begin('submit');
-      const { model, asked } = await call.prepare(async (signal) => {
-        const made = await this.modelOf(call);
-        const { providerOptions = {} } = this.options;
-        const { requestFields = [], idempotencyHeader = 'Idempotency-Key' } = this.profile;
-        const rules = { providerOptions, requestFields, images: this.connections.videos, signal };
-        const headers = idempotencyHeader !== null && { headers: { [idempotencyHeader]: idempotencyKey } };
-        return {
-          model: made,
-          asked: { ...(await callOptionsOf(request, made.provider, rules)), ...headers },
-        };
-      });
-      const result = await call
-        .run((abortSignal) => model.doStart({ ...asked, abortSignal }))
-        .catch((error: unknown) => {
-          throw submitFault(error, call.hasSentNothing(model), this.factsOf(call, request));
-        });
-      const { all } = this.secrets;
-      return {
-        taskId: taskIdOf(Reflect.get(Object(result), 'operation'), all),
-        doubts: call.exchanges.length === 0 ? [IGNORES_FETCH] : [],
-        warnings: readWarnings(result, all),
-      };
-    });
-
-  status: VideoService['status'] = (taskId, { signal } = {}) =>
-    advised('poll', async (): Promise<TaskReading> => {
-      const operation = operationOf(taskId);
-      const call = this.begin('poll', signal);
-      const model = await call.prepare(() => this.modelOf(call));
-      try {
-        const result = await call.run((abortSignal) => model.doStatus({ operation, abortSignal }));
-        return readingOf(result, this.factsOf(call));
-      } catch (error) {
-        if (signal?.aborted) throw signal.reason;
-        return failedPoll(error, 'thrown', this.factsOf(call));
-      }
-    });
-
-  open: VideoService['open'] = (link, opening) =>
-    advised('download', () => openVideo(link, this.connections.videos, opening));
-
-  close(): Promise<void> {
-    return this.connections.close();
-  }
-
-  private begin(kind: 'submit' | 'poll', signal?: AbortSignal): ModelCall {
-    const { secrets, timeouts, connections } = this;
-    return new ModelCall({
+  const begin = (kind: 'submit' | 'poll', signal?: AbortSignal) =>
+    new ModelCall({
       ...(kind === 'submit'
         ? { route: connections.forSubmit, mostBytes: MAX_ANSWER_BYTES }
         : { route: connections.forPoll, mostBytes: LARGEST_POLL_BYTES }),
@@ -150,20 +80,64 @@ class AiSdkService implements OpenedVideoService {
       secrets,
       signal,
     });
-  }
-
-  private async modelOf({ fetch }: ModelCall): Promise<StartingModel> {
-    const model = await this.source({ fetch, hide: this.secrets.hide });
+  const modelOf = async ({ fetch }: ModelCall): Promise<StartingModel> => {
+    const model = await source({ fetch, hide: secrets.hide });
     checkModel(model);
-    this.connections.learnOrigin(model);
-    this.address = addressOf(model);
+    connections.learnOrigin(model);
+    service.address = addressOf(model);
     return model;
-  }
+  };
+  const factsOf = ({ exchanges }: ModelCall): CallFacts => ({
+    exchanges,
+    profile,
+    rules,
+    secrets: secrets.all,
+  });
 
-  private factsOf({ exchanges }: ModelCall, request?: VideoRequest): CallFacts {
-    const { profile, rules, secrets } = this;
-    return { exchanges, profile, rules, secrets: secrets.all, ...(request && { request }) };
-  }
+  const service: OpenedVideoService & { address: string | undefined } = {
+    profile,
+    // By provider and model. It is known once the function has made its first model.
+    address: undefined,
+    start: (request, { idempotencyKey }) =>
+      advised('submit', async () => {
+        const call = begin('submit');
+        const { model, asked } = await call.prepare(async (signal) => {
+          const made = await modelOf(call);
+          const wording = { providerOptions, requestFields, images: connections.videos, signal };
+          const headers = idempotencyHeader !== null && { headers: { [idempotencyHeader]: idempotencyKey } };
+          return {
+            model: made,
+            asked: { ...(await callOptionsOf(request, made.provider, wording)), ...headers },
+          };
+        });
+        const result = await call
+          .run((abortSignal) => model.doStart({ ...asked, abortSignal }))
+          .catch((error: unknown) => {
+            throw submitFault(error, call.hasSentNothing(model), { ...factsOf(call), request });
+          });
+        return {
+          taskId: taskIdOf(Reflect.get(Object(result), 'operation'), secrets.all),
+          doubts: call.exchanges.length === 0 ? [IGNORES_FETCH] : [],
+          warnings: readWarnings(result, secrets.all),
+        };
+      }),
+    status: (taskId, { signal } = {}) =>
+      advised('poll', async () => {
+        const operation = operationOf(taskId);
+        const call = begin('poll', signal);
+        const model = await call.prepare(() => modelOf(call));
+        try {
+          const result = await call.run((abortSignal) => model.doStatus({ operation, abortSignal }));
+          return readingOf(result, factsOf(call));
+        } catch (error) {
+          if (signal?.aborted) throw signal.reason;
+          return failedPoll(error, 'thrown', factsOf(call));
+        }
+      }),
+    open: (link, opening) => advised('download', () => openVideo(link, connections.videos, opening)),
+    close: () => connections.close(),
+  };
+  return service;
 }
 
 const IGNORES_FETCH = 'the function of aiSdkService did not give its fetch to the provider';

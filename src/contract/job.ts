@@ -116,9 +116,8 @@ export interface JobProgress {
   problem?: { type: FailureType; message: string; count: number };
 }
 
-export const CONTAINER_NAMES = ['mp4', 'mov', 'webm', 'mkv', 'ts'] as const;
 /** The container format of a video file. */
-export type Container = (typeof CONTAINER_NAMES)[number];
+export type Container = 'mp4' | 'mov' | 'webm' | 'mkv';
 
 /** The facts that were read from a video file. A fact that could not be read is left out. */
 export interface VideoFacts {

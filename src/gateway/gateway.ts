@@ -10,7 +10,7 @@ import type { VideoLogger } from '../worker/logger';
 import { authenticateBy, callerOf } from './authenticate';
 import { type CodecTools, serveCodec } from './codec';
 import type { GatewayKeys } from './gateway-keys';
-import { guardBrowsers, isOfCodec } from './guard-browsers';
+import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { badField, type HttpRefusal, refusal, refuseUnknownPaths, sendError } from './http-errors';
@@ -60,17 +60,16 @@ const LARGEST_HEADERS_BYTES = 16 * 1024;
 /** Webhooks of the service and links to images have secrets of their own. */
 const WITHOUT_A_KEY = new Set(['/v1/hooks', '/v1/hooks/:secret', '/v1/images/:owner/:name']);
 
-/** No page of another site may read, frame or guess the content of an answer. */
+/** No page of another site may read, frame or guess the content of an answer. It is for the one caller whose key came along. */
 const SECURITY_HEADERS = {
+  'cache-control': 'private, no-store',
+  vary: 'Authorization',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
 };
-
-/** An answer is for the one caller whose key came with the call. */
-const PRIVATE_HEADERS = { 'cache-control': 'private, no-store', vary: 'Authorization' };
 
 /** The interface of the video service, served from Temporal. */
 export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance> {
@@ -134,7 +133,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
-    if (request.url.startsWith('/v1/') || isOfCodec(request)) reply.headers(PRIVATE_HEADERS);
   });
   const codecOrigin = tools.codec && tools.temporalUiUrl && new URL(tools.temporalUiUrl).origin;
   guardBrowsers(app, { ...tools, hasKeys, codecOrigin });
@@ -175,14 +173,10 @@ function limitJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const isLarge = body.length > LARGEST_BODY_BYTES && charsWithoutImages(body) > LARGEST_BODY_BYTES;
-    if (isLarge) done(refusal('body_too_large'));
+    const isLarge = (text: string) => text.length > LARGEST_BODY_BYTES;
+    if (isLarge(body) && isLarge(body.replace(IMAGE_IN_JSON, ''))) done(refusal('body_too_large'));
     else void parse(request, body, (error, parsed) => done(error ?? tooManyFields(parsed), parsed));
   });
-}
-
-function charsWithoutImages(body: string): number {
-  return (body.match(IMAGE_IN_JSON) ?? []).reduce((left, image) => left - image.length, body.length);
 }
 
 /** A body with a hundred thousand fields is small, and copying it over and over takes seconds. */

@@ -44,16 +44,8 @@ export function guardBrowsers(app: FastifyInstance, options: GuardOptions): void
 }
 
 /** By the route, because the router also takes an address with escapes. A preflight has no route. */
-export function isOfCodec({ url, routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.url ?? decoded(url)).startsWith(`${CODEC_PATH}/`);
-}
-
-function decoded(url: string): string {
-  try {
-    return decodeURI(url);
-  } catch {
-    return url;
-  }
+function isOfCodec({ url, routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.url ?? url).startsWith(`${CODEC_PATH}/`);
 }
 
 /** Without the port, and with the brackets of an IPv6 address. */

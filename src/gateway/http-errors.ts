@@ -122,6 +122,13 @@ export function refusal(code: keyof typeof REFUSALS, facts: RefusalFacts = {}): 
 export const badField = (param: string | undefined, message: string): HttpRefusal =>
   refusal('invalid_request', { param, message });
 
+/** The first mistake that a schema has found. */
+export function badFieldOf({ issues: [issue] }: z.ZodError): HttpRefusal {
+  const { path, message } = issue ?? { path: [], message: 'The request is wrong.' };
+  const param = path.join('.');
+  return param ? badField(param, `${param} ${message}.`) : badField(undefined, message);
+}
+
 const TYPES: Record<number, ErrorBody['error']['type']> = {
   401: 'authentication_error',
   429: 'rate_limit_error',
@@ -144,10 +151,7 @@ function refusalFor(error: unknown): HttpRefusal | undefined {
   if (error instanceof DecisionRefused) return refusal('decision_refused', { message: error.message });
   if (isTemporalError(error)) return refusal('temporal_unavailable');
   if (error instanceof StorageFault) return refusal('storage_unavailable');
-  if (!(error instanceof z.ZodError)) return fromFastify(error);
-  const { path, message } = error.issues[0] ?? { path: [], message: 'is wrong' };
-  const param = path.join('.');
-  return badField(param || undefined, param ? `${param}: ${message}` : message);
+  return error instanceof z.ZodError ? badFieldOf(error) : fromFastify(error);
 }
 
 /** Statuses of fastify and its plugins that mean something else in HTTP, or that nobody expects. */

@@ -160,22 +160,17 @@ function bytesIn(value: unknown, field: ImageField): Buffer | undefined {
   if (Buffer.isBuffer(value)) return value;
   const { image_url: nested }: { image_url?: unknown } = Object(value);
   const url = nested ?? value;
-  if (typeof url !== 'string' || !/^\s*data:/i.test(url.slice(0, LONGEST_DATA_HEAD_CHARS))) return undefined;
-  const comma = url.indexOf(',');
-  const head = url.slice(0, Math.min(Math.max(comma, 0), LONGEST_DATA_HEAD_CHARS));
-  const base64 = url.slice(comma + 1).trim();
-  if (!/;\s*base64\s*$/i.test(head)) throw badField(field, `${field} ${DATA_RULE}.`);
-  // Four characters are three bytes.
+  if (typeof url !== 'string' || !/^\s{0,200}data:/i.test(url)) return undefined;
+  const [, base64] = DATA_URL.exec(url) ?? [];
+  if (base64 === undefined) throw badField(field, `${field} ${DATA_RULE}.`);
   if (base64.length > LARGEST_BASE64_CHARS) throw badBytes(tooLarge(), field);
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) throw badField(field, `${field} ${DATA_RULE}.`);
   return Buffer.from(base64, 'base64');
 }
 
-const LONGEST_DATA_HEAD_CHARS = 200;
-const LARGEST_BASE64_CHARS = 4 * Math.ceil(LARGEST_IMAGE_BYTES / 3);
+const DATA_URL = /^\s*data:[^,]{0,200};\s*base64\s*,\s*([A-Za-z0-9+/_-]*={0,2})\s*$/i;
 
-/** A body with an image as a `data:` URL, and as much besides as a body may have without one. */
-export const largestBodyWithImage = (largestBodyBytes: number) => LARGEST_BASE64_CHARS + largestBodyBytes;
+/** Four characters are three bytes. */
+export const LARGEST_BASE64_CHARS = 4 * Math.ceil(LARGEST_IMAGE_BYTES / 3);
 
 function checked(bytes: Buffer, owner: string, field: string): CheckedImage {
   try {

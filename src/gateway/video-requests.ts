@@ -7,7 +7,7 @@ import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
 import { MAX_DURATION_SECONDS, parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { choiceProblem, type KnownServices, MOST_SERVICES } from '../contract/service-choice';
-import { badField, refusal } from './http-errors';
+import { badField, badFieldOf, refusal } from './http-errors';
 import type { Asked } from './video-object';
 
 /** The memo of a workflow is small, and a list shows one line of a prompt. */
@@ -100,24 +100,42 @@ function chooseService(
   throw badField(pinned.field, `${pinned.problem}.`);
 }
 
+const SECONDS_RULE = `must be a whole number of at most ${MAX_DURATION_SECONDS}, such as "4"`;
+const REFERENCE_RULE = 'must be the URL of an image, or an object with image_url';
+
 /** What OpenAI's clients send in place of fields of the service's interface. */
 const openAiFields = {
-  model: z.string().optional().describe('Shown in answers. The name of a service chooses that one.'),
-  seconds: z.union([z.string(), z.int()]).optional().describe('The length: 1 to 10.'),
-  size: z
-    .string()
+  model: z
+    .string('must be text')
     .optional()
-    .describe(`One of ${SIZES.join(', ')}.`),
-  input_reference: z.unknown().optional().describe('An image to start from: its URL, or {"image_url": URL}.'),
+    .describe('Shown in answers. The name of a service chooses that one.'),
+  seconds: z
+    .union([z.string(), z.number()], SECONDS_RULE)
+    .refine((given) => Number.isInteger(Number(given)) && Number(given) <= MAX_DURATION_SECONDS, SECONDS_RULE)
+    .optional()
+    .describe('The length: 1 to 10.'),
+  size: z
+    .enum(SIZES, `must be one of ${SIZES.join(', ')}`)
+    .optional()
+    .describe('Width and height.'),
+  input_reference: z
+    .union([z.string(), z.object({ image_url: z.string() })], REFERENCE_RULE)
+    .nullish()
+    .describe('An image to start from: its URL, or {"image_url": URL}.'),
 };
+const openAiBody = z.looseObject(openAiFields, 'The body must be a JSON object with a prompt.');
 
 /** The body of POST /v1/videos. It may have fields of the service's interface too. */
 function readOpenAiRequest(body: unknown, requestFields: readonly string[]): Omit<Wanted, 'options'> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badField(undefined, 'The body must be a JSON object with a prompt.');
-  const { model, seconds, size, input_reference: reference, ...rest }: Record<string, unknown> = { ...body };
-  if (model !== undefined && typeof model !== 'string') throw badField('model', 'model must be text.');
-  const fields = { ...rest, ...durationOf(seconds), ...shapeIn(size), ...imageOf(reference) };
+  const { data, error } = openAiBody.safeParse(body);
+  if (error) throw badFieldOf(error);
+  const { model, seconds, size, input_reference: image, ...rest } = data;
+  const fields = {
+    ...rest,
+    ...(seconds !== undefined && { duration: Number(seconds) }),
+    ...(size !== undefined && shapeOf(size)),
+    ...(image && { image_url: typeof image === 'string' ? image : image.image_url }),
+  };
   const request = checked(fields, requestFields);
   return { request, asked: askedOf(request, model) };
 }
@@ -127,34 +145,6 @@ function checked(body: unknown, requestFields: readonly string[]): VideoRequest 
   if (parsed.ok) return parsed.request;
   const { field, problem } = parsed;
   throw badField(field, problem.endsWith('?') ? problem : `${problem}.`);
-}
-
-function durationOf(seconds: unknown): Pick<VideoRequest, 'duration'> {
-  if (seconds === undefined) return {};
-  const duration = typeof seconds === 'string' ? Number(seconds) : seconds;
-  if (typeof duration === 'number' && Number.isInteger(duration) && duration <= MAX_DURATION_SECONDS)
-    return { duration };
-  throw badField(
-    'seconds',
-    `seconds must be a whole number of at most ${MAX_DURATION_SECONDS}, such as "4".`,
-  );
-}
-
-function shapeIn(size: unknown): Pick<VideoRequest, 'resolution' | 'aspect_ratio'> {
-  if (size === undefined) return {};
-  const shape = typeof size === 'string' ? shapeOf(size) : undefined;
-  if (shape !== undefined) return shape;
-  throw badField('size', `size must be one of ${SIZES.join(', ')}.`);
-}
-
-function imageOf(reference: unknown): Pick<VideoRequest, 'image_url'> {
-  if (reference === undefined || reference === null) return {};
-  const { image_url: url = reference }: { image_url?: unknown } = Object(reference);
-  if (typeof url === 'string') return { image_url: url };
-  throw badField(
-    'input_reference',
-    'input_reference must be the URL of an image, or an object with image_url.',
-  );
 }
 
 function askedOf(request: VideoRequest, model: string | undefined): Asked {

@@ -5,7 +5,7 @@ import type { VideoStorage } from '../storage';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { refusal } from './http-errors';
-import { largestBodyWithImage, settleImage, withoutBytes } from './images';
+import { LARGEST_BASE64_CHARS, settleImage, withoutBytes } from './images';
 import { described } from './openapi';
 import { videoObject } from './video-object';
 import {
@@ -53,7 +53,7 @@ const listQuery = z.object({
     .default(20)
     .describe('How many at most.'),
   after: z.string().optional().describe('The id of the last video of the page before.'),
-  order: z.enum(['desc']).default('desc').describe('Newest first is the only order.'),
+  order: z.enum(['desc'], 'must be desc').default('desc').describe('Newest first is the only order.'),
 });
 const preferHeader = z.object({
   prefer: z
@@ -106,7 +106,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     const [path, operationId, summary] = POSTS[kind];
     const consumes = kind === 'openai' ? [...JSON_ONLY, 'multipart/form-data'] : JSON_ONLY;
     const schema = { consumes, body: bodies[kind], headers: postHeaders, ...answer };
-    const bodyLimit = largestBodyWithImage(LARGEST_BODY_BYTES);
+    const bodyLimit = LARGEST_BASE64_CHARS + LARGEST_BODY_BYTES;
     routes.post(
       path,
       { bodyLimit, ...described('Videos', operationId, summary, schema) },

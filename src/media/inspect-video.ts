@@ -1,5 +1,4 @@
 import {
-  BufferSource,
   CustomSource,
   EncodedPacketSink,
   Input,
@@ -8,20 +7,18 @@ import {
   LogLevel,
   MATROSKA,
   MP4,
-  MPEG_TS,
   QTFF,
-  type Source,
   WEBM,
 } from 'mediabunny';
 import type { Container, VideoFacts } from '../contract/job';
 import { FileBytes, type Outline, TooMuchToRead } from './file-bytes';
 import { outlineOfElements } from './matroska-elements';
 import { outlineOfBoxes } from './mp4-boxes';
-import { describeHead, HEAD_TO_SNIFF, isUnbranded, sniffContainer, tsPacketBytes } from './sniff-container';
+import { describeHead, HEAD_TO_SNIFF, sniffContainer } from './sniff-container';
 import { startsLikeCodec } from './starts-like-codec';
 
 /** No playlists: a downloaded file must not make a worker open other files and addresses. */
-const FORMATS = [MP4, QTFF, WEBM, MATROSKA, MPEG_TS];
+const FORMATS = [MP4, QTFF, WEBM, MATROSKA];
 
 /** A fragment for each frame and track makes a quarter of this in an hour. To scan all of them takes a second. */
 const MAX_PARTS = 1_000_000;
@@ -32,9 +29,6 @@ const MAX_PARTS = 1_000_000;
  */
 const MAX_READS = 50_000;
 const BYTES_A_READ = 4096;
-
-/** A transport stream is read packet by packet: of a longer one only the beginning, without its duration. */
-const TS_BEGINNING_BYTES = 8 * 1024 * 1024;
 
 export type VideoInspection =
   | {
@@ -62,7 +56,7 @@ export async function inspectVideo(path: string): Promise<VideoInspection> {
     const head = file.read(0, HEAD_TO_SNIFF);
     const container = sniffContainer(head);
     if (container === undefined) return noVideo(describeHead(head));
-    const outline = outlineOf(file, container, head);
+    const outline = outlineOf(file, container);
     if (outline.problem !== undefined) return noVideo(outline.problem);
     file.readsLeft = MAX_READS + file.size / BYTES_A_READ;
     return await inspectTracks(file, container, outline);
@@ -71,24 +65,14 @@ export async function inspectVideo(path: string): Promise<VideoInspection> {
   }
 }
 
-function outlineOf(file: FileBytes, container: Container, head: Buffer): Outline {
+const isMatroska = (container: Container) => container === 'webm' || container === 'mkv';
+
+function outlineOf(file: FileBytes, container: Container): Outline {
   try {
-    switch (container) {
-      case 'mp4':
-      case 'mov':
-        return outlineOfBoxes(file);
-      case 'webm':
-      case 'mkv':
-        return outlineOfElements(file);
-      case 'ts':
-        return file.size % (tsPacketBytes(head) ?? 1) === 0
-          ? {}
-          : { problem: 'it ends within a packet of its transport stream' };
-    }
+    return isMatroska(container) ? outlineOfElements(file) : outlineOfBoxes(file);
   } catch (error) {
     if (!(error instanceof TooMuchToRead)) throw error;
-    const parts = container === 'mp4' || container === 'mov' ? 'boxes' : 'elements';
-    return { problem: `it has more ${parts} than any video needs` };
+    return { problem: `it has more ${isMatroska(container) ? 'elements' : 'boxes'} than any video needs` };
   }
 }
 
@@ -97,19 +81,17 @@ async function inspectTracks(
   container: Container,
   outline: Outline,
 ): Promise<VideoInspection> {
-  const recognition = { isOver: false };
-  const source =
-    container === 'ts' ? new BufferSource(file.read(0, TS_BEGINNING_BYTES)) : sourceOf(file, recognition);
+  const source = new CustomSource({
+    getSize: () => file.size,
+    read: (start, end) => file.read(start, end),
+    // Every read must be counted.
+    maxCacheSize: 0,
+    // The read itself rejects.
+    handleUnhandledError: () => undefined,
+  });
   const input = new Input({ formats: FORMATS, source });
   try {
-    await input.getFormat();
-    recognition.isOver = true;
-    return await inspectInput(
-      input,
-      container,
-      outline,
-      container !== 'ts' || file.size <= TS_BEGINNING_BYTES,
-    );
+    return await inspectInput(input, container, outline);
   } catch {
     // mediabunny throws for a file that it cannot read.
     return noVideo('its tables cannot be read');
@@ -118,36 +100,10 @@ async function inspectTracks(
   }
 }
 
-function sourceOf(file: FileBytes, recognition: { isOver: boolean }): Source {
-  return new CustomSource({
-    getSize: () => file.size,
-    read: (start, end) => {
-      const bytes = file.read(start, end);
-      return start === 0 && !recognition.isOver ? branded(bytes) : bytes;
-    },
-    // Every read must be counted.
-    maxCacheSize: 0,
-    // The read itself rejects.
-    handleUnhandledError: () => undefined,
-  });
-}
-
-/** Makes an old QuickTime file, from before there were brands, look like a current one to mediabunny. */
-const BRAND_AT = 4;
-const BRAND = Buffer.from('ftypqt  ', 'latin1');
-
-function branded(bytes: Buffer): Buffer {
-  if (!isUnbranded(bytes)) return bytes;
-  const copy = Buffer.from(bytes);
-  BRAND.copy(copy, BRAND_AT);
-  return copy;
-}
-
 async function inspectInput(
   input: Input,
   container: Container,
   { isEndChecked = false, statedSeconds, c2paBytes = 0 }: Outline,
-  isWhole: boolean,
 ): Promise<VideoInspection> {
   const track = await input.getPrimaryVideoTrack();
   if (!track) return noVideo('it has no video track');
@@ -160,7 +116,6 @@ async function inspectInput(
     container,
     ...(c2paBytes > 0 && { c2pa: { bytes: c2paBytes } }),
   };
-  if (!isWhole) return { kind: 'video', facts, end: 'not-stated' };
   if ((await new EncodedPacketSink(track).getPacket(Infinity)) === null)
     return noVideo('its last picture is missing');
   const inMetadata = positive(await track.getDurationFromMetadata());
@@ -169,8 +124,7 @@ async function inspectInput(
   const missing = stated && found && describeMissingSeconds(stated, found);
   if (missing) return noVideo(missing);
   // Matroska states the length of the whole video, but not of its last picture.
-  const isMatroska = container === 'webm' || container === 'mkv';
-  const durationSeconds = isMatroska ? (inMetadata ?? found) : (found ?? inMetadata);
+  const durationSeconds = isMatroska(container) ? (inMetadata ?? found) : (found ?? inMetadata);
   const isChecked = isEndChecked || (stated !== undefined && found !== undefined);
   return {
     kind: 'video',

@@ -6,52 +6,26 @@ export const CONTAINERS: Record<Container, { contentType: string; extension: str
   mov: { contentType: 'video/quicktime', extension: 'mov' },
   webm: { contentType: 'video/webm', extension: 'webm' },
   mkv: { contentType: 'video/x-matroska', extension: 'mkv' },
-  ts: { contentType: 'video/mp2t', extension: 'ts' },
 };
 
 /** More than it takes to recognize any container, and what every server sends at once. */
 export const HEAD_TO_SNIFF = 4096;
 
 const BRANDED = new Set(['ftyp', 'styp']);
-/** What old QuickTime files begin with, from before there were brands. */
-const UNBRANDED = new Set(['moov', 'mdat', 'wide', 'free', 'skip', 'pnot']);
 
 const EBML_MAGIC = Buffer.from('1a45dfa3', 'hex');
 const DOC_TYPE_ID = Buffer.from('4282', 'hex');
 /** An EBML header has some 40 bytes; a type after that would be chance. */
 const EBML_HEADER_BYTES = 128;
 
-const TS_SYNC = 0x47;
-/** Blu-ray puts a timestamp of four bytes before each packet. */
-const TS_PACKETS = [
-  { bytes: 188, syncAt: 0 },
-  { bytes: 192, syncAt: 4 },
-];
-/** One byte in 256 is a sync byte by chance. No video has fewer packets: two of them describe its tracks. */
-const SYNCS_TO_CHECK = 3;
-
 /** The container of a file, by its first bytes. */
 export function sniffContainer(head: Buffer): Container | undefined {
-  return sniffBoxes(head) ?? sniffElements(head) ?? (tsPacketBytes(head) === undefined ? undefined : 'ts');
-}
-
-/** The packet size of an MPEG transport stream; undefined if it is not one. */
-export function tsPacketBytes(head: Buffer): number | undefined {
-  return TS_PACKETS.find(({ bytes, syncAt }) => {
-    const packets = Array.from({ length: SYNCS_TO_CHECK }, (_, packet) => packet * bytes);
-    return packets.every((packet) => head[packet + syncAt] === TS_SYNC);
-  })?.bytes;
-}
-
-/** Whether a file begins like an old QuickTime file. */
-export function isUnbranded(head: Buffer): boolean {
-  return UNBRANDED.has(head.toString('latin1', 4, 8));
+  return sniffBoxes(head) ?? sniffElements(head);
 }
 
 function sniffBoxes(head: Buffer): Container | undefined {
-  const type = head.toString('latin1', 4, 8);
-  if (BRANDED.has(type)) return head.toString('latin1', 8, 12) === 'qt  ' ? 'mov' : 'mp4';
-  return isUnbranded(head) ? 'mov' : undefined;
+  if (!BRANDED.has(head.toString('latin1', 4, 8))) return undefined;
+  return head.toString('latin1', 8, 12) === 'qt  ' ? 'mov' : 'mp4';
 }
 
 function sniffElements(head: Buffer): Container | undefined {

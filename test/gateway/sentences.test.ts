@@ -29,6 +29,6 @@ test('a page of a list that is too long is refused with the limit', async () => 
   const answer = await app.inject({ url: '/v1/videos?limit=1000', headers: { host: 'localhost' } });
   expect([answer.statusCode, answer.json().error]).toMatchObject([
     400,
-    { message: 'limit: must be a whole number from 1 to 100', param: 'limit' },
+    { message: 'limit must be a whole number from 1 to 100.', param: 'limit' },
   ]);
 });

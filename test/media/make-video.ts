@@ -5,7 +5,6 @@ import {
   MkvOutputFormat,
   MovOutputFormat,
   Mp4OutputFormat,
-  MpegTsOutputFormat,
   Output,
   type OutputFormat,
   WebMOutputFormat,
@@ -22,7 +21,6 @@ export const FORMS = {
   Matroska: () => new MkvOutputFormat(),
   'Matroska of a live recording': () => new MkvOutputFormat({ appendOnly: true }),
   WebM: () => new WebMOutputFormat(),
-  'MPEG transport stream': () => new MpegTsOutputFormat(),
 } satisfies Record<string, () => OutputFormat>;
 
 export type Form = keyof typeof FORMS;

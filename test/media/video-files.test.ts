@@ -35,7 +35,6 @@ describe('a complete video has its facts', () => {
     // Without its last picture, whose length it does not state.
     ['Matroska of a live recording', 'mkv', 3.5, 'checked'],
     ['WebM', 'webm', 4, 'checked'],
-    ['MPEG transport stream', 'ts', 4, 'not-stated'],
   ])('as %s', async (form, container, durationSeconds, end) => {
     const facts = {
       container,
@@ -63,7 +62,6 @@ describe('a video that was cut is refused', () => {
     // Only the index for seeking, at the end, is missing.
     'MP4 of fragments': (file) => [boxOf(file, 'mfra').at],
     'Matroska of a live recording': (file) => [file.lastIndexOf(Buffer.from('1c53bb6b', 'hex'))],
-    'MPEG transport stream': (file) => cutsOf(file).filter((cut) => cut >= 3 * 188 && cut % 188 === 0),
   };
 
   it.each(ALL_FORMS)('wherever it was cut: %s', async (form) => {
@@ -82,7 +80,6 @@ describe('a video that was cut is refused', () => {
     ['MP4 that ends with its tables', 0.999, /^it ends within its moov box: \d+ of \d+ bytes$/],
     ['Matroska', 0.5, /^it ends within its Segment element: \d+ of \d+ bytes$/],
     ['Matroska of a live recording', 0.5, /^it ends within its SimpleBlock element: \d+ of \d+ bytes$/],
-    ['MPEG transport stream', 0.45, /^it ends within a packet of its transport stream$/],
   ])('with the position: %s after %f of it', async (form, share, reason) => {
     const file = fileOf(form);
     const cut = file.subarray(0, Math.floor(file.length * share));
@@ -217,21 +214,6 @@ describe('a large file', () => {
     expect(reasonOf(await inspect(file))).toBe('its moov box has 17825800 bytes, more than any video needs');
   });
 
-  it('has some of its facts when the middle is needed for the others', async () => {
-    const file = await makeVideo('MPEG transport stream', 1280, 720);
-    expect(await inspect(file)).toEqual({
-      kind: 'video',
-      facts: { container: 'ts', codec: 'avc', width: 1280, height: 720 },
-      end: 'not-stated',
-    });
-  });
-
-  it('has its facts when it has very many packets', async () => {
-    const file = await makeVideo('MPEG transport stream', 960, 688);
-    expect(file.length).toBeLessThan(2 * WINDOW);
-    expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 960, height: 688 } });
-  });
-
   it('is refused when it was cut in the middle', async () => {
     const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding, padding]);
     const cut = file.subarray(0, 5 * WINDOW);
@@ -246,27 +228,6 @@ describe('a large file', () => {
 });
 
 describe('rare formats', () => {
-  it.each(['wide', 'skip', 'mdat', 'moov'])(
-    'old QuickTime that begins with %s is read like a current one',
-    async (begin) => {
-      const file = fileOf('QuickTime');
-      const [brand, moov] = [boxOf(file, 'ftyp'), boxOf(file, 'moov')];
-      const media = file.subarray(brand.size, moov.at);
-      const tables = Buffer.from(file.subarray(moov.at));
-      const first = begin === 'wide' || begin === 'skip' ? [box(begin, 0)] : [];
-      const parts = begin === 'moov' ? [tables, media] : [...first, media, tables];
-      const unbranded = Buffer.concat(parts);
-      movePictures(unbranded, unbranded.indexOf('mdat') - file.indexOf('mdat'));
-      expect(await inspect(unbranded)).toMatchObject({
-        kind: 'video',
-        facts: { container: 'mov', width: 64, durationSeconds: 4 },
-      });
-      expect(reasonOf(await inspect(unbranded.subarray(0, -1)))).toMatch(
-        /^it ends within its (moov|mdat) box/,
-      );
-    },
-  );
-
   it('a note of a tool after the boxes is ignored', async () => {
     for (const note of [
       Buffer.alloc(100),
