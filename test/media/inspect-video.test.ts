@@ -8,16 +8,17 @@ const MEBIBYTE = 1024 * 1024;
 
 const reasonOf = (inspection: VideoInspection) =>
   inspection.kind === 'no-video' ? inspection.reason : 'it is a video';
+const BRAND = box('ftyp', Buffer.from('isom\0\0\0\0'));
 const PAGE = Buffer.from('<html><p>This link has expired.</p></html>');
 
 describe('a file with the outermost parts of a video but without a picture is refused', () => {
   it('two empty boxes', async () => {
-    const file = Buffer.concat([box('moov', 0), box('mdat', 0)]);
+    const file = Buffer.concat([BRAND, box('moov', 0), box('mdat', 0)]);
     expect(reasonOf(await inspect(file))).toBe('it has no video track');
   });
 
   it('a web page in a box', async () => {
-    const file = Buffer.concat([box('skip', 0), box('moov', 0), box('mdat', PAGE)]);
+    const file = Buffer.concat([BRAND, box('skip', 0), box('moov', 0), box('mdat', PAGE)]);
     expect(reasonOf(await inspect(file))).toBe('it has no video track');
   });
 
