@@ -6,7 +6,6 @@ import {
   condition,
   isCancellation,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertMemo,
   workflowInfo,
@@ -15,7 +14,7 @@ import type { VideoActivities } from '../activities';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { fileName } from '../src/contract/digest';
 import { durationMs } from '../src/contract/duration';
-import { describeAttempts, refusedAttempt, type ServiceAttempt } from '../src/contract/failure-details';
+import { type ServiceRefusal, serviceRefusal } from '../src/contract/failure-details';
 import type { ChildNews, FallbackInput } from '../src/contract/fallback';
 import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { childName, SERVICE_MEMO } from '../src/contract/names';
@@ -27,6 +26,7 @@ import {
   fallsBack,
   readFailure,
   VideoFailure,
+  withoutEnd,
 } from '../src/contract/video-failure';
 import { ChildJobs } from './child-jobs';
 import { thrown } from './end';
@@ -35,7 +35,7 @@ import { checkFallbackInput } from './input';
 import { logEvent } from './log-event';
 import { answerWaitForTask, progress } from './messages';
 import { notifyReceiver, tellParent } from './notify';
-import { currentDetails, updateMemo, updateSearchAttributes } from './ui-details';
+import { showJob } from './ui-details';
 
 /** Temporal takes 0 for no limit. */
 const SHORTEST_TURN_MS = 1_000;
@@ -84,7 +84,7 @@ async function tryInTurn(job: FallbackJob, children: ChildJobs): Promise<JobResu
     const child = childName(workflowId, service);
     job.startTurn(service, child);
     const end = await children.run(child, job.inputAt(service, left.length));
-    if ('result' in end) return { ...end.result, attempts: job.recordMade(service) };
+    if ('result' in end) return { ...end.result, refusedBy: job.refusedBy };
     if (left[0] === undefined || !triesNext(end.failure)) throw end.failure;
     job.recordRefused(service, end.failure, left[0]);
     if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled');
@@ -112,7 +112,7 @@ async function findTurn({ input: { request, services }, remainingMs }: FallbackJ
 class FallbackJob {
   /** What the child does, the child itself says. */
   readonly progress: JobProgress;
-  private readonly attempts: ServiceAttempt[] = [];
+  readonly refusedBy: ServiceRefusal[] = [];
   private readonly deadlineAtMs: number;
   private failure: VideoFailure | undefined;
 
@@ -120,7 +120,7 @@ class FallbackJob {
     this.deadlineAtMs = Date.now() + (durationMs(input.deadline) ?? DEFAULT_DEADLINE_MS);
     this.progress = {
       phase: 'submitting',
-      attempts: this.attempts,
+      refusedBy: this.refusedBy,
       polls: 0,
       startedAt: new Date().toISOString(),
       deadlineAt: new Date(this.deadlineAtMs).toISOString(),
@@ -151,14 +151,9 @@ class FallbackJob {
   }
 
   recordRefused(service: string, { type, details }: VideoFailure, next: string): void {
-    const attempt = refusedAttempt(service, type, describeEvent(type, details));
-    this.attempts.push(attempt);
-    logEvent('nextService', { service, failureType: attempt.failure, reason: attempt.message, next });
-  }
-
-  recordMade(service: string): ServiceAttempt[] {
-    this.attempts.push({ service, outcome: 'made' });
-    return this.attempts;
+    const reason = describeEvent(type, details);
+    this.refusedBy.push(serviceRefusal(service, type, reason));
+    logEvent('nextService', { service, failureType: type, reason, next });
   }
 
   /** Any program can send a signal, of any shape. A batch counts held items, and a hold of their parts. */
@@ -175,17 +170,22 @@ class FallbackJob {
     const { taskId, hold, service, child = '' } = this.progress;
     if (taskId !== undefined) return taskId;
     if (this.failure) return createFailure(this.failure.type, this.failure.details);
-    return hold && heldFailure(child, hold, { service, message: hold.message.replace(/[.\s]+$/, '') });
+    return hold && heldFailure(child, hold, { service, message: withoutEnd(hold.message) });
   }
 
   /** The failure of the last service, with what became of those before it. */
   explain({ type, details }: VideoFailure): VideoFailure {
-    const { attempts, progress } = this;
+    const { refusedBy, progress } = this;
     if (details.taskId !== undefined || progress.service === undefined)
-      return new VideoFailure(type, { ...details, attempts });
-    const own = cutToBytes(details.message ?? '', LONGEST_OWN_MESSAGE_BYTES).replace(/[.\s]+$/, '');
-    const message = [own, describeAttempts(progress.service, attempts)].filter(Boolean).join('; ');
-    return new VideoFailure(type, { ...details, message, attempts });
+      return new VideoFailure(type, { ...details, refusedBy });
+    const own = withoutEnd(cutToBytes(details.message ?? '', LONGEST_OWN_MESSAGE_BYTES));
+    const before = refusedBy.map((one) => `${one.service} (${withoutEnd(one.message)})`).join(' and ');
+    const tried = `that was the service ${progress.service}${before && `, after ${before}`}`;
+    return new VideoFailure(type, {
+      ...details,
+      message: [own, tried].filter(Boolean).join('; '),
+      refusedBy,
+    });
   }
 
   async end(end: JobResult | VideoFailure): Promise<void> {
@@ -202,7 +202,7 @@ class FallbackJob {
       taskId,
       failure,
       cost,
-      attempts: this.attempts,
+      refusedBy: this.refusedBy,
     });
     this.update({ webhook }, ending);
   }
@@ -211,16 +211,10 @@ class FallbackJob {
     const progress = Object.assign(this.progress, news);
     const { child } = progress;
     const at = child && `The job at this service is the child workflow ${codeMarkdown(child)}.`;
-    const tried = this.attempts.map((attempt) => `- ${describeAttempt(attempt)}`).join('\n');
+    const tried = this.refusedBy
+      .map(({ service, message }) => `- ${codeMarkdown(service)}: no task: ${plainMarkdown(message)}`)
+      .join('\n');
     const ends = [tried, ending ?? at].filter(Boolean).join('\n\n');
-    // Only the child takes a decision, and its details say how.
-    setCurrentDetails(currentDetails({ ...progress, hold: undefined }, ends, ''));
-    updateMemo(progress);
-    updateSearchAttributes({ ...progress, failure: this.failure?.type });
+    showJob(progress, { ending: ends, failure: this.failure?.type });
   }
-}
-
-function describeAttempt(attempt: ServiceAttempt): string {
-  const became = attempt.outcome === 'made' ? 'made the task' : `no task: ${plainMarkdown(attempt.message)}`;
-  return `${codeMarkdown(attempt.service)}: ${became}`;
 }

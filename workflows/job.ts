@@ -1,4 +1,4 @@
-import { type ApplicationFailure, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { type ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import type { EndedTask, PolledTask, SubmittedTask } from '../activities';
 import { cleanText, codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { durationMs } from '../src/contract/duration';
@@ -13,7 +13,7 @@ import { SubmitHold } from './hold';
 import { logJob } from './log-event';
 import { notifyReceiver, tellParent } from './notify';
 import type { CarriedJob } from './runs';
-import { currentDetails, updateMemo, updateSearchAttributes } from './ui-details';
+import { showJob } from './ui-details';
 
 /** A poll that comes so much later than planned was held up, for example because no worker was running. */
 const HELD_UP_MS = 10_000;
@@ -125,12 +125,14 @@ export class Job {
   recordStatus(status: PolledTask): void {
     const { known } = this;
     const { state, word, nextPollMs, progress, charged, percent } = { percent: undefined, ...status };
-    this.polledBeforeMs = known.polledMs;
-    const task = { state, word: cleanText(word), percent };
-    const polls = known.polls + 1;
-    Object.assign(known, { polls, task, polledMs: this.waitedMs(), nextPollMs, progress });
     const isWithoutVideo = status.state === 'succeeded' && !status.hasVideo;
+    this.polledBeforeMs = known.polledMs;
     Object.assign(known, {
+      polls: known.polls + 1,
+      task: { state, word: cleanText(word), percent },
+      polledMs: this.waitedMs(),
+      nextPollMs,
+      progress,
       problem: isWithoutVideo ? this.withoutVideo() : undefined,
       retryAfterMs: undefined,
     });
@@ -218,10 +220,7 @@ export class Job {
   }
 
   private show(): void {
-    const progress = this.progress();
-    updateMemo(progress);
-    setCurrentDetails(currentDetails(progress, this.ending, this.name));
-    updateSearchAttributes({ ...progress, failure: this.failure?.type });
+    showJob(this.progress(), { ending: this.ending, failure: this.failure?.type });
   }
 }
 

@@ -1,24 +1,29 @@
 import {
-  type ApplicationFailure,
+  ApplicationFailure,
   CancellationScope,
   condition,
   defineQuery,
   defineSignal,
   defineUpdate,
+  isCancellation,
+  proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
+import type { SubmittedTask, VideoActivities } from '../activities';
 import type { VideoInput } from '../src/contract/fallback';
+import { decisionProblem } from '../src/contract/input-rules';
 import type { JobProgress } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
-import type { SubmitDecision } from '../src/contract/lost-submit';
+import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
 import {
   DECIDE_SUBMIT_UPDATE,
   POLL_NOW_SIGNAL,
   PROGRESS_QUERY,
   WAIT_FOR_TASK_UPDATE,
 } from '../src/contract/names';
-import { createFailure } from '../src/contract/video-failure';
-import { checkDecision, takeDecision } from './hold';
+import { ADOPT_POLICY } from '../src/contract/policies';
+import { describeTask } from '../src/contract/summaries';
+import { createFailure, describeEvent, readFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 
 /** Query: the progress of a job. */
@@ -58,13 +63,16 @@ export function answerWaitForTask(job: AwaitedTask): void {
   setHandler(
     waitForTask,
     async () => {
-      for (;;) {
-        // Waits through a cancellation: a request that was already sent may still return a task.
-        await CancellationScope.nonCancellable(() => condition(() => job.taskOrFailure() !== undefined));
-        const found = job.taskOrFailure();
-        if (typeof found === 'string') return found;
-        if (found !== undefined) throw found;
-      }
+      let found = job.taskOrFailure();
+      // Waits through a cancellation: a request that was already sent may still return a task.
+      await CancellationScope.nonCancellable(() =>
+        condition(() => {
+          found = job.taskOrFailure();
+          return found !== undefined;
+        }),
+      );
+      if (typeof found === 'string') return found;
+      throw found;
     },
     {
       description: 'Returns the task id as soon as there is one; fails while the job waits for a decision',
@@ -78,4 +86,67 @@ export function answerWaitForTask(job: AwaitedTask): void {
       },
     },
   );
+}
+
+function decisionRefused(message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
+}
+
+/** Refuses a malformed decision, or one that no lost submit waits for. */
+function checkDecision({ hold, phase }: Job, decision: SubmitDecision): void {
+  const problem = decisionProblem(decision);
+  if (problem !== undefined) throw decisionRefused(`The decision cannot be taken: ${problem}.`);
+  if (!hold.needsDecision) {
+    const why = hold.decided ? 'somebody has already decided' : `the job is ${phase}`;
+    throw decisionRefused(`No decision is needed: ${why}.`);
+  }
+  const { lostSubmit = hold.lostSubmit } = decision;
+  if (lostSubmit !== hold.lostSubmit)
+    throw decisionRefused('The decision cannot be taken: it is about another lost submit than this one.');
+}
+
+/**
+ * Takes a decision about a lost submit, or throws why not. One at a time: otherwise a `resubmit` could arrive while an
+ * `adopt` polls its task, and the request would be sent again although the task was just found.
+ */
+async function takeDecision(job: Job, decision: SubmitDecision): Promise<void> {
+  const { hold } = job;
+  while (hold.isAdopting) await CancellationScope.nonCancellable(() => condition(() => !hold.isAdopting));
+  checkDecision(job, decision);
+  const task = decision.decision === 'adopt' ? await adopt(job, decision.taskId) : undefined;
+  checkDecision(job, decision);
+  hold.decided = { decision, ...(task && { task }) };
+}
+
+/** The task is polled first: a mistyped id would fail the job. */
+async function adopt(job: Job, taskId: string): Promise<SubmittedTask> {
+  const { adoptTask } = proxyActivities<VideoActivities>({
+    ...ADOPT_POLICY,
+    summary: `${describeTask(taskId)}, to adopt it`,
+  });
+  const { request, caller } = job.input;
+  const { service } = job.known;
+  job.hold.isAdopting = true;
+  try {
+    return await adoptTask({ taskId, service, request, caller, isPolled: true });
+  } catch (error) {
+    throw decisionRefused(whyNotAdopted(taskId, error));
+  } finally {
+    job.hold.isAdopting = false;
+  }
+}
+
+function whyNotAdopted(taskId: string, error: unknown): string {
+  const task = JSON.stringify(taskId);
+  if (isCancellation(error)) return `Task ${task} is not adopted: the job was cancelled.`;
+  const failure = readFailure(error);
+  if (failure?.type === 'TaskUnknown') {
+    return `Task ${task} is not adopted: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it. The job stays held.`;
+  }
+  if (failure?.type === 'InvalidRequest')
+    return `Task ${task} is not adopted: ${failure.details.message}. The job stays held.`;
+  const reason = failure
+    ? describeEvent(failure.type, failure.details)
+    : 'the service did not answer in time.';
+  return `Task ${task} is not adopted, because polling it failed: ${reason} The job stays held; decide again.`;
 }

@@ -1,9 +1,12 @@
 import {
   ActivityFailure,
   ApplicationFailure,
+  allHandlersFinished,
   CancellationScope,
   CancelledFailure,
+  condition,
   isCancellation,
+  metricMeter,
   proxyActivities,
   proxyLocalActivities,
   TimeoutFailure,
@@ -12,15 +15,18 @@ import {
 import type { RecalledSubmit, RecallSubmitInput, SubmittedTask, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
 import { describeDuration, durationMs } from '../src/contract/duration';
+import { commandOn } from '../src/contract/lost-submit';
+import { count } from '../src/contract/metrics';
 import { serviceQueueOf } from '../src/contract/names';
 import { BRIEF_POLICY, INSPECT_SUBMIT_POLICY, SUBMIT_POLICY } from '../src/contract/policies';
 import type { VideoRequest } from '../src/contract/request';
 import { describeRequest } from '../src/contract/summaries';
-import { createFailure, readFailure } from '../src/contract/video-failure';
+import { createFailure, readFailure, type VideoFailure } from '../src/contract/video-failure';
 import { readTimeout } from './end';
-import { waitForDecision } from './hold';
+import { lostFailure } from './hold';
 import type { Job } from './job';
 import { logJob } from './log-event';
+import { tellParent } from './notify';
 import { isReset } from './runs';
 import { noticeUnserved } from './unserved';
 
@@ -53,6 +59,52 @@ export async function submit(job: Job, request: VideoRequest): Promise<void> {
       else if (onLostSubmit !== 'hold') throw error;
       else if ((await waitForDecision(job, lost)) === 'adopted') return;
     }
+  }
+}
+
+/** Holds the job until somebody decides: that it has a task, or to submit once more. Throws when it ends. */
+async function waitForDecision(job: Job, lostSubmit: VideoFailure): Promise<'adopted' | 'submit'> {
+  const { hold } = job;
+  count(metricMeter, 'videogen_holds_started_total');
+  hold.start(lostSubmit);
+  job.enter('needs-decision');
+  logJob(job, 'held', {
+    ...lostSubmit.details,
+    heldUntil: hold.progress()?.until,
+    decide: `${commandOn('decide', job.name, '--adopt TASK_ID')} (or --resubmit, or --abandon)`,
+  });
+  // Not awaited: the hold runs from its start, whatever becomes of the webhook.
+  void job.notifyReceiver('video.needs_decision');
+  tellParent({ hold: hold.progress() ?? null });
+  try {
+    await condition(() => hold.decided !== undefined, hold.holdMs, {
+      summary: 'for a decision: adopt, resubmit or abandon',
+    });
+    // A decision that arrived in time may still be adopting its task.
+    await condition(() => hold.decided !== undefined || allHandlersFinished());
+  } catch (error) {
+    hold.end();
+    if (!isCancellation(error)) throw error;
+    count(metricMeter, 'videogen_holds_ended_total', { end: 'cancelled' });
+    // A cancellation must not hide that a task may exist.
+    throw lostFailure(lostSubmit.details, 'the job was cancelled before anybody decided');
+  }
+  const { decision, task } = hold.end() ?? {};
+  // The caller of the job sees its end anyway.
+  if (decision && decision.decision !== 'abandon') tellParent({ hold: null });
+  count(metricMeter, 'videogen_holds_ended_total', { end: decision?.decision ?? 'expired' });
+  if (decision) logJob(job, 'decided', decision);
+  switch (decision?.decision) {
+    case 'adopt':
+      if (task) job.recordAdopted(task);
+      return 'adopted';
+    case 'resubmit':
+      hold.repeat(lostSubmit);
+      return 'submit';
+    case 'abandon':
+      throw lostFailure(lostSubmit.details, 'abandoned by decision');
+    case undefined:
+      throw lostFailure(lostSubmit.details, `nobody decided within ${describeDuration(hold.holdMs)}`);
   }
 }
 

@@ -1,7 +1,8 @@
-import { upsertMemo, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails, upsertMemo, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { BatchProgress } from '../src/contract/batch';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
+import type { FailureType } from '../src/contract/failure-table';
 import type { JobPhase, JobProgress } from '../src/contract/job';
 import { describeBatchCost, describeCost } from '../src/contract/job-cost';
 import { commandOn, decisionCommands } from '../src/contract/lost-submit';
@@ -24,6 +25,16 @@ const HEADLINES: Record<JobPhase, string> = {
   cancelled: 'The job was cancelled',
 };
 
+/** Shows a job: in the Temporal UI, in lists and to searches. */
+export function showJob(
+  progress: JobProgress,
+  { ending, failure }: { ending?: string; failure?: FailureType },
+): void {
+  setCurrentDetails(currentDetails(progress, ending, workflowInfo().workflowId));
+  updateMemo(progress);
+  updateSearchAttributes({ ...progress, failure });
+}
+
 /** What the Temporal UI shows of a job, as markdown without tables, which it does not render. */
 export function currentDetails(
   progress: JobProgress,
@@ -31,7 +42,7 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
-  const { webhook, cost, service, unservedQueue } = progress;
+  const { child, webhook, cost, service, unservedQueue } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
@@ -43,7 +54,8 @@ export function currentDetails(
     problem &&
       `Last ${problem.count === 1 ? 'poll' : `${problem.count} polls`} failed: ${plainMarkdown(problem.message)}`,
     unservedQueue && `No worker serves the task queue ${codeMarkdown(unservedQueue)}: the job waits for one`,
-    hold && describeHold(hold, workflowId),
+    // Only the job at the service takes a decision, and its details say how.
+    child === undefined && hold && describeHold(hold, workflowId),
     webhook &&
       `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,
     ending ??
@@ -90,7 +102,7 @@ export function batchDetails({ items, succeeded, failed, running, stopping, cost
  * Updates the search attributes that the job was started with, and no others. The server refuses to start a job with an
  * unregistered attribute, but a running job that sets one would retry its workflow task for ever. Each update costs an Action.
  */
-export function updateSearchAttributes(job: Searchable): void {
+function updateSearchAttributes(job: Searchable): void {
   const { typedSearchAttributes } = workflowInfo();
   const changed = searchAttributesOf(job).filter(({ key, value }) => {
     const present = typedSearchAttributes.get(key);
@@ -100,7 +112,7 @@ export function updateSearchAttributes(job: Searchable): void {
 }
 
 /** What lists of jobs show without asking each job. Only what changed is written: each update is an event. */
-export function updateMemo({ taskId, service, hold, cost }: JobProgress): void {
+function updateMemo({ taskId, service, hold, cost }: JobProgress): void {
   const { memo = {} } = workflowInfo();
   const changed = {
     ...(taskId !== undefined && { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service }),

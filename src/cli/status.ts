@@ -107,7 +107,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
   const isCancelling = report.isCancelling && 'cancellation requested';
   const phase = progress ?? (counts && { ...counts, running: [] });
   const cost = running?.cost ?? stored?.cost ?? report.cost;
-  const refused = (stored ?? running)?.attempts?.filter((attempt) => attempt.outcome === 'refused') ?? [];
+  const { refusedBy = [] } = stored ?? running ?? {};
   const ageAt = (time: string, from: string) => ageText(Date.parse(time) - Date.parse(from));
   const now = new Date(nowMs).toISOString();
   const fields: [label: string, value: string | undefined | false][] = [
@@ -117,7 +117,7 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['phase', phase ? progressLine(phase) : endedAt === undefined && report.phase],
     ['task', report.taskId && shown(report.taskId)],
     ['service', shown(running?.service ?? stored?.service ?? report.service ?? '')],
-    ...refused.map(({ service, message }): [string, string] => [
+    ...refusedBy.map(({ service, message }): [string, string] => [
       'refused',
       `${shown(service)}: ${shown(message)}`,
     ]),

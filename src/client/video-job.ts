@@ -76,7 +76,7 @@ export function jobOf(handle: WorkflowHandle, { endedAt, log = () => undefined }
 export async function jobProgress(handle: WorkflowHandle): Promise<JobProgress> {
   const own = await handle.query<JobProgress>(PROGRESS_QUERY);
   if (own.child === undefined) return own;
-  const { startedAt, deadlineAt, attempts, child, service } = own;
+  const { startedAt, deadlineAt, refusedBy, child, service } = own;
   const ofChild = await handle.client
     .getHandle(child)
     .query<JobProgress>(PROGRESS_QUERY)
@@ -84,7 +84,7 @@ export async function jobProgress(handle: WorkflowHandle): Promise<JobProgress> 
       // Not started yet.
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     });
-  return { ...own, ...ofChild, startedAt, deadlineAt, attempts, child, service };
+  return { ...own, ...ofChild, startedAt, deadlineAt, refusedBy, child, service };
 }
 
 /** Temporal reports a cancellation, a termination and its own timeout without the task id; the memo has it. */

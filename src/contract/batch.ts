@@ -1,6 +1,6 @@
 import type { Cap } from './caps';
 import { fileName } from './digest';
-import type { FailureDetails, ServiceAttempt } from './failure-details';
+import type { FailureDetails, ServiceRefusal } from './failure-details';
 import { FAILURES, type FailureType, paidNothing } from './failure-table';
 import type { FallbackInput } from './fallback';
 import {
@@ -107,8 +107,8 @@ export type ItemResult = { item: number; name: string } & (
       message: string;
       details: FailureDetails;
       cost?: JobCost;
-      /** What became of the submits to the batch's `services`, in order. */
-      attempts?: ServiceAttempt[];
+      /** Which of the batch's `services` made no task, in order. */
+      refusedBy?: ServiceRefusal[];
     }
 );
 

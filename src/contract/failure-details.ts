@@ -54,8 +54,8 @@ export interface FailureDetails extends Facts, RefusedContent {
   onLostSubmit?: LostSubmitPolicy;
   /** What the job costs, as far as it is known. */
   cost?: JobCost;
-  /** What became of the submits to the job's `services`, in order. */
-  attempts?: ServiceAttempt[];
+  /** Which of the job's `services` were tried before, in order. */
+  refusedBy?: ServiceRefusal[];
 }
 
 /** A few sentences; only a service writes more. */
@@ -77,12 +77,12 @@ export function cleaned(details: FailureDetails): FailureDetails {
 export function readDetails(value: unknown): FailureDetails {
   const given: Record<string, unknown> = Object(value);
   const facts = Object.entries(FACTS).filter(([name, type]) => typeof given[name] === type);
-  const [stage, cost, attempts] = [given.stage, readCost(given.cost), readAttempts(given.attempts)];
+  const [stage, cost, refusedBy] = [given.stage, readCost(given.cost), readRefusals(given.refusedBy)];
   return {
     ...Object.fromEntries(facts.map(([name]) => [name, given[name]])),
     ...(isContentStage(stage) && { stage }),
     ...(cost && { cost }),
-    ...(attempts && { attempts }),
+    ...(refusedBy && { refusedBy }),
   };
 }
 
@@ -120,43 +120,27 @@ export function refusedSubject({ stage, field }: RefusedContent): string | undef
   return stage && SUBJECTS[stage];
 }
 
-/** What became of the submit to one of a job's `services`: it certainly made no task, or it made the task. */
-export type ServiceAttempt = { service: string } & (
-  | {
-      outcome: 'refused';
-      failure: FailureType;
-      /** Why, as a sentence. */
-      message: string;
-    }
-  | { outcome: 'made' }
-);
-
-export type RefusedAttempt = Extract<ServiceAttempt, { outcome: 'refused' }>;
+/** One of a job's `services` that certainly made no task. */
+export interface ServiceRefusal {
+  service: string;
+  failure: FailureType;
+  /** Why, as a sentence. */
+  message: string;
+}
 
 /** A hundred results of a batch travel together. */
 const LONGEST_REFUSAL_BYTES = 300;
 
-export function refusedAttempt(service: string, failure: FailureType, message: string): RefusedAttempt {
-  return { service, outcome: 'refused', failure, message: cutToBytes(message, LONGEST_REFUSAL_BYTES) };
+export function serviceRefusal(service: string, failure: FailureType, message: string): ServiceRefusal {
+  return { service, failure, message: cutToBytes(message, LONGEST_REFUSAL_BYTES) };
 }
 
-/** Attempts as anybody may have written them into a failure; undefined when there are none. */
-export function readAttempts(value: unknown): ServiceAttempt[] | undefined {
+/** Refusals as anybody may have written them into a failure; undefined when there are none. */
+export function readRefusals(value: unknown): ServiceRefusal[] | undefined {
   if (!Array.isArray(value)) return undefined;
-  return value.flatMap((one): ServiceAttempt[] => {
-    const { service, outcome, failure, message }: Record<string, unknown> = Object(one);
-    if (!isServiceName(service)) return [];
-    if (outcome === 'made') return [{ service, outcome }];
-    return isFailureType(failure) ? [refusedAttempt(service, failure, String(message))] : [];
+  return value.flatMap((one) => {
+    const { service, failure, message }: Record<string, unknown> = Object(one);
+    if (!isServiceName(service) || !isFailureType(failure)) return [];
+    return [serviceRefusal(service, failure, String(message))];
   });
 }
-
-/** `that was the service b, after a (The service refused the API key or its account: HTTP 401)`. */
-export function describeAttempts(service: string, attempts: readonly ServiceAttempt[]): string {
-  const refused = attempts
-    .filter((attempt) => attempt.outcome === 'refused' && attempt.service !== service)
-    .map((attempt) => ('message' in attempt ? `${attempt.service} (${withoutEnd(attempt.message)})` : ''));
-  return `that was the service ${service}${refused.length > 0 ? `, after ${refused.join(' and ')}` : ''}`;
-}
-
-const withoutEnd = (sentence: string) => sentence.replace(/[.\s]+$/, '');

@@ -1,6 +1,6 @@
 import type { Cap } from './caps';
 import type { DurationText } from './duration';
-import type { RefusedContent, ServiceAttempt } from './failure-details';
+import type { RefusedContent, ServiceRefusal } from './failure-details';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
@@ -93,8 +93,8 @@ export interface JobProgress {
   taskId?: string;
   /** The service of the job, if it has a name on the worker. */
   service?: string;
-  /** What became of the submits to the job's `services`, in order. */
-  attempts?: ServiceAttempt[];
+  /** Which of the job's `services` made no task, in order. */
+  refusedBy?: ServiceRefusal[];
   /** Of a job with `services`: the name of the job at the service whose turn it is. */
   child?: string;
   /** The task at the last poll; `word` is the service's own word for the state. */
@@ -158,6 +158,6 @@ export interface JobResult {
   cost?: JobCost;
   /** The service that made the video, if it has a name on the worker. */
   service?: string;
-  /** What became of the submits to the job's `services`, in order; the last one made the task. */
-  attempts?: ServiceAttempt[];
+  /** Which of the job's `services` made no task, in order. */
+  refusedBy?: ServiceRefusal[];
 }

@@ -34,8 +34,13 @@ export function describeEvent(type: FailureType, facts: FailureDetails): string 
   // Messages of Node repeat the code.
   const code = details.code && details.message?.includes(details.code) ? '' : details.code;
   const reason = [status, code, details.message].filter(Boolean).join(' ');
-  const sentence = `${meaning}${task}${reason && `: ${reason.replace(/[.\s]+$/, '')}`}`;
+  const sentence = `${meaning}${task}${reason && `: ${withoutEnd(reason)}`}`;
   return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}${describeCharge(details)}`;
+}
+
+/** A sentence that becomes a part of another one. */
+export function withoutEnd(sentence: string): string {
+  return sentence.replace(/[.\s]+$/, '');
 }
 
 function meaningOf(type: FailureType, details: FailureDetails): string {

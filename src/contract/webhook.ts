@@ -1,4 +1,4 @@
-import type { ServiceAttempt } from './failure-details';
+import type { ServiceRefusal } from './failure-details';
 import type { FailureType } from './failure-table';
 import type { JobCost } from './job-cost';
 
@@ -22,8 +22,8 @@ export interface WebhookPayload {
     failure?: FailureType;
     /** What the job costs, as far as it is known; without it the cost is unknown. */
     cost?: JobCost;
-    /** What became of the submits to the job's `services`, in order. */
-    attempts?: ServiceAttempt[];
+    /** Which of the job's `services` made no task, in order. */
+    refusedBy?: ServiceRefusal[];
   };
 }
 
@@ -44,8 +44,8 @@ export interface WebhookDelivery extends Omit<WebhookPayload['data'], 'id'> {
 const GATEWAY_JOB = /^gateway-[a-z0-9_]+-(video_[0-9a-f]{32})(?:\..+)?$/;
 
 export function webhookPayload(delivery: Omit<WebhookDelivery, 'id' | 'url'>): WebhookPayload {
-  const { event, job, taskId, failure, cost, attempts, timestamp } = delivery;
+  const { event, job, taskId, failure, cost, refusedBy, timestamp } = delivery;
   const [, id = job] = GATEWAY_JOB.exec(job) ?? [];
-  const data = { id, taskId, failure, cost, ...(attempts && { attempts }) };
+  const data = { id, taskId, failure, cost, ...(refusedBy && { refusedBy }) };
   return { type: event, timestamp, data };
 }

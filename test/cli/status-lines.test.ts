@@ -40,16 +40,14 @@ test('a failed job shows what happened, what to do, and the command', () => {
 });
 
 test('a job of several services shows which of them made no task, and why', () => {
-  const attempts = [
+  const refusedBy = [
     {
       service: 'fal',
-      outcome: 'refused' as const,
       failure: 'Unauthorized' as const,
       message: 'The service refused the API key: HTTP 401.',
     },
-    { service: 'veo', outcome: 'made' as const },
   ];
-  const progress = { phase: 'waiting' as const, polls: 1, startedAt: '', deadlineAt: '', attempts };
+  const progress = { phase: 'waiting' as const, polls: 1, startedAt: '', deadlineAt: '', refusedBy };
   const lines = reportLines(report({ service: 'veo', progress }), 80, NOW);
   expect(lines.slice(4, 6)).toEqual([
     'service   veo',

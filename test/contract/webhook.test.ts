@@ -6,7 +6,7 @@ const delivery: Omit<WebhookDelivery, 'id' | 'url'> = {
   job: 'foxes',
   taskId: 'task-1',
   cost: { charged: { amount: 1, currency: 'USD' } },
-  attempts: [{ service: 'fal', outcome: 'made' }],
+  refusedBy: [{ service: 'fal', failure: 'Unauthorized', message: 'HTTP 401.' }],
   timestamp: '2026-11-17T12:00:00.000Z',
 };
 
@@ -26,8 +26,8 @@ test('a webhook says what happened to which video, and when', () => {
   expect(webhookPayload(delivery)).toEqual({ type: event, timestamp, data: { id: job, ...facts } });
 });
 
-test('a webhook of a job with one service has no attempts', () => {
-  expect(webhookPayload({ ...delivery, attempts: undefined }).data).not.toHaveProperty('attempts');
+test('a webhook of a job with one service has no refusals', () => {
+  expect(webhookPayload({ ...delivery, refusedBy: undefined }).data).not.toHaveProperty('refusedBy');
 });
 
 test('a receiver sees the id that the gateway answered, and no other part of the name of the job', () => {

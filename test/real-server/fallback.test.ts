@@ -124,10 +124,7 @@ test('a worker killed on the way from one service to the next posts to each at m
   };
   expect(await refusedByB.result()).toMatchObject({
     service: 'b',
-    attempts: [
-      { service: 'a', outcome: 'refused' },
-      { service: 'b', outcome: 'made' },
-    ],
+    refusedBy: [{ service: 'a' }],
   });
   for (const [job, service] of [
     [lostAtA, 'a'],
@@ -183,7 +180,7 @@ test('a job that is cancelled while its first service refuses the submit sends n
     await job.cancel();
     answer();
     const failed = await failureOf(job.result());
-    expect(await job.progress()).toMatchObject({ attempts: [{ service: 'a', failure: 'Unauthorized' }] });
+    expect(await job.progress()).toMatchObject({ refusedBy: [{ service: 'a', failure: 'Unauthorized' }] });
     return failed;
   });
   expect(isVideoFailure(failure, 'Cancelled')).toBe(true);

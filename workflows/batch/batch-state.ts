@@ -20,7 +20,7 @@ import {
   RESULTS_AT_ONCE,
 } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
-import { createFailure } from '../../src/contract/video-failure';
+import { createFailure, withoutEnd } from '../../src/contract/video-failure';
 import type { ChildEnd } from '../child-jobs';
 import type { CarriedBatch } from '../runs';
 import { batchDetails } from '../ui-details';
@@ -144,7 +144,7 @@ export class BatchState {
     const stopped = `item ${item} failed and the batch stopped with ${succeeded} stored and ${failed} failed of ${this.items}, listed in ${this.results?.uri}; start it again under the same name to continue`;
     return createFailure(failure, {
       ...details,
-      message: [details.message?.replace(/[.\s]+$/, ''), stopped].filter(Boolean).join('; '),
+      message: [details.message && withoutEnd(details.message), stopped].filter(Boolean).join('; '),
     });
   }
 
@@ -180,6 +180,6 @@ function historyIsLong(): boolean {
 function resultOf(item: number, name: string, end: ChildEnd): ItemResult {
   if ('result' in end) return { item, name, outcome: 'succeeded', ...end.result };
   const { type: failure, message, details } = end.failure;
-  const { cost, attempts, ...facts } = details;
-  return { item, name, outcome: 'failed', failure, message, details: facts, cost, attempts };
+  const { cost, refusedBy, ...facts } = details;
+  return { item, name, outcome: 'failed', failure, message, details: facts, cost, refusedBy };
 }
