@@ -1,10 +1,9 @@
-import { type GivenChoice, pinChoice } from '../client/pin-choice';
 import { ConfigError } from '../config/read-setting';
 import { type Environment, namesAService, readProfile } from '../config/service-config';
 import { readKnownServices, type ServiceOfFile } from '../config/services-config';
 import { readTemporalAddress } from '../config/temporal-config';
 import { shown } from '../contract/clean-text';
-import { servicesOf } from '../contract/service-choice';
+import { type GivenChoice, pinChoice, servicesOf } from '../contract/service-choice';
 import { VideoFailure } from '../contract/video-failure';
 
 /** The service of a command, as far as it is known here. */
@@ -26,13 +25,14 @@ export function chooseService(service: string | undefined, env: Environment): Ch
     );
   }
   const several = service?.split(',').map((name) => name.trim()) ?? [];
-  const pinned = pinChoice(several.length > 1 ? { services: several } : { service }, services);
-  if (!pinned.ok) throw new VideoFailure('InvalidRequest', { message: pinned.problem });
-  const { choice, known } = pinned;
+  const given = several.length > 1 ? { services: several } : { service };
+  const { choice, known } = pinChoice(given, services, refused);
   if (services !== undefined && servicesOf(choice).length === 0 && isHere && !namesAService(env)) {
-    throw new VideoFailure('InvalidRequest', {
-      message: `there is no default service: give --service, one of ${Object.keys(services.services).join(', ')}, or set default in VIDEOGEN_SERVICES_FILE`,
-    });
+    throw refused(
+      `there is no default service: give --service, one of ${Object.keys(services.services).join(', ')}, or set default in VIDEOGEN_SERVICES_FILE`,
+    );
   }
   return { choice, known, requestFields: known?.requestFields ?? readProfile(env)?.requestFields };
 }
+
+const refused = (message: string) => new VideoFailure('InvalidRequest', { message });

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { GivenChoice } from '../client/pin-choice';
 import { ConfigError, type Environment, namesAService, readServiceConfig } from '../config/service-config';
 import { usesEmulator } from '../config/services-config';
 import { readStorageConfig } from '../config/storage-config';
@@ -12,7 +11,7 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import { type LineProblem, parseRequestLines, type VideoRequest } from '../contract/request';
-import { servicesOf } from '../contract/service-choice';
+import { type GivenChoice, servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';

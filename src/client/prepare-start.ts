@@ -15,7 +15,7 @@ import {
   SERVICE_MEMO,
   WORKFLOW_TYPE,
 } from '../contract/names';
-import { type KnownServices, servicesOf } from '../contract/service-choice';
+import { type KnownServices, pinChoice, servicesOf } from '../contract/service-choice';
 import {
   describeJob,
   LONGEST_PROMPT_CHARS,
@@ -24,7 +24,6 @@ import {
   staticJobDetails,
 } from '../contract/summaries';
 import { VideoFailure } from '../contract/video-failure';
-import { pinChoice } from './pin-choice';
 import { batchRestartPolicy, jobRestartPolicy, type PreparedStart } from './start-or-join';
 
 type TemporalOptions = Partial<WorkflowStartOptions>;
@@ -101,9 +100,7 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
 
 /** The service, which the job keeps. Throws InvalidRequest for a name that nobody knows. */
 function pinService(given: unknown, { services, requestFields }: StartSettings) {
-  const pinned = pinChoice(Object(given), services);
-  if (!pinned.ok) throw refused(pinned.problem);
-  const { choice, known } = pinned;
+  const { choice, known } = pinChoice(Object(given), services, refused);
   // Says that workers have the service: see SERVICE_MEMO.
   const memo = known && { [SERVICE_MEMO]: servicesOf(choice)[0] };
   return { choice, requestFields: known?.requestFields ?? requestFields, memo };

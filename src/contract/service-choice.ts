@@ -1,3 +1,5 @@
+import { shown } from './clean-text';
+
 const LONGEST_NAME_CHARS = 64;
 
 /** It becomes part of a task queue's name and of lines on a terminal. */
@@ -12,14 +14,14 @@ export function isServiceName(value: unknown): value is string {
 /** A name that was stored or passed on by anybody; undefined when it is none. */
 export const readServiceName = (value: unknown) => (isServiceName(value) ? value : undefined);
 
-/** The fields of a job that say which services it may use. */
-interface ChosenServices {
-  service?: string | null | undefined;
-  services?: readonly string[] | null | undefined;
+/** The options of a job that choose its service. They may come from anybody: the parser of the job refuses what is not a name. */
+export interface GivenChoice {
+  service?: string | undefined;
+  services?: string[] | undefined;
 }
 
 /** All that a job may use, the first one first; none when the worker's default is meant. */
-export function servicesOf({ service, services }: ChosenServices): string[] {
+export function servicesOf({ service, services }: { [Field in keyof GivenChoice]: GivenChoice[Field] | null }): string[] {
   return [services ?? service ?? []].flat();
 }
 
@@ -57,4 +59,26 @@ export interface KnownServices<Service extends KnownService = KnownService> {
   services: Readonly<Record<string, Service>>;
   /** The service of jobs that name none. Without it, the worker's default. */
   default?: string | undefined;
+}
+
+/**
+ * The choice with the name of the default, so that the job keeps it whatever becomes of the list, and the first of its services
+ * if it is known. Without a list the choice is taken as it is: the worker knows. Throws the refusal of a name that is not listed.
+ */
+export function pinChoice<Service extends KnownService>(
+  { services, service }: GivenChoice,
+  list: KnownServices<Service> | undefined,
+  refusal: (problem: string, field: keyof GivenChoice) => Error,
+): { choice: GivenChoice; known?: Service | undefined } {
+  const name = service ?? list?.default;
+  const choice: GivenChoice = services ? { services } : name === undefined ? {} : { service: name };
+  if (list === undefined) return { choice };
+  const names = servicesOf(choice);
+  const unknown = names.find((one) => !Object.hasOwn(list.services, one));
+  if (unknown === undefined) return { choice, known: list.services[names[0] ?? ''] };
+  const known = Object.keys(list.services).map(shown).join(', ');
+  throw refusal(
+    `service is ${shown(String(unknown))}, which is not known: name one of ${known}`,
+    services ? 'services' : 'service',
+  );
 }

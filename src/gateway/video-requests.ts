@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { pinChoice } from '../client/pin-choice';
 import { SIZES, shapeOf, sizeOf } from '../client/video-size';
 import type { ServiceOfFile } from '../config/services-config';
 import type { FallbackInput } from '../contract/fallback';
 import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';
 import { MAX_DURATION_SECONDS, parseRequest, requestSchema, type VideoRequest } from '../contract/request';
-import { choiceProblem, type KnownServices, MOST_SERVICES } from '../contract/service-choice';
+import { choiceProblem, type KnownServices, MOST_SERVICES, pinChoice } from '../contract/service-choice';
 import { badField, badFieldOf, refusal } from './http-errors';
 import type { Asked } from './video-object';
 
@@ -95,9 +94,10 @@ function chooseService(
   if (services === undefined) return { options };
   const isService = typeof model === 'string' && Object.hasOwn(services.services, model);
   const { service = isService ? model : undefined, services: several } = options;
-  const pinned = pinChoice({ service, services: several }, services);
-  if (pinned.ok) return { options: { ...options, ...pinned.choice }, known: pinned.known };
-  throw badField(pinned.field, `${pinned.problem}.`);
+  const { choice, known } = pinChoice({ service, services: several }, services, (unknown, field) =>
+    badField(field, `${unknown}.`),
+  );
+  return { options: { ...options, ...choice }, known };
 }
 
 const SECONDS_RULE = `must be a whole number of at most ${MAX_DURATION_SECONDS}, such as "4"`;

@@ -1,21 +1,24 @@
-import { pinChoice } from '../../src/client/pin-choice';
 import { parseJobInput } from '../../src/contract/job-input';
+import { type GivenChoice, type KnownServices, pinChoice } from '../../src/contract/service-choice';
 
 const list = { services: { fal: { requestFields: ['loop'] }, veo: {} }, default: 'fal' };
 
+const pinned = (given: GivenChoice, known: KnownServices | undefined = list) =>
+  pinChoice(given, known, (problem, field) => Object.assign(new Error(problem), { field }));
+
 test('a job that names no service gets the default', () => {
-  expect(pinChoice({}, list)).toEqual({ ok: true, choice: { service: 'fal' }, known: list.services.fal });
+  expect(pinned({})).toEqual({ choice: { service: 'fal' }, known: list.services.fal });
 });
 
 test('a job may name its service', () => {
   const choice = { service: 'veo' };
-  expect(pinChoice(choice, list)).toStrictEqual({ ok: true, choice, known: {} });
+  expect(pinned(choice)).toStrictEqual({ choice, known: {} });
 });
 
 test('without a list the choice is as it was given, and without a default the worker chooses', () => {
   for (const choice of [{}, { service: 'any' }, { services: ['any', 'other'] }])
-    expect(pinChoice(choice, undefined)).toStrictEqual({ ok: true, choice });
-  expect(pinChoice({}, { services: list.services })).toEqual({ ok: true, choice: {} });
+    expect(pinChoice(choice, undefined, Error)).toStrictEqual({ choice });
+  expect(pinned({}, { services: list.services })).toEqual({ choice: {} });
 });
 
 test.each([
@@ -23,11 +26,9 @@ test.each([
   [{ service: 'fal,veo' }, 'service is fal,veo, which is not known: name one of fal, veo'],
   [{ service: 'constructor' }, 'service is constructor, which is not known'],
 ])('%j is refused with what to do', (given, problem) => {
-  expect(pinChoice(given, list)).toMatchObject({
-    ok: false,
-    field: 'service',
-    problem: expect.stringContaining(problem),
-  });
+  expect(() => pinned(given)).toThrow(
+    expect.objectContaining({ field: 'service', message: expect.stringContaining(problem) }),
+  );
 });
 
 test('the input of every job is refused if its service cannot be a name', () => {
@@ -38,7 +39,7 @@ test('the input of every job is refused if its service cannot be a name', () => 
 
 test('several services are kept as they are, and the first is the one that is known', () => {
   const choice = { services: ['veo', 'fal'] };
-  expect(pinChoice(choice, list)).toStrictEqual({ ok: true, choice, known: list.services.veo });
+  expect(pinned(choice)).toStrictEqual({ choice, known: list.services.veo });
 });
 
 test('several services are refused for any that is not known', () => {
@@ -46,9 +47,10 @@ test('several services are refused for any that is not known', () => {
     ['fal', 'fall'],
     ['fall', 'fal'],
   ])
-    expect(pinChoice({ services }, list)).toEqual({
-      ok: false,
-      field: 'services',
-      problem: 'service is fall, which is not known: name one of fal, veo',
-    });
+    expect(() => pinned({ services })).toThrow(
+      expect.objectContaining({
+        field: 'services',
+        message: 'service is fall, which is not known: name one of fal, veo',
+      }),
+    );
 });
