@@ -5,6 +5,7 @@ import type * as NodeSdk from '@opentelemetry/sdk-node';
 import type { ClientOptions } from '@temporalio/client';
 import type * as Interceptors from '@temporalio/interceptors-opentelemetry';
 import type { WorkerPlugin } from '@temporalio/worker';
+import { errorCode } from '../contract/error-code';
 import { NO_SECRETS, redact } from '../contract/redact';
 
 type Api = typeof OpenTelemetry;
@@ -12,7 +13,7 @@ type Api = typeof OpenTelemetry;
 export interface ExportOptions {
   /** What the process is called, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES says it. */
   serviceName: string | undefined;
-  /** Told once why spans are not made or not sent. */
+  /** Told why there are no spans. */
   onProblem(problem: string): void;
 }
 
@@ -21,7 +22,7 @@ export type StopExporting = () => Promise<void>;
 
 /** Temporal's tracing, in a process whose spans we export. */
 let temporal:
-  | { interceptors: typeof Interceptors; plugin: WorkerPlugin; report(problem: unknown): void }
+  | { client: Pick<ClientOptions, 'interceptors'>; plugin: WorkerPlugin; report(error: unknown): void }
   | undefined;
 
 /** A collector that does not answer must not hold up the end of a command. */
@@ -36,53 +37,45 @@ const NOT_INSTALLED =
  * Exports the spans of a command as the OTEL_… variables say. In a process that has a tracer provider already, for example
  * by NODE_OPTIONS, our own spans go there, and nothing is installed. It never throws.
  */
-export function exportTraces(options: ExportOptions): StopExporting {
+export function exportTraces({ serviceName, onProblem }: ExportOptions): StopExporting {
+  const report = (error: unknown) =>
+    onProblem(`Traces are not exported: ${redact(String(error), NO_SECRETS, LONGEST_PROBLEM_CHARS)}`);
   try {
     const api: Api = require('@opentelemetry/api');
     if (hasProvider(api)) return async () => undefined;
-    return start(
-      api,
-      require('@opentelemetry/sdk-node'),
-      require('@temporalio/interceptors-opentelemetry'),
-      options,
-    );
+    const sdk: typeof NodeSdk = require('@opentelemetry/sdk-node');
+    const interceptors: typeof Interceptors = require('@temporalio/interceptors-opentelemetry');
+    // By default not those of the process: they tell the arguments of the command, and one of them is the prompt.
+    Object.assign(process.env, { OTEL_NODE_RESOURCE_DETECTORS: 'env', ...process.env });
+    const spans = spansOfWorkflows(api);
+    const node = new sdk.NodeSDK({
+      ...(serviceName !== undefined && { serviceName }),
+      idGenerator: spans.idGenerator,
+      // Metrics and logs have ways of their own.
+      metricReaders: [],
+      logRecordProcessors: [],
+    });
+    node.start();
+    // Nobody reads the resource: the spans that have it are made again.
+    const resource = Object({});
+    const plugin = new interceptors.OpenTelemetryPlugin({ resource, spanProcessor: spans.processor });
+    const client = new interceptors.OpenTelemetryWorkflowClientInterceptor();
+    // Of starts alone: a command that shows progress asks a job every second.
+    const starts = {
+      start: client.start.bind(client),
+      startWithDetails: client.startWithDetails.bind(client),
+    };
+    temporal = { client: { interceptors: { workflow: [starts] } }, plugin, report };
+    return async () => {
+      temporal = undefined;
+      const late = sleep(STOP_WITHIN_MS, undefined, { ref: false });
+      await Promise.race([node.shutdown().catch(() => undefined), late]);
+    };
   } catch (error) {
-    const { code }: { code?: unknown } = Object(error);
-    options.onProblem(code === 'MODULE_NOT_FOUND' ? NOT_INSTALLED : described(error));
+    if (errorCode(error) === 'MODULE_NOT_FOUND') onProblem(NOT_INSTALLED);
+    else report(error);
     return async () => undefined;
   }
-}
-
-function start(
-  api: Api,
-  sdk: typeof NodeSdk,
-  interceptors: typeof Interceptors,
-  { serviceName, onProblem }: ExportOptions,
-): StopExporting {
-  const report = reportOnce(api, onProblem);
-  // By default not those of the process: they tell the arguments of the command, and one of them is the prompt.
-  Object.assign(process.env, { OTEL_NODE_RESOURCE_DETECTORS: 'env', ...process.env });
-  const spans = spansOfWorkflows(api);
-  const node = new sdk.NodeSDK({
-    ...(serviceName !== undefined && { serviceName }),
-    idGenerator: spans.idGenerator,
-    // Metrics and logs have ways of their own.
-    metricReaders: [],
-    logRecordProcessors: [],
-  });
-  node.start();
-  // Nobody reads the resource: the spans that have it are made again.
-  const plugin = new interceptors.OpenTelemetryPlugin({
-    resource: Object({}),
-    spanProcessor: spans.processor,
-  });
-  temporal = { interceptors, plugin, report };
-  return async () => {
-    temporal = undefined;
-    const late = sleep(STOP_WITHIN_MS, 'late', { ref: false });
-    const ended = await Promise.race([node.shutdown().catch(() => undefined), late]);
-    if (ended === 'late') report(`the last spans were not taken within ${STOP_WITHIN_MS / 1_000} s`);
-  };
 }
 
 /**
@@ -96,25 +89,15 @@ export async function createTraced<T>(create: (plugins: WorkerPlugin[]) => Promi
     return await create([plugin]);
   } catch (error) {
     const untraced = await create([]);
+    temporal = undefined;
     report(error);
     return untraced;
   }
 }
 
-/** For a client: Temporal's own interceptor, of starts alone. A command that shows progress asks a job every second. */
+/** For a client: Temporal's own interceptor. */
 export function tracedClient(): Pick<ClientOptions, 'interceptors'> {
-  if (temporal === undefined) return {};
-  try {
-    const traced = new temporal.interceptors.OpenTelemetryWorkflowClientInterceptor();
-    const starts = {
-      start: traced.start.bind(traced),
-      startWithDetails: traced.startWithDetails.bind(traced),
-    };
-    return { interceptors: { workflow: [starts] } };
-  } catch (error) {
-    temporal.report(error);
-    return {};
-  }
+  return temporal?.client ?? {};
 }
 
 /**
@@ -154,27 +137,4 @@ function hasProvider({ trace, ProxyTracerProvider }: Api): boolean {
   const provider = trace.getTracerProvider();
   const real = provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
   return real.constructor.name !== 'NoopTracerProvider';
-}
-
-/** A collector that is down fails every few seconds. With OTEL_LOG_LEVEL, the SDK prints all of it instead. */
-function reportOnce(
-  { diag, DiagLogLevel }: Api,
-  onProblem: (problem: string) => void,
-): (problem: unknown) => void {
-  let isReported = false;
-  const report = (problem: unknown) => {
-    if (isReported) return;
-    isReported = true;
-    onProblem(described(problem));
-  };
-  const ignore = () => undefined;
-  diag.setLogger(
-    { error: report, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
-    DiagLogLevel.ERROR,
-  );
-  return report;
-}
-
-function described(problem: unknown): string {
-  return `Traces are not exported: ${redact(String(problem), NO_SECRETS, LONGEST_PROBLEM_CHARS)}`;
 }

@@ -8,13 +8,17 @@ export interface ForgottenPart {
   where: string;
 }
 
+export interface KeptPart extends ForgottenPart {
+  why: string;
+}
+
 /** What was removed, or would be, and what stays. */
 export class Removals {
-  private readonly parts = new Map<string, ForgottenPart & { why?: string }>();
+  private readonly parts = new Map<string, ForgottenPart & Partial<KeptPart>>();
 
   constructor(readonly dryRun: boolean = false) {}
 
-  /** `remove` may find that the part must stay, and say why. */
+  /** `remove` may find that the part stays, and say why. */
   async remove(part: ForgottenPart, remove: () => Promise<unknown>): Promise<void> {
     const why = this.dryRun ? undefined : await remove();
     this.parts.set(part.where, { ...part, ...(typeof why === 'string' && { why }) });
@@ -26,18 +30,16 @@ export class Removals {
   }
 
   get removed(): ForgottenPart[] {
-    return [...this.parts.values()].flatMap(({ why, ...part }) => (why === undefined ? [part] : []));
+    return [...this.parts.values()].filter(({ why }) => why === undefined);
   }
 
-  get kept(): (ForgottenPart & { why: string })[] {
-    return [...this.parts.values()].flatMap(({ why, ...part }) =>
-      why === undefined ? [] : [{ ...part, why }],
-    );
+  get kept(): KeptPart[] {
+    return [...this.parts.values()].filter((part): part is KeptPart => part.why !== undefined);
   }
 }
 
 /** The video that a job stored for its task. */
-export interface VideoOfTask extends JobName {
+interface VideoOfTask extends JobName {
   taskId: string;
   key: string;
   sha256: string;
@@ -75,36 +77,27 @@ export async function removeVideo(
   video: VideoOfTask,
   removals: Removals = new Removals(),
 ): Promise<void> {
-  const { key } = video;
+  const { key, taskId, job, namespace, sha256 } = video;
   const sidecar = await readSidecar(storage, `${key}.json`);
   const isOwnSidecar =
-    sidecar.taskId === video.taskId &&
-    sidecar.workflowId === video.job &&
-    sidecar.namespace === video.namespace;
+    sidecar.taskId === taskId && sidecar.workflowId === job && sidecar.namespace === namespace;
+  // A sidecar of other bytes was left behind by a video that is gone, and says nothing about this one.
+  const isShared =
+    !isOwnSidecar && typeof sidecar.taskId === 'string' && Object(sidecar.video).sha256 === sha256;
   const stored = await digestOf(storage, key);
-  if (stored !== undefined) {
-    const part: ForgottenPart = { what: 'video', where: key };
-    const why = whyKept(stored, video, isOwnSidecar ? {} : sidecar);
-    if (why === undefined) await removeKey(storage, part, removals);
-    else removals.keep(part, why);
-  }
+  const part: ForgottenPart = { what: 'video', where: key };
+  if (stored === sha256 && !isShared) await removeKey(storage, part, removals);
+  else if (stored === sha256)
+    removals.keep(part, `${cleanText(String(sidecar.workflowId))} has the same file`);
+  else if (stored !== undefined) removals.keep(part, 'another file is stored there now');
   if (isOwnSidecar) await removeKey(storage, { what: 'sidecar', where: `${key}.json` }, removals);
 }
 
 export const removeKey = (storage: RemovingStorage, part: ForgottenPart, removals: Removals) =>
   removals.remove(part, () => storage.removeKey(part.where));
 
-/** A sidecar of other bytes was left behind by a video that is gone, and says nothing about this one. */
-function whyKept(stored: string, { sha256 }: VideoOfTask, other: FoundSidecar): string | undefined {
-  if (stored !== sha256) return 'another file is stored there now';
-  const isShared = typeof other.taskId === 'string' && Object(other.video).sha256 === sha256;
-  return isShared ? `${cleanText(String(other.workflowId))} has the same file` : undefined;
-}
-
 /** Anybody may have written it. */
-type FoundSidecar = Partial<Record<'namespace' | 'workflowId' | 'taskId' | 'video', unknown>>;
-
-async function readSidecar(storage: RemovingStorage, key: string): Promise<FoundSidecar> {
+async function readSidecar(storage: RemovingStorage, key: string): Promise<Record<string, unknown>> {
   const content = await readSmallFile(storage, key);
   try {
     return Object(JSON.parse(content ?? '{}'));

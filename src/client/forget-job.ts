@@ -15,7 +15,7 @@ import {
   recordIds,
   type VideoStorage,
 } from '../storage';
-import { type ForgottenPart, forgetFiles, Removals, removeKey } from './forget-files';
+import { type ForgottenPart, forgetFiles, type KeptPart, Removals, removeKey } from './forget-files';
 import { findOverview, readStart } from './job-overview';
 import type { JobOverview } from './overview';
 import { ForgetRefused } from './refusals';
@@ -28,7 +28,7 @@ import {
   nameIs,
   nameStartsWith,
   OF_OUR_TYPES,
-  RUNNING,
+  runOf,
 } from './temporal-calls';
 
 /** Options for forgetting a job. */
@@ -43,12 +43,10 @@ export interface ForgottenJob {
   kind: 'job' | 'batch';
   dryRun: boolean;
   removed: ForgottenPart[];
-  kept: (ForgottenPart & { why: string })[];
+  kept: KeptPart[];
   /** What nobody can remove from here, one sentence each. */
   stays: string[];
 }
-
-type Run = Pick<ListedRun, 'workflowId' | 'runId' | 'firstRunId' | 'status' | 'type'>;
 
 /** The file names of longer names are cut, and end otherwise. */
 const SURE_PREFIX_CHARS = 160;
@@ -71,7 +69,9 @@ export async function forgetJob(
   // When Temporal no longer has it, the storage says what it was.
   const items = overview?.kind === 'job' ? undefined : await itemsOf(client, storage, workflowId);
   const kind = overview?.kind ?? (items ? 'batch' : 'job');
-  const jobs = kind === 'batch' ? (items ?? []) : await recordedNames(client, workflowId, { overview, runs });
+  const isFallback = overview?.kind === 'job' && runs.at(-1)?.type === FALLBACK_WORKFLOW_TYPE;
+  const names = isFallback ? await jobsAtServices(client, overview) : [workflowId];
+  const jobs = kind === 'batch' ? (items ?? []) : names;
   const removals = new Removals(dryRun);
   const ids = await recordIds(storage, fileName(workflowId).slice(0, SURE_PREFIX_CHARS));
   let isOnRecord = items !== undefined;
@@ -84,7 +84,7 @@ export async function forgetJob(
   if (kind === 'batch' && (await isStored(storage, results)))
     await removeKey(storage, { what: 'results', where: results }, removals);
   for (const run of runs) {
-    const what = run.type?.name === WEBHOOK_WORKFLOW_TYPE ? 'webhook' : 'execution';
+    const what = run.type === WEBHOOK_WORKFLOW_TYPE ? 'webhook' : 'execution';
     const where = `${run.workflowId} (run ${run.runId})`;
     await removals.remove({ what, where }, () => deleteRun(client, run));
   }
@@ -104,18 +104,22 @@ function refuseUnrecorded(workflowId: string, overview: JobOverview | undefined)
     );
 }
 
-/** The deliveries of its webhooks, what it has started, and its own runs, the current one last. Lists lag behind. */
-async function endedRuns(client: Client, { workflowId, runId, endedAt, state }: JobOverview): Promise<Run[]> {
+/** The deliveries of its webhooks, what it has started, and its own runs, the current one last. */
+async function endedRuns(
+  client: Client,
+  { workflowId, runId, endedAt, state }: JobOverview,
+): Promise<ListedRun[]> {
   if (endedAt === undefined) throw running(workflowId, state === 'needs-decision');
-  const current = (await describeRun(client, { workflowId, runId }))?.workflowExecutionInfo;
   const runs = await runsBelow(client, workflowId);
   for await (const run of listRuns(client, `${nameIs('WorkflowId', workflowId)} AND ${OF_OUR_TYPES}`))
     if (run.workflowId === workflowId && run.runId !== runId) runs.push(run);
-  const open = runs.find(({ status }) => status === RUNNING);
+  const open = runs.find(({ isRunning }) => isRunning);
   if (open) throw running(open.workflowId, false);
-  runs.push({ ...current, workflowId, runId });
-  const deliveries: Run[] = [];
-  for (const first of new Set(runs.map((run) => run.firstRunId || run.runId)))
+  // Lists lag behind.
+  const current = (await describeRun(client, { workflowId, runId }))?.workflowExecutionInfo;
+  if (current) runs.push(runOf(current));
+  const deliveries: ListedRun[] = [];
+  for (const first of new Set(runs.map(({ firstRunId }) => firstRunId)))
     for await (const run of listRuns(client, nameStartsWith('WorkflowId', webhookPrefix(first))))
       deliveries.push(run);
   return [...deliveries, ...runs];
@@ -129,24 +133,19 @@ function running(workflowId: string, isHeld: boolean): ForgetRefused {
 }
 
 /** Items, and jobs at several services. */
-async function runsBelow(client: Client, parent: string): Promise<Run[]> {
-  const runs: Run[] = [];
+async function runsBelow(client: Client, parent: string): Promise<ListedRun[]> {
+  const runs: ListedRun[] = [];
   for await (const run of listRuns(client, `${nameIs('ParentWorkflowId', parent)} AND ${OF_OUR_TYPES}`))
-    if (run.parentExecution?.workflowId === parent) runs.push(run);
-  const names = new Set(runs.map(({ workflowId }) => workflowId));
-  for (const name of names) runs.unshift(...(await runsBelow(client, name)));
+    if (run.parentId === parent) runs.push(run);
+  for (const name of new Set(runs.map(({ workflowId }) => workflowId)))
+    runs.unshift(...(await runsBelow(client, name)));
   return runs;
 }
 
 /** The records of a job with several services have the names of the jobs at them. */
-async function recordedNames(
-  client: Client,
-  workflowId: string,
-  { overview, runs }: { overview: JobOverview | undefined; runs: Run[] },
-): Promise<string[]> {
-  if (overview === undefined || runs.at(-1)?.type?.name !== FALLBACK_WORKFLOW_TYPE) return [workflowId];
+async function jobsAtServices(client: Client, overview: JobOverview): Promise<string[]> {
   const { input } = await readStart(client, overview);
-  return servicesOf(input).map((service) => childName(workflowId, service));
+  return servicesOf(input).map((service) => childName(overview.workflowId, service));
 }
 
 /** The items of a batch, but not jobs of their own that have such a name. Undefined when the storage has no such batch. */
@@ -159,7 +158,7 @@ async function itemsOf(
   if (claim === undefined) return undefined;
   const others = new Set<string>();
   for await (const run of listRuns(client, nameStartsWith('WorkflowId', `${batch}-`)))
-    if (run.parentExecution?.workflowId !== batch) others.add(run.workflowId);
+    if (run.parentId !== batch) others.add(run.workflowId);
   const names = Array.from({ length: itemCount(claim, batch) }, (_, index) => itemName(batch, index + 1));
   return names.filter((name) => !others.has(name));
 }
@@ -173,7 +172,7 @@ function itemCount(claim: string, batch: string): number {
 }
 
 /** Says why it stays. Temporal would end a run that is open: only ended ones, and deliveries, come here. */
-async function deleteRun(client: Client, { workflowId, runId }: Run): Promise<string | undefined> {
+async function deleteRun(client: Client, { workflowId, runId }: ListedRun): Promise<string | undefined> {
   const { namespace } = client.options;
   const execution = { namespace, workflowExecution: { workflowId, runId } };
   try {

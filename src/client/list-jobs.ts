@@ -2,9 +2,9 @@ import type { Client } from '@temporalio/client';
 import type { FailureType } from '../contract/failure-table';
 import { BATCH_WORKFLOW_TYPE } from '../contract/names';
 import { findOverview } from './job-overview';
-import { newestFirst, type StartedRun } from './newest-first';
+import { newestFirst } from './newest-first';
 import type { JobOverview, OverviewState } from './overview';
-import { nameIs, OF_OUR_TYPES } from './temporal-calls';
+import { type ListedRun, nameIs, OF_OUR_TYPES } from './temporal-calls';
 
 /** Which jobs and batches a list has. */
 export interface ListOptions {
@@ -39,7 +39,6 @@ export async function* listJobs(
   client: Client,
   { states, failures, since, batch, limit = DEFAULT_LIMIT }: ListOptions = {},
 ): AsyncGenerator<JobOverview, void, undefined> {
-  if (limit <= 0) return;
   const asked = failures === undefined ? states : (['failed', 'cancelled'] as const);
   const ofState = new Set(asked?.map((state) => CONDITIONS[state]));
   const conditions = [
@@ -54,13 +53,12 @@ export async function* listJobs(
     (states === undefined || states.includes(state)) &&
     (failures === undefined || (failure !== undefined && failures.includes(failure)));
   let left = limit;
-  for await (const runs of inGroups(newestFirst(client, conditions, undefined), AT_ONCE)) {
-    for (const overview of await Promise.all(runs.map((run) => readRun(client, run)))) {
-      if (overview === undefined || !fits(overview)) continue;
-      yield overview;
-      left -= 1;
-      if (left <= 0) return;
-    }
+  if (left <= 0) return;
+  for await (const overview of overviewsOf(client, newestFirst(client, conditions))) {
+    if (!fits(overview)) continue;
+    yield overview;
+    left -= 1;
+    if (left <= 0) return;
   }
 }
 
@@ -68,18 +66,19 @@ export async function* listJobs(
  * A job that started again is listed once for each run, and counts where its last run is. The job at one of several services is
  * listed as the job that tries them.
  */
-async function readRun(client: Client, { workflowId, runId }: StartedRun): Promise<JobOverview | undefined> {
-  const overview = await findOverview(client, workflowId);
-  return overview?.runId === runId && overview.madeFor !== 'fallback' ? overview : undefined;
-}
-
-async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[], void, undefined> {
-  let group: T[] = [];
-  for await (const item of items) {
-    group.push(item);
-    if (group.length < size) continue;
-    yield group;
+async function* overviewsOf(client: Client, runs: AsyncIterable<ListedRun>): AsyncGenerator<JobOverview> {
+  let group: ListedRun[] = [];
+  const readGroup = async () => {
+    const read = group.map(async ({ workflowId, runId }) => {
+      const overview = await findOverview(client, workflowId);
+      return overview?.runId === runId && overview.madeFor !== 'fallback' ? [overview] : [];
+    });
     group = [];
+    return (await Promise.all(read)).flat();
+  };
+  for await (const run of runs) {
+    group.push(run);
+    if (group.length === AT_ONCE) yield* await readGroup();
   }
-  if (group.length > 0) yield group;
+  yield* await readGroup();
 }

@@ -1,15 +1,8 @@
 import type { Client } from '@temporalio/client';
-import { requiredTsToDate } from '@temporalio/common/lib/time';
-import { inTime, listRuns } from './temporal-calls';
+import { inTime, type ListedRun, listRuns } from './temporal-calls';
 
-/** One run of a workflow. A list may continue after it, whether it is still in the list or not. */
-export interface StartedRun {
-  startTime: Date;
-  workflowId: string;
-  runId: string;
-}
-
-type Cursor = Omit<StartedRun, 'runId'>;
+/** A list may continue after it, whether it is still in the list or not. */
+type Cursor = Pick<ListedRun, 'startTime' | 'workflowId'>;
 
 /** If no more than these are left, they are read and sorted at once. */
 const MOST_AT_A_TIME = 500;
@@ -24,9 +17,9 @@ const GROWTH = 4;
 export async function* newestFirst(
   client: Client,
   conditions: string,
-  after: Cursor | undefined,
+  after?: Cursor,
   { mostAtATime = MOST_AT_A_TIME }: { mostAtATime?: number } = {},
-): AsyncGenerator<StartedRun> {
+): AsyncGenerator<ListedRun> {
   // Temporal stores microseconds and answers milliseconds. A clock of another machine may be ahead.
   let endMs = after === undefined ? Date.now() + FIRST_SPAN_MS / 2 : after.startTime.getTime() + 1;
   let spanMs = FIRST_SPAN_MS;
@@ -34,9 +27,8 @@ export async function* newestFirst(
     const rest = `${conditions} AND StartTime < '${new Date(endMs).toISOString()}'`;
     const { count: left } = await inTime(client, () => client.workflow.count(rest));
     const span = left > mostAtATime ? ` AND StartTime >= '${new Date(endMs - spanMs).toISOString()}'` : '';
-    const found: StartedRun[] = [];
-    for await (const { workflowId, runId, startTime } of listRuns(client, `${rest}${span}`))
-      found.push({ workflowId, runId, startTime: requiredTsToDate(startTime, 'startTime') });
+    const found: ListedRun[] = [];
+    for await (const run of listRuns(client, `${rest}${span}`)) found.push(run);
     for (const one of found.sort(byStart)) if (after === undefined || byStart(after, one) < 0) yield one;
     if (span === '') return;
     endMs -= spanMs;

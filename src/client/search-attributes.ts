@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client, ConnectionLike } from '@temporalio/client';
+import type { ConnectionLike } from '@temporalio/client';
 import { ConfigError } from '../config/service-config';
 import { cleanText } from '../contract/clean-text';
 import { errorCode, firstLineOf, GRPC_STATUS } from '../contract/error-code';
@@ -13,7 +13,7 @@ const VISIBLE_WITHIN_MS = 30_000;
 const LIST_EVERY_MS = 200;
 
 /** A namespace, and a connection to its server. */
-export interface SearchableNamespace {
+interface SearchableNamespace {
   connection: Pick<ConnectionLike, 'operatorService'>;
   namespace: string;
 }
@@ -31,19 +31,17 @@ export async function registerSearchAttributes(within: SearchableNamespace): Pro
   const { connection, namespace } = within;
   const types = await typesIn(within);
   const missing = SEARCH_ATTRIBUTES.filter((name) => types[name] == null);
+  if (missing.length === 0) return searchAttributeProblem(within);
   const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
-  if (missing.length > 0)
-    await orRefused(connection.operatorService.addSearchAttributes({ namespace, searchAttributes }));
-  for (const giveUpAt = Date.now() + VISIBLE_WITHIN_MS; ; ) {
+  await orRefused(connection.operatorService.addSearchAttributes({ namespace, searchAttributes }));
+  for (const giveUpAt = Date.now() + VISIBLE_WITHIN_MS; ; await sleep(LIST_EVERY_MS)) {
     const problem = await searchAttributeProblem(within);
-    if (problem === undefined || missing.length === 0 || Date.now() > giveUpAt) return problem;
-    await sleep(LIST_EVERY_MS);
+    if (problem === undefined || Date.now() > giveUpAt) return problem;
   }
 }
 
 async function typesIn({ connection, namespace }: SearchableNamespace) {
-  const listed = await orRefused(connection.operatorService.listSearchAttributes({ namespace }));
-  return listed.customAttributes;
+  return (await orRefused(connection.operatorService.listSearchAttributes({ namespace }))).customAttributes;
 }
 
 /** One sentence for a server that does not let us list or change search attributes; any other error as it is. */
@@ -59,7 +57,7 @@ function orRefused<T>(call: Promise<T>): Promise<T> {
 }
 
 /** One sentence for a start that the server refused because of search attributes; any other error as it is. */
-export function explainStart(error: unknown, { options: { namespace } }: Client): unknown {
+export function explainStart(error: unknown, namespace: string): unknown {
   const { cause }: { cause?: unknown } = Object(error);
   const isOurs = SEARCH_ATTRIBUTES.some((name) => String(cause).includes(name));
   if (errorCode(cause) !== GRPC_STATUS.invalidArgument || !isOurs) return error;

@@ -9,10 +9,11 @@ import {
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
 import { paidNothing } from '../contract/failure-table';
-import { describeConflict, type NameConflict } from '../contract/job-identity';
+import { describeConflict } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
 import { readFirstInput } from '../encryption/decode-first';
+import { explainStart } from './search-attributes';
 
 /** The job or batch that already has the workflow id. */
 export type Existing = WorkflowExecutionDescription;
@@ -36,11 +37,7 @@ export interface PreparedStart<Input> {
 }
 
 /** The name is that of another job or batch. */
-export class NameTaken extends VideoFailure {
-  constructor(conflict: NameConflict) {
-    super('InvalidRequest', conflict);
-  }
-}
+export class NameTaken extends VideoFailure {}
 
 /** Other callers may start and end the same workflow id meanwhile; after this many attempts it is joined as it is. */
 const MAX_RESTARTS = 5;
@@ -67,13 +64,22 @@ export async function startOrJoin<Input, Started>(
       const existing = await handle.describe();
       const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared));
       const conflict = describeConflict(handle.workflowId, theirs, identity);
-      if (conflict !== undefined) throw new NameTaken(conflict);
+      if (conflict !== undefined) throw new NameTaken('InvalidRequest', conflict);
       if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
       const policy = await restartPolicy(handle, existing);
       if (policy === undefined) return { existing };
       workflowIdReusePolicy = policy;
     }
   }
+}
+
+/** The same by a client, on a task queue. */
+export function startOrJoinOn<Input>(client: Client, taskQueue: string, prepared: PreparedStart<Input>) {
+  return startOrJoin(client, prepared, (options) =>
+    client.workflow.start(prepared.type, { ...options, taskQueue }).catch((error: unknown) => {
+      throw explainStart(error, client.options.namespace);
+    }),
+  );
 }
 
 /** Programs in other languages write no memo, so the identity of their job is read from its input. */

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 
@@ -41,16 +42,9 @@ export function inTime<T>(
   return client.withDeadline(Date.now() + withinMs, calls);
 }
 
-/** Whether the server does not know the namespace. It has the same status for a workflow that is not there. */
-export function isMissingNamespace(error: unknown): boolean {
-  const { name, message, cause }: { name?: unknown; message?: unknown; cause?: unknown } = Object(error);
-  if (name === 'NamespaceNotFoundError' || /^(5 NOT_FOUND: )?Namespace /.test(String(message))) return true;
-  return cause !== undefined && isMissingNamespace(cause);
-}
-
-/** Whether Temporal says that it does not have the workflow. */
+/** Whether Temporal says that it does not have the workflow. It has the same status for a namespace that it does not have. */
 export const isNotThere = (error: unknown): boolean =>
-  errorCode(error) === GRPC_STATUS.notFound && !isMissingNamespace(error);
+  errorCode(error) === GRPC_STATUS.notFound && !/NOT_FOUND: Namespace /.test(String(error));
 
 /**
  * A run as Temporal describes it, the last one by default; undefined when there is none. Memos are not decoded: those that another
@@ -71,24 +65,33 @@ export async function describeRun(client: Client, execution: { workflowId: strin
 export type DescribedRun = NonNullable<Awaited<ReturnType<typeof describeRun>>>;
 
 /** Temporal's number for a run that has not ended. */
-export const RUNNING = 1;
+const RUNNING = 1;
 
-type Page = Awaited<ReturnType<Client['workflowService']['listWorkflowExecutions']>>;
+/** One run of a workflow. */
+export type ListedRun = ReturnType<typeof runOf>;
 
-/** One run in a list. */
-export type ListedRun = Omit<Page['executions'][number], 'execution'> & { workflowId: string; runId: string };
+export function runOf(info: NonNullable<DescribedRun['workflowExecutionInfo']>) {
+  const { execution, type, status, startTime, firstRunId, parentExecution } = info;
+  const runId = execution?.runId ?? '';
+  return {
+    workflowId: execution?.workflowId ?? '',
+    runId,
+    firstRunId: firstRunId || runId,
+    type: type?.name,
+    isRunning: status === RUNNING,
+    startTime: requiredTsToDate(startTime, 'startTime'),
+    parentId: parentExecution?.workflowId || undefined,
+  };
+}
 
-/** The runs of a list in Temporal's order, undecoded as well. A server that falls silent ends it with an error. */
+/** The runs of a list in Temporal's order. A server that falls silent ends it with an error. */
 export async function* listRuns(client: Client, query: string): AsyncGenerator<ListedRun, void, undefined> {
   const { namespace } = client.options;
   let nextPageToken: Uint8Array | undefined;
   do {
     const asked = { namespace, query, pageSize: PAGE_SIZE, nextPageToken };
     const page = await inTime(client, () => client.workflowService.listWorkflowExecutions(asked));
-    for (const { execution, ...run } of page.executions) {
-      const { workflowId, runId } = execution ?? {};
-      if (workflowId && runId) yield { ...run, workflowId, runId };
-    }
+    yield* page.executions.map(runOf);
     nextPageToken = page.nextPageToken;
   } while (nextPageToken?.length);
 }

@@ -17,8 +17,7 @@ import { type ListOptions, listJobs } from './list-jobs';
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob, type StartOptions } from './prepare-start';
 import { type RetriedJob, type RetryOptions, retryJob } from './retry-job';
-import { explainStart } from './search-attributes';
-import { type PreparedOptions, startOrJoin } from './start-or-join';
+import { startOrJoinOn } from './start-or-join';
 import { batchOf, type VideoBatch } from './video-batch';
 import { jobOf, type VideoJob } from './video-job';
 
@@ -138,25 +137,24 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
   const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
   const services = options.services ?? readKnownServices(env);
-  const settings = { services, searchAttributes, hidesTaskId };
-
-  const send =
-    (type: string) =>
-    <Input>(startOptions: PreparedOptions<Input>) =>
-      client.workflow.start(type, { ...startOptions, taskQueue }).catch((error: unknown) => {
-        throw explainStart(error, client);
-      });
+  const withSettings = (startOptions?: StartOptions) => ({
+    ...startOptions,
+    services,
+    searchAttributes,
+    hidesTaskId,
+    requestFields: requestFields(),
+  });
 
   const start: VideoClient['start'] = async (given, startOptions) => {
-    const job = prepareJob(given, { ...startOptions, ...settings, requestFields: requestFields() });
-    const outcome = await startOrJoin(client, job, send(job.type));
+    const job = prepareJob(given, withSettings(startOptions));
+    const outcome = await startOrJoinOn(client, taskQueue, job);
     const endedAt = 'existing' in outcome ? outcome.existing.closeTime : undefined;
     return jobOf(client.workflow.getHandle(job.options.workflowId), { endedAt, log });
   };
 
   const startBatch: VideoClient['startBatch'] = async (given, startOptions) => {
-    const batch = prepareBatch(given, { ...startOptions, ...settings, requestFields: requestFields() });
-    await startOrJoin(client, batch, send(batch.type));
+    const batch = prepareBatch(given, withSettings(startOptions));
+    await startOrJoinOn(client, taskQueue, batch);
     return batchOf(client.workflow.getHandle(batch.options.workflowId), log);
   };
 

@@ -53,7 +53,7 @@ const WIDEST_WINDOW = 500;
 /** The rules of the fields that only a batch has. */
 const BATCH_FIELDS = {
   requests: {
-    accepts: (value): value is unknown[] => Array.isArray(value) && value.length > 0,
+    accepts: (value) => Array.isArray(value) && value.length > 0,
     sentence: 'must be a list of at least one request',
   },
   requestsFrom: {
@@ -61,12 +61,11 @@ const BATCH_FIELDS = {
     sentence: 'must be the key of a file inside the storage, such as "batches/foxes.jsonl"',
   },
   window: {
-    accepts: (value): value is number =>
-      Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WIDEST_WINDOW,
+    accepts: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WIDEST_WINDOW,
     sentence: `must be a whole number from 1 to ${WIDEST_WINDOW}`,
   },
   onFailure: oneOf(ON_FAILURE),
-} satisfies Record<Exclude<keyof BatchInput, keyof JobInput | keyof FallbackInput>, FieldRule<unknown>>;
+} satisfies Record<Exclude<keyof BatchInput, keyof JobInput | keyof FallbackInput>, FieldRule>;
 
 /** The options of a single job, which would be wrong for all items of a batch. */
 const NOT_IN_BATCHES = ['idempotencyKey', 'callbackUrl', 'submitWithin', 'sharedCap'];

@@ -47,18 +47,17 @@ export type Taken = Record<string, number>;
 
 const MOST_VIDEOS = 1_000_000_000;
 
-const isSeconds = (value: unknown): value is number =>
-  typeof value === 'number' && value >= 0 && value <= MOST_VIDEOS;
+const isSeconds = (value: unknown) => typeof value === 'number' && value >= 0 && value <= MOST_VIDEOS;
 
 /** The rules of the fields of a cap. */
 export const CAP_FIELDS = {
   videos: {
-    accepts: (value: unknown): value is number => Number.isInteger(value) && isSeconds(value),
+    accepts: (value: unknown) => Number.isInteger(value) && isSeconds(value),
     sentence: `must be a whole number from 0 to ${MOST_VIDEOS}`,
   },
   seconds: { accepts: isSeconds, sentence: `must be a number from 0 to ${MOST_VIDEOS}` },
   money: {
-    accepts: (value: unknown): value is Money => readMoney(value) !== undefined,
+    accepts: (value: unknown) => readMoney(value) !== undefined,
     sentence: 'must be an amount and a currency, such as { "amount": 2.5, "currency": "USD" }',
   },
 };

@@ -1,6 +1,6 @@
-import { CAP_FIELDS, type Cap } from './caps';
+import { CAP_FIELDS } from './caps';
 import { hasControls } from './clean-text';
-import { type DurationText, durationMs } from './duration';
+import { durationMs } from './duration';
 import type { FallbackInput } from './fallback';
 import type { JobInput } from './job';
 import { LOST_SUBMIT_POLICIES } from './lost-submit';
@@ -81,13 +81,13 @@ function isSegment(segment: string | undefined): boolean {
 }
 
 /** It travels as a header. */
-function isIdempotencyKey(value: unknown): value is string {
+function isIdempotencyKey(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > LONGEST_IDEMPOTENCY_KEY_CHARS) return false;
   return /^[\x21-\x7e]+$/.test(value);
 }
 
 /** Whether the worker may call it is the worker's decision. A user and a password would not be sent. */
-function isCallbackUrl(value: unknown): value is string {
+function isCallbackUrl(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > LONGEST_CALLBACK_URL_CHARS) return false;
   if (!/^https?:\/\/[\x21-\x7e]+$/i.test(value) || !URL.canParse(value)) return false;
   const { username, password } = new URL(value);
@@ -104,37 +104,35 @@ export function isCaller(value: unknown): value is string {
 }
 
 /** The check of one field, and the sentence that follows its name when the check fails. */
-export interface FieldRule<T> {
-  accepts: (value: unknown) => value is T;
+export interface FieldRule {
+  accepts: (value: unknown) => boolean;
   sentence: string;
 }
 
 interface FieldGroup {
-  fields: Record<string, FieldRule<unknown>>;
+  fields: Record<string, FieldRule>;
   /** About the fields together. */
-  whole?: FieldRule<unknown>;
+  whole?: FieldRule;
 }
 
-export type FieldRules = Record<string, FieldRule<unknown> | FieldGroup>;
+export type FieldRules = Record<string, FieldRule | FieldGroup>;
 
-export const DURATION: FieldRule<DurationText> = {
-  accepts: (value): value is DurationText => durationMs(value) !== undefined,
+export const DURATION: FieldRule = {
+  accepts: (value) => durationMs(value) !== undefined,
   sentence: 'must be milliseconds or a duration such as "90s", "30m" or "2h"',
 };
 
-export function oneOf<T extends string>(values: readonly T[]): FieldRule<T> {
-  return {
-    accepts: (value): value is T => values.some((known) => known === value),
-    sentence: `must be one of ${values.join(', ')}`,
-  };
-}
+export const oneOf = (values: readonly string[]): FieldRule => ({
+  accepts: (value) => values.some((known) => known === value),
+  sentence: `must be one of ${values.join(', ')}`,
+});
 
-function isPolling(value: unknown): value is JobInput['polling'] {
+function isPolling(value: unknown): boolean {
   const { min, max }: { min?: unknown; max?: unknown } = Object(value);
   return (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY);
 }
 
-function isSharedCap(value: unknown): value is { name: string; cap: Cap } {
+function isSharedCap(value: unknown): boolean {
   const { name, cap }: { name?: unknown; cap?: unknown } = Object(value);
   if (!isWorkflowId(name) || typeof cap !== 'object' || cap === null) return false;
   return fieldProblems(cap, CAP_FIELDS).length === 0;
@@ -167,17 +165,17 @@ export const JOB_FIELDS = {
   caller: { accepts: isCaller, sentence: CALLER_RULE },
   service: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
   submitWithin: DURATION,
-} satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule<unknown> | FieldGroup>;
+} satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule | FieldGroup>;
 
 /** The rules of the fields that only a job with several services has. */
 export const FALLBACK_FIELDS = {
   services: { accepts: isServiceList, sentence: SERVICES_RULE },
   fallbackAfter: DURATION,
-} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule<unknown>>;
+} satisfies Record<Exclude<keyof FallbackInput, keyof JobInput>, FieldRule>;
 
 /** Requests are checked by themselves, against what their service accepts. */
-const REQUEST = { accepts: (value: unknown): value is unknown => value !== undefined, sentence: '' };
-const ALL_JOB_FIELDS = { request: REQUEST, ...JOB_FIELDS, ...FALLBACK_FIELDS };
+const REQUEST: FieldRule = { accepts: () => true, sentence: '' };
+const ALL_JOB_FIELDS: FieldRules = { request: REQUEST, ...JOB_FIELDS, ...FALLBACK_FIELDS };
 
 /** What is wrong with the input of a job, its request apart. As for `fieldProblems`, callers name an owner and workflows do not. */
 export function jobProblems(input: Partial<Record<string, unknown>>, owner?: 'a job'): string[] {

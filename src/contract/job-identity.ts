@@ -1,6 +1,5 @@
 import { cleanText, shown } from './clean-text';
 import { sha256 } from './digest';
-import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from './names';
 
 /** What makes two jobs the same: the request or the task, not the options. */
 export interface JobIdentity {
@@ -40,37 +39,17 @@ export function describeDifference(existing: unknown, given: object): string | u
   return more === 0 ? named : `${named} and ${more} more`;
 }
 
-/** A name that another job or batch has, with its own advice: the general advice is about the request. */
-export interface NameConflict {
-  message: string;
-  advice: string;
-}
-
-/** Undefined when the name is that of the same job. */
-export function describeConflict(name: string, existing: unknown, given: object): NameConflict | undefined {
+/**
+ * Why a name is taken, with its own advice: the general advice is about the request. Undefined when it is the name of the same
+ * job.
+ */
+export function describeConflict(name: string, existing: unknown, given: object) {
   const difference = describeDifference(existing, given);
   if (difference === undefined) return undefined;
   return {
     message: `${shown(name)} is the name of another job (it differs in ${difference})`,
     advice: 'Choose another name.',
   };
-}
-
-/** What a workflow is instead of a job or a batch; undefined when it is one. */
-export function describeOtherType(name: string, existing: string, expected: string): string | undefined {
-  // A job with several services is a job, whatever its workflow type.
-  if (nameOfType(existing) === nameOfType(expected)) return undefined;
-  return `${shown(name)} is a ${nameOfType(existing)}, not a ${nameOfType(expected)}.`;
-}
-
-const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
-  [WORKFLOW_TYPE, 'video job'],
-  [FALLBACK_WORKFLOW_TYPE, 'video job'],
-  [BATCH_WORKFLOW_TYPE, 'batch of videos'],
-]);
-
-function nameOfType(type: string): string {
-  return TYPE_NAMES.get(type) ?? shown(type);
 }
 
 /** Each field as JSON: those of the request, and the task id. */

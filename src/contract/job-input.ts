@@ -1,22 +1,17 @@
 import { type BatchInput, batchProblems } from './batch';
 import type { VideoInput } from './fallback';
-import { FALLBACK_FIELDS, isPlainObject, JOB_FIELDS, jobProblems } from './input-rules';
+import { isPlainObject, jobProblems } from './input-rules';
 import { parseRequest } from './request';
 import { requestsSizeProblem } from './sizes';
 
-/** The fields of a job that say how it is done, not what it is for. */
-export const JOB_OPTION_FIELDS = Object.keys({ ...JOB_FIELDS, ...FALLBACK_FIELDS }).filter(
-  (name) => name !== 'taskId',
-);
-
-/** A valid job, or what is wrong with it. */
-export type ParsedJobInput = { ok: true; input: VideoInput } | { ok: false; problem: string };
+/** A valid input, or what is wrong with it. */
+type Parsed<Input> = { ok: true; input: Input } | { ok: false; problem: string };
 
 /**
  * Parses what a caller passes to the client, the CLI, the gateway or Nexus. `requestFields` are the fields that the service
  * accepts beyond the interface.
  */
-export function parseJobInput(given: unknown, requestFields: readonly string[] = []): ParsedJobInput {
+export function parseJobInput(given: unknown, requestFields: readonly string[] = []): Parsed<VideoInput> {
   if (!isPlainObject(given)) return refused('a job must be a JSON object');
   const { request, ...options } = fieldsOf(given);
   // Pasted ids often come with a space or a line break.
@@ -28,11 +23,8 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
   return checked.ok ? accepted({ request: checked.request, ...options }) : checked;
 }
 
-/** A valid batch, or what is wrong with it. */
-export type ParsedBatchInput = { ok: true; input: BatchInput } | { ok: false; problem: string };
-
 /** Parses what a caller passes for a batch. */
-export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): ParsedBatchInput {
+export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): Parsed<BatchInput> {
   if (!isPlainObject(given)) return refused('a batch must be a JSON object');
   const { requests, ...options } = fieldsOf(given);
   const wrong = batchProblems({ requests, ...options }, 'a batch');
@@ -54,10 +46,6 @@ function fieldsOf(given: object): Record<string, unknown> {
 }
 
 /** Its fields have passed their rules. */
-function accepted<Input>(checked: object): { ok: true; input: Input } {
-  return { ok: true, input: checked as Input };
-}
+const accepted = <Input>(checked: object): Parsed<Input> => ({ ok: true, input: checked as Input });
 
-function refused(problem: string): { ok: false; problem: string } {
-  return { ok: false, problem };
-}
+const refused = (problem: string) => ({ ok: false, problem }) as const;

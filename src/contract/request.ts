@@ -54,7 +54,7 @@ function divide(input: Record<string, unknown>, requestFields: readonly string[]
   const isExtra = (name: string) => requestFields.includes(name) && !Object.hasOwn(requestSchema.shape, name);
   const entries = Object.entries(input);
   return {
-    known: Array.isArray(input) ? input : Object.fromEntries(entries.filter(([name]) => !isExtra(name))),
+    known: Object.fromEntries(entries.filter(([name]) => !isExtra(name))),
     extra: Object.fromEntries(entries.filter(([name]) => isExtra(name))),
   };
 }
@@ -93,7 +93,7 @@ function describeRule(issue: z.core.$ZodIssue): string {
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Enough for one sentence. */
@@ -114,10 +114,8 @@ export type ParsedRequests =
 export function parseRequestLines(text: string, requestFields: readonly string[] = []): ParsedRequests {
   const requests: VideoRequest[] = [];
   const problems: LineProblem[] = [];
-  for (const [index, line] of text
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-    .entries()) {
+  const lines = text.replace(/^\uFEFF/, '').split('\n');
+  for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
     const parsed = parseLine(line, requestFields);
     if (parsed.ok) requests.push(parsed.request);

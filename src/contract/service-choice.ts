@@ -21,7 +21,10 @@ export interface GivenChoice {
 }
 
 /** All that a job may use, the first one first; none when the worker's default is meant. */
-export function servicesOf({ service, services }: { [Field in keyof GivenChoice]: GivenChoice[Field] | null }): string[] {
+export function servicesOf({
+  service,
+  services,
+}: { [Field in keyof GivenChoice]: GivenChoice[Field] | null }): string[] {
   return [services ?? service ?? []].flat();
 }
 

@@ -19,19 +19,15 @@ export function jsonBytes(value: unknown): number {
 
 /** Why a request does not fit into a Temporal message, and what to do; undefined when it fits. */
 export function requestSizeProblem(request: object): string | undefined {
-  const bytes = bytesIfJson(request);
-  if (bytes === undefined) return 'the request cannot be written as JSON';
+  let bytes: number;
+  try {
+    bytes = jsonBytes(request);
+  } catch {
+    return 'the request cannot be written as JSON';
+  }
   if (bytes <= LARGEST_REQUEST_BYTES) return undefined;
   const fix = 'image_url' in request ? 'give image_url as a link' : 'shorten it';
   return `the request is ${megabytes(bytes)}; at most ${megabytes(LARGEST_REQUEST_BYTES)} fit into a Temporal message: ${fix}`;
-}
-
-function bytesIfJson(value: unknown): number | undefined {
-  try {
-    return jsonBytes(value);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The same for the requests in the input of a batch. */

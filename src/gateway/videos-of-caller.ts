@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { isTemporalError } from '../client/connect';
-import { newestFirst, type StartedRun } from '../client/newest-first';
+import { newestFirst } from '../client/newest-first';
 import { NameTaken } from '../client/start-or-join';
+import type { ListedRun } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
 import type { SubmitDecision } from '../contract/lost-submit';
 import type { GatewayCaller } from './authenticate';
@@ -99,7 +100,7 @@ export class VideosOfCaller {
     if (after !== undefined && start === undefined) throw refusal('no_such_video');
     const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
     const listed: VideoObject[] = [];
-    let found: StartedRun[] = [];
+    let found: ListedRun[] = [];
     const showFound = async () => {
       const shown = await Promise.all(
         found.map(async ({ workflowId, runId }) => {

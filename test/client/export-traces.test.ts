@@ -57,7 +57,13 @@ test('a worker that cannot be made with the tracing that is installed is made wi
   jest.doMock('@opentelemetry/sdk-node', () => ({
     NodeSDK: jest.fn(() => ({ start: jest.fn(), shutdown })),
   }));
-  jest.doMock('@temporalio/interceptors-opentelemetry', () => ({ OpenTelemetryPlugin: jest.fn() }));
+  jest.doMock('@temporalio/interceptors-opentelemetry', () => ({
+    OpenTelemetryPlugin: jest.fn(),
+    OpenTelemetryWorkflowClientInterceptor: jest.fn(() => ({
+      start: jest.fn(),
+      startWithDetails: jest.fn(),
+    })),
+  }));
   const traces: typeof import('../../src/client/export-traces') = require('../../src/client/export-traces');
   const problems: string[] = [];
   const stop = traces.exportTraces({

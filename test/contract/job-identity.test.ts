@@ -1,9 +1,4 @@
-import {
-  describeConflict,
-  describeDifference,
-  describeOtherType,
-  identityOf,
-} from '../../src/contract/job-identity';
+import { describeConflict, describeDifference, identityOf } from '../../src/contract/job-identity';
 import { jsonBytes } from '../../src/contract/sizes';
 
 const request = { prompt: 'A red fox', duration: 5 };
@@ -88,15 +83,6 @@ test('a caller who guesses a name does not learn what the other job is for', () 
     message: 'fox is the name of another job (it differs in prompt, image_url)',
     advice: 'Choose another name.',
   });
-});
-
-test.each([
-  ['makeTrailer', 'generateVideo', 'fox is a makeTrailer, not a video job.'],
-  ['generateVideos', 'generateVideo', 'fox is a batch of videos, not a video job.'],
-  ['generateVideo', 'generateVideo', undefined],
-  ['generateVideoWithFallback', 'generateVideo', undefined],
-])('a workflow of type %s instead of %s is described so', (existing, expected, sentence) => {
-  expect(describeOtherType('fox', existing, expected)).toBe(sentence);
 });
 
 test('the fields of the request are named in their order, and the task last', () => {

@@ -4,7 +4,7 @@ import { printLine } from '../../../src/cli/terminal';
 import { describeBatch } from '../../../src/client/prepare-start';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
-import { describeConflict, describeOtherType } from '../../../src/contract/job-identity';
+import { describeConflict } from '../../../src/contract/job-identity';
 import {
   adoptCommand,
   commandOn,
@@ -125,7 +125,6 @@ export const names: Target<Names> = {
           describeBatch({ requestsFrom: word }),
         ],
         describeConflict(workflowId, { request: { [word]: 1 } }, { taskId })?.message ?? '',
-        describeOtherType(workflowId, word, 'generateVideo') ?? '',
         new DecisionRefused(`${workflowId} ${word}`).message,
         ...searchAttributesOf({ phase, taskId }).map(({ value }) => value),
         file,
