@@ -3,9 +3,8 @@ import type { Payload } from '@temporalio/common';
 import { requiredTsToDate } from '@temporalio/common/lib/time';
 import { ConfigError } from '../config/service-config';
 import { cleanText, shown } from '../contract/clean-text';
-import { isFailureType } from '../contract/failure-table';
 import { isWorkflowId } from '../contract/input-rules';
-import { JOB_PHASES, type JobPhase } from '../contract/job';
+import type { JobPhase } from '../contract/job';
 import { readCost } from '../contract/job-cost';
 import {
   COST_MEMO,
@@ -62,14 +61,11 @@ async function overviewOf(
   { workflowExecutionInfo: info, workflowExtendedInfo: extended, pendingActivities }: DescribedRun,
 ): Promise<JobOverview> {
   const memo = await decodeFields(client, info?.memo?.fields);
-  const attributes = await decodeFields(client, info?.searchAttributes?.indexedFields);
   const ended = ENDED.get(info?.status ?? 0);
   const activities = pendingActivities ?? [];
   const taskId = textIn(memo[TASK_ID_MEMO]) ?? textIn(Object(memo[IDENTITY_MEMO]).taskId);
   const pending = activities.map(({ activityType }) => activityType?.name ?? '');
-  const running = JOB_PHASES.find((one) => one === attributes.VideoPhase) ?? phaseOf(pending, memo, taskId);
-  const phase = kind === 'batch' ? undefined : (ended ?? running);
-  const { VideoOutcome: outcome } = attributes;
+  const phase = kind === 'batch' ? undefined : (ended ?? phaseOf(pending, memo, taskId));
   const retried = activities.find(
     ({ attempt, lastFailure, activityType }) =>
       // Its attempts fail as long as a job runs that it waits for.
@@ -91,12 +87,7 @@ async function overviewOf(
     taskId,
     service: textIn(memo[SERVICE_MEMO]),
     cost: readCost(memo[COST_MEMO]),
-    failure:
-      ended === 'cancelled'
-        ? 'Cancelled'
-        : ended === 'failed' && isFailureType(outcome)
-          ? outcome
-          : undefined,
+    failure: ended === 'cancelled' ? 'Cancelled' : undefined,
     retrying: retried && {
       activity: cleanText(retried.activityType?.name ?? ''),
       attempt: retried.attempt ?? 1,
@@ -114,8 +105,8 @@ async function overviewOf(
 }
 
 /**
- * A memo or search attributes. Any program with access to the namespace may write them, and a codec that is not set here may have
- * encoded them: such a value is undefined, and its name is still there.
+ * A memo. Any program with access to the namespace may write one, and a codec that is not set here may have encoded it: such a value
+ * is undefined, and its name is still there.
  */
 async function decodeFields(
   { options: { loadedDataConverter } }: Client,
@@ -129,15 +120,17 @@ async function decodeFields(
 }
 
 /** With encryption the message is in a payload. Which key is missing for it, the failure says in the open. */
-async function messageOf(client: Client, { encodedAttributes, message }: Failure): Promise<string> {
+async function messageOf(
+  client: Client,
+  { encodedAttributes, message }: NonNullable<PendingActivity['lastFailure']>,
+): Promise<string> {
   const decoded = await decodeFields(client, encodedAttributes ? { encodedAttributes } : {});
   return textIn(Object(decoded.encodedAttributes).message) ?? message ?? '';
 }
 
-type Failure = Pick<NonNullable<PendingActivity['lastFailure']>, 'encodedAttributes' | 'message'>;
 type PendingActivity = NonNullable<DescribedRun['pendingActivities']>[number];
 
-/** The phase of a running job without search attributes. A task id that cannot be decoded here is a task too. */
+/** The phase of a running job. A task id that cannot be decoded here is a task too. */
 function phaseOf(pending: readonly string[], memo: object, taskId: string | undefined): JobPhase {
   if (pending.includes('downloadVideo')) return 'downloading';
   if (taskId !== undefined || TASK_ID_MEMO in memo) return 'waiting';
@@ -147,7 +140,7 @@ function phaseOf(pending: readonly string[], memo: object, taskId: string | unde
 
 /** How an ended job or batch ended, from the last event of its history. */
 async function endingOf(client: Client, overview: JobOverview): Promise<Partial<JobOverview>> {
-  const { workflowId, kind, state, failure } = overview;
+  const { workflowId, kind, state } = overview;
   const handle = client.workflow.getHandle(workflowId);
   if (kind === 'batch' && state === 'succeeded') {
     const result = await inTime(client, () => batchOf(handle).result()).catch(() => undefined);
@@ -155,8 +148,7 @@ async function endingOf(client: Client, overview: JobOverview): Promise<Partial<
     const { items, succeeded, failed } = result;
     return { counts: { items, succeeded, failed }, ...(failed > 0 && { state: 'failed' }) };
   }
-  if (state !== 'failed' || failure !== undefined) return {};
-  return { failure: (await failureOfEnded(client, handle))?.type };
+  return state === 'failed' ? { failure: (await failureOfEnded(client, handle))?.type } : {};
 }
 
 /** Why an ended job failed; undefined if it did not, or if Temporal no longer says. */

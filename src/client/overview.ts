@@ -18,7 +18,7 @@ export interface JobOverview {
   runId: string;
   kind: 'job' | 'batch';
   state: OverviewState;
-  /** The phase of a job: its search attribute VideoPhase, or what its memo and pending activities say. */
+  /** The phase of a job, by its memo and its pending activities. */
   phase?: JobPhase;
   taskId?: string;
   /** The service of the job or batch, if it has a name on the worker. */
