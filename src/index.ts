@@ -1,5 +1,5 @@
 /** What starts jobs, follows them and reads their results. Programs with a worker import `temporal-videogen/worker` too. */
-export { encryptedDataConverter } from './client/encrypted-data-converter';
+export { encryptedDataConverter } from './client/connect';
 export type { JobOverview } from './client/overview';
 export { ForgetRefused, RetryRefused, TemporalUnreachable } from './client/refusals';
 export type { VideoBatch } from './client/video-batch';

@@ -1,11 +1,6 @@
 import { ApplicationFailure, activityInfo, Context } from '@temporalio/activity';
 import { type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
-import {
-  ApplicationFailureCategory,
-  CancelledFailure,
-  TerminatedFailure,
-  TimeoutFailure,
-} from '@temporalio/common';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import type { FailureDetails } from '../../src/contract/failure-details';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { JobResult } from '../../src/contract/job';
@@ -20,7 +15,7 @@ import {
   TASK_ID_MEMO,
   WORKFLOW_TYPE,
 } from '../../src/contract/names';
-import { readFailure, VideoFailure } from '../../src/contract/video-failure';
+import { endedByTemporal, readFailure, VideoFailure } from '../../src/contract/video-failure';
 import { readFirstInput } from '../../src/encryption/decode-first';
 import { describeWorkflow } from '../attempt';
 
@@ -108,12 +103,4 @@ async function endOf(
     );
     return { hadEnded, failure: type, details: { ...known, ...details } };
   }
-}
-
-function endedByTemporal(cause: unknown): VideoFailure | undefined {
-  if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled');
-  if (cause instanceof TerminatedFailure) return new VideoFailure('Cancelled', { message: 'terminated' });
-  if (cause instanceof TimeoutFailure)
-    return new VideoFailure('DeadlineExceeded', { message: 'a timeout of Temporal ended its workflow' });
-  return undefined;
 }

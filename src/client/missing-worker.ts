@@ -5,35 +5,27 @@ import { TASK_QUEUE_TYPES } from '../contract/names';
 const ANSWER_WITHIN_MS = 5_000;
 
 /** Where a job or batch waits although no worker polls there. */
-export interface Unserved {
+interface Unserved {
   queue: string;
   waitsFor: keyof typeof TASK_QUEUE_TYPES;
 }
 
 /** Not the SDK's own description: it decodes the memo, which a codec that is not set here may have encoded. */
-export async function findUnserved(
-  client: WorkflowClient,
-  workflowId: string,
-): Promise<Unserved | undefined> {
+export function findUnserved(client: WorkflowClient, workflowId: string): Promise<Unserved | undefined> {
   const { namespace } = client.options;
-  const isUnserved = async (name: string, type: Unserved['waitsFor']) => {
-    const { pollers } = await client.workflowService.describeTaskQueue({
-      namespace,
-      taskQueue: { name },
-      taskQueueType: TASK_QUEUE_TYPES[type],
-    });
-    return (pollers ?? []).length === 0;
-  };
   return client.connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, async () => {
     const { workflowExecutionInfo, pendingActivities } =
       await client.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } });
-    const own = workflowExecutionInfo?.taskQueue ?? '';
-    if (await isUnserved(own, 'workflows')) return { queue: own, waitsFor: 'workflows' };
-    const queues = (pendingActivities ?? []).flatMap(({ activityOptions }) => {
-      return activityOptions?.taskQueue?.name ?? [];
-    });
-    for (const queue of new Set(queues))
-      if (await isUnserved(queue, 'activities')) return { queue, waitsFor: 'activities' };
+    const waits: Unserved[] = [{ queue: workflowExecutionInfo?.taskQueue ?? '', waitsFor: 'workflows' }];
+    for (const { activityOptions } of pendingActivities ?? [])
+      if (activityOptions?.taskQueue?.name)
+        waits.push({ queue: activityOptions.taskQueue.name, waitsFor: 'activities' });
+    for (const wait of waits) {
+      const taskQueueType = TASK_QUEUE_TYPES[wait.waitsFor];
+      const asked = { namespace, taskQueue: { name: wait.queue }, taskQueueType };
+      const { pollers } = await client.workflowService.describeTaskQueue(asked);
+      if (!pollers?.length) return wait;
+    }
     return undefined;
   });
 }

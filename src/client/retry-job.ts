@@ -11,7 +11,7 @@ import { failureOfEnded, findOverview, readStart, type StoredInput } from './job
 import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { RetryRefused } from './refusals';
-import { NameTaken, type PreparedStart, startOrJoin } from './start-or-join';
+import { NameTaken, type PreparedStart, startOrJoinOn } from './start-or-join';
 import { inTime } from './temporal-calls';
 
 /** Options for a retry. */
@@ -67,7 +67,7 @@ export async function retryJob(
   const service = overview.service ?? failure?.details.service ?? servicesOf(input)[0];
   const prepared = prepareJob(
     {
-      ...inputFor(plan, workflowId, { input, taskId, service }),
+      ...inputFor(plan, workflowId, input, { taskId, service }),
       // To retry a lost submit is to decide about it.
       ...(failure?.type === 'SubmitUnconfirmed' && { onLostSubmit: 'hold' }),
       ...(deadline !== undefined && { deadline }),
@@ -147,21 +147,15 @@ export function mayRetryAsItIs(failure: FailureType | undefined, taskId: string 
 function inputFor(
   plan: RetryPlan,
   workflowId: string,
-  {
-    input,
-    taskId,
-    service,
-  }: { input: StoredInput; taskId?: string | undefined; service?: string | undefined },
+  input: StoredInput,
+  task: { taskId?: string | undefined; service?: string | undefined },
 ): StoredInput {
-  const atService = servicesOf(input).length > 0 ? {} : { service };
-  if (plan === 'again') return { ...input, ...atService };
-  const { request, taskId: _, idempotencyKey: __, ...options } = input;
-  if (plan === 'anew') {
-    if (request !== undefined) return { ...options, ...atService, request };
-    throw new RetryRefused(`${shown(workflowId)} adopted a task and has no request. Start a new job.`);
-  }
-  const { services: ___, fallbackAfter: ____, ...rest } = options;
-  return { ...rest, service, taskId };
+  const again = servicesOf(input).length > 0 ? input : { ...input, service: task.service };
+  if (plan === 'again') return again;
+  const { request, idempotencyKey: _, ...options } = again;
+  if (plan === 'adopt') return { ...options, ...task, services: undefined, fallbackAfter: undefined };
+  if (request !== undefined) return { ...options, request, taskId: undefined };
+  throw new RetryRefused(`${shown(workflowId)} adopted a task and has no request. Start a new job.`);
 }
 
 /** `fox` is retried as `fox-retry-1`, and that as `fox-retry-2`: the same name always has the same next one. */
@@ -181,11 +175,7 @@ async function startOn<Input>(
   const next = prepared.options.workflowId;
   try {
     // A start whose answer did not come is joined by the next retry.
-    const outcome = await inTime(client, () =>
-      startOrJoin(client, prepared, (options) =>
-        client.workflow.start(prepared.type, { ...options, taskQueue }),
-      ),
-    );
+    const outcome = await inTime(client, () => startOrJoinOn(client, taskQueue, prepared));
     if ('started' in outcome) return { isJoined: false };
     const { name } = outcome.existing.status;
     if (name === 'RUNNING' || name === 'COMPLETED') return { isJoined: true };

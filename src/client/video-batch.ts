@@ -1,10 +1,9 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from '../contract/batch';
 import { PROGRESS_QUERY } from '../contract/names';
-import { readFailure } from '../contract/video-failure';
 import { orTellUnserved } from './missing-worker';
 import { jobProgress } from './video-job';
-import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
+import { type FollowOptions, failureIn, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
  * One batch of videos, from `startBatch` or `batch`. Its methods ask Temporal, so they work in any process.
@@ -57,7 +56,7 @@ export function batchOf(handle: WorkflowHandle, log: (line: string) => void = ()
     ...followedWorkflow(handle, progress),
     result: () =>
       orTellUnserved(handle, resultOf<BatchResult>(handle), log).catch((error: unknown) => {
-        throw endedByTemporal(error) ?? readFailure(error) ?? error;
+        throw failureIn(error) ?? error;
       }),
   };
 }

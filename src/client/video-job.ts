@@ -9,10 +9,10 @@ import {
   PROGRESS_QUERY,
   SERVICE_MEMO,
 } from '../contract/names';
-import { readFailure, VideoFailure } from '../contract/video-failure';
+import { VideoFailure } from '../contract/video-failure';
 import { orTellUnserved } from './missing-worker';
 import { taskInMemo, untilTask } from './wait-for-task';
-import { endedByTemporal, type FollowOptions, followedWorkflow, resultOf } from './workflow-handle';
+import { type FollowOptions, failureIn, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
  * One job, from `start` or `handle`. Its methods ask Temporal, so they work in any process.
@@ -51,14 +51,11 @@ export interface VideoJob {
   result(): Promise<JobResult>;
 }
 
-export interface KnownJob {
-  /** When the job ended, if it had ended before it was joined. */
-  endedAt?: Date;
-  /** Told if the job waits long and no worker polls its queue. */
-  log?: (line: string) => void;
-}
-
-export function jobOf(handle: WorkflowHandle, { endedAt, log = () => undefined }: KnownJob = {}): VideoJob {
+/** `endedAt`: when it ended, if it had ended before it was joined. The log hears of a long wait for a queue without workers. */
+export function jobOf(
+  handle: WorkflowHandle,
+  { endedAt, log = () => undefined }: { endedAt?: Date; log?: (line: string) => void } = {},
+): VideoJob {
   const orExplain = <T>(outcome: Promise<T>): Promise<T> =>
     orTellUnserved(handle, outcome, log).catch(async (error: unknown) => {
       const failure = await explain(handle, error);
@@ -89,7 +86,7 @@ export async function jobProgress(handle: WorkflowHandle): Promise<JobProgress> 
 
 /** Temporal reports a cancellation, a termination and its own timeout without the task id; the memo has it. */
 async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown> {
-  const failure = endedByTemporal(error) ?? readFailure(error);
+  const failure = failureIn(error);
   if (failure === undefined || failure.taskId !== undefined) return failure ?? error;
   const task = await taskInMemo(handle).catch(() => undefined);
   if (task?.taskId === undefined) return failure;

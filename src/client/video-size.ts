@@ -1,9 +1,6 @@
-import { ASPECT_RATIOS, type VideoRequest } from '../contract/request';
+import { ASPECT_RATIOS, RESOLUTIONS, type VideoRequest } from '../contract/request';
 
-type Shape = {
-  resolution: NonNullable<VideoRequest['resolution']>;
-  aspect_ratio: NonNullable<VideoRequest['aspect_ratio']>;
-};
+type Shape = Required<Pick<VideoRequest, 'resolution' | 'aspect_ratio'>>;
 
 /** A size as OpenAI's clients and the AI SDK write it. */
 export type VideoSize = `${number}x${number}`;
@@ -30,13 +27,10 @@ export function sizeText({ resolution, aspect_ratio }: Shape): VideoSize {
   return across < down ? `${short}x${long}` : `${long}x${short}`;
 }
 
-const ALL_SHAPES: ReadonlyMap<string, Shape> = new Map<string, Shape>(
-  (['480p', '720p', '1080p'] as const).flatMap((resolution) =>
-    ASPECT_RATIOS.map((aspect_ratio) => {
-      const shape = { resolution, aspect_ratio };
-      return [sizeText(shape), shape] as const;
-    }),
-  ),
+const ALL_SHAPES: ReadonlyMap<string, Shape> = new Map(
+  RESOLUTIONS.flatMap((resolution) =>
+    ASPECT_RATIOS.map((aspect_ratio) => ({ resolution, aspect_ratio })),
+  ).map((shape) => [sizeText(shape), shape]),
 );
 
 /** Every size that can be asked for, for the sentence about one that cannot. */

@@ -11,7 +11,6 @@ const UPDATE_ID = 'task';
 /** Waits for the task id. All callers share one update by its id: Temporal takes ten updates at once and 2,000 in one run. */
 export async function untilTask(handle: WorkflowHandle): Promise<string> {
   let updateId = UPDATE_ID;
-  let heldBefore: string | undefined;
   for (let left = MAX_UPDATES; ; left--) {
     try {
       return await handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE, { updateId });
@@ -21,9 +20,9 @@ export async function untilTask(handle: WorkflowHandle): Promise<string> {
       const heldSince = readFailure(error)?.details.heldSince;
       if (heldSince !== undefined) {
         // Temporal repeats its answer to an update id even when that hold is over. The same hold twice is a hold now.
-        if (heldSince === heldBefore) throw error;
-        heldBefore = heldSince;
-        updateId = `${UPDATE_ID}-after-${heldSince}`;
+        const next = `${UPDATE_ID}-after-${heldSince}`;
+        if (next === updateId) throw error;
+        updateId = next;
       } else if (!endedWithItsRun(error)) {
         throw error;
       } else if ((await handle.describe()).status.name !== 'RUNNING') {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
-import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
+import { TerminatedFailure } from '@temporalio/common';
 import { POLL_NOW_SIGNAL } from '../contract/names';
-import { VideoFailure } from '../contract/video-failure';
+import { endedByTemporal, readFailure, type VideoFailure } from '../contract/video-failure';
 
 /** Options for following a job or a batch. */
 export interface FollowOptions {
@@ -59,18 +59,8 @@ export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> 
   }
 }
 
-/** The failure for an end that is Temporal's own: a cancellation, a termination or a timeout of the workflow. */
-export function endedByTemporal(error: unknown): VideoFailure | undefined {
-  const cause = causeOf(error);
-  if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled', {}, { cause: error });
-  if (cause instanceof TerminatedFailure) {
-    return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause: error });
-  }
-  if (cause instanceof TimeoutFailure) {
-    const message = 'the workflow was started with a timeout of Temporal, which ended it';
-    return new VideoFailure('DeadlineExceeded', { message }, { cause: error });
-  }
-  return undefined;
-}
+/** Why a job or a batch failed: an error of this package, if it is about the job or the batch. */
+export const failureIn = (error: unknown): VideoFailure | undefined =>
+  endedByTemporal(causeOf(error)) ?? readFailure(error);
 
 const causeOf = (error: unknown) => (error instanceof WorkflowFailedError ? error.cause : undefined);

@@ -4,6 +4,8 @@ import {
   ChildWorkflowFailure,
   NexusOperationFailure,
   TemporalFailure,
+  TerminatedFailure,
+  TimeoutFailure,
 } from '@temporalio/common';
 import { cleanText, shown } from './clean-text';
 import {
@@ -170,6 +172,16 @@ function isCancelledJob(error: Error): boolean {
   if (error instanceof NexusOperationFailure) return error.service === NEXUS_SERVICE;
   if (!(error instanceof ChildWorkflowFailure)) return false;
   return [WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, BATCH_WORKFLOW_TYPE].includes(error.workflowType);
+}
+
+/** The failure of a workflow that Temporal ended itself: by a cancellation, a termination or a timeout of the workflow. */
+export function endedByTemporal(cause: unknown): VideoFailure | undefined {
+  if (cause instanceof CancelledFailure) return new VideoFailure('Cancelled', {}, { cause });
+  if (cause instanceof TerminatedFailure)
+    return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause });
+  if (!(cause instanceof TimeoutFailure)) return undefined;
+  const message = 'the workflow was started with a timeout of Temporal, which ended it';
+  return new VideoFailure('DeadlineExceeded', { message }, { cause });
 }
 
 /** Whether the next of a job's `services` may be tried after such a submit, if that certainly made no task. */

@@ -1,5 +1,5 @@
 import type { PayloadCodec } from '@temporalio/common';
-import { encryptedDataConverter } from '../../src/client/encrypted-data-converter';
+import { encryptedDataConverter } from '../../src/client/connect';
 import { readEncryptionKeys } from '../../src/config/operation-config';
 import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';

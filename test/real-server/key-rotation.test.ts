@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode } from '@temporalio/worker';
-import { encryptedDataConverter } from '../../src/client/encrypted-data-converter';
+import { encryptedDataConverter } from '../../src/client/connect';
 import { createVideoClient } from '../../src/client/video-client';
 import { DEFAULT_TASK_QUEUE, ledgerIdOf } from '../../src/contract/names';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
