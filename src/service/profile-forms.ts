@@ -21,7 +21,7 @@ function textOf(pattern: RegExp, what: string, example: string, maxChars = MAX_T
 }
 
 /** An object with these parts and no others. */
-export function partOf<Shape extends z.ZodRawShape>(shape: Shape) {
+export function wholeOf<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape)
     .filter((name) => name !== '$schema')
     .join(', ');
@@ -30,6 +30,9 @@ export function partOf<Shape extends z.ZodRawShape>(shape: Shape) {
       code === 'unrecognized_keys' ? `not known, there can be ${names}` : `must be an object with ${names}`,
   });
 }
+
+/** An object with any of these parts. */
+export const partOf = <Shape extends z.ZodRawShape>(shape: Shape) => wholeOf(shape).partial();
 
 export const listOf = <Entry extends z.ZodType>(entry: Entry, example: unknown) =>
   z.array(entry, mustBe('a list', example));

@@ -21,6 +21,7 @@ import {
   taskPath,
   text,
   time,
+  wholeOf,
   words,
 } from './profile-forms';
 
@@ -34,26 +35,19 @@ const LONGEST_SECONDS = 86_400;
 const field = partOf({
   to: z
     .union([requestPlace, z.null()])
-    .optional()
     .describe(
       'Where the value goes. Its own name unless set. null: the service does not take it, and a request that has it is refused.',
     ),
-  with: listOf(text('aspect_ratio'), ['aspect_ratio'])
-    .optional()
-    .describe(
-      'Further fields that go into the same value. values has a row for each combination: the values of the fields that a request has, in this order, with a blank between them.',
-    ),
+  with: listOf(text('aspect_ratio'), ['aspect_ratio']).describe(
+    'Further fields that go into the same value. values has a row for each combination: the values of the fields that a request has, in this order, with a blank between them.',
+  ),
   values: z
     .record(z.string(), requestValue, 'must be an object such as {"720p":"hd"}')
-    .optional()
     .describe("The service's own word for each value. A value without a row is refused."),
   as: text(`${VALUE_MARK}s`)
     .refine((given) => given.includes(VALUE_MARK), `must contain ${VALUE_MARK}`)
-    .optional()
     .describe(`The value as text, in place of ${VALUE_MARK}: "${VALUE_MARK}s" for 5s.`),
-  default: requestValue
-    .optional()
-    .describe("Sent when a request has none of the fields, in the service's own words."),
+  default: requestValue.describe("Sent when a request has none of the fields, in the service's own words."),
 })
   .refine(
     ({ with: more, values }) => more === undefined || values !== undefined,
@@ -66,37 +60,33 @@ const field = partOf({
   );
 
 const ofOperation = {
-  within: requestPlace
-    .optional()
-    .describe('The object that holds the fields which have no place of their own.'),
+  within: requestPlace.describe('The object that holds the fields which have no place of their own.'),
   fields: z
     .record(text('prompt'), field, 'must be an object such as {"prompt":{"to":"input.text"}}')
-    .optional()
     .describe('How each field of a request is sent. Fields that are not named here keep their names.'),
   constants: z
     .record(requestPlace, requestValue, 'must be an object such as {"input.enhance":true}')
-    .optional()
     .describe('What every request has besides its fields, by its place.'),
 };
 
 const request = partOf({
   ...ofOperation,
-  textToVideo: partOf(ofOperation).optional().describe('What differs for requests without an image.'),
-  imageToVideo: partOf(ofOperation).optional().describe('What differs for requests with an image.'),
+  textToVideo: partOf(ofOperation).describe('What differs for requests without an image.'),
+  imageToVideo: partOf(ofOperation).describe('What differs for requests with an image.'),
 }).describe("How the service words its requests. Callers always write the interface's fields.");
 
 const read = partOf({
-  within: answerPaths.optional().describe('Objects that may contain the task, besides the whole answer.'),
-  taskId: answerPaths.optional(),
-  state: answerPaths.optional(),
-  progress: answerPaths.optional(),
-  video: answerPaths.optional().describe('Where the link to the video is.'),
-  code: answerPaths.optional().describe("Where the service's error code is."),
-  message: answerPaths.optional().describe("Where the service's error message is."),
+  within: answerPaths.describe('Objects that may contain the task, besides the whole answer.'),
+  taskId: answerPaths,
+  state: answerPaths,
+  progress: answerPaths,
+  video: answerPaths.describe('Where the link to the video is.'),
+  code: answerPaths.describe("Where the service's error code is."),
+  message: answerPaths.describe("Where the service's error message is."),
   charged: z
     .union([
       answerPaths,
-      partOf({
+      wholeOf({
         amount: answerPaths,
         currency: currency.optional().describe('That of prices unless set.'),
         divideBy: positiveNumber(1e12, 100)
@@ -104,27 +94,24 @@ const read = partOf({
           .describe('How many of the units of the answer are one of the currency: 100 for cents.'),
       }),
     ])
-    .optional()
     .describe('Where the answer to the poll of an ended task says what it cost.'),
 }).describe('Where each value is in the answers. Replaces the default paths of that value.');
 
 const states = partOf({
-  queued: words.optional(),
-  running: words.optional(),
-  succeeded: words.optional(),
-  failed: words.optional(),
-  cancelled: words.optional(),
+  queued: words,
+  running: words,
+  succeeded: words,
+  failed: words,
+  cancelled: words,
 }).describe("What the service's words or numbers mean, in addition to the default ones.");
 
 const refusedContent = partOf({
-  codes: words
-    .optional()
-    .describe("The service's error codes. One that ends with * stands for all that begin so."),
-  states: words.optional().describe("The service's words or numbers for the state of a task."),
-  says: text('house rules').optional().describe('A text in the message, in small or capital letters.'),
-  stage: oneOf(CONTENT_STAGES).optional().describe('What was refused.'),
-  field: text('prompt').optional().describe('The field of the request that was refused.'),
-  charged: z.boolean('must be true or false').optional().describe('Whether the service charges for it.'),
+  codes: words.describe("The service's error codes. One that ends with * stands for all that begin so."),
+  states: words.describe("The service's words or numbers for the state of a task."),
+  says: text('house rules').describe('A text in the message, in small or capital letters.'),
+  stage: oneOf(CONTENT_STAGES).describe('What was refused.'),
+  field: text('prompt').describe('The field of the request that was refused.'),
+  charged: z.boolean('must be true or false').describe('Whether the service charges for it.'),
 }).refine(
   ({ codes = [], states = [], says }) => codes.length + states.length > 0 || says !== undefined,
   'must have codes, states or says',
@@ -132,49 +119,40 @@ const refusedContent = partOf({
 
 const refusals = partOf({
   limited: listOf(
-    partOf({
+    wholeOf({
       status,
       says: text('too many tasks').optional().describe('Only when the answer contains this text.'),
     }),
     [{ status: 400, says: 'too many' }],
-  )
-    .optional()
-    .describe('Answers that mean the same as 429: too many requests or too many tasks at once.'),
+  ).describe('Answers that mean the same as 429: too many requests or too many tasks at once.'),
   codes: z
     .record(text('1302'), status, 'must be an object such as {"1302":429}')
-    .optional()
     .describe('Error codes of answers with HTTP 200, and the HTTP status that each stands for.'),
-  taskMayExist: listOf(status, [422])
-    .optional()
-    .describe(
-      'Error answers to a submit after which a task may still exist: they count as lost submits and are not retried.',
-    ),
-  noTask: listOf(serverError, [503])
-    .optional()
-    .describe(
-      "Server errors to a submit after which certainly no task exists: the submit is retried, and the next of a job's services may be tried.",
-    ),
-  failed: listOf(status, [422])
-    .optional()
-    .describe('Error answers to a poll, or to the call for the link, that mean that the task has failed.'),
-  content: listOf(refusedContent, [{ codes: ['E_4711'] }])
-    .optional()
-    .describe(
-      'Answers that mean that the content policy refused something, in addition to the default ones. An answer must have all that an entry names.',
-    ),
+  taskMayExist: listOf(status, [422]).describe(
+    'Error answers to a submit after which a task may still exist: they count as lost submits and are not retried.',
+  ),
+  noTask: listOf(serverError, [503]).describe(
+    "Server errors to a submit after which certainly no task exists: the submit is retried, and the next of a job's services may be tried.",
+  ),
+  failed: listOf(status, [422]).describe(
+    'Error answers to a poll, or to the call for the link, that mean that the task has failed.',
+  ),
+  content: listOf(refusedContent, [{ codes: ['E_4711'] }]).describe(
+    'Answers that mean that the content policy refused something, in addition to the default ones. An answer must have all that an entry names.',
+  ),
 }).refine(
   ({ taskMayExist = [], noTask = [] }) => !noTask.some((one) => taskMayExist.includes(one)),
   'must not have the same status in taskMayExist and noTask',
 );
 
-const prices = partOf({
+const prices = wholeOf({
   currency,
   table: listOf(
     partOf({
-      operation: oneOf(['text-to-video', 'image-to-video']).optional().describe('Any operation unless set.'),
-      resolution: text('720p').optional().describe('Any resolution unless set.'),
-      perSecond: amount.optional().describe('For each second of the video.'),
-      perVideo: amount.optional().describe('For the whole video, in addition to its seconds.'),
+      operation: oneOf(['text-to-video', 'image-to-video']).describe('Any operation unless set.'),
+      resolution: text('720p').describe('Any resolution unless set.'),
+      perSecond: amount.describe('For each second of the video.'),
+      perVideo: amount.describe('For the whole video, in addition to its seconds.'),
     }).refine(
       ({ perSecond, perVideo }) => perSecond !== undefined || perVideo !== undefined,
       'must have perSecond or perVideo',
@@ -184,63 +162,56 @@ const prices = partOf({
     .min(1, 'must have a row')
     .describe('The first row that fits a request has its price.'),
   defaults: partOf({
-    duration: positiveNumber(LONGEST_SECONDS, 5).optional().describe('In seconds.'),
-    resolution: text('720p').optional(),
+    duration: positiveNumber(LONGEST_SECONDS, 5).describe('In seconds.'),
+    resolution: text('720p'),
   })
     .optional()
     .describe('What the service takes when a request does not say it.'),
 }).describe('What videos cost: an estimate before each submit, and the caps in money.');
 
 export const profileSchema = partOf({
-  $schema: z.string().optional(),
-  name: text('Example Video').optional().describe('The name of the service in messages.'),
+  $schema: z.string(),
+  name: text('Example Video').describe('The name of the service in messages.'),
   paths: partOf({
-    textToVideo: servicePath.optional(),
-    imageToVideo: servicePath.optional(),
+    textToVideo: servicePath,
+    imageToVideo: servicePath,
     task: z
       .union([
         taskPath,
-        partOf({ textToVideo: taskPath, imageToVideo: taskPath }).describe(
+        wholeOf({ textToVideo: taskPath, imageToVideo: taskPath }).describe(
           'By the operation that made the task. The ids of tasks from images then begin with image-to-video:.',
         ),
       ])
-      .optional()
       .describe('Where the status of a task is polled.'),
-  }).optional(),
+  }),
   auth: partOf({
-    header: headerName.optional().describe('Authorization unless set.'),
-    scheme: scheme.optional().describe('Bearer unless set; "" for the key alone.'),
-  }).optional(),
-  idempotencyHeader: z
-    .union([headerName, z.null()])
-    .optional()
-    .describe('Idempotency-Key unless set; null for none.'),
-  headers: headers.optional().describe('Sent with every call to the service.'),
-  requestFields: listOf(text('model'), ['model'])
-    .optional()
-    .describe('Further fields that a request may have.'),
-  request: request.optional(),
-  read: read.optional(),
-  states: states.optional(),
-  refusals: refusals.optional(),
+    header: headerName.describe('Authorization unless set.'),
+    scheme: scheme.describe('Bearer unless set; "" for the key alone.'),
+  }),
+  idempotencyHeader: z.union([headerName, z.null()]).describe('Idempotency-Key unless set; null for none.'),
+  headers: headers.describe('Sent with every call to the service.'),
+  requestFields: listOf(text('model'), ['model']).describe('Further fields that a request may have.'),
+  request: request,
+  read: read,
+  states: states,
+  refusals: refusals,
   video: z
     .union([
-      partOf({ path: taskPath }).describe('The video itself is at this path.'),
-      partOf({
+      wholeOf({ path: taskPath }).describe('The video itself is at this path.'),
+      wholeOf({
         id: answerPaths.describe('Where the answer to the poll has the id of the file.'),
         path: filePath,
         link: answerPaths.describe('Where the answer to that call has the link.'),
       }).describe('One more call gets the link, with the id of a file in the answer to the poll.'),
     ])
-    .optional()
     .describe('For services whose answer to a poll has no link.'),
-  cancel: partOf({ method: oneOf(['POST', 'PUT', 'DELETE']), path: taskPath })
-    .optional()
-    .describe('How to cancel a task.'),
+  cancel: wholeOf({ method: oneOf(['POST', 'PUT', 'DELETE']), path: taskPath }).describe(
+    'How to cancel a task.',
+  ),
   polling: partOf({
-    min: time.optional(),
-    max: time.optional(),
-    usually: partOf({
+    min: time,
+    max: time,
+    usually: wholeOf({
       median: time.describe('Half of the tasks are ready by then.'),
       slow: time.describe('95 in a hundred are.'),
     })
@@ -248,12 +219,9 @@ export const profileSchema = partOf({
         ({ median, slow }) => (durationMs(median) ?? 0) <= (durationMs(slow) ?? 0),
         'must have a median that is not longer than slow',
       )
-      .optional()
       .describe('How long tasks take, until the worker has learned it from its own.'),
-  })
-    .optional()
-    .describe('When tasks are polled, for jobs that do not say it.'),
-  prices: prices.optional(),
+  }).describe('When tasks are polled, for jobs that do not say it.'),
+  prices: prices,
 })
   .refine(
     ({ read, prices }) => read?.charged === undefined || chargedUnit(read.charged, prices) !== undefined,
