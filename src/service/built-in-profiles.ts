@@ -28,6 +28,13 @@ const DASHSCOPE = {
   '1080p 9:16': '1080*1920',
 };
 
+/** The paths of a service that takes both operations at one, with where it is polled, if that is not the default. */
+const pathsAt = (submit: string, task?: string) => ({
+  textToVideo: submit,
+  imageToVideo: submit,
+  ...(task !== undefined && { task }),
+});
+
 /**
  * Profiles by name. Those with `request` call the service itself; the others only know how it answers, because its paths name a
  * model or its requests are not known well enough.
@@ -35,11 +42,7 @@ const DASHSCOPE = {
 export const BUILT_IN_PROFILES = {
   ark: {
     name: 'BytePlus Ark',
-    paths: {
-      textToVideo: '/api/v3/contents/generations/tasks',
-      imageToVideo: '/api/v3/contents/generations/tasks',
-      task: '/api/v3/contents/generations/tasks/{taskId}',
-    },
+    paths: pathsAt('/api/v3/contents/generations/tasks', '/api/v3/contents/generations/tasks/{taskId}'),
     cancel: { method: 'DELETE', path: '/api/v3/contents/generations/tasks/{taskId}' },
     requestFields: ['model'],
     request: {
@@ -57,11 +60,7 @@ export const BUILT_IN_PROFILES = {
   },
   dashscope: {
     name: 'DashScope',
-    paths: {
-      textToVideo: '/api/v1/services/aigc/video-generation/video-synthesis',
-      imageToVideo: '/api/v1/services/aigc/video-generation/video-synthesis',
-      task: '/api/v1/tasks/{taskId}',
-    },
+    paths: pathsAt('/api/v1/services/aigc/video-generation/video-synthesis', '/api/v1/tasks/{taskId}'),
     headers: { 'X-DashScope-Async': 'enable' },
     requestFields: ['model'],
     request: {
@@ -119,11 +118,7 @@ export const BUILT_IN_PROFILES = {
   },
   luma: {
     name: 'Luma',
-    paths: {
-      textToVideo: '/dream-machine/v1/generations/video',
-      imageToVideo: '/dream-machine/v1/generations/video',
-      task: '/dream-machine/v1/generations/{taskId}',
-    },
+    paths: pathsAt('/dream-machine/v1/generations/video', '/dream-machine/v1/generations/{taskId}'),
     cancel: { method: 'DELETE', path: '/dream-machine/v1/generations/{taskId}' },
     requestFields: ['model'],
     request: {
@@ -165,7 +160,7 @@ export const BUILT_IN_PROFILES = {
   },
   openai: {
     name: 'OpenAI videos',
-    paths: { textToVideo: '/v1/videos', imageToVideo: '/v1/videos' },
+    paths: pathsAt('/v1/videos'),
     requestFields: ['model'],
     request: {
       fields: {
@@ -183,11 +178,7 @@ export const BUILT_IN_PROFILES = {
   },
   minimax: {
     name: 'MiniMax v1',
-    paths: {
-      textToVideo: '/v1/video_generation',
-      imageToVideo: '/v1/video_generation',
-      task: '/v1/query/video_generation?task_id={taskId}',
-    },
+    paths: pathsAt('/v1/video_generation', '/v1/query/video_generation?task_id={taskId}'),
     requestFields: ['model'],
     request: {
       fields: {
@@ -239,7 +230,7 @@ export const BUILT_IN_PROFILES = {
   wavespeed: { name: 'WaveSpeed', refusals: { content: [{ codes: [1200] }] } },
   xai: {
     name: 'xAI',
-    paths: { textToVideo: '/v1/videos/generations', imageToVideo: '/v1/videos/generations' },
+    paths: pathsAt('/v1/videos/generations'),
     requestFields: ['model'],
     request: {
       fields: { model: { default: 'grok-imagine-video' }, seed: { to: null } },

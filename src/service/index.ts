@@ -6,7 +6,6 @@ export { type Prices, profileSchema, type ServiceProfile } from './profile';
 export { type AnswerSample, missingIn, type ProposedProfile, proposeProfile } from './propose-profile';
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
 export {
-  type AnswerReading,
   type HttpAnswer,
   type ServiceMessage,
   type TracedReading,

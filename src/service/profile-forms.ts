@@ -21,7 +21,7 @@ function textOf(pattern: RegExp, what: string, example: string, maxChars = MAX_T
 }
 
 /** An object with these parts and no others. */
-export function wholeOf<Shape extends z.ZodRawShape>(shape: Shape) {
+export function partOf<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape)
     .filter((name) => name !== '$schema')
     .join(', ');
@@ -32,7 +32,7 @@ export function wholeOf<Shape extends z.ZodRawShape>(shape: Shape) {
 }
 
 /** An object with any of these parts. */
-export const partOf = <Shape extends z.ZodRawShape>(shape: Shape) => wholeOf(shape).partial();
+export const optionalOf = <Shape extends z.ZodRawShape>(shape: Shape) => partOf(shape).partial();
 
 export const listOf = <Entry extends z.ZodType>(entry: Entry, example: unknown) =>
   z.array(entry, mustBe('a list', example));

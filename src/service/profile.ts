@@ -10,6 +10,7 @@ import {
   headers,
   listOf,
   oneOf,
+  optionalOf,
   partOf,
   positiveNumber,
   requestPlace,
@@ -21,7 +22,6 @@ import {
   taskPath,
   text,
   time,
-  wholeOf,
   words,
 } from './profile-forms';
 
@@ -32,7 +32,7 @@ export const VALUE_MARK = '{value}';
 /** No video is longer than a day. A ledger of caps takes no number of any size. */
 const LONGEST_SECONDS = 86_400;
 
-const field = partOf({
+const field = optionalOf({
   to: z
     .union([requestPlace, z.null()])
     .describe(
@@ -69,13 +69,13 @@ const ofOperation = {
     .describe('What every request has besides its fields, by its place.'),
 };
 
-const request = partOf({
+const request = optionalOf({
   ...ofOperation,
-  textToVideo: partOf(ofOperation).describe('What differs for requests without an image.'),
-  imageToVideo: partOf(ofOperation).describe('What differs for requests with an image.'),
+  textToVideo: optionalOf(ofOperation).describe('What differs for requests without an image.'),
+  imageToVideo: optionalOf(ofOperation).describe('What differs for requests with an image.'),
 }).describe("How the service words its requests. Callers always write the interface's fields.");
 
-const read = partOf({
+const read = optionalOf({
   within: answerPaths.describe('Objects that may contain the task, besides the whole answer.'),
   taskId: answerPaths,
   state: answerPaths,
@@ -86,7 +86,7 @@ const read = partOf({
   charged: z
     .union([
       answerPaths,
-      wholeOf({
+      partOf({
         amount: answerPaths,
         currency: currency.optional().describe('That of prices unless set.'),
         divideBy: positiveNumber(1e12, 100)
@@ -97,7 +97,7 @@ const read = partOf({
     .describe('Where the answer to the poll of an ended task says what it cost.'),
 }).describe('Where each value is in the answers. Replaces the default paths of that value.');
 
-const states = partOf({
+const states = optionalOf({
   queued: words,
   running: words,
   succeeded: words,
@@ -105,7 +105,7 @@ const states = partOf({
   cancelled: words,
 }).describe("What the service's words or numbers mean, in addition to the default ones.");
 
-const refusedContent = partOf({
+const refusedContent = optionalOf({
   codes: words.describe("The service's error codes. One that ends with * stands for all that begin so."),
   states: words.describe("The service's words or numbers for the state of a task."),
   says: text('house rules').describe('A text in the message, in small or capital letters.'),
@@ -117,9 +117,9 @@ const refusedContent = partOf({
   'must have codes, states or says',
 );
 
-const refusals = partOf({
+const refusals = optionalOf({
   limited: listOf(
-    wholeOf({
+    partOf({
       status,
       says: text('too many tasks').optional().describe('Only when the answer contains this text.'),
     }),
@@ -145,10 +145,10 @@ const refusals = partOf({
   'must not have the same status in taskMayExist and noTask',
 );
 
-const prices = wholeOf({
+const prices = partOf({
   currency,
   table: listOf(
-    partOf({
+    optionalOf({
       operation: oneOf(['text-to-video', 'image-to-video']).describe('Any operation unless set.'),
       resolution: text('720p').describe('Any resolution unless set.'),
       perSecond: amount.describe('For each second of the video.'),
@@ -161,7 +161,7 @@ const prices = wholeOf({
   )
     .min(1, 'must have a row')
     .describe('The first row that fits a request has its price.'),
-  defaults: partOf({
+  defaults: optionalOf({
     duration: positiveNumber(LONGEST_SECONDS, 5).describe('In seconds.'),
     resolution: text('720p'),
   })
@@ -169,49 +169,49 @@ const prices = wholeOf({
     .describe('What the service takes when a request does not say it.'),
 }).describe('What videos cost: an estimate before each submit, and the caps in money.');
 
-export const profileSchema = partOf({
+export const profileSchema = optionalOf({
   $schema: z.string(),
   name: text('Example Video').describe('The name of the service in messages.'),
-  paths: partOf({
+  paths: optionalOf({
     textToVideo: servicePath,
     imageToVideo: servicePath,
     task: z
       .union([
         taskPath,
-        wholeOf({ textToVideo: taskPath, imageToVideo: taskPath }).describe(
+        partOf({ textToVideo: taskPath, imageToVideo: taskPath }).describe(
           'By the operation that made the task. The ids of tasks from images then begin with image-to-video:.',
         ),
       ])
       .describe('Where the status of a task is polled.'),
   }),
-  auth: partOf({
+  auth: optionalOf({
     header: headerName.describe('Authorization unless set.'),
     scheme: scheme.describe('Bearer unless set; "" for the key alone.'),
   }),
   idempotencyHeader: z.union([headerName, z.null()]).describe('Idempotency-Key unless set; null for none.'),
   headers: headers.describe('Sent with every call to the service.'),
   requestFields: listOf(text('model'), ['model']).describe('Further fields that a request may have.'),
-  request: request,
-  read: read,
-  states: states,
-  refusals: refusals,
+  request,
+  read,
+  states,
+  refusals,
   video: z
     .union([
-      wholeOf({ path: taskPath }).describe('The video itself is at this path.'),
-      wholeOf({
+      partOf({ path: taskPath }).describe('The video itself is at this path.'),
+      partOf({
         id: answerPaths.describe('Where the answer to the poll has the id of the file.'),
         path: filePath,
         link: answerPaths.describe('Where the answer to that call has the link.'),
       }).describe('One more call gets the link, with the id of a file in the answer to the poll.'),
     ])
     .describe('For services whose answer to a poll has no link.'),
-  cancel: wholeOf({ method: oneOf(['POST', 'PUT', 'DELETE']), path: taskPath }).describe(
+  cancel: partOf({ method: oneOf(['POST', 'PUT', 'DELETE']), path: taskPath }).describe(
     'How to cancel a task.',
   ),
-  polling: partOf({
+  polling: optionalOf({
     min: time,
     max: time,
-    usually: wholeOf({
+    usually: partOf({
       median: time.describe('Half of the tasks are ready by then.'),
       slow: time.describe('95 in a hundred are.'),
     })

@@ -7,7 +7,6 @@ import {
   type AnswerPath,
   DEFAULT_RULES,
   isEnvelopeWord,
-  type NamedState,
   type ReadField,
   readingRules,
 } from './reading-rules';
@@ -73,11 +72,7 @@ const LOOKS: Record<ReadField, { can: (leaf: Leaf) => boolean; likely: ((leaf: L
   taskId: {
     can: (leaf) =>
       taskIdFrom(leaf.value) !== undefined && !/\s|^[a-z]+:\/\//i.test(leaf.text) && !leaf.isIn('othersId'),
-    likely: [
-      ({ is, isIn }) => is('id') && isIn('task'),
-      ({ is, isIn }) => is('number') && isIn('task'),
-      ({ is }) => is('id'),
-    ],
+    likely: [({ is, isIn }) => (is('id') || is('number')) && isIn('task'), ({ is }) => is('id')],
   },
   code: {
     can: ({ text, isFailure }) => isFailure && !/\s/.test(text),
@@ -92,7 +87,6 @@ const LOOKS: Record<ReadField, { can: (leaf: Leaf) => boolean; likely: ((leaf: L
       /^[\p{L}\d_-]{1,40}$/u.test(text) && !is('message') && !is('code') && !isIn('error'),
     likely: [
       (leaf) => leaf.is('state') && isKnownState(leaf),
-      ({ is, value }) => is('state') && typeof value === 'string',
       (leaf) => leaf.is('state') || isKnownState(leaf),
     ],
   },
@@ -120,8 +114,11 @@ export function proposeProfile(
     }
   }
   const isSure = answers.some(({ call }) => call === 'submit') || profile.read?.taskId === inUse.read?.taskId;
-  const { states, unclear } = guessStates(answers, profile);
-  if (Object.keys(states).length > 0) profile = { ...profile, states: { ...profile.states, ...states } };
+  const { finished, unclear } = unknownWords(answers, profile);
+  if (finished.length > 0) {
+    const succeeded = [...(profile.states?.succeeded ?? []), ...finished.map(asWritten)];
+    profile = { ...profile, states: { ...profile.states, succeeded } };
+  }
   const questions = unclear.map((word) => {
     const example = `states: { running: [${JSON.stringify(asWritten(word))}] }`;
     return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
@@ -229,27 +226,18 @@ export function missingIn(
   return (['taskId', 'state', 'video'] as const).filter((field) => isMissing[field]);
 }
 
-/** What the unknown state words mean, as far as the answers show it. */
-function guessStates(answers: readonly AnswerSample[], profile: ServiceProfile) {
-  const rules = readingRules(profile);
-  const guesses = new Map<string, Set<NamedState | undefined>>();
-  for (const { answer, reading } of readAll(answers, profile)) {
-    const { found, task } = reading;
+/** The unknown state words: those that only come with a video, and those of which nothing is known. */
+function unknownWords(answers: readonly AnswerSample[], profile: ServiceProfile) {
+  const { stateOf } = readingRules(profile);
+  const readings = readAll(answers, profile)
+    .filter(({ answer }) => isGood(answer))
+    .map(({ reading }) => reading)
     // "done: true" is not a word of the service.
-    if (!isGood(answer) || task.word === '' || task.word.startsWith('done: ')) continue;
-    if (rules.stateOf(task.word) !== undefined) continue;
-    const isError = /err|fail|fault|problem/i.test(`${found.code} ${found.message}`);
-    const guess = found.video !== undefined ? 'succeeded' : isError ? 'failed' : undefined;
-    guesses.set(task.word, (guesses.get(task.word) ?? new Set()).add(guess));
-  }
-  const states: NonNullable<ServiceProfile['states']> = {};
-  const unclear: string[] = [];
-  for (const [word, [guess, ...others]] of guesses) {
-    // A word that comes with a video in one answer and without one in another does not mean succeeded.
-    if (guess === undefined || others.length > 0) unclear.push(word);
-    else states[guess] = [...(states[guess] ?? profile.states?.[guess] ?? []), asWritten(word)];
-  }
-  return { states, unclear };
+    .filter(({ task: { word } }) => word !== '' && !word.startsWith('done: ') && stateOf(word) === undefined);
+  const words = [...new Set(readings.map(({ task }) => task.word))];
+  const isFinished = (word: string) =>
+    readings.every(({ task, found }) => task.word !== word || found.video !== undefined);
+  return { finished: words.filter(isFinished), unclear: words.filter((word) => !isFinished(word)) };
 }
 
 /** As YAML and JSON write it: numbers as numbers. */

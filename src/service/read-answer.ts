@@ -1,4 +1,3 @@
-import type { RefusedContent } from '../contract/failure-details';
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
 import { isAmount, type Money, money } from '../contract/money';
@@ -58,21 +57,16 @@ export interface ServiceMessage {
 }
 
 /** What one answer of the service says. */
-export interface AnswerReading {
+export interface TracedReading {
   /** Whether the body is a JSON object or list. */
   json: boolean;
   taskId?: string;
   task: VideoState;
   serviceMessage: ServiceMessage;
   /** Set if the content policy of the service refused the request, or the task failed because of it. */
-  refusedContent?: RefusedContent;
+  refusedContent?: ReadRefusal;
   /** What the task cost, once it has ended and if the service says it. */
   charged?: Money;
-}
-
-/** A reading with its reasons. */
-export interface TracedReading extends AnswerReading {
-  refusedContent?: ReadRefusal;
   /** The path at which each value was found. */
   found: Partial<Record<ReadField | 'charged', string>>;
   /** What contradicts the reading, a sentence each. */
@@ -141,8 +135,8 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   const task = videoStateOf(
     isRefusedTask ? 'failed' : state,
     word === '' && done !== undefined ? `done: ${done.value}` : word,
-    { ...(percent !== undefined && { percent }) },
-    { ...(videoUrl !== undefined && { videoUrl }) },
+    percent,
+    videoUrl,
   );
   const charged = note('charged', ENDED.includes(task.state) ? readCharged(bodies, rules) : undefined);
   return {
@@ -174,14 +168,12 @@ const MAY_BE_REFUSED: readonly TaskState[] = ['succeeded', 'failed', 'unknown'];
 /** Before the end of a task, services say what they hold or expect, and correct it later. */
 const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
 
-function videoStateOf(
-  state: TaskState,
-  word: string,
-  progress: { percent?: number },
-  link: { videoUrl?: string },
-): VideoState {
-  if (state === 'queued' || state === 'running') return { state, word, ...progress };
-  return state === 'succeeded' ? { state, word, ...link } : { state, word };
+function videoStateOf(state: TaskState, word: string, percent?: number, videoUrl?: string): VideoState {
+  if (state === 'queued' || state === 'running')
+    return { state, word, ...(percent !== undefined && { percent }) };
+  return state === 'succeeded'
+    ? { state, word, ...(videoUrl !== undefined && { videoUrl }) }
+    : { state, word };
 }
 
 interface Signs {
@@ -245,14 +237,14 @@ function errorFrom(read: (value: unknown) => string | undefined, maxLength: numb
 
 /** What the service says that an ended task cost. Whatever is not a plain amount is ignored: the video matters more. */
 function readCharged(bodies: readonly FoundValue[], { paths }: ReadingRules): Read<Money> | undefined {
-  const costs = paths.charged.flatMap(({ path, currency, divideBy = 1 }) => {
+  for (const { path, currency, divideBy = 1 } of paths.charged) {
     const cost = first(valuesIn(bodies, [path]), (value) => {
       const amount = typeof value === 'number' ? value / divideBy : value;
       return isAmount(amount) ? money(amount, currency) : undefined;
     });
-    return cost ? [cost] : [];
-  });
-  return costs[0];
+    if (cost) return cost;
+  }
+  return undefined;
 }
 
 /** Where an answer with status 2xx says that the request was refused, and the HTTP status that it names, if any. */

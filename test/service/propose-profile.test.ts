@@ -46,11 +46,12 @@ describe('a profile is proposed', () => {
         code: 'problem.kind',
         message: 'problem.text',
       },
-      states: { succeeded: ['P9'], failed: ['P8'] },
+      states: { succeeded: ['P9'] },
     });
     expect(notes).toEqual([
       'What does "P1" mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: ["P1"] }.',
       'What does "P3" mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: ["P3"] }.',
+      'What does "P8" mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: ["P8"] }.',
     ]);
   });
 
@@ -195,9 +196,6 @@ describe('the state', () => {
     expect(find({ status: 'brewed', video_url: VIDEO }).profile).toEqual({
       states: { succeeded: ['brewed'] },
     });
-    expect(find({ status: 4, error: { code: 'nsfw', message: 'x' } }).profile).toEqual({
-      states: { failed: [4] },
-    });
   });
 
   it('is a question when one word comes with a video in one answer and without one in another', () => {
@@ -299,8 +297,10 @@ it('the id in a refusal is not proposed', () => {
 });
 
 describe('the meaning of a word', () => {
-  it('is failed if only the code shows an error', () => {
-    expect(polled({ status: 4, error: { code: 'nsfw' } }).profile).toEqual({ states: { failed: [4] } });
+  it('is a question if there is an error: what has failed may be the call', () => {
+    const { profile, notes } = polled({ status: 4, error: { code: 'nsfw' } });
+    expect(profile).toEqual({});
+    expect(notes).toEqual([expect.stringContaining('What does "4" mean?')]);
   });
 
   it('is asked for as the service writes it, with its zeros', () => {

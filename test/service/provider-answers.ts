@@ -1,4 +1,4 @@
-import type { AnswerReading, HttpAnswer, VideoState } from '../../src/service/read-answer';
+import type { HttpAnswer, TracedReading, VideoState } from '../../src/service/read-answer';
 
 export const VIDEO = 'https://cdn.example.com/v/1.mp4';
 
@@ -13,7 +13,7 @@ export const failed = (word: string): VideoState => ({ state: 'failed', word });
 export const unknown = (word = ''): VideoState => ({ state: 'unknown', word });
 
 /** An answer and what is read from it. HTTP 200 unless made by `http`. */
-type Exchange<Answer> = [answer: Answer, task: VideoState, serviceMessage?: AnswerReading['serviceMessage']];
+type Exchange<Answer> = [answer: Answer, task: VideoState, serviceMessage?: TracedReading['serviceMessage']];
 type Exchanges<Answer> = [
   submitted: Exchange<Answer>,
   inProgress: Exchange<Answer>,

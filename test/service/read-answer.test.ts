@@ -1,5 +1,5 @@
 import { TASK_STATES } from '../../src/contract/job';
-import { type AnswerReading, traceAnswer } from '../../src/service/read-answer';
+import { type TracedReading, traceAnswer } from '../../src/service/read-answer';
 import { DEFAULT_RULES } from '../../src/service/reading-rules';
 import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';
 import { readAnswer } from './read';
@@ -7,7 +7,11 @@ import { readAnswer } from './read';
 const read = (body: unknown, status = 200) => readAnswer({ status, body: JSON.stringify(body) });
 const readText = (body: string, status = 200) => readAnswer({ status, body });
 
-const NOTHING: AnswerReading = { json: true, task: unknown(), serviceMessage: {} };
+const NOTHING: Pick<TracedReading, 'json' | 'taskId' | 'task' | 'serviceMessage'> = {
+  json: true,
+  task: unknown(),
+  serviceMessage: {},
+};
 
 describe('the answers of each provider are read', () => {
   it('with twenty providers', () => {
