@@ -1,6 +1,11 @@
 import { ConfigError } from '../config/read-setting';
-import { type Environment, namesAService, readProfile } from '../config/service-config';
-import { readKnownServices, type ServiceOfFile } from '../config/services-config';
+import {
+  type Environment,
+  namesAService,
+  readKnownServices,
+  type ServiceOfFile,
+} from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { readTemporalAddress } from '../config/temporal-config';
 import { shown } from '../contract/clean-text';
 import { type GivenChoice, pinChoice, servicesOf } from '../contract/service-choice';
@@ -32,7 +37,11 @@ export function chooseService(service: string | undefined, env: Environment): Ch
       `there is no default service: give --service, one of ${Object.keys(services.services).join(', ')}, or set default in VIDEOGEN_SERVICES_FILE`,
     );
   }
-  return { choice, known, requestFields: known?.requestFields ?? readProfile(env)?.requestFields };
+  return {
+    choice,
+    known,
+    requestFields: known?.requestFields ?? readSetting('VIDEOGEN_PROFILE', env)?.requestFields,
+  };
 }
 
 const refused = (message: string) => new VideoFailure('InvalidRequest', { message });

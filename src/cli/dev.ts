@@ -1,6 +1,5 @@
-import { readTaskQueue } from '../config/queues';
-import { ConfigError, namesAService, readBaseUrl } from '../config/service-config';
-import { readServices, usesEmulator } from '../config/services-config';
+import { ConfigError, namesAService, readBaseUrl, usesEmulator } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { inShell } from '../contract/clean-text';
 import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
@@ -33,7 +32,9 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
     } else {
       print(`Temporal       ${address}`);
       print(`Temporal UI    ${uiUrl}`);
-      print(`Task queues    ${readTaskQueue(env)}, for programs without a worker of their own`);
+      print(
+        `Task queues    ${readSetting('VIDEOGEN_TASK_QUEUE', env)}, for programs without a worker of their own`,
+      );
       // One queue for each service and storage, so that no job reaches a worker with another service or storage.
       print(`               ${stack.taskQueue}, for videogen generate and batch`);
       print(`Video service  ${emulator ? `${emulator.url} (the emulator)` : describeServices(env)}`);
@@ -65,7 +66,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
 /** `http://127.0.0.1:4000, fal-seedance, my-veo`: the one without a name by its address. */
 function describeServices(env: Terminal['env']): string {
   const unnamed = namesAService(env) ? [readBaseUrl(env)] : [];
-  return [...unnamed, ...(readServices(env)?.services.keys() ?? [])].join(', ');
+  return [...unnamed, ...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.keys() ?? [])].join(', ');
 }
 
 function readFaultsOf({ fault = [] }: DevOptions, { env }: Terminal): ScriptedFault[] {

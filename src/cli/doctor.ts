@@ -1,7 +1,7 @@
 import { registerSearchAttributes } from '../client/search-attributes';
 import { readEncryptionKeys } from '../config/operation-config';
-import { ConfigError, type Environment, readKeyIfSet } from '../config/service-config';
-import { readableKeys } from '../config/services-config';
+import { ConfigError, type Environment, readableKeys } from '../config/service-config';
+import { readSecret } from '../config/settings';
 import { readS3Connection } from '../config/storage-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { printableJson } from '../contract/clean-text';
@@ -156,7 +156,7 @@ const widthFor = (terminal: Terminal) =>
 
 /** Where the configured keys are read. */
 const SECRETS: readonly ((env: Environment) => unknown)[] = [
-  readKeyIfSet,
+  (env) => readSecret('VIDEO_API_KEY', env)?.(),
   readableKeys,
   (env) => readTemporalConfig(env).connectionOptions.apiKey,
   (env) => readS3Connection(env).credentials?.secretAccessKey,

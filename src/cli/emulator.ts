@@ -1,4 +1,5 @@
-import { ConfigError, readKeyIfSet } from '../config/service-config';
+import { ConfigError } from '../config/service-config';
+import { readSecret } from '../config/settings';
 import { inShell } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { startEmulator } from '../testing/emulator';
@@ -30,7 +31,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     );
   const faults = readFaults(fault);
   const port = readPort('--port', options.port);
-  const apiKey = readKeyIfSet(terminal.env);
+  const apiKey = readSecret('VIDEO_API_KEY', terminal.env)?.();
   const running = await startEmulator({
     host,
     port,

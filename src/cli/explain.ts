@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { ConfigError, type Environment, readApiKey, readProfile } from '../config/service-config';
-import { readableKeys } from '../config/services-config';
+import { ConfigError, type Environment, readApiKey, readableKeys } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { printableJson } from '../contract/clean-text';
 import { refusedSubject } from '../contract/failure-details';
 import { TASK_ID_RULE } from '../contract/input-rules';
@@ -39,7 +39,9 @@ export async function explain(file: string, options: ExplainOptions, terminal: T
     const { service } = options;
     const { env } = terminal;
     const inUse =
-      (service === undefined ? readProfile(env) : chooseService(service, env).known?.profile) ?? {};
+      (service === undefined
+        ? readSetting('VIDEOGEN_PROFILE', env)
+        : chooseService(service, env).known?.profile) ?? {};
     // The output may be shared, and what was saved by hand may contain the key.
     const secrets = secretsOf('', keysIn(env), inUse);
     const saved = savedAnswers(file, Number(options.status));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { usesEmulator } from '../config/services-config';
+import { usesEmulator } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { printableJson, shown } from '../contract/clean-text';
 import type { JobInput } from '../contract/job';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { readGatewayConfig } from '../config/gateway-config';
 import { ConfigError, withoutBlanks } from '../config/read-setting';
+import { readSetting } from '../config/settings';
 import { isKeyId, KEY_ID_RULE, makeEncryptionKey, parseKeyRing } from '../encryption/key-ring';
 import { makeKey, parseKeys } from '../gateway/gateway-keys';
 import { EXIT } from './exit-codes';
@@ -12,7 +12,7 @@ export async function gatewayKey(
   options: { file?: string; ifMissing?: boolean },
   terminal: Terminal,
 ): Promise<number> {
-  const file = options.file ?? readGatewayConfig(terminal.env).keysFile;
+  const file = options.file ?? readSetting('VIDEOGEN_GATEWAY_KEYS_FILE', terminal.env);
   if (file === undefined) {
     throw new ConfigError(
       'There is no file for the key: set VIDEOGEN_GATEWAY_KEYS_FILE, or give --file keys.txt.',

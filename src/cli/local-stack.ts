@@ -1,9 +1,15 @@
 import type { Client } from '@temporalio/client';
-import { readGatewayConfig } from '../config/gateway-config';
 import { readEncryptionKeys, readLogConfig } from '../config/operation-config';
-import { localTaskQueue, readTaskQueue } from '../config/queues';
-import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
-import { keyReader, readServices, servicesInUse, usesEmulator } from '../config/services-config';
+import { localTaskQueue } from '../config/queues';
+import {
+  type Environment,
+  keyReader,
+  namesAService,
+  readServiceConfig,
+  servicesInUse,
+  usesEmulator,
+} from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import type { LogLevel } from '../contract/log-events';
 import type { VideoServiceOptions } from '../service';
@@ -57,7 +63,8 @@ export async function openLocalStack(terminal: Terminal, dev?: DevOfStack): Prom
   const { env } = terminal;
   // An invalid setting fails before anything is started.
   if (namesAService(env)) readServiceConfig(env);
-  for (const service of readServices(env)?.services.values() ?? []) keyReader(service, env);
+  for (const service of readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? [])
+    keyReader(service, env);
   readDownloadOptions(env);
   // No video is paid for that could not be stored.
   const storage = createStorage(readStorageConfig(env));
@@ -117,7 +124,7 @@ async function openStack(
     openService(),
     load.client().retainLong(client),
   ]);
-  await startWorkers(dev ? [taskQueue, readTaskQueue(env)] : [taskQueue], service);
+  await startWorkers(dev ? [taskQueue, readSetting('VIDEOGEN_TASK_QUEUE', env)] : [taskQueue], service);
   const { uiUrl, namespace } = server;
   const gateway = { client, storage, temporalUiUrl: uiUrl, searchable, codecPort, port: dev?.gatewayPort };
   const note: StackNote = {
@@ -144,7 +151,7 @@ const CODEC_PATH = '/codec';
  * decrypts for nobody without one, and this UI has none.
  */
 async function portOfCodec(env: Environment, gatewayPort: number | undefined): Promise<number | undefined> {
-  if (readEncryptionKeys(env) === undefined || readGatewayConfig(env).keysFile !== undefined)
+  if (readEncryptionKeys(env) === undefined || readSetting('VIDEOGEN_GATEWAY_KEYS_FILE', env) !== undefined)
     return undefined;
   return gatewayPort ?? freePort();
 }

@@ -1,9 +1,8 @@
 import { join, resolve } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
-import { readGatewayUrl } from '../config/gateway-config';
 import { localTaskQueue } from '../config/queues';
-import { type Environment, namesAService, readServiceConfig } from '../config/service-config';
-import { readServices, usesEmulator } from '../config/services-config';
+import { type Environment, namesAService, readServiceConfig, usesEmulator } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
 import { createVideoService, RateLimiter, RateLimiters, type VideoServiceOptions } from '../service';
@@ -88,7 +87,7 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
   closers.add(async () => opened?.close());
   // There is nothing to learn about an emulator, which has another address each time.
   const service = opened && usesEmulator(env) ? { ...opened, address: undefined } : opened;
-  const file = readServices(env);
+  const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
   const addresses = [
     serviceOptions?.baseUrl,
     ...[...(file?.services.values() ?? [])].map(({ baseUrl }) => baseUrl),
@@ -97,7 +96,8 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();
   const rateLimiters = new RateLimiters();
-  const gatewayUrl = readGatewayUrl(env) ?? (await serveImagesHere(addresses, storage, closers));
+  const gatewayUrl =
+    readSetting('VIDEOGEN_GATEWAY_URL', env) ?? (await serveImagesHere(addresses, storage, closers));
   for (const taskQueue of queues) {
     // A shared download queue would give downloads to a worker with another service.
     const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;

@@ -1,7 +1,7 @@
 import type { Client, ConnectionLike } from '@temporalio/client';
 import { findUnserved } from '../client/missing-worker';
-import { readTaskQueue } from '../config/queues';
 import type { Environment } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { cleanText, inShell, shown } from '../contract/clean-text';
 import { WORKFLOW_TYPE } from '../contract/names';
 import { keyIdOf } from '../encryption/encryption-codec';
@@ -34,7 +34,7 @@ export async function describeMissingWorker(
 }
 
 function workerCommand(queue: string, waitsFor: 'workflows' | 'activities', env: Environment): string {
-  const isConfigured = waitsFor === 'activities' || queue === readTaskQueue(env);
+  const isConfigured = waitsFor === 'activities' || queue === readSetting('VIDEOGEN_TASK_QUEUE', env);
   return isConfigured ? 'videogen worker' : `VIDEOGEN_TASK_QUEUE=${inShell(queue)} videogen worker`;
 }
 

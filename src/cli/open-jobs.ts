@@ -3,10 +3,9 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { VideoClient } from '../client/video-client';
-import { readTemporalUiUrl } from '../config/gateway-config';
-import { ConfigError } from '../config/service-config';
-import { usesEmulator } from '../config/services-config';
-import { readSearchAttributes, readTemporalAddress } from '../config/temporal-config';
+import { ConfigError, usesEmulator } from '../config/service-config';
+import { readSetting } from '../config/settings';
+import { readTemporalAddress } from '../config/temporal-config';
 import { inShell, shown } from '../contract/clean-text';
 import { describeDuration } from '../contract/duration';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
@@ -116,7 +115,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
         client,
         log: () => undefined,
         ...(worker && { taskQueue: worker.taskQueue }),
-        searchAttributes: readSearchAttributes(env) ?? opened.searchable,
+        searchAttributes: readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? opened.searchable,
       });
       const describeMissingWorker = (name: string) => missingWorkerOf(opened, name, env);
       const isInterrupted = () => interrupted.signal.aborted && !ended.signal.aborted;
@@ -201,5 +200,5 @@ async function openServer(
 /** Temporal Cloud has one UI for all namespaces. Where another server has its UI, only a setting can say. */
 function uiOf(address: string, env: Terminal['env']): string | undefined {
   const isCloud = /\.(tmprl\.cloud|api\.temporal\.io)(:\d+)?$/.test(address);
-  return readTemporalUiUrl(env) ?? (isCloud ? 'https://cloud.temporal.io' : undefined);
+  return readSetting('VIDEOGEN_TEMPORAL_UI_URL', env) ?? (isCloud ? 'https://cloud.temporal.io' : undefined);
 }

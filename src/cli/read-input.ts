@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { ConfigError, type Environment, namesAService, readServiceConfig } from '../config/service-config';
-import { usesEmulator } from '../config/services-config';
+import {
+  ConfigError,
+  type Environment,
+  namesAService,
+  readServiceConfig,
+  usesEmulator,
+} from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import type { BatchInput } from '../contract/batch';
 import { CAP_FIELDS, type Cap } from '../contract/caps';

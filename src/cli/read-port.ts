@@ -1,5 +1,5 @@
-import type { MonitorAddress } from '../config/operation-config';
 import { ConfigError } from '../config/read-setting';
+import type { MonitorAddress } from '../config/setting-forms';
 
 export function readPort(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { monitorAddress } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
-import { readServices } from '../config/services-config';
+import { readSetting } from '../config/settings';
 import { createVideoService, recordAnswers } from '../service';
 import { exporterForMonitor } from '../worker/sdk-metrics';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
@@ -25,7 +25,7 @@ export async function worker({ record, only }: WorkerCommandOptions, terminal: T
   openLog(terminal, 'info', monitor && { metrics: await exporterForMonitor() });
   const service = record === undefined ? undefined : recordedService(record, terminal);
   try {
-    const defaultService = readServices(env)?.default;
+    const defaultService = readSetting('VIDEOGEN_SERVICES_FILE', env)?.default;
     const videoWorker = await createVideoWorker({ env, service, defaultService, roles, monitor });
     printLine(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
     if (monitor) printLine(terminal, describeMonitor(monitor));

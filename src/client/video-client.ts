@@ -1,9 +1,7 @@
 import type { Client } from '@temporalio/client';
-import { readTaskQueue } from '../config/queues';
-import { type Environment, readProfile } from '../config/service-config';
-import { readKnownServices } from '../config/services-config';
+import { type Environment, readKnownServices } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { readStorageConfig } from '../config/storage-config';
-import { readSearchAttributes } from '../config/temporal-config';
 import type { BatchInput } from '../contract/batch';
 import type { VideoInput } from '../contract/fallback';
 import type { JobResult } from '../contract/job';
@@ -126,14 +124,15 @@ export interface VideoClient {
  */
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env, log = (line) => process.emitWarning(line, 'VideogenWarning') } = options;
-  const taskQueue = options.taskQueue ?? readTaskQueue(env);
+  const taskQueue = options.taskQueue ?? readSetting('VIDEOGEN_TASK_QUEUE', env);
   // Read at the first start: commands that only show jobs need no profile.
   let fields = options.requestFields;
   const requestFields = () => {
-    fields ??= readProfile(env)?.requestFields ?? [];
+    fields ??= readSetting('VIDEOGEN_PROFILE', env)?.requestFields ?? [];
     return fields;
   };
-  const searchAttributes = options.searchAttributes ?? readSearchAttributes(env) ?? false;
+  const searchAttributes =
+    options.searchAttributes ?? readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? false;
   const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
   const services = options.services ?? readKnownServices(env);

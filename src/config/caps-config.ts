@@ -3,7 +3,7 @@ import { CAP_FIELDS, type Cap, type Caps, limitsOf } from '../contract/caps';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 import type { Money } from '../contract/money';
 import { readYamlFile } from './read-files';
-import { ConfigError, type Environment, parsed, readerOf, type SettingGroup } from './read-setting';
+import { ConfigError } from './read-setting';
 
 /** `50 USD`, for files that people write. */
 export function parseMoney(given: unknown): unknown {
@@ -48,23 +48,6 @@ function parseCaps(given: unknown): Caps | string {
   return [path.map(String).join('.'), message].filter(Boolean).join(' ');
 }
 
-export const CAP_SETTINGS = {
-  VIDEOGEN_CAPS: {
-    type: parsed(readCapsFile).optional(),
-    meaning:
-      'What workers may make: a YAML or JSON file with caps in videos, seconds and money. [More](costs.md#caps)',
-    unset: 'no caps',
-    fix: 'name a file such as: day: { videos: 100, money: 50 USD }, or unset it',
-  },
-} satisfies SettingGroup;
-
-const read = readerOf(CAP_SETTINGS);
-
-/** The caps of the file in `VIDEOGEN_CAPS`; none without it. */
-export function readCaps(env?: Environment): Caps {
-  return read('VIDEOGEN_CAPS', env) ?? {};
-}
-
 /** The caps that a program gives, checked as those of the file. */
 export function checkCaps(given: Caps): Caps {
   const caps = parseCaps(given);
@@ -72,8 +55,8 @@ export function checkCaps(given: Caps): Caps {
   throw new ConfigError(`The option caps has a mistake: ${caps}.`);
 }
 
-/** The caps, or what is wrong with the file. */
-function readCapsFile(file: string): Caps | string {
+/** The caps of a file, or what is wrong with it. */
+export function readCapsFile(file: string): Caps | string {
   const given = readYamlFile(file);
   if (!given.ok) return given.problem;
   const caps = parseCaps(given.value);

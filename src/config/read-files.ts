@@ -1,8 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { LineCounter } from 'yaml';
 import { errorCode } from '../contract/error-code';
-import { type Environment, problemWith, type Setting, withoutBlanks } from './read-setting';
+import { problemWith, type Setting } from './read-setting';
 
 /** A key has some hundred bytes, a profile some thousand. The YAML parser takes seconds for a long file of mistakes. */
 const LARGEST_FILE_BYTES = 20_000;
@@ -23,13 +22,17 @@ export class UnreadableFile extends Error {
   }
 }
 
-type SecretSetting<Value> = Pick<Setting<Value | undefined>, 'fix' | 'type'>;
+type SecretSetting<Value> = Pick<Setting<Value>, 'fix' | 'type'>;
 
 /**
  * Reads a secret from a file, at once and then at every call, so that it can be rotated. The path is not shown: it may be the
  * secret itself, put into the wrong variable.
  */
-export function secretFile<Value>(name: string, setting: SecretSetting<Value>, file: string): () => Value {
+export function secretFile<Value>(
+  name: string,
+  setting: SecretSetting<Value>,
+  file: string,
+): () => NonNullable<Value> {
   const read = () => {
     let content: string;
     try {
@@ -44,22 +47,11 @@ export function secretFile<Value>(name: string, setting: SecretSetting<Value>, f
   return read;
 }
 
-/** The secret of a setting or of the file in `NAME_FILE`; undefined when neither is set. Both are a mistake. */
-export function secretIfSet<Value>(
+export function parseSecret<Value>(
   name: string,
   setting: SecretSetting<Value>,
-  env: Environment = process.env,
-): (() => Value) | undefined {
-  const { [name]: value, [`${name}_FILE`]: file } = withoutBlanks(env);
-  if (value !== undefined && file !== undefined)
-    throw problemWith(name, { fix: 'unset one of them' }, `and ${name}_FILE are both set`);
-  if (file !== undefined) return secretFile(`${name}_FILE`, setting, file.trim());
-  if (value === undefined) return undefined;
-  const secret = parseSecret(name, setting, value);
-  return () => secret;
-}
-
-function parseSecret<Value>(name: string, setting: SecretSetting<Value>, value: string): Value {
+  value: string,
+): NonNullable<Value> {
   const { data, error } = setting.type.safeParse(value);
   if (data) return data;
   throw problemWith(name, setting, error?.issues[0]?.message ?? 'is empty');
@@ -97,16 +89,12 @@ function readYaml(text: string): ReadYaml {
     // Pretty errors and warnings quote lines of the file, which may have a key in it, and many of them take seconds.
     const document = yaml.parseDocument(text, { prettyErrors: false, logLevel: 'error', lineCounter: lines });
     const [error] = document.errors;
-    if (error) return { ok: false, problem: `${error.message} ${describePosition(lines, error.pos[0])}` };
-    return { ok: true, value: document.toJS() };
+    if (!error) return { ok: true, value: document.toJS() };
+    const { line, col } = lines.linePos(error.pos[0]);
+    return { ok: false, problem: `${error.message} at line ${line}, column ${col}` };
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
-}
-
-function describePosition(lines: LineCounter, offset: number): string {
-  const { line, col } = lines.linePos(offset);
-  return `at line ${line}, column ${col}`;
 }
 
 function isDeep(text: string): boolean {

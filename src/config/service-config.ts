@@ -1,74 +1,19 @@
-import { z } from 'zod';
-import { shown } from '../contract/clean-text';
-import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../contract/lost-submit';
+import type { KnownService, KnownServices } from '../contract/service-choice';
 import type { VideoServiceOptions } from '../service';
-import { BUILT_IN_PROFILES, builtInProfile } from '../service/built-in-profiles';
-import { parseProfile } from '../service/parse-profile';
-import type { ServiceProfile } from '../service/profile';
-import { readYamlFile, secretIfSet } from './read-files';
-import {
-  type Environment,
-  HOSTS_FIX,
-  hosts,
-  parsed,
-  problemWith,
-  quoted,
-  readerOf,
-  type SettingGroup,
-  serviceUrl,
-  text,
-  withoutBlanks,
-} from './read-setting';
+import { parseSecret, secretFile } from './read-files';
+import { type Environment, problemWith, withoutBlanks } from './read-setting';
+import type { ServiceInFile } from './services-file';
+import { apiKey } from './setting-forms';
+import { readSecret, readSetting, SETTINGS } from './settings';
 
 export { ConfigError, type Environment } from './read-setting';
 
-/** Its value is never shown. */
-export const API_KEY = text.regex(
-  /^[\x21-\x7e]*$/,
-  'holds a space, a line break or a character outside ASCII',
-);
-
-export const SERVICE_SETTINGS = {
-  VIDEO_API_BASE_URL: {
-    type: serviceUrl.optional(),
-    meaning: 'Address of the video service.',
-    unset: 'required by a worker',
-    fix: 'set it to the address of the video service, such as https://api.example.com',
-  },
-  VIDEO_API_KEY: {
-    type: API_KEY.optional(),
-    meaning: "Its key, sent as Bearer to the service's own origin and nowhere else.",
-    unset: 'required by a worker',
-    isSecret: true,
-    fix: 'set it to the key as the service gave it, on one line, or set VIDEO_API_KEY_FILE to a file with it',
-  },
-  VIDEOGEN_PROFILE: {
-    type: parsed((name) => readProfileNamed(name)).optional(),
-    meaning:
-      'How the service differs from the interface: a profile by name, or a JSON or YAML file. [More](other-services.md)',
-    unset: 'none',
-    fix: `name one of ${Object.keys(BUILT_IN_PROFILES).join(', ')}, or a correct JSON or YAML file`,
-  },
-  VIDEOGEN_ON_LOST_SUBMIT: {
-    type: text.pipe(z.enum(LOST_SUBMIT_POLICIES, quoted)).default('hold'),
-    meaning: 'What a worker does about a lost submit: `hold`, `resubmit` or `fail`. [More](lost-submits.md)',
-    fix: `set it to one of ${LOST_SUBMIT_POLICIES.join(', ')}, or unset it for hold`,
-  },
-  VIDEOGEN_DOWNLOAD_ALLOW: {
-    type: hosts.default([]),
-    meaning:
-      'Hosts, separated by commas, whose videos may be at private addresses or without TLS. [More](downloads-and-storage.md#which-addresses-a-worker-opens)',
-    unset: 'none',
-    fix: HOSTS_FIX,
-  },
-} satisfies SettingGroup;
-
-const read = readerOf(SERVICE_SETTINGS);
+const { VIDEO_API_BASE_URL, VIDEO_API_KEY } = SETTINGS['Video service'];
 
 /** Where the video service is, and its key. A key in a file is read at every call, so that it can be rotated. */
 export function readServiceConfig(env?: Environment): VideoServiceOptions {
-  const profile = readProfile(env);
-  const downloadAllow = read('VIDEOGEN_DOWNLOAD_ALLOW', env);
+  const profile = readSetting('VIDEOGEN_PROFILE', env);
+  const downloadAllow = readSetting('VIDEOGEN_DOWNLOAD_ALLOW', env);
   return Object.freeze({
     baseUrl: readBaseUrl(env),
     apiKey: readApiKey(env),
@@ -78,37 +23,16 @@ export function readServiceConfig(env?: Environment): VideoServiceOptions {
 }
 
 export function readBaseUrl(env?: Environment): string {
-  const url = read('VIDEO_API_BASE_URL', env);
+  const url = readSetting('VIDEO_API_BASE_URL', env);
   if (url !== undefined) return url;
-  throw problemWith('VIDEO_API_BASE_URL', SERVICE_SETTINGS.VIDEO_API_BASE_URL, 'is not set');
+  throw problemWith('VIDEO_API_BASE_URL', VIDEO_API_BASE_URL, 'is not set');
 }
 
 export function readApiKey(env: Environment = process.env): () => string {
-  const setting = SERVICE_SETTINGS.VIDEO_API_KEY;
-  const key = secretIfSet('VIDEO_API_KEY', setting, env);
+  const key = readSecret('VIDEO_API_KEY', env);
   if (key !== undefined) return key;
   const problem = env.VIDEO_API_KEY === undefined ? 'is not set' : 'is empty';
-  throw problemWith('VIDEO_API_KEY', setting, problem);
-}
-
-/** How the service differs from the interface; undefined when it does not. */
-export function readProfile(env?: Environment): ServiceProfile | undefined {
-  return read('VIDEOGEN_PROFILE', env);
-}
-
-/** A built-in profile by its name, or that of a file; or what is wrong with it. */
-export function readProfileNamed(name: string, folder?: string): ServiceProfile | string {
-  const builtIn = builtInProfile(name);
-  if (builtIn) return builtIn;
-  const given = readYamlFile(name, { folder, not: 'neither a built-in profile nor' });
-  if (!given.ok) return given.problem;
-  const read = parseProfile(given.value);
-  return read.ok ? read.profile : `names ${shown(name)}, a profile with a mistake (${read.problem})`;
-}
-
-/** What a worker does about a lost submit of a job that does not say it itself. */
-export function readLostSubmitPolicy(env?: Environment): LostSubmitPolicy {
-  return read('VIDEOGEN_ON_LOST_SUBMIT', env);
+  throw problemWith('VIDEO_API_KEY', VIDEO_API_KEY, problem);
 }
 
 /** Whether a video service is named. Without one, `generate` and `dev` use the emulator. */
@@ -116,7 +40,62 @@ export function namesAService(env: Environment = process.env): boolean {
   return withoutBlanks(env).VIDEO_API_BASE_URL !== undefined;
 }
 
-/** The key that the emulator asks for, if one is set; otherwise it makes its own. */
-export function readKeyIfSet(env?: Environment): string | undefined {
-  return secretIfSet('VIDEO_API_KEY', SERVICE_SETTINGS.VIDEO_API_KEY, env)?.();
+/** Whether commands on this machine use the emulator, because the settings name no service. */
+export function usesEmulator(env: Environment = process.env): boolean {
+  return !namesAService(env) && withoutBlanks(env).VIDEOGEN_SERVICES_FILE === undefined;
+}
+
+/** The services of the settings, whatever their keys and limits are; undefined for the emulator. */
+export function servicesInUse(env?: Environment): string | undefined {
+  const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
+  const unnamed = namesAService(env) ? readBaseUrl(env) : undefined;
+  if (file === undefined) return unnamed;
+  const named = [...file.services.values()].map(({ name, baseUrl, aiSdk }) => ({ name, baseUrl, aiSdk }));
+  return JSON.stringify({ unnamed, default: file.default, named });
+}
+
+/** What the file says about a service to those who start jobs. */
+export interface ServiceOfFile extends KnownService {
+  profile: ServiceInFile['profile'];
+}
+
+/** The same, for those who start jobs. */
+export function readKnownServices(env?: Environment): KnownServices<ServiceOfFile> | undefined {
+  const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
+  if (file === undefined) return undefined;
+  const services = [...file.services].map(([name, { profile }]): [string, ServiceOfFile] => [
+    name,
+    { profile, requestFields: profile?.requestFields ?? [] },
+  ]);
+  return { services: Object.fromEntries(services), default: file.default };
+}
+
+/** The keys of the file that can be read here, to hide them in what is shown. */
+export function readableKeys(env?: Environment): string[] {
+  // A key that cannot be read is never sent, so nobody can quote it.
+  const ifReadable = <T>(read: () => T[]): T[] => {
+    try {
+      return read();
+    } catch {
+      return [];
+    }
+  };
+  const services = ifReadable(() => [
+    ...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? []),
+  ]);
+  return services.flatMap((service) => ifReadable(() => [keyReader(service, env)()]));
+}
+
+/** Reads the key of a service of the file, at every call. Throws at once if it cannot be read. */
+export function keyReader(
+  service: Pick<ServiceInFile, 'name' | 'key'>,
+  env: Environment = process.env,
+): () => string {
+  const { name, key } = service;
+  const place = `services.${name}.key of VIDEOGEN_SERVICES_FILE`;
+  const fix = 'put the key there as the service gave it, on one line';
+  if ('file' in key) return secretFile(place, { fix, type: apiKey }, key.file);
+  const type = apiKey.min(1, 'is not set');
+  const secret = parseSecret(`${place} names ${key.env}, which`, { fix, type }, env[key.env] ?? '');
+  return () => secret;
 }

@@ -1,16 +1,11 @@
 import type { Client } from '@temporalio/client';
 import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
-import { type GatewayConfig, readGatewayConfig } from '../config/gateway-config';
-import {
-  type MonitorAddress,
-  monitorAddress,
-  readEncryptionKeys,
-  readLogConfig,
-} from '../config/operation-config';
+import { monitorAddress, readEncryptionKeys, readLogConfig } from '../config/operation-config';
 import { ConfigError } from '../config/read-setting';
-import { type Environment, readProfile } from '../config/service-config';
-import { readKnownServices } from '../config/services-config';
+import { type Environment, readKnownServices } from '../config/service-config';
+import type { MonitorAddress } from '../config/setting-forms';
+import { readSecret, readSetting } from '../config/settings';
 import { readStorageConfig } from '../config/storage-config';
 import { errorCode } from '../contract/error-code';
 import { EncryptionCodec } from '../encryption/encryption-codec';
@@ -81,12 +76,11 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
  */
 export async function createVideoGateway(options: VideoGatewayOptions = {}): Promise<VideoGateway> {
   const { env, host = '127.0.0.1', port = 8787 } = options;
-  const config = readGatewayConfig(env);
+  const keysFile = readSetting('VIDEOGEN_GATEWAY_KEYS_FILE', env);
   const logger = createLogger({
     ...readLogConfig({ level: 'info', isTerminal: !options.log && process.stderr.isTTY }, env),
     write: options.log ?? ((line) => process.stderr.write(`${line}\n`)),
   });
-  const { keysFile, publicUrl, temporalUiUrl, corsOrigins, hookSecret } = config;
   if (keysFile === undefined && !LOOPBACK.has(host)) {
     throw new ConfigError(
       `Without keys the gateway listens on 127.0.0.1 only, not on ${host}: make a key with videogen gateway-key NAME, and set VIDEOGEN_GATEWAY_KEYS_FILE.`,
@@ -96,9 +90,15 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     keysFile === undefined
       ? undefined
       : openKeyFile(keysFile, ({ message }) => logger.event('keysNotRead', { reason: message }));
-  const codec = codecOf(options, config);
+  const settings = {
+    publicUrl: readSetting('VIDEOGEN_GATEWAY_URL', env),
+    hookSecret: readSecret('VIDEOGEN_GATEWAY_HOOK_SECRET', env),
+    temporalUiUrl: options.temporalUiUrl ?? readSetting('VIDEOGEN_TEMPORAL_UI_URL', env),
+    corsOrigins: readSetting('VIDEOGEN_GATEWAY_CORS_ORIGINS', env),
+  };
+  const codec = codecOf(options, keysFile);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const { requestFields = [] } = readProfile(env) ?? {};
+  const { requestFields = [] } = readSetting('VIDEOGEN_PROFILE', env) ?? {};
   const services = readKnownServices(env);
   const client = options.client ?? (await connectClient(env));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
@@ -111,11 +111,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     keys,
     requestFields,
     services,
-    publicUrl,
-    hookSecret,
+    ...settings,
     codec,
-    temporalUiUrl: options.temporalUiUrl ?? temporalUiUrl,
-    corsOrigins,
     metrics,
     logger,
   });
@@ -152,10 +149,8 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
 }
 
 /** Refuses settings with which nobody could have anything decrypted. */
-function codecOf(
-  { env, codec }: VideoGatewayOptions,
-  { codecKeys, keysFile }: GatewayConfig,
-): GatewayTools['codec'] {
+function codecOf({ env, codec }: VideoGatewayOptions, keysFile: string | undefined): GatewayTools['codec'] {
+  const codecKeys = readSetting('VIDEOGEN_GATEWAY_CODEC_KEYS', env);
   if (!(codec ?? codecKeys.length > 0)) return undefined;
   const ring = readEncryptionKeys(env);
   if (ring === undefined) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SIZES, shapeOf, sizeOf } from '../client/video-size';
-import type { ServiceOfFile } from '../config/services-config';
+import type { ServiceOfFile } from '../config/service-config';
 import type { FallbackInput } from '../contract/fallback';
 import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { JobOptions } from '../contract/job';

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
-import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/operation-config';
 import { ConfigError } from '../config/read-setting';
+import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/setting-forms';
 import { errorCode } from '../contract/error-code';
 
 /** `starting` and `draining` are not ready either, but nothing is wrong. */

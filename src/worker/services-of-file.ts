@@ -1,5 +1,6 @@
 import { ConfigError, type Environment } from '../config/read-setting';
-import { keyReader, type ServiceInFile, type ServicesFile } from '../config/services-config';
+import { keyReader } from '../config/service-config';
+import type { ServiceInFile, ServicesFile } from '../config/services-file';
 import { createVideoService, type NamedService, type OpenedVideoService } from '../service';
 
 /** Only a worker with such a service loads anything of the AI SDK. */

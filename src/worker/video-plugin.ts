@@ -14,10 +14,11 @@ import {
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
 import type { ServiceHandler } from 'nexus-rpc';
-import { type MonitorAddress, monitorAddress, readEncryptionKeys } from '../config/operation-config';
+import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
-import { ConfigError, readProfile } from '../config/service-config';
-import { readKnownServices } from '../config/services-config';
+import { ConfigError, readKnownServices } from '../config/service-config';
+import type { MonitorAddress } from '../config/setting-forms';
+import { readSetting } from '../config/settings';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
@@ -167,7 +168,7 @@ export class VideoPlugin extends SimplePlugin {
   }
 
   private nexusService(): ServiceHandler {
-    const { requestFields } = readProfile(this.given.env) ?? {};
+    const { requestFields } = readSetting('VIDEOGEN_PROFILE', this.given.env) ?? {};
     const services = servicesForClients(this.given) ?? readKnownServices(this.given.env);
     return createVideoNexusHandler({
       requestFields,

@@ -5,17 +5,10 @@ import {
   type JobQueues,
   type VideoActivities,
 } from '../../activities';
-import { checkCaps, readCaps } from '../config/caps-config';
-import { readGatewayUrl } from '../config/gateway-config';
+import { checkCaps } from '../config/caps-config';
 import { readWebhookConfig } from '../config/operation-config';
-import {
-  ConfigError,
-  type Environment,
-  namesAService,
-  readLostSubmitPolicy,
-  readServiceConfig,
-} from '../config/service-config';
-import { readServices } from '../config/services-config';
+import { ConfigError, type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import type { Caps } from '../contract/caps';
 import type { LostSubmitPolicy } from '../contract/lost-submit';
@@ -102,7 +95,7 @@ export function refuseUnversionedCaps(
   { caps, env }: VideoWorkOptions,
   deployment: WorkerOptions['workerDeploymentOptions'],
 ): void {
-  const hasCaps = Object.keys(caps ?? readCaps(env)).length > 0;
+  const hasCaps = Object.keys(caps ?? readSetting('VIDEOGEN_CAPS', env)).length > 0;
   if (!hasCaps || deployment === undefined || deployment.useWorkerVersioning) return;
   throw new ConfigError(
     'Caps do not work with workerDeploymentOptions of useWorkerVersioning: false: leave these options out, or use versioning.',
@@ -112,7 +105,7 @@ export function refuseUnversionedCaps(
 /** `queues`: where jobs that run with these activities have their submits and downloads done. */
 export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): VideoWork {
   const { env, rateLimiter, rateLimiters } = options;
-  const onLostSubmit = options.onLostSubmit ?? readLostSubmitPolicy(env);
+  const onLostSubmit = options.onLostSubmit ?? readSetting('VIDEOGEN_ON_LOST_SUBMIT', env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const { service, services, defaultService, ready, close } = openServices(options);
   const watched: WatchedService[] = [];
@@ -141,9 +134,9 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
     storage,
     queues,
     onLostSubmit,
-    caps: options.caps ? checkCaps(options.caps) : readCaps(env),
+    caps: options.caps ? checkCaps(options.caps) : readSetting('VIDEOGEN_CAPS', env),
     webhooks: options.webhooks ?? readWebhookConfig(env),
-    gatewayUrl: options.gatewayUrl ?? readGatewayUrl(env),
+    gatewayUrl: options.gatewayUrl ?? readSetting('VIDEOGEN_GATEWAY_URL', env),
   });
   const work: VideoWork = {
     activities,
@@ -166,7 +159,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
  */
 function openServices(options: VideoWorkOptions) {
   const { env } = options;
-  const file = options.services ? undefined : readServices(env);
+  const file = options.services ? undefined : readSetting('VIDEOGEN_SERVICES_FILE', env);
   const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
   const hasNamed = file !== undefined || options.services !== undefined;
   const own = options.service === undefined && (!hasNamed || namesAService(env));

@@ -1,9 +1,10 @@
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { orUnreachable } from '../client/connect';
 import { createTraced } from '../client/export-traces';
-import { type MonitorAddress, monitorAddress, readEncryptionKeys } from '../config/operation-config';
+import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
+import type { MonitorAddress } from '../config/setting-forms';
 import { readTemporalConfig } from '../config/temporal-config';
 import {
   activityWorkers,

@@ -1,5 +1,5 @@
 import type { Worker } from '@temporalio/worker';
-import type { MonitorAddress } from '../config/operation-config';
+import type { MonitorAddress } from '../config/setting-forms';
 import { type HealthPart, type Monitor, openMonitor, type PartStatus, within } from './monitor';
 import { exporterUrl, startCounters } from './sdk-metrics';
 import type { VideoWork, WatchedService } from './video-work';

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import type { WorkerOptions, WorkerPlugin } from '@temporalio/worker';
-import { readShutdownGraceMs } from '../config/operation-config';
 import type { Environment } from '../config/read-setting';
+import { readSetting } from '../config/settings';
 import { readDeploymentVersion } from '../config/temporal-config';
 
 /** A cancelled download learns of it from its next heartbeat; by default the SDK sends them too rarely for that. */
@@ -25,7 +25,7 @@ export function withOwnDefaults<Options extends Partial<WorkerOptions>>(
   return {
     ...LONGEST_COMPUTING,
     ...options,
-    shutdownGraceTime: options.shutdownGraceTime ?? readShutdownGraceMs(env),
+    shutdownGraceTime: options.shutdownGraceTime ?? readSetting('VIDEOGEN_SHUTDOWN_GRACE', env),
     maxHeartbeatThrottleInterval: options.maxHeartbeatThrottleInterval ?? HEARTBEAT_THROTTLE,
   };
 }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createVideoActivities, type VideoActivities } from '../../activities';
 import { startImageServer } from '../../src/cli/image-server';
-import { readProfile } from '../../src/config/service-config';
+import { readSetting } from '../../src/config/settings';
 import type { VideoRequest } from '../../src/contract/request';
 import { builtInProfile, type ServiceProfile, type VideoService } from '../../src/service';
 import { checkImage, createFileStorage, storeImage } from '../../src/storage';
@@ -18,7 +18,7 @@ import { type ActivityWorld, asJob, attemptUntilEnd, createActivityWorld, failur
 const EXAMPLES = join(__dirname, '../../examples/profiles');
 const examples = readdirSync(EXAMPLES).map((file) => basename(file, '.yaml'));
 const exampleProfile = (name: string) =>
-  readProfile({ VIDEOGEN_PROFILE: join(EXAMPLES, `${name}.yaml`) }) ?? {};
+  readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: join(EXAMPLES, `${name}.yaml`) }) ?? {};
 
 let world: ActivityWorld;
 let activities: VideoActivities;

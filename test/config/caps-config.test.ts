@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readCap } from '../../src/cli/read-input';
-import { checkCaps, readCaps } from '../../src/config/caps-config';
+import { checkCaps } from '../../src/config/caps-config';
+import { readSetting } from '../../src/config/settings';
 import { firstLineOf } from '../../src/contract/error-code';
 
 let folder: string;
@@ -14,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function read(content: string) {
   const file = join(folder, 'caps.yaml');
   writeFileSync(file, content);
-  return readCaps({ VIDEOGEN_CAPS: file });
+  return readSetting('VIDEOGEN_CAPS', { VIDEOGEN_CAPS: file });
 }
 
 const problemOf = (work: () => unknown) => {
@@ -33,7 +34,7 @@ test('caps are read from a YAML file, money as an amount and a currency', () => 
     key: { seconds: 60 },
     keys: { web_shop: { videos: 5 } },
   });
-  expect(readCaps({})).toEqual({});
+  expect(readSetting('VIDEOGEN_CAPS', {})).toEqual({});
 });
 
 test.each([
@@ -52,7 +53,9 @@ test.each([
 });
 
 test('a file that is not there is named', () => {
-  expect(problemOf(() => readCaps({ VIDEOGEN_CAPS: join(folder, 'none.yaml') }))).toContain('ENOENT');
+  expect(
+    problemOf(() => readSetting('VIDEOGEN_CAPS', { VIDEOGEN_CAPS: join(folder, 'none.yaml') })),
+  ).toContain('ENOENT');
 });
 
 test('caps that a program gives are checked as those of a file', () => {

@@ -1,11 +1,11 @@
 import {
   localQueuePrefix,
   localTaskQueue,
-  readTaskQueue,
   resolveWorkerQueues,
   type WorkerQueueOptions,
 } from '../../src/config/queues';
 import type { Environment } from '../../src/config/service-config';
+import { readSetting } from '../../src/config/settings';
 import { refusal } from './refusal';
 
 describe('VIDEOGEN_TASK_QUEUE', () => {
@@ -14,11 +14,13 @@ describe('VIDEOGEN_TASK_QUEUE', () => {
     ['foxes', 'foxes'],
     [' foxes ', 'foxes'],
   ])('%j is the queue %j', (VIDEOGEN_TASK_QUEUE, queue) => {
-    expect(readTaskQueue({ VIDEOGEN_TASK_QUEUE })).toBe(queue);
+    expect(readSetting('VIDEOGEN_TASK_QUEUE', { VIDEOGEN_TASK_QUEUE })).toBe(queue);
   });
 
   it.each(['', ' '])('%j is refused', (VIDEOGEN_TASK_QUEUE) => {
-    expect(refusal(() => readTaskQueue({ VIDEOGEN_TASK_QUEUE }))).toMatch(/^VIDEOGEN_TASK_QUEUE is empty: /);
+    expect(refusal(() => readSetting('VIDEOGEN_TASK_QUEUE', { VIDEOGEN_TASK_QUEUE }))).toMatch(
+      /^VIDEOGEN_TASK_QUEUE is empty: /,
+    );
   });
 });
 

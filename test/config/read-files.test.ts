@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readApiKey, readProfile } from '../../src/config/service-config';
+import { readApiKey } from '../../src/config/service-config';
+import { readSetting } from '../../src/config/settings';
 
 describe('a file that a setting names', () => {
   const folder = mkdtempSync(join(tmpdir(), 'files-'));
@@ -22,6 +23,8 @@ describe('a file that a setting names', () => {
     expect(() => readApiKey({ VIDEO_API_KEY_FILE: file })).toThrow(
       `VIDEO_API_KEY_FILE names a file that cannot be read (${problem})`,
     );
-    expect(() => readProfile({ VIDEOGEN_PROFILE: file })).toThrow(`a file that can be read (${problem})`);
+    expect(() => readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: file })).toThrow(
+      `a file that can be read (${problem})`,
+    );
   });
 });

@@ -1,14 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Environment,
-  namesAService,
-  readKeyIfSet,
-  readLostSubmitPolicy,
-  readProfile,
-  readServiceConfig,
-} from '../../src/config/service-config';
+import { type Environment, namesAService, readServiceConfig } from '../../src/config/service-config';
+import { readSecret, readSetting } from '../../src/config/settings';
 import {
   readDataFolder,
   readDeploymentVersion,
@@ -169,11 +163,11 @@ describe('VIDEOGEN_ON_LOST_SUBMIT', () => {
     [' resubmit ', 'resubmit'],
     ['fail', 'fail'],
   ])('%j means %s', (VIDEOGEN_ON_LOST_SUBMIT, policy) => {
-    expect(readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT })).toBe(policy);
+    expect(readSetting('VIDEOGEN_ON_LOST_SUBMIT', { VIDEOGEN_ON_LOST_SUBMIT })).toBe(policy);
   });
 
   it.each(['retry', 'Hold', 'true'])('%j is refused', (VIDEOGEN_ON_LOST_SUBMIT) => {
-    expect(refusal(() => readLostSubmitPolicy({ VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
+    expect(refusal(() => readSetting('VIDEOGEN_ON_LOST_SUBMIT', { VIDEOGEN_ON_LOST_SUBMIT }))).toMatch(
       /: set it to one of hold, resubmit, fail, or unset it/,
     );
   });
@@ -404,28 +398,32 @@ describe('the environment names', () => {
 
 describe("the emulator's key", () => {
   it('is none when nothing is set, or only blanks', () => {
-    expect(readKeyIfSet({})).toBeUndefined();
-    expect(readKeyIfSet({ VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })).toBeUndefined();
+    expect(readSecret('VIDEO_API_KEY', {})?.()).toBeUndefined();
+    expect(readSecret('VIDEO_API_KEY', { VIDEO_API_KEY: '', VIDEO_API_KEY_FILE: ' ' })?.()).toBeUndefined();
   });
 
   it('is the one in the variable or in the file', () => {
-    expect(readKeyIfSet({ VIDEO_API_KEY: ` ${KEY}` })).toBe(KEY);
-    expect(readKeyIfSet({ VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })).toBe(KEY);
+    expect(readSecret('VIDEO_API_KEY', { VIDEO_API_KEY: ` ${KEY}` })?.()).toBe(KEY);
+    expect(readSecret('VIDEO_API_KEY', { VIDEO_API_KEY_FILE: fileWith('key', `${KEY}\n`) })?.()).toBe(KEY);
   });
 
   it('follows the rules of every key', () => {
-    expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY: `${KEY} x` }))).toMatch(
+    expect(refusal(() => readSecret('VIDEO_API_KEY', { VIDEO_API_KEY: `${KEY} x` })?.())).toMatch(
       /^VIDEO_API_KEY holds a space/,
     );
-    expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY_FILE: join(folder, 'none') }))).toMatch('ENOENT');
-    expect(refusal(() => readKeyIfSet({ VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' }))).toMatch('both set');
+    expect(
+      refusal(() => readSecret('VIDEO_API_KEY', { VIDEO_API_KEY_FILE: join(folder, 'none') })?.()),
+    ).toMatch('ENOENT');
+    expect(
+      refusal(() => readSecret('VIDEO_API_KEY', { VIDEO_API_KEY: KEY, VIDEO_API_KEY_FILE: 'x' })?.()),
+    ).toMatch('both set');
   });
 });
 
 describe('VIDEOGEN_PROFILE', () => {
   it('is none unless set', () => {
     expect(readServiceConfig(BASE)).not.toHaveProperty('profile');
-    expect(readProfile({ VIDEOGEN_PROFILE: ' ' })).toBeUndefined();
+    expect(readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: ' ' })).toBeUndefined();
   });
 
   it('may name a built-in profile', () => {
@@ -438,7 +436,7 @@ describe('VIDEOGEN_PROFILE', () => {
     ['profile.json', '{"read":{"taskId":"ticket.no"}}'],
     ['profile.yaml', '# ours\nread:\n  taskId: ticket.no\n'],
   ])('may be the file %s', (name, content) => {
-    expect(readProfile({ VIDEOGEN_PROFILE: fileWith(name, content) })).toEqual({
+    expect(readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: fileWith(name, content) })).toEqual({
       read: { taskId: 'ticket.no' },
     });
   });
@@ -450,11 +448,11 @@ describe('VIDEOGEN_PROFILE', () => {
     ['text that is not YAML', 'read: [\n', 'names a file that is not YAML'],
   ])('with %s is refused', (_what, content, problem) => {
     const file = fileWith('profile.yaml', content);
-    expect(refusal(() => readProfile({ VIDEOGEN_PROFILE: file }))).toContain(problem);
+    expect(refusal(() => readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: file }))).toContain(problem);
   });
 
   it('that is not a file is refused with the names of the built-in profiles', () => {
-    const message = refusal(() => readProfile({ VIDEOGEN_PROFILE: 'sora' }));
+    const message = refusal(() => readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: 'sora' }));
     expect(message).toContain('openai');
     expect(message).toContain('ENOENT');
   });

@@ -2,14 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { localTaskQueue } from '../../src/config/queues';
-import {
-  keyReader,
-  readableKeys,
-  readKnownServices,
-  readServices,
-  servicesJsonSchema,
-  usesEmulator,
-} from '../../src/config/services-config';
+import { keyReader, readableKeys, readKnownServices, usesEmulator } from '../../src/config/service-config';
+import { servicesJsonSchema } from '../../src/config/services-file';
+import { readSetting } from '../../src/config/settings';
 import { firstLineOf } from '../../src/contract/error-code';
 
 const KEY = 'sk-1234567890-abcdefghij';
@@ -31,7 +26,7 @@ function envWith(content: string, more: Record<string, string> = {}) {
 }
 
 const read = (content: string) => {
-  const file = readServices(envWith(content));
+  const file = readSetting('VIDEOGEN_SERVICES_FILE', envWith(content));
   if (file === undefined) throw new Error('no file');
   return file;
 };
@@ -83,7 +78,7 @@ test('JSON will do, and so will no file at all', () => {
     services: { one: { baseUrl: 'https://one.example.com', key: { env: 'MAIN_KEY' } } },
   });
   expect([...read(json).services.keys()]).toEqual(['one']);
-  expect(readServices({})).toBeUndefined();
+  expect(readSetting('VIDEOGEN_SERVICES_FILE', {})).toBeUndefined();
 });
 
 const one = (fields: string) =>
@@ -173,7 +168,9 @@ test.each([
 );
 
 test('a file that does not exist is refused', () => {
-  const message = problemOf(() => readServices({ VIDEOGEN_SERVICES_FILE: join(folder, 'nowhere.yaml') }));
+  const message = problemOf(() =>
+    readSetting('VIDEOGEN_SERVICES_FILE', { VIDEOGEN_SERVICES_FILE: join(folder, 'nowhere.yaml') }),
+  );
   expect(message).toContain('not a file that can be read (ENOENT)');
 });
 

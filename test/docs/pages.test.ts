@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { scripts } from '../../package.json';
-import { SETTING_NAMES } from '../../src/config/all-settings';
+import { SETTING_NAMES } from '../../src/config/settings';
 import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/contract/request';
 import { BUILT_IN_PROFILES } from '../../src/service';
 import { parser } from '../cli/parser';

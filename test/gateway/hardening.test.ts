@@ -1,6 +1,6 @@
 import { connect, createServer, type Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { readGatewayConfig } from '../../src/config/gateway-config';
+import { readSetting } from '../../src/config/settings';
 import { closedGateway } from './closed-gateway';
 
 let app: FastifyInstance;
@@ -100,9 +100,9 @@ describe('CORS', () => {
   it.each(['*', 'https://shop.example/', 'shop.example', 'https://*.example'])(
     '%j is not an origin',
     (origin) => {
-      expect(() => readGatewayConfig({ VIDEOGEN_GATEWAY_CORS_ORIGINS: origin })).toThrow(
-        /^VIDEOGEN_GATEWAY_CORS_ORIGINS has .*, which is not an origin: give exact origins/,
-      );
+      expect(() =>
+        readSetting('VIDEOGEN_GATEWAY_CORS_ORIGINS', { VIDEOGEN_GATEWAY_CORS_ORIGINS: origin }),
+      ).toThrow(/^VIDEOGEN_GATEWAY_CORS_ORIGINS has .*, which is not an origin: give exact origins/);
     },
   );
 });

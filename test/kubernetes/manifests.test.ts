@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv from 'ajv';
 import { parse } from 'yaml';
-import { VARIABLES } from '../../src/config/all-settings';
+import { VARIABLES } from '../../src/config/settings';
 import { DEFAULT_TASK_QUEUE } from '../../src/contract/names';
 import { SUBMIT_POLICY } from '../../src/contract/policies';
 import { parseDockerfile } from '../support/compose-file';

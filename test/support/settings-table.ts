@@ -1,5 +1,5 @@
-import { SETTINGS } from '../../src/config/all-settings';
 import type { Setting } from '../../src/config/read-setting';
+import { SETTINGS } from '../../src/config/settings';
 
 /** The settings as the configuration page shows them: one table per group. */
 export function settingsTable(): string {

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readServices } from '../../src/config/services-config';
+import { readSetting } from '../../src/config/settings';
 import { ServiceDirectory } from '../../src/service';
 import { activityWorkers } from '../../src/worker/activity-workers';
 import { openServicesOfFile } from '../../src/worker/services-of-file';
@@ -46,7 +46,7 @@ const env = () => ({
 });
 
 test('each service is called with its own key, and a rotated file counts at the next call', async () => {
-  const file = readServices(env());
+  const file = readSetting('VIDEOGEN_SERVICES_FILE', env());
   if (file === undefined) throw new Error('no file');
   const { services, close } = openServicesOfFile(file, env());
   const directory = new ServiceDirectory({ services });

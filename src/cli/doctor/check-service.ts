@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import {
   ConfigError,
   type Environment,
+  keyReader,
   namesAService,
   readApiKey,
   readBaseUrl,
-  readProfile,
 } from '../../config/service-config';
-import { keyReader, readServices, type ServiceInFile } from '../../config/services-config';
+import type { ServiceInFile } from '../../config/services-file';
+import { readSetting } from '../../config/settings';
 import { readTemporalAddress } from '../../config/temporal-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type ServiceProfile } from '../../service';
@@ -42,7 +43,7 @@ interface NamedService {
 
 /** Polls a task that does not exist at each service, with its key. That costs nothing, and there is one right answer. */
 export async function checkService({ env, signal }: Context): Promise<Finding> {
-  const inFile = [...(readServices(env)?.services.values() ?? [])];
+  const inFile = [...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? [])];
   const findings = await Promise.all([
     ...servicesOf(env, inFile).map(async (service) => ({
       name: service.name,
@@ -63,7 +64,13 @@ export async function checkService({ env, signal }: Context): Promise<Finding> {
 /** Those that are asked over HTTP. */
 function servicesOf(env: Environment, inFile: readonly ServiceInFile[]): NamedService[] {
   const unnamed = namesAService(env)
-    ? [{ baseUrl: readBaseUrl(env), profile: readProfile(env), readKey: () => readApiKey(env) }]
+    ? [
+        {
+          baseUrl: readBaseUrl(env),
+          profile: readSetting('VIDEOGEN_PROFILE', env),
+          readKey: () => readApiKey(env),
+        },
+      ]
     : [];
   const ofFile = inFile.flatMap((service): NamedService[] => {
     const { name, baseUrl, profile } = service;

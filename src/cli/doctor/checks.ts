@@ -1,14 +1,14 @@
 import { version as sdkVersion } from '@temporalio/client/package.json';
 import { searchAttributeProblem } from '../../client/search-attributes';
-import { SETTING_NAMES, settingProblems } from '../../config/all-settings';
 import { readEncryptionKeys } from '../../config/operation-config';
 import { packageManifest } from '../../config/package-manifest';
 import { resolveWorkerQueues } from '../../config/queues';
 import { withoutBlanks } from '../../config/read-setting';
-import type { Environment } from '../../config/service-config';
-import { usesEmulator } from '../../config/services-config';
+import { type Environment, usesEmulator } from '../../config/service-config';
+import { settingProblems } from '../../config/setting-problems';
+import { readSetting, SETTING_NAMES } from '../../config/settings';
 import { readStorageConfig } from '../../config/storage-config';
-import { readSearchAttributes, readServerOptions } from '../../config/temporal-config';
+import { readServerOptions } from '../../config/temporal-config';
 import { inShell, shown } from '../../contract/clean-text';
 import { describeDuration } from '../../contract/duration';
 import { codeOf, firstLineOf, GRPC_STATUS } from '../../contract/error-code';
@@ -155,7 +155,7 @@ async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
     const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
     const found = `${namespace} retains ended jobs for ${describeDuration(seconds * 1_000)}`;
     // A client that uses them cannot start jobs without them.
-    if (!readSearchAttributes(env)) return ok(found);
+    if (!readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env)) return ok(found);
     const problem = await withinCall(connection, () => searchAttributeProblem({ connection, namespace }));
     if (problem === undefined) return ok(`${found}, with search attributes`);
     const fix = 'Register them with: videogen doctor --register; or unset VIDEOGEN_SEARCH_ATTRIBUTES.';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { readProfile } from '../../../src/config/service-config';
+import { readSetting } from '../../../src/config/settings';
 import type { VideoRequest } from '../../../src/contract/request';
 import { mapRequest, readingRules, traceAnswer } from '../../../src/service';
 import { BUILT_IN_PROFILES } from '../../../src/service/built-in-profiles';
@@ -82,7 +82,7 @@ export const profiles: Target<string> = {
     const file = join(folder, 'profile.yaml');
     writeFileSync(file, text);
     try {
-      const read = readProfile({ VIDEOGEN_PROFILE: file }) ?? {};
+      const read = readSetting('VIDEOGEN_PROFILE', { VIDEOGEN_PROFILE: file }) ?? {};
       const reading = traceAnswer(
         { status: 200, body: '{"data":{"task_id":"t","status":"busy"}}' },
         readingRules(read),

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { settingProblems, VARIABLES } from '../../../src/config/all-settings';
 import { localTaskQueue, resolveWorkerQueues } from '../../../src/config/queues';
-import { ConfigError, readLostSubmitPolicy, readServiceConfig } from '../../../src/config/service-config';
+import { ConfigError, readServiceConfig } from '../../../src/config/service-config';
+import { settingProblems } from '../../../src/config/setting-problems';
+import { readSetting, VARIABLES } from '../../../src/config/settings';
 import { readDownloadOptions, readStorageConfig } from '../../../src/config/storage-config';
 import { readDataFolder, readServerOptions, readTemporalConfig } from '../../../src/config/temporal-config';
 import { createVideoService } from '../../../src/service';
@@ -66,7 +67,7 @@ const environment: fc.Arbitrary<Record<string, string>> = fc
 
 const READERS: readonly ((env: Record<string, string>) => unknown)[] = [
   readServiceConfig,
-  readLostSubmitPolicy,
+  (env) => readSetting('VIDEOGEN_ON_LOST_SUBMIT', env),
   readStorageConfig,
   readDownloadOptions,
   readTemporalConfig,

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SETTING_NAMES, SETTINGS, settingProblems } from '../../src/config/all-settings';
 import type { Setting } from '../../src/config/read-setting';
+import { settingProblems } from '../../src/config/setting-problems';
+import { SETTING_NAMES, SETTINGS } from '../../src/config/settings';
 
 const ROOT = join(__dirname, '../..');
 const all = Object.values(SETTINGS).flatMap((group) => Object.entries<Setting>(group));

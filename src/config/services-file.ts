@@ -1,28 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { cleanText } from '../contract/clean-text';
+import { cleanText, shown } from '../contract/clean-text';
 import { LOST_SUBMIT_POLICIES } from '../contract/lost-submit';
-import {
-  isServiceName,
-  type KnownService,
-  type KnownServices,
-  SERVICE_NAME_RULE,
-} from '../contract/service-choice';
+import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
+import { builtInProfile } from '../service/built-in-profiles';
 import { describeIssue, parseProfile } from '../service/parse-profile';
 import { profileSchema, type ServiceProfile } from '../service/profile';
 import { oneOf, partOf, positiveNumber } from '../service/profile-forms';
-import { readYamlFile, secretFile } from './read-files';
-import {
-  type Environment,
-  hosts,
-  parsed,
-  problemWith,
-  readerOf,
-  type SettingGroup,
-  serviceUrl,
-  withoutBlanks,
-} from './read-setting';
-import { API_KEY, namesAService, readBaseUrl, readProfileNamed } from './service-config';
+import { readYamlFile } from './read-files';
+import { hosts, serviceUrl } from './setting-forms';
 
 /** Each has a worker of its own for its submits. */
 const MOST_SERVICES = 50;
@@ -113,8 +99,18 @@ export interface ServicesFile {
   default: string | undefined;
 }
 
+/** A built-in profile by its name, or that of a file; or what is wrong with it. */
+export function readProfileNamed(name: string, folder?: string): ServiceProfile | string {
+  const builtIn = builtInProfile(name);
+  if (builtIn) return builtIn;
+  const given = readYamlFile(name, { folder, not: 'neither a built-in profile nor' });
+  if (!given.ok) return given.problem;
+  const read = parseProfile(given.value);
+  return read.ok ? read.profile : `names ${shown(name)}, a profile with a mistake (${read.problem})`;
+}
+
 /** The services of a file, or what is wrong with it, as a phrase that follows its name. */
-function readServicesFile(path: string): ServicesFile | string {
+export function readServicesFile(path: string): ServicesFile | string {
   const given = readYamlFile(path);
   if (!given.ok) return given.problem;
   const file = parseServices(given.value, dirname(resolve(path)));
@@ -152,79 +148,4 @@ function problemOf({ issues }: z.ZodError): string {
 /** The JSON Schema of the file, for editors. */
 export function servicesJsonSchema(): object {
   return z.toJSONSchema(servicesFileSchema, { io: 'input' });
-}
-
-export const SERVICES_SETTINGS = {
-  VIDEOGEN_SERVICES_FILE: {
-    type: parsed(readServicesFile).optional(),
-    meaning:
-      'Several services with names: a YAML or JSON file, for workers and those who start jobs. [More](several-services.md)',
-    unset: 'only the service in `VIDEO_API_BASE_URL`',
-    fix: 'correct the file as docs/several-services.md shows it, or unset it',
-  },
-} satisfies SettingGroup;
-
-const read = readerOf(SERVICES_SETTINGS);
-
-/** The services of the file in `VIDEOGEN_SERVICES_FILE`, without their keys; undefined without it. */
-export function readServices(env?: Environment): ServicesFile | undefined {
-  return read('VIDEOGEN_SERVICES_FILE', env);
-}
-
-/** Whether commands on this machine use the emulator, because the settings name no service. */
-export function usesEmulator(env: Environment = process.env): boolean {
-  return !namesAService(env) && withoutBlanks(env).VIDEOGEN_SERVICES_FILE === undefined;
-}
-
-/** The services of the settings, whatever their keys and limits are; undefined for the emulator. */
-export function servicesInUse(env?: Environment): string | undefined {
-  const file = readServices(env);
-  const unnamed = namesAService(env) ? readBaseUrl(env) : undefined;
-  if (file === undefined) return unnamed;
-  const named = [...file.services.values()].map(({ name, baseUrl, aiSdk }) => ({ name, baseUrl, aiSdk }));
-  return JSON.stringify({ unnamed, default: file.default, named });
-}
-
-/** What the file says about a service to those who start jobs. */
-export interface ServiceOfFile extends KnownService {
-  profile: ServiceInFile['profile'];
-}
-
-/** The same, for those who start jobs. */
-export function readKnownServices(env?: Environment): KnownServices<ServiceOfFile> | undefined {
-  const file = readServices(env);
-  if (file === undefined) return undefined;
-  const services = [...file.services].map(([name, { profile }]): [string, ServiceOfFile] => [
-    name,
-    { profile, requestFields: profile?.requestFields ?? [] },
-  ]);
-  return { services: Object.fromEntries(services), default: file.default };
-}
-
-/** The keys of the file that can be read here, to hide them in what is shown. */
-export function readableKeys(env?: Environment): string[] {
-  // A key that cannot be read is never sent, so nobody can quote it.
-  const ifReadable = <T>(read: () => T[]): T[] => {
-    try {
-      return read();
-    } catch {
-      return [];
-    }
-  };
-  const services = ifReadable(() => [...(readServices(env)?.services.values() ?? [])]);
-  return services.flatMap((service) => ifReadable(() => [keyReader(service, env)()]));
-}
-
-/** Reads the key of a service of the file, at every call. Throws at once if it cannot be read. */
-export function keyReader(
-  service: Pick<ServiceInFile, 'name' | 'key'>,
-  env: Environment = process.env,
-): () => string {
-  const { name, key } = service;
-  const place = `services.${name}.key of VIDEOGEN_SERVICES_FILE`;
-  const setting = { fix: 'put the key there as the service gave it, on one line', type: API_KEY.optional() };
-  if ('file' in key) return secretFile(place, setting, key.file);
-  const { data, error } = API_KEY.min(1, 'is not set').safeParse(env[key.env] ?? '');
-  if (data !== undefined) return () => data;
-  throw problemWith(`${place} names ${key.env}, which`, setting, error.issues[0]?.message ?? 'is wrong');
 }
