@@ -31,7 +31,6 @@ export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './dow
 export type { DownloadPace } from './download/video-download';
 export type { FindTurnInput } from './find-turn';
 export type { PolledTask, PollVideoInput } from './poll-video';
-export type { EndedTask } from './polls/learned-times';
 export type { WaitingTask } from './polls/poll-plan';
 export type { SubmittedTask } from './record-task';
 export type { SentWebhook } from './send-webhook';
@@ -75,7 +74,7 @@ export function createVideoActivities({
   queues = {},
   ...options
 }: VideoActivityDeps) {
-  const find = createFindTools(directory ?? new ServiceDirectory(options), storage);
+  const find = createFindTools(directory ?? new ServiceDirectory(options));
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && openSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });

@@ -18,6 +18,8 @@ export interface PollVideoInput
   service?: string | undefined;
   /** The id of the job's record in the storage, for what the task was charged. */
   record?: string;
+  /** When the poll before this one was, since the submit. Left out when that says little about when the task ends. */
+  polledMs?: number | undefined;
 }
 
 /** What one poll learned about a task, and how long to wait before the next one. */
@@ -39,6 +41,9 @@ export function createPollVideo(find: FindTools) {
         for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
         if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
         if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
+        const { kind, polledMs: afterMs, waitedMs: byMs = 0 } = waiting;
+        if (status.state === 'succeeded' && status.hasVideo && kind !== undefined && afterMs !== undefined)
+          tools.pollPlan.learned.learn({ kind, afterMs, byMs });
         // A percentage that falls or stands still says nothing new about the end.
         const hasRisen = percent !== undefined && percent > (waiting.progress?.percent ?? 0);
         const progress = hasRisen ? { percent, atMs: waiting.waitedMs ?? 0 } : waiting.progress;

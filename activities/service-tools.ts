@@ -2,9 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import { TASK_QUEUE_TYPES } from '../src/contract/names';
 import type { FoundService, ServiceDirectory } from '../src/service/service-directory';
-import type { VideoStorage } from '../src/storage/storage';
-import { LearnedTimes } from './polls/learned-times';
-import { PollPlan } from './polls/poll-plan';
+import { LearnedTimes, PollPlan } from './polls/poll-plan';
 import { createCallFailure } from './to-failure';
 
 /** What activities use for one service. */
@@ -15,8 +13,8 @@ export interface ServiceTools extends FoundService {
 /** The tools for a service, or why the worker has none. A job that has no task yet may get another default. */
 export type FindTools = (name: string | undefined, task?: 'new task') => ServiceTools | { problem: string };
 
-export function createFindTools(directory: ServiceDirectory, storage: VideoStorage): FindTools {
-  const learned = new LearnedTimes(storage);
+export function createFindTools(directory: ServiceDirectory): FindTools {
+  const learned = new LearnedTimes();
   return (name, task) => {
     const found = task === 'new task' ? directory.findForNew(name) : directory.find(name);
     return 'problem' in found ? found : { ...found, pollPlan: new PollPlan(found, learned) };

@@ -6,9 +6,12 @@
  * `--json FILE` writes the rows there too.
  */
 const { writeFileSync } = require('node:fs');
-const { Readable } = require('node:stream');
-const { LearnedTimes } = require('../dist/activities/polls/learned-times');
-const { DEFAULT_MAX_MS, DEFAULT_MIN_MS, PollPlan } = require('../dist/activities/polls/poll-plan');
+const {
+  DEFAULT_MAX_MS,
+  DEFAULT_MIN_MS,
+  LearnedTimes,
+  PollPlan,
+} = require('../dist/activities/polls/poll-plan');
 const { POLLS_PER_SECOND_SAVED } = require('../dist/activities/polls/poll-schedule');
 
 const SECOND = 1_000;
@@ -79,22 +82,20 @@ function ours(plan) {
   };
 }
 
-function newPlan(nowMs = () => 0) {
+function newPlan() {
   const service = { address: 'https://api.example.com/' };
-  return new PollPlan({ service }, new LearnedTimes(memoryStorage(), nowMs));
+  return new PollPlan({ service }, new LearnedTimes());
 }
 
 /** A worker that starts with nothing and learns from the jobs that it polls. Returns the average after so many of them. */
-async function learned(counts) {
+function learned(counts) {
   const sums = new Map(counts.map((count) => [count, { polls: 0, lagSeconds: 0 }]));
   for (let repetition = 0; repetition < REPETITIONS; repetition++) {
     const next = random(1_000 + repetition);
-    let now = 0;
-    const plan = newPlan(() => now);
+    const plan = newPlan();
     for (let job = 1; job <= Math.max(...counts); job++) {
       const { afterMs, byMs } = follow(jobTimeMs(next), ours(plan));
-      now += byMs;
-      await plan.learned.learn({ kind: plan.kindOf(REQUEST), afterMs, byMs });
+      plan.learned.learn({ kind: plan.kindOf(REQUEST), afterMs, byMs });
       const sum = sums.get(job);
       if (sum === undefined) continue;
       const { polls, lagSeconds } = average(ours(plan), JOBS_OF_REPETITION, 2_000 + repetition);
@@ -111,17 +112,6 @@ function measureUnknown() {
     const { polls, byMs } = follow(seconds * SECOND, ours(newPlan()));
     return { seconds, polls, foundAfterSeconds: byMs / SECOND };
   });
-}
-
-function memoryStorage() {
-  const files = new Map();
-  return {
-    read: async (key) => (files.has(key) ? Readable.from([Buffer.from(files.get(key))]) : undefined),
-    write: async (key, content) => {
-      files.set(key, content);
-      return { uri: key };
-    },
-  };
 }
 
 /** The best polls of someone who knows the distribution itself, at the same bounds and the same price. */
@@ -153,9 +143,9 @@ function optimum() {
 }
 
 /** Every row: its name, polls a job, seconds that a finished video waits, and what both cost. */
-async function measurePolls() {
+function measurePolls() {
   const jitter = random(7);
-  const [after3, after10, after50, after200] = await learned([3, 10, 50, 200]);
+  const [after3, after10, after50, after200] = learned([3, 10, 50, 200]);
   const rows = [
     ['ours, nothing learned', average(ours(newPlan()), JOBS, 1)],
     ['ours, after 3 jobs', after3],
@@ -191,8 +181,8 @@ function print(rows) {
   );
 }
 
-async function main() {
-  const rows = await measurePolls();
+function main() {
+  const rows = measurePolls();
   print(rows);
   const unknown = measureUnknown();
   for (const { seconds, polls, foundAfterSeconds } of unknown)
@@ -206,4 +196,4 @@ async function main() {
 
 module.exports = { measurePolls, print };
 
-if (require.main === module) void main();
+if (require.main === module) main();

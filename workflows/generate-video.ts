@@ -115,7 +115,6 @@ async function download(job: Job): Promise<JobResult> {
       record,
       storage,
       startedAtMs,
-      ended: job.endedTask(),
       cost,
     }),
   );

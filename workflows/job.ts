@@ -1,5 +1,5 @@
 import { type ApplicationFailure, workflowInfo } from '@temporalio/workflow';
-import type { EndedTask, PolledTask, SubmittedTask } from '../activities';
+import type { PolledTask, SubmittedTask } from '../activities';
 import { cleanText, codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { durationMs } from '../src/contract/duration';
 import type { JobInput, JobPhase, JobProgress, StoredVideo } from '../src/contract/job';
@@ -163,11 +163,11 @@ export class Job {
     return this.known.polledMs - this.polledBeforeMs;
   }
 
-  /** Between which polls the task ended, for the worker to learn from. Undefined when they say little about such tasks. */
-  endedTask(): EndedTask | undefined {
-    const { kind, polledMs: byMs } = this.known;
-    const isHeldUp = this.lagMs > this.plannedMs * HELD_UP_FACTOR + HELD_UP_MS;
-    return kind === undefined || isHeldUp ? undefined : { kind, afterMs: this.polledBeforeMs, byMs };
+  /** When the last answered poll was, for the worker to learn from the next. Undefined when that one was held up. */
+  polledInTimeMs(): number | undefined {
+    const { polledMs } = this.known;
+    const isHeldUp = this.waitedMs() - polledMs > this.plannedMs * HELD_UP_FACTOR + HELD_UP_MS;
+    return isHeldUp ? undefined : polledMs;
   }
 
   markSucceeded(video: StoredVideo, warnings: string[]): void {

@@ -16,7 +16,6 @@ import { asStorageFault, StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
 import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
 import { logEvent } from '../log-event';
-import type { EndedTask } from '../polls/learned-times';
 import { openRecord, warnNotRecorded } from '../record-task';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
@@ -36,8 +35,6 @@ export interface DownloadVideoInput {
   storage?: string;
   /** The start of the job; that of this activity by default. */
   startedAtMs?: number;
-  /** When the task ended, for the worker to learn from. It travels here because an activity of its own would add events. */
-  ended?: EndedTask;
   /** What is known about what the job costs. */
   cost?: JobCost;
 }
@@ -126,16 +123,12 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
-    // During the download, which takes longer; and once, however many attempts that needs.
-    const learning = input.ended && attempt === 1 && at.pollPlan.learned.learn(input.ended);
-    const downloaded = await whileHeartbeating(note, () =>
+    return whileHeartbeating(note, () =>
       fetch().catch(async (error: unknown) => {
         // The janitor deletes what cannot be deleted now; the first error is the one to report.
         throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
       }),
     );
-    await learning;
-    return downloaded;
   };
 }
 

@@ -4,13 +4,37 @@ import type { JobOptions, ReportedProgress } from '../../src/contract/job';
 import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoService } from '../../src/service';
-import { type LearnedTimes, LONGEST_KIND_CHARS } from './learned-times';
 import { type ExpectedEnds, expectedEnds, pollDelayMs, withProgress } from './poll-schedule';
 
 export const DEFAULT_MIN_MS = 2_000;
 export const DEFAULT_MAX_MS = 120_000;
 /** No job polls more often than this. */
 const LEAST_MIN_MS = 1_000;
+const LONGEST_KIND_CHARS = 320;
+
+/** The last ones of each kind, so that a service that becomes faster or slower is followed. */
+const MOST_TASKS = 100;
+/** Those of which a task ended last. */
+const MOST_KINDS = 64;
+
+/** How long the tasks took that this worker has polled to their end. A worker that starts again learns again. */
+export class LearnedTimes {
+  private readonly endedMs = new Map<string, readonly number[]>();
+
+  /** How long the last tasks of a kind took. */
+  endedOf(kind: string | undefined): readonly number[] {
+    return (kind !== undefined && this.endedMs.get(kind)) || [];
+  }
+
+  /** Adds a task that ended between two polls, in milliseconds since its submit. */
+  learn({ kind, afterMs, byMs }: { kind: string; afterMs: number; byMs: number }): void {
+    const all = [...this.endedOf(kind), Math.round((afterMs + byMs) / 2)].slice(-MOST_TASKS);
+    this.endedMs.delete(kind);
+    this.endedMs.set(kind, all);
+    const [oldest = kind] = this.endedMs.keys();
+    if (this.endedMs.size > MOST_KINDS) this.endedMs.delete(oldest);
+  }
+}
 
 /** Of a service that nothing is known about. Measured generations took 83 to 253 s; some services need a few seconds. */
 const UNKNOWN_SERVICE: readonly ExpectedEnds[] = [
@@ -36,12 +60,11 @@ export interface WaitingTask {
 export class PollPlan {
   constructor(
     private readonly at: { name?: string | undefined; service: Pick<VideoService, 'address' | 'profile'> },
-    readonly learned: Pick<LearnedTimes, 'endedOf' | 'learn' | 'refresh'>,
+    readonly learned: LearnedTimes,
   ) {}
 
   /** How long to wait before the next poll. */
   nextPollMs({ kind, waitedMs = 0, progress, retryAfterMs = 0, polling }: WaitingTask): number {
-    void this.learned.refresh();
     const learned = expectedEnds(this.learned.endedOf(kind), this.expected());
     const ends = progress ? withProgress(learned, progress, waitedMs) : learned;
     const delayMs = pollDelayMs(waitedMs, ends, this.rulesOf(polling));

@@ -147,8 +147,6 @@ class Submit {
     // nobody knows that nothing was sent.
     refuseIfLate(this.startedAtMs);
     const { pollPlan, service: at, name: service } = tools;
-    // Not awaited: nothing that is learned is worth a later POST.
-    void pollPlan.learned.refresh();
     const { request: given, polling } = this.input;
     const request = await prepareRequest(given, at, this.deps);
     const cost = withLostSubmits(estimateJob(tools, request), this.known.repeated);

@@ -183,7 +183,7 @@ export function checkModel(model: AiSdkVideoModel, packageName?: string): assert
   );
 }
 
-/** Names the service in the file of learned times and in bills. */
+/** Names the service in what workers learn, and in bills. */
 function addressOf({ provider, modelId }: AiSdkVideoModel): string {
   return `ai-sdk://${encodeURIComponent(provider)}/${modelId.split('/').map(encodeURIComponent).join('/')}`;
 }

@@ -74,7 +74,7 @@ export interface VideoService {
   open(link: string, options?: OpenVideoOptions): Promise<VideoBody>;
   /** Asks the service to stop a task. */
   cancel?(taskId: string, options?: { signal?: AbortSignal }): Promise<CancelAnswer>;
-  /** Names the service in the file of learned times. The worker learns nothing about a service without it. */
+  /** Names the service in what workers learn about its tasks. They learn nothing about one without a name and an address. */
   readonly address?: string | undefined;
   /** Fields of a request, prices and polling interval. */
   readonly profile?: ServiceProfile;

@@ -50,7 +50,7 @@ const asJob = (job: string) => ({ workflowExecution: { workflowId: job, runId: '
 function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLostSubmit = 'hold' }: Setup) {
   const service = world.serviceAt(world.emulator.url, { profile });
   const storage = createFileStorage(world.folder);
-  const find = createFindTools(new ServiceDirectory({ service }), storage);
+  const find = createFindTools(new ServiceDirectory({ service }));
   const caps = createSubmitCaps({ caps: ofWorker, ledger: writer });
   const imageLinks = new ImageLinks(storage, undefined);
   const submitVideo = createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps });

@@ -1,7 +1,3 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
 import {
   createFindTools,
   createRouteJob,
@@ -10,14 +6,7 @@ import {
   toolsFor,
 } from '../../activities/service-tools';
 import { ServiceDirectory, type ServiceDirectoryOptions, type VideoService } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
 import { failureOf, startAttempt } from './activity-world';
-
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'videogen-service-tools-'));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const serviceAt = (address?: string, profile = {}) =>
   ({ address, profile, start: () => undefined }) as object as VideoService;
@@ -25,8 +14,7 @@ const UNNAMED = serviceAt('https://video.example.com/');
 const VEO = serviceAt('https://veo.example.com/');
 const BOTH = { service: UNNAMED, services: { veo: VEO }, defaultService: 'veo' };
 
-const findIn = (options: ServiceDirectoryOptions) =>
-  createFindTools(new ServiceDirectory(options), createFileStorage(folder));
+const findIn = (options: ServiceDirectoryOptions) => createFindTools(new ServiceDirectory(options));
 
 function known(found: ReturnType<FindTools>): ServiceTools {
   if ('problem' in found) throw new Error(found.problem);
@@ -68,12 +56,11 @@ describe('times are learned', () => {
     ['a service without a name by its address', undefined, UNNAMED, 'https://video.example.com/'],
     ['a named one by both', 'veo', VEO, 'veo at https://veo.example.com/'],
     ['a named one without an address by its name', 'veo', serviceAt(undefined), 'veo'],
-  ])('of %s', async (_what, name, service, learnedAs) => {
+  ])('of %s', (_what, name, service, learnedAs) => {
     const plan = planAt(service, name);
     const kind = String(plan.kindOf({ prompt: 'A red fox' }));
-    await plan.learned.learn({ kind, afterMs: 1_000, byMs: 2_000 });
-    const { kinds } = JSON.parse(await readFile(join(folder, LEARNED_TIMES_KEY), 'utf8'));
-    expect(kinds).toEqual([{ kind: `${learnedAs} text`, endedMs: [1_500] }]);
+    plan.learned.learn({ kind, afterMs: 1_000, byMs: 2_000 });
+    expect(plan.learned.endedOf(`${learnedAs} text`)).toEqual([1_500]);
   });
 });
 

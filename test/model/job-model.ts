@@ -1,7 +1,6 @@
 import type { SubmittedTask } from '../../activities';
 import type { PolledTask } from '../../activities/poll-video';
-import type { EndedTask } from '../../activities/polls/learned-times';
-import { PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
+import { LearnedTimes, PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { ReportedProgress } from '../../src/contract/job';
 import type { ActivityEnd, Note, Outcome } from './notes';
@@ -97,9 +96,9 @@ export class JobModel {
   private kind: string | undefined;
   private nextPollMs = 0;
   /** What the last poll was told. */
-  private asked: WaitingTask = {};
+  private asked: WaitingTask & { polledMs?: number } = {};
   private withinMs: number | undefined;
-  private polledMs = { last: 0, before: 0 };
+  private polledMs = 0;
   private plannedMs = 0;
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
@@ -117,14 +116,12 @@ export class JobModel {
   constructor(private readonly script: JobTerms) {
     this.withinMs = script.submitWithinMs;
     const { servicePolling: polling, learnedMs, service: name } = script;
-    // What the worker has learned is read beside its first answers, so that they may not know it yet.
-    this.plans = [[], learnedMs === undefined ? [] : learnedEnds(learnedMs)].map(
-      (ended) =>
-        new PollPlan(
-          { name, service: { address: ADDRESS, profile: polling && { polling } } },
-          { endedOf: () => ended, refresh: async () => undefined, learn: async () => undefined },
-        ),
-    );
+    // The worker learns it next to its first answers, so that they may not know it yet.
+    this.plans = [[], learnedMs === undefined ? [] : learnedEnds(name, learnedMs)].map((ends) => {
+      const learned = new LearnedTimes();
+      for (const end of ends) learned.learn(end);
+      return new PollPlan({ name, service: { address: ADDRESS, profile: polling && { polling } } }, learned);
+    });
   }
 
   /** Takes the next note. What the job does must be what it is to do now. `notedTask`: of a submit that has ended. */
@@ -310,7 +307,6 @@ export class JobModel {
         this.expect(note, 'scheduleToClose', closeMs, Math.max(this.remainingMs(), LEAST_DOWNLOAD_CLOSE_MS));
         this.expect(note, 'startedAtMs', input.startedAtMs, this.startedAtMs);
         this.expect(note, 'record', input.record !== undefined, this.hasRecord);
-        this.expect(note, 'end', JSON.stringify(input.ended), JSON.stringify(this.ended()));
         this.expect(note, 'seed', Object(input.expected).seed, this.script.seed);
         return { name: 'downloading', seq };
       case 'to-cancel-at-service cancelVideo':
@@ -325,9 +321,9 @@ export class JobModel {
   private poll(note: NoteOf<'activity'>): Phase {
     this.expect(note, 'task', note.input.taskId, this.taskId);
     // The same poll once more is told the same.
-    if (this.phase.name !== 'to-poll-regularly') this.asked = this.waiting();
-    const { taskId: _, waitedMs, progress, polling, kind, service } = note.input;
-    const found = { waitedMs, progress, polling, kind, service };
+    if (this.phase.name !== 'to-poll-regularly') this.asked = { ...this.waiting(), ...this.polledInTime() };
+    const { taskId: _, waitedMs, polledMs, progress, polling, kind, service } = note.input;
+    const found = { waitedMs, polledMs, progress, polling, kind, service };
     const expected = { ...this.asked, service: this.script.service };
     this.expect(note, 'what is known', canonical(found), canonical(expected));
     const isRegular = this.phase.name === 'to-poll-regularly' || this.remainingMs() === 0;
@@ -491,7 +487,7 @@ export class JobModel {
 
   private see(status: PolledTask): FailureType | 'ready' | undefined {
     this.wasSeen = true;
-    this.polledMs = { last: this.nowMs - this.submittedAtMs, before: this.polledMs.last };
+    this.polledMs = this.nowMs - this.submittedAtMs;
     this.failedPolls = 0;
     this.withoutVideo = status.state === 'succeeded' ? this.withoutVideo : 0;
     const { waitedMs = 0 } = this.asked;
@@ -562,11 +558,10 @@ export class JobModel {
     return { name: 'ended' };
   }
 
-  /** What the worker is to learn from the task; nothing from one whose last poll came much too late. */
-  private ended(): EndedTask | undefined {
-    const { last: byMs, before: afterMs } = this.polledMs;
-    if (this.kind === undefined || byMs - afterMs > 2 * this.plannedMs + HELD_UP_MS) return undefined;
-    return { kind: this.kind, afterMs, byMs };
+  /** When the last answered poll was; left out when the next comes much too late for the worker to learn from it. */
+  private polledInTime(): { polledMs?: number } {
+    const isHeldUp = this.nowMs - this.submittedAtMs - this.polledMs > 2 * this.plannedMs + HELD_UP_MS;
+    return isHeldUp ? {} : { polledMs: this.polledMs };
   }
 
   private remainingMs(): number {

@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { createVideoActivities, type VideoActivities } from '../../activities';
-import { LEARNED_TIMES_KEY } from '../../activities/polls/learned-times';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
 import {
   createVideoService,
   type OpenedVideoService,
+  type TaskReading,
   type VideoBody,
   type VideoService,
 } from '../../src/service';
@@ -18,6 +18,7 @@ import { claimTask, createFileStorage, type VideoStorage } from '../../src/stora
 import type { Emulator, Faults } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import type { EmulatedTask } from '../../src/testing/task-store';
+import { startAttempt } from '../activities/activity-world';
 import { filesIn } from '../support/stored-files';
 import { KILLED, type Note } from './notes';
 import { PlayedWorkflow, type ServerClock } from './played-workflow';
@@ -40,6 +41,10 @@ const BYTES_BEFORE_KILL = 8 * 1024;
 const LONGEST_OPEN_MS = 2_000;
 const LOOK_AGAIN_MS = 20;
 export const UNKNOWN_TASK = 'task_nobody_made';
+const EARLIER_TASK = 'task_of_an_earlier_job';
+const ENDED_EARLIER: TaskReading = {
+  task: { state: 'succeeded', word: 'succeeded', videoUrl: 'https://the-service.example.com/video.mp4' },
+};
 
 /** One attempt of an activity: the answers that it got, and how it ended. */
 export interface Attempt {
@@ -127,7 +132,7 @@ export class ScriptedJob extends PlayedWorkflow {
   }
 
   static async prepare(spec: JobSpec, folder: string, clock: ServerClock): Promise<ScriptedJob> {
-    const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, learnedMs, deeds } = spec.fate;
+    const { jobTimeMs, idempotencyKeys, cancelling, servicePolling, deeds } = spec.fate;
     const emulator = await startEmulator({
       clock: clock.now,
       jobTimeMs,
@@ -144,7 +149,6 @@ export class ScriptedJob extends PlayedWorkflow {
       },
     });
     const job = new ScriptedJob(spec, folder, emulator, service, clock);
-    if (learnedMs !== undefined) await job.teach(learnedMs);
     if (spec.start === 'adopt') await service.start(requestOf(spec.seed), { idempotencyKey: 'before' });
     if (spec.start === 'adopt-taken' || deeds.some(({ deed }) => isTaken(deed))) await job.makeTaken();
     job.endTasksAsScripted();
@@ -152,11 +156,11 @@ export class ScriptedJob extends PlayedWorkflow {
   }
 
   /** As earlier tasks of such requests would have taught the worker. */
-  private async teach(learnedMs: number): Promise<void> {
-    const { service } = this.spec;
-    const kind = `${service === undefined ? '' : `${service} at `}${ADDRESS} text 480p 5s`;
-    const learned = { kinds: [{ kind, endedMs: learnedEnds(learnedMs) }] };
-    await this.storage.write(LEARNED_TIMES_KEY, JSON.stringify(learned), 'application/json');
+  private teach({ pollVideo }: VideoActivities): void {
+    const { service, fate } = this.spec;
+    if (fate.learnedMs === undefined) return;
+    for (const { kind, byMs } of learnedEnds(service, fate.learnedMs))
+      void startAttempt(pollVideo, { taskId: EARLIER_TASK, service, kind, polledMs: byMs, waitedMs: byMs });
   }
 
   /** A task that a job of another namespace has. */
@@ -186,10 +190,13 @@ export class ScriptedJob extends PlayedWorkflow {
   override activities(): VideoActivities {
     const { service: name } = this.spec;
     const { service, storage } = this;
-    this.worker ??= createVideoActivities({
-      storage,
-      ...(name === undefined ? { service } : { services: { [name]: service } }),
-    });
+    if (this.worker === undefined) {
+      this.worker = createVideoActivities({
+        storage,
+        ...(name === undefined ? { service } : { services: { [name]: service } }),
+      });
+      this.teach(this.worker);
+    }
     return this.worker;
   }
 
@@ -299,7 +306,8 @@ export class ScriptedJob extends PlayedWorkflow {
       profile: real.profile,
       start: (request, options) => this.submit(() => real.start(request, options)),
       // Without its signal: a poll that ran out of time on a busy machine would leave its answer to the next one.
-      status: (taskId) => this.poll(taskId, () => real.status(taskId)),
+      status: async (taskId) =>
+        taskId === EARLIER_TASK ? ENDED_EARLIER : this.poll(taskId, () => real.status(taskId)),
       open: (link, options) => this.openVideo(() => real.open(link, options)),
       cancel: async (...given) => real.cancel?.(...given) ?? 'not-offered',
     };
@@ -381,8 +389,6 @@ export class ScriptedJob extends PlayedWorkflow {
 
   private scriptedStorage(): VideoStorage {
     const real = createFileStorage(this.folder);
-    // Jobs that share a storage learn from each other; the model knows one job.
-    const ownKey = (key: string) => (key === LEARNED_TIMES_KEY ? `${key}.${this.workflowId}` : key);
     return {
       ...real,
       create: async (key, content, options) => {
@@ -403,9 +409,8 @@ export class ScriptedJob extends PlayedWorkflow {
       write: async (key, content, contentType) => {
         if (this.dead.has(currentKey())) return this.hang();
         this.stored.push(key);
-        return real.write(ownKey(key), content, contentType);
+        return real.write(key, content, contentType);
       },
-      read: (key) => real.read(ownKey(key)),
       partsFolder: this.partsFolder,
     };
   }
@@ -577,7 +582,11 @@ function downloadFault(answer: DownloadAnswer): Faults['download'] | undefined {
   }
 }
 
-/** As earlier tasks of such requests would have taught the worker. */
-export function learnedEnds(learnedMs: number): number[] {
-  return Array.from({ length: 5 }, (_, task) => learnedMs + 500 * task);
+/** When earlier tasks of such requests ended. */
+export function learnedEnds(service: string | undefined, learnedMs: number) {
+  const kind = `${service === undefined ? '' : `${service} at `}${ADDRESS} text 480p 5s`;
+  return Array.from({ length: 5 }, (_, task) => {
+    const ms = learnedMs + 500 * task;
+    return { kind, afterMs: ms, byMs: ms };
+  });
 }

@@ -43,7 +43,7 @@ function filesFor(profile: ServiceProfile | undefined) {
     apiKey: () => 'key',
     ...(profile && { profile }),
   });
-  return createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service }), folder.storage));
+  return createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service })));
 }
 
 let folder: ReturnType<typeof folderWithFaults>;

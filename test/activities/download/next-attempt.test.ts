@@ -1,4 +1,3 @@
-import { LEARNED_TIMES_KEY } from '../../../activities/polls/learned-times';
 import { openVideoBytes, type VideoService } from '../../../src/service';
 import { failureOf } from '../activity-world';
 import { createMemoryWorld, cutAfter, inspectedVideo, TASK } from './memory-world';
@@ -27,16 +26,5 @@ describe('the next attempt', () => {
     expect((await second.result).video.bytes).toBe(video.length);
     expect([offsets, second.beats]).toEqual([[5_000], [note]]);
     expect(world.linesOf('downloading').at(-1)).toEqual({ taskId: TASK, bytes: 5_000 });
-  });
-
-  it('does not learn a second time how long the task took', async () => {
-    const ended = { kind: 'foxes', afterMs: 1_000, byMs: 2_000 };
-    const world = createMemoryWorld(video);
-    await world.download({ ended }, { attempt: 2 }).result;
-    expect(world.stored.has(LEARNED_TIMES_KEY)).toBe(false);
-    await world.download({ ended }, { attempt: 1 }).result;
-    expect(world.json(LEARNED_TIMES_KEY)).toMatchObject({
-      kinds: [{ kind: expect.stringContaining('foxes'), endedMs: [1_500] }],
-    });
   });
 });

@@ -1,4 +1,4 @@
-import { PollPlan, type WaitingTask } from '../../../activities/polls/poll-plan';
+import { LearnedTimes, PollPlan, type WaitingTask } from '../../../activities/polls/poll-plan';
 import { RETRY_AFTER_MAX_MS } from '../../../src/contract/policies';
 import type { ServiceProfile } from '../../../src/service';
 import { fc } from '../../support/properties';
@@ -15,7 +15,8 @@ interface World {
 }
 
 function planIn({ ended = [], polling }: World = {}): PollPlan {
-  const learned = { endedOf: () => ended, learn: async () => undefined, refresh: async () => undefined };
+  const learned = new LearnedTimes();
+  jest.spyOn(learned, 'endedOf').mockReturnValue(ended);
   const service = { address: ADDRESS, profile: { polling } };
   return new PollPlan({ service }, learned);
 }
@@ -87,11 +88,9 @@ describe('tasks like those that ended', () => {
   });
 
   it('do not follow those of another kind', () => {
-    const learned = {
-      endedOf: (kind: string) => (kind === `${ADDRESS} text 720p 5s` ? seen(90, 91, 92) : []),
-      learn: async () => undefined,
-      refresh: async () => undefined,
-    };
+    const learned = new LearnedTimes();
+    for (const ms of seen(90, 91, 92))
+      learned.learn({ kind: `${ADDRESS} text 720p 5s`, afterMs: ms, byMs: ms });
     const plan = new PollPlan({ service: { address: ADDRESS } }, learned);
     const unknown = plan.nextPollMs({});
     expect(plan.nextPollMs({ kind: 'image' })).toBe(unknown);
