@@ -41,17 +41,14 @@ export function createPollVideo(find: FindTools) {
         for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
         if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
         if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
-        const { kind, polledMs: afterMs, waitedMs: byMs = 0 } = waiting;
-        if (status.state === 'succeeded' && status.hasVideo && kind !== undefined && afterMs !== undefined)
-          tools.pollPlan.learned.learn({ kind, afterMs, byMs });
         // A percentage that falls or stands still says nothing new about the end.
         const hasRisen = percent !== undefined && percent > (waiting.progress?.percent ?? 0);
         const progress = hasRisen ? { percent, atMs: waiting.waitedMs ?? 0 } : waiting.progress;
-        return {
-          ...status,
-          ...(progress && { progress }),
-          nextPollMs: tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs }),
-        };
+        const nextPollMs = tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs });
+        const { kind, polledMs: afterMs, waitedMs: byMs = 0 } = waiting;
+        if (status.state === 'succeeded' && status.hasVideo && kind !== undefined && afterMs !== undefined)
+          tools.pollPlan.learned.learn({ kind, afterMs, byMs });
+        return { ...status, ...(progress && { progress }), nextPollMs };
       } catch (error) {
         throw toFailure(error, 'poll', { taskId });
       }

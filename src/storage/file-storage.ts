@@ -1,4 +1,3 @@
-import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -114,22 +113,12 @@ async function readFileAt(path: string, range?: ByteRange): Promise<Readable | u
   return file && readWithFaults(file.createReadStream(range));
 }
 
-// Without O_NONBLOCK, opening a FIFO waits for a writer.
-const READ_AT_ONCE = constants.O_RDONLY | constants.O_NONBLOCK;
-
 /** Undefined only when the name is free: anything but a regular file is an error, never an absence. */
 async function openRegular(path: string): Promise<FileHandle | undefined> {
-  const notFile = new StorageFault(`${path} is not a regular file`);
-  const file = await open(path, READ_AT_ONCE).catch(async (error: unknown) => {
-    if (errorCode(error) !== 'ENOENT') throw error;
-    // A broken link has the name.
-    const found = await lstat(path).catch(() => undefined);
-    if (found?.isSymbolicLink()) throw notFile;
-    return undefined;
-  });
-  if (file === undefined || (await file.stat()).isFile()) return file;
-  await file.close();
-  throw notFile;
+  const found = await lstat(path).catch(unless(['ENOENT'], undefined));
+  if (found === undefined) return undefined;
+  if (!(await stat(path)).isFile()) throw new StorageFault(`${path} is not a regular file`);
+  return open(path);
 }
 
 /** Other processes may remove files meanwhile. */

@@ -126,28 +126,12 @@ export function createS3Storage({
         const key = newProbeKey();
         try {
           await writeAndRead(storage, key);
-          ignoresConditions =
-            (await storage.create(key, 'other')) ||
-            (await call((s3) => uploadPartIfFree(s3, objectOf(key), 'other')));
+          ignoresConditions = await storage.create(key, 'other');
           refuseIfIgnored();
         } finally {
           // Credentials that may put may still not delete.
           await storage.removeKey?.(key).catch(() => undefined);
         }
-      });
-    },
-
-    async sweep(olderThanMs) {
-      // Without a prefix, uploads in the bucket may belong to others.
-      if (start === '') return 0;
-      const before = Date.now() - olderThanMs;
-      return call(async (s3) => {
-        const list = new s3.sdk.ListMultipartUploadsCommand({ Bucket, Prefix: start });
-        // A page of a thousand: the next sweep finds the others.
-        const { Uploads = [] } = await s3.client.send(list);
-        const old = Uploads.filter(({ Initiated }) => Number(Initiated ?? before) < before);
-        for (const { Key, UploadId } of old) await abortUpload(s3, { Bucket, Key }, UploadId);
-        return old.length;
       });
     },
 
@@ -270,21 +254,6 @@ async function succeedsIfFree({ sdk }: S3, conditional: () => Promise<unknown>):
   }
 }
 
-/** A multipart upload, as long videos use it: its completion has the condition. */
-async function uploadPartIfFree(s3: S3, object: ObjectName, Body: string): Promise<boolean> {
-  const { sdk, client } = s3;
-  const { UploadId } = await client.send(new sdk.CreateMultipartUploadCommand(object));
-  const upload = { ...object, UploadId };
-  try {
-    const { ETag } = await client.send(new sdk.UploadPartCommand({ ...upload, PartNumber: 1, Body }));
-    const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] };
-    const complete = { ...upload, MultipartUpload, IfNoneMatch: '*' };
-    return await succeedsIfFree(s3, () => client.send(new sdk.CompleteMultipartUploadCommand(complete)));
-  } finally {
-    await abortUpload(s3, object, UploadId).catch(() => undefined);
-  }
-}
-
 /** Does nothing if the upload no longer exists. */
 async function abortUpload({ sdk, client }: S3, object: ObjectName, UploadId?: string): Promise<void> {
   const abort = new sdk.AbortMultipartUploadCommand({ ...object, UploadId });
@@ -315,7 +284,7 @@ async function uploadFile(
   try {
     await upload.done();
   } catch (error) {
-    // The library leaves an upload that could not be completed. The sweeper removes what cannot be removed now.
+    // The library leaves an upload that could not be completed.
     if (upload.uploadId !== undefined) await abortUpload(s3, object, upload.uploadId).catch(() => undefined);
     if (error instanceof StorageFault) throw error;
     // After every failure, not only when S3 says that the key is taken: a server may close the connection before its

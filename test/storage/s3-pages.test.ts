@@ -4,50 +4,6 @@ import { type S3Answer, type ScriptedS3, s3Error, startScriptedS3 } from './scri
 let server: ScriptedS3;
 afterEach(() => server.stop());
 
-const since = (time: string) => `<Initiated>${time}</Initiated>`;
-const OLD = since('2020-01-01T00:00:00.000Z');
-const upload = (key: string, id: string, more = '') =>
-  `<Upload><Key>${key}</Key><UploadId>${id}</UploadId>${more}</Upload>`;
-const page = (content: string): S3Answer => ({
-  body: `<ListMultipartUploadsResult>${content}</ListMultipartUploadsResult>`,
-});
-
-const isListOfUploads = (call: string) => /^GET .*[?&]uploads/.test(call);
-const aborts = () =>
-  server.calls
-    .filter((call) => /^DELETE .*uploadId=/.test(call))
-    .map((call) => call.replace(/[?&]x-id=\w+/, ''));
-
-describe('a sweep', () => {
-  it('removes old unfinished uploads, and new ones stay', async () => {
-    const listed = page(
-      `${upload('jobs/a', '1', OLD)}${upload('jobs/b', '2', OLD)}${upload('jobs/c', '3', since(new Date().toISOString()))}`,
-    );
-    server = await startScriptedS3((call) => (isListOfUploads(call) ? listed : { status: 204 }));
-    expect(await server.storage({ prefix: 'jobs' }).sweep?.(3_600_000)).toBe(2);
-    expect(aborts()).toEqual(['DELETE /videos/jobs/a?uploadId=1', 'DELETE /videos/jobs/b?uploadId=2']);
-  });
-
-  it('leaves an upload whose beginning the server does not tell', async () => {
-    server = await startScriptedS3((call) =>
-      isListOfUploads(call) ? page(`${upload('jobs/a', '1')}${upload('jobs/b', '2', OLD)}`) : undefined,
-    );
-    expect(await server.storage({ prefix: 'jobs' }).sweep?.(1_000)).toBe(1);
-    expect(aborts()).toEqual(['DELETE /videos/jobs/b?uploadId=2']);
-  });
-
-  it('asks nothing of a bucket without a prefix, whose uploads may be of others', async () => {
-    server = await startScriptedS3();
-    expect(await server.storage().sweep?.(1_000)).toBe(0);
-    expect(server.calls).toEqual([]);
-  });
-
-  it('fails when the server does not list uploads', async () => {
-    server = await startScriptedS3(() => s3Error(403, 'AccessDenied'));
-    await expect(server.storage({ prefix: 'jobs' }).sweep?.(1_000)).rejects.toThrow(StorageFault);
-  });
-});
-
 describe('a list', () => {
   const object = (key: string, more = '') => `<Contents><Key>${key}</Key>${more}</Contents>`;
   const objects = (content: string, next = ''): S3Answer => ({

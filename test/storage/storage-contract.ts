@@ -151,17 +151,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     });
   });
 
-  it('what a killed attempt has left is swept when it is old enough, and nothing else is', async () => {
-    await leaveHalf('a/fox.mp4');
-    await store(storage, 'b.mp4', VIDEO);
-    expect(await storage.sweep?.(3_600_000)).toBe(0);
-    expect(await everything()).toHaveLength(2);
-    // A server may only report whole seconds.
-    await eventually(async () => expect(await storage.sweep?.(-1_000)).toBe(1));
-    expect(await everything()).toEqual(['b.mp4']);
-    expect(await storage.sweep?.(-1_000)).toBe(0);
-  });
-
   describe('a small file beside the videos', () => {
     it('is written, and replaced', async () => {
       const first = await storage.write('a/fox.json', '{"seed":7} 🦊', 'application/json');
@@ -226,10 +215,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     await expectStored('fox.mp4', VIDEO_IN_PARTS);
   });
 
-  it('sweeping an empty storage removes nothing', async () => {
-    expect(await storage.sweep?.(0)).toBe(0);
-  });
-
   it.each(['', '.', '..', '../x', 'a/../../x', '../videos-2/x', 'a/..', 'a/', 'a/b/', 'x\0', '\0', '/etc/x'])(
     'the key %j is refused, because it names nothing inside the storage',
     async (key) => {
@@ -285,16 +270,4 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await everything()).toEqual(['a/fox.mp4']);
     });
   });
-}
-
-async function eventually(check: () => Promise<void>): Promise<void> {
-  const givenUpAt = Date.now() + 20_000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > givenUpAt) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
 }
