@@ -16,7 +16,7 @@ import {
   taskOnRecord,
 } from './record-task';
 import { type FindTools, toolsFor } from './service-tools';
-import { createCallFailure, toFailure } from './to-failure';
+import { createCallFailure, failingAs } from './to-failure';
 
 /** Input of the activity adoptTask. */
 export interface AdoptTaskInput extends Pick<JobOptions, 'service' | 'caller'> {
@@ -30,15 +30,7 @@ export interface AdoptTaskInput extends Pick<JobOptions, 'service' | 'caller'> {
 /** Takes over a task that the job did not submit, unless another job has it. */
 export function createAdoptTask({ find, storage }: { find: FindTools; storage: VideoStorage }) {
   const pollVideo = createPollVideo(find);
-  return async function adoptTask(input: AdoptTaskInput): Promise<SubmittedTask> {
-    const work = () =>
-      adopt(input).catch((error: unknown) => {
-        throw toFailure(error, 'submit');
-      });
-    return whileHeartbeating(() => undefined, work);
-  };
-
-  async function adopt(input: AdoptTaskInput): Promise<SubmittedTask> {
+  const adopt = failingAs('submit', async (input: AdoptTaskInput): Promise<SubmittedTask> => {
     const { taskId, service, request, caller, isPolled } = input;
     const record = openRecord(storage, digestOf(request ?? { taskId }));
     const recorded = await record.read();
@@ -57,7 +49,8 @@ export function createAdoptTask({ find, storage }: { find: FindTools; storage: V
     if (!claim.claimed) throw hasAnotherJob(taskId, claim.by);
     if (recorded.task?.taskId !== taskId) await record.add({ event: 'task', ...task });
     return taskOnRecord(task, record, { recorded, request }, find);
-  }
+  });
+  return (input: AdoptTaskInput) => whileHeartbeating(() => adopt(input));
 }
 
 /** Whether another job may have its task: its own ended, and there is no video of it. */

@@ -3,7 +3,6 @@ import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { durationMs } from '../src/contract/duration';
 import { GRPC_STATUS } from '../src/contract/error-code';
 import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
-import { decodeFirst } from '../src/encryption/decode-first';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
 export function jobName(): string {
@@ -30,7 +29,10 @@ export async function describeWorkflow(name: string) {
  * Heartbeats with the current note while the work lasts. Not at once: most work is over before the first heartbeat. A local
  * activity has no heartbeats; the SDK would log a warning for each.
  */
-export async function whileHeartbeating<T>(note: () => unknown, work: () => Promise<T>): Promise<T> {
+export async function whileHeartbeating<T>(
+  work: () => Promise<T>,
+  note: () => unknown = () => undefined,
+): Promise<T> {
   if (activityInfo().isLocal) return work();
   const beats = setInterval(() => heartbeat(note()), HEARTBEAT_EVERY_MS);
   try {
@@ -64,9 +66,4 @@ export function willRetryDownload(failure: unknown, attemptMs: number): boolean 
   if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return false;
   const { scheduleToCloseTimeoutMs: limitMs } = activityInfo();
   return !limitMs || sinceScheduledMs(attemptMs) + retryDelayMs(failure, DOWNLOAD_POLICY) < limitMs;
-}
-
-/** Decodes the first of the payloads that Temporal stores, with the codecs of the worker. */
-export async function decodeByWorker(stored: Parameters<typeof decodeFirst>[1]): Promise<unknown> {
-  return decodeFirst(Context.current().client.options.loadedDataConverter, stored);
 }

@@ -1,7 +1,7 @@
 import { Context, metricMeter } from '@temporalio/activity';
 import type { Call } from '../src/contract/failure-table';
 import { count } from '../src/contract/metrics';
-import type { CallOutcome, FoundService } from '../src/service';
+import type { FoundService } from '../src/service';
 import { ServiceFault } from '../src/service/service-fault';
 import { createCallFailure } from './to-failure';
 
@@ -33,8 +33,11 @@ export async function callWithinLimits<T>(
     measure('passed');
     return answer;
   } catch (error) {
-    permit.release(outcomeOf(error));
-    const result = callResultOf(error);
+    // Other errors, such as a cancellation or a fault of the storage, are not about the service.
+    const { kind, facts } = error instanceof ServiceFault ? error : { kind: undefined, facts: {} };
+    const { limited = false, retryAfterMs } = facts;
+    permit.release(limited ? { kind: 'limited', retryAfterMs } : { kind: 'unknown' });
+    const result = limited ? 'limited' : kind && RESULTS[kind];
     if (result !== undefined) measure(result);
     throw error;
   }
@@ -51,18 +54,6 @@ const RESULTS: Record<ServiceFault['kind'], CallResult | undefined> = {
   'not-sent': 'unanswered',
   'not-allowed': undefined,
 };
-
-/** Undefined for an error that is not about the service: a cancellation, or a fault of the storage. */
-function callResultOf(error: unknown): CallResult | undefined {
-  if (!(error instanceof ServiceFault)) return undefined;
-  return error.facts.limited ? 'limited' : RESULTS[error.kind];
-}
-
-/** Other faults say nothing about the limit. */
-function outcomeOf(error: unknown): CallOutcome {
-  if (!(error instanceof ServiceFault && error.facts.limited)) return { kind: 'unknown' };
-  return { kind: 'limited', retryAfterMs: error.facts.retryAfterMs };
-}
 
 /** Only the connections of time-skipping test environments have the SDK's test service. */
 export function isTimeSkipped(): boolean {

@@ -22,12 +22,9 @@ export function createCancelVideo(find: FindTools) {
       return answer ?? 'not-offered';
     } catch (error) {
       // For example because the task has ended: asking again changes nothing.
-      if (error instanceof ServiceFault && isRefusal(error)) return 'refused';
+      const { status = 0 } = error instanceof ServiceFault ? error.facts : {};
+      if (status >= 400 && status < 500 && status !== 429) return 'refused';
       throw toFailure(error, 'poll', { taskId });
     }
   };
-}
-
-function isRefusal({ facts: { status = 0 } }: ServiceFault): boolean {
-  return status >= 400 && status < 500 && status !== 429;
 }

@@ -6,7 +6,7 @@ import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { describeWorkflow, jobName } from './attempt';
 import type { FindTools } from './service-tools';
-import { toFailure } from './to-failure';
+import { failingAs } from './to-failure';
 
 /** Input of the activity findTurn. */
 export interface FindTurnInput {
@@ -22,27 +22,19 @@ export interface FindTurnInput {
  * not paid again. Its job there runs, or has its record in the storage.
  */
 export function createFindTurn(find: FindTools, storage: VideoStorage) {
-  return async function findTurn({ request, services, isVouchedFor }: FindTurnInput): Promise<number> {
+  return failingAs('submit', async (input: FindTurnInput): Promise<number> => {
+    const { request, services, isVouchedFor } = input;
     for (const service of isVouchedFor ? [] : services) {
       const found = find(service, 'new task');
       if ('problem' in found) throw createFailure('InvalidRequest', { message: found.problem });
     }
     const jobs = services.map((service) => childName(jobName(), service));
-    for (const [turn, job] of [...jobs.entries()].slice(1).reverse())
-      if ((await isRunning(job)) || (await mayHaveTask(storage, job, request))) return turn;
+    for (const [turn, job] of [...jobs.entries()].slice(1).reverse()) {
+      if ((await describeWorkflow(job))?.status.name === 'RUNNING') return turn;
+      const owner = { namespace: activityInfo().namespace, job };
+      const record = new JobRecord(storage, owner, recordId(digestOfJob(owner, request)));
+      if ((await record.read()).mayHavePaid) return turn;
+    }
     return 0;
-  };
-}
-
-async function mayHaveTask(storage: VideoStorage, job: string, request: VideoRequest): Promise<boolean> {
-  const owner = { namespace: activityInfo().namespace, job };
-  const record = new JobRecord(storage, owner, recordId(digestOfJob(owner, request)));
-  const recorded = await record.read().catch((error: unknown) => {
-    throw toFailure(error, 'submit');
   });
-  return recorded.mayHavePaid;
-}
-
-async function isRunning(job: string): Promise<boolean> {
-  return (await describeWorkflow(job))?.status.name === 'RUNNING';
 }

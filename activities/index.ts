@@ -78,13 +78,12 @@ export function createVideoActivities({
   const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && openSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
-  const settleTask = createSettleTask({ storage, caps, ofWorker });
   return {
     submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
     inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
     adoptTask: createAdoptTask({ find, storage }),
-    pollVideo: settleTask(createPollVideo(find)),
+    pollVideo: createPollVideo(find, createSettleTask({ storage, caps, ofWorker })),
     downloadVideo: createDownloadVideo({ ...options, find, storage }),
     cancelVideo: createCancelVideo(find),
     routeJob: createRouteJob(find, {

@@ -26,9 +26,13 @@ export interface PollVideoInput
 export type PolledTask = TaskStatus & { nextPollMs: number; progress?: ReportedProgress | undefined };
 
 /** Polls a task. It reports that there is a video but not its link, because links are secrets and expire. */
-export function createPollVideo(find: FindTools) {
+export function createPollVideo(
+  find: FindTools,
+  settleTask?: (input: PollVideoInput, status: TaskStatus) => Promise<void>,
+) {
   const warnOnce = createWarnOnce();
-  return async function pollVideo({ taskId, service, ...waiting }: PollVideoInput): Promise<PolledTask> {
+  return async function pollVideo(input: PollVideoInput): Promise<PolledTask> {
+    const { taskId, service, ...waiting } = input;
     const tools = toolsFor(find, service, 'poll');
     const poll = async (): Promise<PolledTask> => {
       try {
@@ -40,7 +44,10 @@ export function createPollVideo(find: FindTools) {
         logEvent('polled', { taskId, state: status.state, percent });
         for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
         if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
-        if (hasEnded(status)) tools.rateLimiter.recordTaskEnd();
+        if (hasEnded(status)) {
+          tools.rateLimiter.recordTaskEnd();
+          await settleTask?.(input, status);
+        }
         // A percentage that falls or stands still says nothing new about the end.
         const hasRisen = percent !== undefined && percent > (waiting.progress?.percent ?? 0);
         const progress = hasRisen ? { percent, atMs: waiting.waitedMs ?? 0 } : waiting.progress;
@@ -53,7 +60,7 @@ export function createPollVideo(find: FindTools) {
         throw toFailure(error, 'poll', { taskId });
       }
     };
-    return whileHeartbeating(() => undefined, poll);
+    return whileHeartbeating(poll);
   };
 }
 
@@ -72,7 +79,7 @@ function createWarnOnce() {
 }
 
 /** At the service; a task that succeeded may still be without its link. */
-export function hasEnded({ state }: TaskStatus): boolean {
+function hasEnded({ state }: TaskStatus): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 

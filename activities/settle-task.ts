@@ -5,7 +5,7 @@ import { mergeCosts } from '../src/contract/job-cost';
 import { accountsOf } from '../src/contract/ledger';
 import type { VideoStorage } from '../src/storage/storage';
 import type { SubmitCaps } from './caps';
-import { hasEnded, type PolledTask, type PollVideoInput } from './poll-video';
+import type { PollVideoInput } from './poll-video';
 import { openRecord, warnNotRecorded } from './record-task';
 
 export interface SettleTaskDeps {
@@ -15,20 +15,12 @@ export interface SettleTaskDeps {
   ofWorker: Caps;
 }
 
-/** Has a poll that finds the end of a task say what the task cost: to the caps, and to the record, for `videogen spend`. */
+/** Says what a task cost whose end a poll has found: to the caps, and to the record, for `videogen spend`. */
 export function createSettleTask({ storage, caps, ofWorker }: SettleTaskDeps) {
-  return (pollVideo: (input: PollVideoInput) => Promise<PolledTask>) => async (input: PollVideoInput) => {
-    const status = await pollVideo(input);
-    const isAsked = status.charged !== undefined || accountsOf(ofWorker, input).length > 0;
-    if (input.record !== undefined && hasEnded(status) && isAsked) await settle(input.record, input, status);
-    return status;
-  };
-
-  async function settle(
-    id: string,
-    { taskId, service, sharedCap, caller }: PollVideoInput,
-    { state, charged }: TaskStatus,
-  ): Promise<void> {
+  return async function settleTask(input: PollVideoInput, { state, charged }: TaskStatus): Promise<void> {
+    const { taskId, service, record: id, sharedCap, caller } = input;
+    const isAsked = charged !== undefined || accountsOf(ofWorker, input).length > 0;
+    if (id === undefined || !isAsked) return;
     const record = openRecord(storage, id);
     try {
       const { task, openSends } = await record.read();
@@ -46,5 +38,5 @@ export function createSettleTask({ storage, caps, ofWorker }: SettleTaskDeps) {
     } catch (error) {
       warnNotRecorded(record, error, taskId);
     }
-  }
+  };
 }

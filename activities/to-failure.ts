@@ -51,6 +51,17 @@ export function toFailure(
   return createCallFailure(type, retryAs, explained, { cause: error, isFinal });
 }
 
+/** An activity whose errors are failures of the failure table. */
+export function failingAs<Input, Output>(call: Call, work: (input: Input) => Promise<Output>) {
+  return async (input: Input): Promise<Output> => {
+    try {
+      return await work(input);
+    } catch (error) {
+      throw toFailure(error, call);
+    }
+  };
+}
+
 /** A failure of a call, retryable as the failure table says. */
 export function createCallFailure(
   type: FailureType,

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import type { ApplicationFailure } from '@temporalio/activity';
 import {
   doneBefore,
@@ -23,7 +21,9 @@ import {
 import { createFailure } from '../../src/contract/video-failure';
 import { estimateCost, type ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
+import { readUpTo } from '../../src/storage/small-files';
 import type { FindTools } from '../service-tools';
+import { failingAs } from '../to-failure';
 
 /** Input of the activity openBatch. */
 export interface OpenBatchInput {
@@ -62,7 +62,7 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
      * Checks all requests before anything is paid for, and reads the results of earlier runs under the same name, so that
      * nothing is paid for twice.
      */
-    openBatch: retryingStorageFaults(async (input: OpenBatchInput): Promise<OpenedBatch> => {
+    openBatch: failingAs('submit', async (input: OpenBatchInput): Promise<OpenedBatch> => {
       const { batch, requests: given, requestsFrom, service } = input;
       const { requestFields, prices } = profileFor(service);
       const requests =
@@ -79,7 +79,7 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
       return { items, sha256, earlier, ...(costs && { estimated: sumOf(costs) }) };
     }),
 
-    readRequests: retryingStorageFaults(async (input: ReadRequestsInput): Promise<VideoRequest[]> => {
+    readRequests: failingAs('submit', async (input: ReadRequestsInput): Promise<VideoRequest[]> => {
       const { from, sha256, skip, service } = input;
       const requests = await requestsIn(from, profileFor(service).requestFields);
       if (digestOf(requests) !== sha256)
@@ -89,7 +89,7 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
     }),
 
     /** Adds results to the file. A repeated attempt changes nothing. */
-    recordResults: retryingStorageFaults(async (input: RecordResultsInput): Promise<StoredFile> => {
+    recordResults: failingAs('submit', async (input: RecordResultsInput): Promise<StoredFile> => {
       const startedAtMs = performance.now();
       const { batch, results } = input;
       const key = resultsKey(batch);
@@ -151,7 +151,8 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   ): Promise<T | undefined> {
     const content = await asStorageFault(async () => {
       const stored = await storage.read(key);
-      return stored && text(untilLimit(stored, mostBytes));
+      // One byte more, so that the caller sees that the file is too large.
+      return stored && (await readUpTo(stored, mostBytes + 1)).toString('utf8');
     });
     try {
       return content === undefined ? undefined : parse(content);
@@ -163,28 +164,6 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
 
 function digestOf(requests: VideoRequest[]): string {
   return createHash('sha256').update(JSON.stringify(requests)).digest('hex');
-}
-
-/** Stops soon after the limit, so that the caller sees that the file is too large. */
-async function* untilLimit(content: Readable, mostBytes: number): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of content) {
-    yield chunk;
-    bytes += chunk.length;
-    if (bytes > mostBytes) return;
-  }
-}
-
-/** Without a limit of attempts: only the retry policy bounds them. */
-function retryingStorageFaults<Input, Output>(work: (input: Input) => Promise<Output>) {
-  return async (input: Input): Promise<Output> => {
-    try {
-      return await work(input);
-    } catch (error) {
-      if (!(error instanceof StorageFault)) throw error;
-      throw createFailure('StorageFailed', { message: error.message }, { retryable: true, cause: error });
-    }
-  };
 }
 
 function refused(message: string): ApplicationFailure {

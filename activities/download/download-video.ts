@@ -123,12 +123,12 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
     if (earlier) heartbeat(note());
-    return whileHeartbeating(note, () =>
+    const fetchOrLeave = () =>
       fetch().catch(async (error: unknown) => {
         // The janitor deletes what cannot be deleted now; the first error is the one to report.
         throw await giveUp(error).catch(() => toFailure(error, 'download', { taskId }));
-      }),
-    );
+      });
+    return whileHeartbeating(fetchOrLeave, note);
   };
 }
 

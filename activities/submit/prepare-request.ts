@@ -33,10 +33,7 @@ export async function prepareRequest(
  * The same with a link in place of a reference to a stored image. The link opens the image, so it
  * goes into this one call and nowhere else: what identifies the job, and what is recorded of it, is the reference.
  */
-async function withImageLink(
-  request: VideoRequest,
-  { storage, imageLinks }: ImageSource,
-): Promise<VideoRequest> {
+async function withImageLink(request: VideoRequest, { storage, imageLinks }: ImageSource) {
   const { image_url: url } = request;
   if (url === undefined || !claimsToBeImageReference(url)) return request;
   const reference = parseImageReference(url);

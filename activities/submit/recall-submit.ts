@@ -1,7 +1,7 @@
 import { activityInfo } from '@temporalio/activity';
 import { createFailure } from '../../src/contract/video-failure';
 import { digestOf, openRecord, type SubmittedTask, takeUpTask } from '../record-task';
-import { toFailure } from '../to-failure';
+import { failingAs } from '../to-failure';
 import { readKnownSubmits } from './known-submits';
 import { type LostSubmit, readNote } from './submit-note';
 import type { SubmitVideoDeps, SubmitVideoInput } from './submit-video';
@@ -28,21 +28,17 @@ export interface RecalledSubmit {
  * jobs from going on.
  */
 export function createRecallSubmit(deps: Pick<SubmitVideoDeps, 'find' | 'storage' | 'onLostSubmit'>) {
-  return async function recallSubmit(input: RecallSubmitInput): Promise<RecalledSubmit> {
+  return failingAs('submit', async (input: RecallSubmitInput): Promise<RecalledSubmit> => {
     const record = openRecord(deps.storage, digestOf(input.request));
-    try {
-      const known = await readKnownSubmits(record, readNote(input.note), input);
-      const { task, recorded, mayHaveTask } = known;
-      if (task) return { task: await takeUpTask(deps, record, known, task, input), mayHaveTask };
-      // Once the record has entries, it has every send.
-      const isUnknown = input.mayHaveSent && recorded.entries.length === 0;
-      const lost = known.lost.at(-1) ?? (isUnknown ? unknownSend() : undefined);
-      if (lost) throw lostFailure(lost, input);
-      return { mayHaveTask: mayHaveTask || recorded.mayHavePaid };
-    } catch (error) {
-      throw toFailure(error, 'submit');
-    }
-  };
+    const known = await readKnownSubmits(record, readNote(input.note), input);
+    const { task, recorded, mayHaveTask } = known;
+    if (task) return { task: await takeUpTask(deps, record, known, task, input), mayHaveTask };
+    // Once the record has entries, it has every send.
+    const isUnknown = input.mayHaveSent && recorded.entries.length === 0;
+    const lost = known.lost.at(-1) ?? (isUnknown ? unknownSend() : undefined);
+    if (lost) throw lostFailure(lost, input);
+    return { mayHaveTask: mayHaveTask || recorded.mayHavePaid };
+  });
 
   function lostFailure({ id, why, service }: LostSubmit, input: RecallSubmitInput) {
     const found = deps.find(input.service, 'new task');

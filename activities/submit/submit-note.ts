@@ -1,8 +1,8 @@
 import { activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { z } from 'zod';
 import { lastAttemptThatRan } from '../../src/contract/video-failure';
+import { decodeFirst } from '../../src/encryption/decode-first';
 import { NO_TASK, type NoTask } from '../../src/storage/job-record';
-import { decodeByWorker } from '../attempt';
 import { isTimeSkipped } from '../call-within-limits';
 
 /** A submit whose answer nobody knows: a paid task may exist. */
@@ -188,7 +188,8 @@ export async function inspectPendingSubmit(): Promise<unknown> {
   const pending = await pendingActivities();
   const submit = pending.find(({ activityType }) => activityType?.name === 'submitVideo');
   if (submit === undefined) return undefined;
-  const left = readNote(await decodeByWorker(submit.heartbeatDetails));
+  const { loadedDataConverter } = Context.current().client.options;
+  const left = readNote(await decodeFirst(loadedDataConverter, submit.heartbeatDetails));
   const silent = await attemptWithoutNote(Number(submit.attempt), left, async () => failureTypeOf(submit));
   const note = withSilent(left, silent);
   return note.taskId !== undefined || note.sends.some(isOpen) ? note : undefined;

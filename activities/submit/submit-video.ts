@@ -68,8 +68,8 @@ export function createSubmitVideo(deps: SubmitVideoDeps) {
     const notes = await SubmitNotes.read();
     const submit = new Submit(deps, input, notes, startedAtMs);
     return whileHeartbeating(
-      () => notes.current,
       () => submit.run(),
+      () => notes.current,
     );
   };
 }

@@ -21,13 +21,13 @@ export async function withinTime<T>(work: () => Promise<T>, limitMs = RECORD_IO_
 /** A stored file, of which no more than this is read: a larger one is cut, so that its reader finds it incomplete. */
 export async function readUpTo(stored: Readable, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  let left = mostBytes;
+  let bytes = 0;
   for await (const chunk of stored) {
-    left -= chunk.length;
-    if (left < 0) break;
     chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= mostBytes) break;
   }
-  return Buffer.concat(chunks);
+  return Buffer.concat(chunks).subarray(0, mostBytes);
 }
 
 /** The text under a key, in time; undefined when nothing is there. */

@@ -65,11 +65,11 @@ describe('while it works, an activity', () => {
     const attempt = startAttempt(
       () =>
         whileHeartbeating(
-          () => 'note',
           async () => {
             await jest.advanceTimersByTimeAsync(2 * HEARTBEAT_EVERY_MS);
             return end();
           },
+          () => 'note',
         ),
       undefined,
       info,

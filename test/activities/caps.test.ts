@@ -54,7 +54,7 @@ function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLos
   const caps = createSubmitCaps({ caps: ofWorker, ledger: writer });
   const imageLinks = new ImageLinks(storage, undefined);
   const submitVideo = createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps });
-  const pollVideo = createSettleTask({ storage, caps, ofWorker })(createPollVideo(find));
+  const pollVideo = createPollVideo(find, createSettleTask({ storage, caps, ofWorker }));
   const adoptTask = createAdoptTask({ find, storage });
   return {
     submit: (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>

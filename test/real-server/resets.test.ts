@@ -43,11 +43,7 @@ const wrapService = (service: VideoService): VideoService => ({
 const inbound: ActivityInboundCallsInterceptor = {
   execute: async (input, next) => {
     // With heartbeats: on a busy machine it may take longer than Temporal waits for one.
-    if (activityInfo().activityType === 'submitVideo')
-      await whileHeartbeating(
-        () => undefined,
-        () => gate,
-      );
+    if (activityInfo().activityType === 'submitVideo') await whileHeartbeating(() => gate);
     return next(input);
   },
 };
