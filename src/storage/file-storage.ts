@@ -117,7 +117,12 @@ async function readFileAt(path: string, range?: ByteRange): Promise<Readable | u
 async function openRegular(path: string): Promise<FileHandle | undefined> {
   const found = await lstat(path).catch(unless(['ENOENT'], undefined));
   if (found === undefined) return undefined;
-  if (!(await stat(path)).isFile()) throw new StorageFault(`${path} is not a regular file`);
+  // A broken link has the name, and opening a FIFO waits for a writer.
+  const isFile = await stat(path).then(
+    (file) => file.isFile(),
+    () => false,
+  );
+  if (!isFile) throw new StorageFault(`${path} is not a regular file`);
   return open(path);
 }
 

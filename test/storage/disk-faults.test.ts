@@ -271,6 +271,7 @@ it('a small file that was given up while the disk hung is not created', async ()
 });
 
 it('a file of a folder that may not be read is an error ', async () => {
+  await storage.create('0001.json', '{}');
   disk.failNext('open', 'EACCES', isAt('0001.json'));
   await expect(storage.read('0001.json')).rejects.toThrow('EACCES');
 });
