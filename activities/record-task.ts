@@ -6,7 +6,7 @@ import type { VideoRequest } from '../src/contract/request';
 import { estimateJob } from '../src/service/prices';
 import { digestOfJob, type JobEntry, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
-import { claimTask } from '../src/storage/task-claims';
+import { claimTask, type TaskName } from '../src/storage/task-claims';
 import { jobName } from './attempt';
 import { logEvent } from './log-event';
 import type { FindTools } from './service-tools';
@@ -30,13 +30,6 @@ export function refuseForgotten({ forgotten }: RecordedJob): void {
   throw createCallFailure('InvalidRequest', 'submit', {
     message: `${shown(jobName())} was forgotten at ${forgotten.at}, and nothing is paid again under its name and request: choose another name to make the video again, which is paid again`,
   });
-}
-
-/** A task, where it is. */
-export interface KnownTask {
-  taskId: string;
-  /** The named service that has it: polls and the download ask it, whatever the worker's default becomes. */
-  service?: string | undefined;
 }
 
 /** A task as it is written down. */
@@ -70,7 +63,7 @@ export function warnNotRecorded(record: JobRecord, error: unknown, taskId?: stri
 }
 
 /** The task of a job. */
-export interface SubmittedTask extends KnownTask {
+export interface SubmittedTask extends TaskName {
   /** The id of the job's record in the storage. */
   record?: string;
   /** How long to wait before the first poll. */
@@ -88,7 +81,7 @@ export interface SubmittedTask extends KnownTask {
  * it is: another worker polls it.
  */
 export function taskOnRecord(
-  { taskId, service }: KnownTask,
+  { taskId, service }: TaskName,
   record: JobRecord,
   { recorded, request }: { recorded: RecordedJob; request: VideoRequest | undefined },
   find: FindTools,
@@ -107,7 +100,7 @@ export async function takeUpTask(
   { find, storage }: { find: FindTools; storage: VideoStorage },
   record: JobRecord,
   { recorded }: { recorded: RecordedJob },
-  task: KnownTask,
+  task: TaskName,
   { request, caller }: { request: VideoRequest; caller?: string | undefined },
 ): Promise<SubmittedTask> {
   if (recorded.task?.taskId !== task.taskId) await recordTask(storage, record, task, caller);

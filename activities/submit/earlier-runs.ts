@@ -2,6 +2,7 @@ import { activityInfo, Context } from '@temporalio/activity';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { mayHaveMadeTask } from '../../src/contract/lost-submit';
 import { SERVICE_MEMO, TASK_ID_MEMO } from '../../src/contract/names';
+import type { TaskName } from '../../src/storage/task-claims';
 import { unlessDeleted } from '../attempt';
 import type { LostSubmit } from './submit-note';
 
@@ -12,10 +13,7 @@ type Events = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['e
 const CONTINUED_BY_WORKFLOW = 1;
 
 /** What the runs before a reset or a retry know: the task, or which submit is lost. */
-export interface EarlierRuns {
-  taskId?: string;
-  /** The named service of the task. */
-  service?: string;
+export interface EarlierRuns extends Partial<TaskName> {
   lost?: LostSubmit;
 }
 

@@ -5,8 +5,9 @@ import {
   recordedJob,
   type SendingEntry,
 } from '../../src/storage/job-record';
+import type { TaskName } from '../../src/storage/task-claims';
 import { logEvent } from '../log-event';
-import { type KnownTask, refuseForgotten } from '../record-task';
+import { refuseForgotten } from '../record-task';
 import { createCallFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';
 import { isUnknownSend, type LostSubmit, lostIn, type SubmitNote } from './submit-note';
@@ -14,7 +15,7 @@ import { isUnknownSend, type LostSubmit, lostIn, type SubmitNote } from './submi
 /** What was sent for a job before, as far as anybody knows. */
 export interface KnownSubmits {
   recorded: RecordedJob;
-  task: KnownTask | undefined;
+  task: TaskName | undefined;
   /** The last is the one to report. */
   lost: LostSubmit[];
   /** The service of the last send that is lost or that somebody decided to repeat: only that one knows its key. */
@@ -79,7 +80,7 @@ export function knownSubmits(
   };
 }
 
-const isTask = (known: Partial<KnownTask> | undefined): known is KnownTask => known?.taskId !== undefined;
+const isTask = (known: Partial<TaskName> | undefined): known is TaskName => known?.taskId !== undefined;
 
 function lostSubmits({ entries, openSends }: RecordedJob, note: SubmitNote, runs: EarlierRuns): LostSubmit[] {
   const ended = new Set([

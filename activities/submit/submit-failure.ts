@@ -10,7 +10,7 @@ import { ServiceFault } from '../../src/service/service-fault';
 import type { NoTask } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
 import { sinceScheduledMs } from '../attempt';
-import type { LostSubmit } from './submit-note';
+import type { KnownSubmits } from './known-submits';
 
 /** Sends nothing once Temporal may have given this attempt up: an operator or a retry may act on that already. */
 export function refuseIfLate(startedAtMs: number): void {
@@ -35,28 +35,19 @@ export function endWithoutTask(error: unknown, failure: unknown, isPosted: boole
   return error.kind === 'not-sent' ? 'not-sent' : isClear ? 'refused' : 'unclear';
 }
 
-/** What a failure of an attempt must say besides itself. */
-interface Circumstances {
-  lost: LostSubmit | undefined;
-  /** A lost submit, repeated or not, or an unclear answer leaves a task possible: this failure settles neither. */
-  mayHaveTask: boolean;
-  /** Of the submits that are lost. */
-  cost: JobCost | undefined;
-  /** The next of the job's services gets its turn, if this one certainly made no task. */
-  isTurnOver: boolean;
-}
-
-/** A lost submit says it all already, and other errors pass unchanged. */
+/** A lost submit says all of it already, and other errors pass unchanged. */
 export function explainSubmitFailure(
   failure: unknown,
-  { lost, mayHaveTask, cost, isTurnOver }: Circumstances,
+  { lost, mayHaveTask }: Pick<KnownSubmits, 'lost' | 'mayHaveTask'>,
+  cost: JobCost | undefined,
+  isTurnOver: boolean,
 ): unknown {
   const { type, details } = readFailure(failure) ?? {};
   if (!(failure instanceof ApplicationFailure) || type === undefined || type === 'SubmitUnconfirmed')
     return failure;
   const isOver = isTurnOver && !mayHaveTask && fallsBack(type);
-  const doubt = lost && `a task may still exist, because ${lost.why}`;
-  const message = [details?.message, doubt].filter(Boolean).join('; ') || undefined;
+  const doubts = lost.slice(-1).map(({ why }) => `a task may still exist, because ${why}`);
+  const message = [details?.message, ...doubts].filter(Boolean).join('; ') || undefined;
   return createFailure(
     type,
     { ...details, message, ...(mayHaveTask && { mayHaveTask }), ...(mayHaveTask && cost && { cost }) },

@@ -169,9 +169,13 @@ class Submit {
     refuseIfLate(this.startedAtMs);
     this.notes.sending(send, service);
     this.stage = 'announced';
-    await this.recordSending({ service, cost });
+    const { request: given, repeats, idempotencyKey = this.digest, caller } = this.input;
+    const sending = { id: send, request: requestOnRecord(given), repeats, service, cost };
+    if (!(await record.addIfLast({ event: 'sending', ...sending }))) {
+      this.stage = 'started';
+      throw new StorageFault('another run of this job has written to its record');
+    }
     refuseIfLate(this.startedAtMs);
-    const { idempotencyKey = this.digest, caller } = this.input;
     this.stage = 'posted';
     const answer = await tools.service.start(request, { idempotencyKey });
     const { taskId, warnings } = answer;
@@ -194,27 +198,15 @@ class Submit {
     this.counted = counted;
   }
 
-  private async recordSending(about: {
-    service: string | undefined;
-    cost: JobCost | undefined;
-  }): Promise<void> {
-    const { repeats } = this.input;
-    const request = requestOnRecord(this.input.request);
-    const sending = { event: 'sending', id: this.sendId, request, repeats, ...about } as const;
-    if (await this.record.addIfLast(sending)) return;
-    this.stage = 'started';
-    throw new StorageFault('another run of this job has written to its record');
-  }
-
   /** Notes that this attempt ended without a task, if the answer tells. Returns what the attempt fails with. */
   private async noteFailure(error: unknown): Promise<unknown> {
-    const { known, notes, record, sendId, stage, onLostSubmit } = this;
-    const { idempotencyKey, withinMs } = this.input;
+    const { known, notes, record, sendId, stage, onLostSubmit, tools } = this;
+    const { request, idempotencyKey, withinMs } = this.input;
     const keySent = known.keySent || idempotencyKey !== undefined;
     const failure = toFailure(error, keySent ? 'resubmit' : 'submit', {
       onLostSubmit,
       lostSubmit: sendId,
-      service: this.tools?.name,
+      service: tools?.name,
       // The storage is needed before the submit, so that nobody pays for a video that cannot be stored.
       ...(error instanceof StorageFault && {
         message: `nothing was sent, because the storage failed: ${error.message}`,
@@ -232,19 +224,12 @@ class Submit {
           .catch((fault: unknown) => warnNotRecorded(record, fault));
       if (this.counted) await this.deps.caps?.settle(this.counted, 'nothing');
     }
-    return explainSubmitFailure(failure, {
-      lost: known.lost.at(-1),
-      mayHaveTask: known.mayHaveTask || outcome === 'unclear',
-      cost: this.costOfLost(),
-      isTurnOver: Number(triedMs) > Number(withinMs),
-    });
-  }
-
-  /** However this submit ends, those before it may have been paid for. */
-  private costOfLost(): JobCost | undefined {
-    const { tools, known, input } = this;
-    const { repeated } = known;
-    return repeated > 0 ? withLostSubmits(tools && estimateJob(tools, input.request), repeated) : undefined;
+    const { lost, repeated } = known;
+    const mayHaveTask = known.mayHaveTask || outcome === 'unclear';
+    // However this submit ends, those before it may have been paid for.
+    const cost = repeated > 0 ? withLostSubmits(tools && estimateJob(tools, request), repeated) : undefined;
+    const isTurnOver = Number(triedMs) > Number(withinMs);
+    return explainSubmitFailure(failure, { lost, mayHaveTask }, cost, isTurnOver);
   }
 
   /** How long the service has been tried once the next attempt begins. */

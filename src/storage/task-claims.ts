@@ -1,19 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { EntryLog } from './entry-log';
+import type { JobName } from './job-record';
 import type { VideoStorage } from './storage';
 
-/** A task of a service. */
+/** A task, where it is. */
 export interface TaskName {
-  /** The name of the service, if it has one on the worker. */
-  service?: string | undefined;
   taskId: string;
+  /** The named service that has it: polls and the download ask it, whatever the worker's default becomes. */
+  service?: string | undefined;
 }
 
 /** The job that has a task. */
-export interface TaskOwner {
-  namespace: string;
-  job: string;
+export interface TaskOwner extends JobName {
   /** Where the job's record is. */
   record?: string | undefined;
   /** Whose job it is. */

@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { createBatchFiles } from '../../../activities/batch/batch-files';
+import {
+  createBatchFiles,
+  type OpenBatchInput,
+  type ReadRequestsInput,
+  type RecordResultsInput,
+} from '../../../activities/batch/batch-files';
 import { createFindTools } from '../../../activities/service-tools';
 import type { ItemResult } from '../../../src/contract/batch';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
@@ -13,6 +18,7 @@ import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
 import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
 import { createVideoService, ServiceDirectory, type ServiceProfile } from '../../../src/service';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
+import { startAttempt } from '../activity-world';
 
 const FROM = 'in/foxes.jsonl';
 const NOTHING = { done: '', succeeded: 0, failed: 0, spent: { sums: [], unknown: 0 } };
@@ -43,11 +49,16 @@ function filesFor(profile: ServiceProfile | undefined) {
     apiKey: () => 'key',
     ...(profile && { profile }),
   });
-  return createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service })));
+  const all = createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service })));
+  return {
+    openBatch: (input: OpenBatchInput) => startAttempt(all.openBatch, input).result,
+    readRequests: (input: ReadRequestsInput) => startAttempt(all.readRequests, input).result,
+    recordResults: (input: RecordResultsInput) => startAttempt(all.recordResults, input).result,
+  };
 }
 
 let folder: ReturnType<typeof folderWithFaults>;
-let files: ReturnType<typeof createBatchFiles>;
+let files: ReturnType<typeof filesFor>;
 beforeEach(() => {
   folder = folderWithFaults();
   files = filesFor({ requestFields: ['model'] });
@@ -338,12 +349,12 @@ it.each<[string, () => Promise<unknown>]>([
   ['reading them', () => files.readRequests({ from: FROM, sha256: '', skip: 0 })],
   ['recording results', () => files.recordResults({ batch: 'foxes', results: [] })],
   ['opening requests in the input', () => files.openBatch({ batch: 'foxes', requests: foxes(1) })],
-])('a storage that fails while %s is retried', async (_what, call) => {
+])('a storage that fails while %s is retried, unless it says that this is useless', async (_what, call) => {
   put(foxes(1));
   for (const fault of [new StorageFault('disk full'), new StorageFault('access denied', { isFinal: true })]) {
     folder.faults.push(fault);
     const failure = await failed(call());
-    expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
+    expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: !fault.isFinal });
     expect(failure.message).toContain(fault.message);
   }
 });
