@@ -54,13 +54,8 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Gives a small file its name when it is whole and on disk, and only if the name is free; false if it is not. */
-export function createFile(path: string, content: string, signal?: AbortSignal): Promise<boolean> {
-  signal?.throwIfAborted();
-  return withTemporary(path, content, (temporary) => {
-    // The disk may have hung, and the caller has given up meanwhile.
-    signal?.throwIfAborted();
-    return linkIfFree(temporary, path);
-  });
+export function createFile(path: string, content: string): Promise<boolean> {
+  return withTemporary(path, content, (temporary) => linkIfFree(temporary, path));
 }
 
 /** Gives a small file its name when it is whole and on disk, in place of an earlier one. */

@@ -49,14 +49,10 @@ export class EntryLog<Entry extends LogEntry> {
     if (Buffer.byteLength(text) > LARGEST_SMALL_FILE_BYTES)
       throw new StorageFault(`${key} would be too large`);
     let problem = new StorageFault('the storage says that it is there already');
-    const giveUp = new AbortController();
     try {
-      const { signal } = giveUp;
-      if (await withinTime(() => this.storage.create(key, text, { signal })))
+      if (await withinTime(() => this.storage.create(key, text)))
         return { appended: true, entries: [...after, entry] };
     } catch (error) {
-      // Nobody waits for it any longer.
-      giveUp.abort();
       problem = storageFault(error);
     }
     // A repeated call is refused because of its own first try, so only the content tells whose entry it is.

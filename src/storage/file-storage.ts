@@ -36,8 +36,7 @@ export function createFileStorage(folder: string): VideoStorage {
       return { uri: pathToFileURL(path).href };
     },
 
-    create: async (key, content, { signal } = {}) =>
-      asStorageFault(async () => createFile(pathOf(key), content, signal)),
+    create: async (key, content) => asStorageFault(async () => createFile(pathOf(key), content)),
 
     read: async (key) => readFileAt(pathOf(key)),
 

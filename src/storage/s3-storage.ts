@@ -93,10 +93,9 @@ export function createS3Storage({
       return { uri: `${root}${object.Key}` };
     },
 
-    async create(key, content, { signal } = {}) {
+    async create(key, content) {
       const put = { ...objectOf(key), Body: content, ContentType: 'application/json', IfNoneMatch: '*' };
-      const limit = AbortSignal.timeout(SMALL_CALL_MS);
-      const abortSignal = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+      const abortSignal = AbortSignal.timeout(SMALL_CALL_MS);
       return call(async (s3) => {
         refuseIfIgnored();
         const { sdk, client } = s3;

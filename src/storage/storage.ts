@@ -11,9 +11,9 @@ export interface VideoStorage {
   write(key: string, content: string | Buffer, contentType: string): Promise<{ uri: string }>;
   /**
    * Stores a small JSON text under a free key, whole or not at all; false when something is there already. It may be this
-   * very text: a call that is repeated after a lost answer finds its own. After an error or an abort it may be there too.
+   * very text: a call that is repeated after a lost answer finds its own. After an error it may be there too.
    */
-  create(key: string, content: string, options?: { signal?: AbortSignal }): Promise<boolean>;
+  create(key: string, content: string): Promise<boolean>;
   /** What is stored under a key; undefined when nothing is. Anything there but a regular file is an error. */
   read(key: string): Promise<Readable | undefined>;
   /** The video that a job's result names, whole or in part; undefined when it is not in this storage. */

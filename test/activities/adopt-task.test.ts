@@ -236,10 +236,8 @@ test.each<[string, (key: string) => boolean]>([
   ['its claim', (key) => key.startsWith('tasks/')],
   ['its record', (key) => key.startsWith('jobs/')],
 ])('an adoption that cannot write %s is tried again, and succeeds then', async (_what, isBroken) => {
-  const create: VideoStorage['create'] = (key, text, options) =>
-    isBroken(key)
-      ? Promise.reject(new StorageFault('no space left'))
-      : here.storage.create(key, text, options);
+  const create: VideoStorage['create'] = (key, text) =>
+    isBroken(key) ? Promise.reject(new StorageFault('no space left')) : here.storage.create(key, text);
   const { failure } = await failureOf(adopt({}, { storage: { ...here.storage, create } }));
   expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
   expect(await adopt().result).toMatchObject({ taskId });

@@ -20,10 +20,10 @@ const never = () => new Promise<never>(() => undefined);
 /** A storage that treats entries of an event otherwise. */
 const storageThat = (create: () => Promise<boolean>, event = ''): VideoStorage => ({
   ...here.storage,
-  create: (key, text, options) =>
+  create: (key, text) =>
     key.startsWith('jobs/') && text.includes(`"event": "${event}`)
       ? create()
-      : here.storage.create(key, text, options),
+      : here.storage.create(key, text),
 });
 const failing = () => Promise.reject(new StorageFault('no space left'));
 const firstEntry = () => join(here.folder, here.record.key, '0001.json');
@@ -164,8 +164,8 @@ describe('an attempt after a killed worker', () => {
 describe('a task that cannot be written down', () => {
   test('is tried once more', async () => {
     let faults = 1;
-    const create: VideoStorage['create'] = (key, text, options) =>
-      text.includes('"event": "task') && faults-- > 0 ? failing() : here.storage.create(key, text, options);
+    const create: VideoStorage['create'] = (key, text) =>
+      text.includes('"event": "task') && faults-- > 0 ? failing() : here.storage.create(key, text);
     await submit({}, { deps: { storage: { ...here.storage, create } } }).result;
     expect(await here.events()).toEqual(['sending', 'task']);
   });

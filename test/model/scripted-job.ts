@@ -391,7 +391,7 @@ export class ScriptedJob extends PlayedWorkflow {
     const real = createFileStorage(this.folder);
     return {
       ...real,
-      create: async (key, content, options) => {
+      create: async (key, content) => {
         const attempt = this.inProgress.get(currentKey());
         if (this.dead.has(currentKey())) return this.hang();
         const { event, id } = key.startsWith('jobs/') ? JSON.parse(content) : {};
@@ -399,7 +399,7 @@ export class ScriptedJob extends PlayedWorkflow {
         if (attempt && event === 'task' && last?.kind === 'killed' && last.at === 'before-record')
           return attempt.kill();
         if (event === 'sending') this.sends.push(id);
-        return real.create(key, content, options);
+        return real.create(key, content);
       },
       publishFile: async (path, key, file) => {
         const published = await real.publishFile(path, key, file);

@@ -262,14 +262,6 @@ it('a part of a created file that cannot be removed does not make it fail', asyn
   expect(namesThere()).toEqual(['0001.json']);
 });
 
-it('a small file that was given up while the disk hung is not created', async () => {
-  const giveUp = new AbortController();
-  const creating = storage.create('jobs/0001.json', '{}', { signal: giveUp.signal });
-  giveUp.abort();
-  await expect(creating).rejects.toThrow(StorageFault);
-  expect(namesThere()).toEqual(['jobs']);
-});
-
 it('a file of a folder that may not be read is an error ', async () => {
   await storage.create('0001.json', '{}');
   disk.failNext('open', 'EACCES', isAt('0001.json'));

@@ -239,26 +239,6 @@ describe.each([
   });
 });
 
-it('a write that is given up is aborted', async () => {
-  jest.useFakeTimers();
-  try {
-    let given: AbortSignal | undefined;
-    const create: VideoStorage['create'] = (_key, _content, { signal } = {}) => {
-      given = signal;
-      return new Promise(() => undefined);
-    };
-    const appending = logIn({ create, read: async () => undefined }).append(note('x'), []);
-    const rejected = expect(appending).rejects.toThrow('may still arrive');
-    await jest.advanceTimersByTimeAsync(RECORD_IO_MS - 1);
-    expect(given?.aborted).toBe(false);
-    await jest.advanceTimersByTimeAsync(1);
-    await rejected;
-    expect(given?.aborted).toBe(true);
-  } finally {
-    jest.useRealTimers();
-  }
-});
-
 describe('in a folder', () => {
   let folder: string;
   let storage: VideoStorage;

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { checkImage, StorageFault, storeImage } from '../../src/storage';
+import { checkImage, storeImage } from '../../src/storage';
 import { PNG } from '../support/images';
 import { type S3Answer, type ScriptedS3, s3Error, startScriptedS3 } from './scripted-s3';
 import { LONG_VIDEO, store, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
@@ -130,18 +130,6 @@ describe('a small file that is created', () => {
   ])('is a fault when the server answers %d', async (status, code) => {
     server = await startScriptedS3(() => s3Error(status, code));
     await expect(server.storage().create('jobs/0001.json', '{}')).rejects.toThrow(code);
-    expect(server.calls).toHaveLength(1);
-  });
-
-  it('is not put again when its writer has given up', async () => {
-    const giveUp = new AbortController();
-    server = await startScriptedS3(() => {
-      giveUp.abort();
-      return s3Error(503, 'SlowDown');
-    });
-    const creating = server.storage().create('jobs/0001.json', '{}', { signal: giveUp.signal });
-    await expect(creating).rejects.toThrow(StorageFault);
-    await new Promise((resolve) => setTimeout(resolve, 500));
     expect(server.calls).toHaveLength(1);
   });
 });

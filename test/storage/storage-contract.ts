@@ -192,12 +192,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(String(await storedAt(storage, 'a/0001.json'))).toBe(contents[created.indexOf(true)]);
       expect(await everything()).toEqual(['a/0001.json']);
     });
-
-    it('is not there when its writer had given up before', async () => {
-      const creating = storage.create('a/0001.json', '{}', { signal: AbortSignal.abort() });
-      await expect(creating).rejects.toThrow(StorageFault);
-      expect(await everything()).toEqual([]);
-    });
   });
 
   it('nothing is read under a free key', async () => {

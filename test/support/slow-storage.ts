@@ -45,11 +45,11 @@ export class SlowWrites {
   }
 
   /** Runs a write, late if it is one of the slow ones. */
-  async run<T>(key: string, write: (isSlow: boolean) => Promise<T>): Promise<T> {
+  async run<T>(key: string, write: () => Promise<T>): Promise<T> {
     const slow = this.next(key);
-    if (slow === undefined) return write(false);
+    if (slow === undefined) return write();
     this.heldCount += 1;
-    const landing = this.runLate(slow, () => write(true));
+    const landing = this.runLate(slow, write);
     this.landing.add(landing);
     const done = () => this.landing.delete(landing);
     landing.then(done, done);
@@ -75,13 +75,12 @@ export class SlowWrites {
   }
 }
 
-/** A storage whose calls of `create` and `write` are slow. A slow one is not aborted, like a disk that hangs. */
+/** A storage whose calls of `create` and `write` are slow. */
 export function slowStorage(storage: VideoStorage, writes: SlowWrites): VideoStorage {
   return {
     ...storage,
     write: (key, ...rest) => writes.run(key, () => storage.write(key, ...rest)),
-    create: (key, content, options) =>
-      writes.run(key, (isSlow) => storage.create(key, content, isSlow ? {} : options)),
+    create: (key, content) => writes.run(key, () => storage.create(key, content)),
   };
 }
 

@@ -227,10 +227,10 @@ describe('an answer that leaves it open whether a task exists', () => {
 
   test('is remembered although the storage fails after it', async () => {
     here.emulator.next('submit', SERVER_ERROR, UNAUTHORIZED);
-    const create: VideoStorage['create'] = (key, text, options) =>
+    const create: VideoStorage['create'] = (key, text) =>
       text.includes('"refused"')
         ? Promise.reject(new StorageFault('no space left'))
-        : here.storage.create(key, text, options);
+        : here.storage.create(key, text);
     const first = submit({}, { deps: { storage: { ...here.storage, create } } });
     await failureOf(first);
     const read = () => Promise.reject(new StorageFault('down'));
