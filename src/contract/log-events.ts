@@ -31,7 +31,6 @@ export const LOG_EVENTS = {
   taskOfAnotherJob: { level: 'warn', message: 'the service gave the task of another job' },
   submitNotInspected: { level: 'warn', message: 'could not read whether the submit is lost' },
   storedVideoGone: { level: 'warn', message: 'the video on record is no longer in the storage' },
-  timesNotLearned: { level: 'warn', message: 'could not use the learned times' },
   leftoversRemoved: { level: 'info', message: 'removed leftovers of unfinished downloads' },
   leftoversNotRemoved: { level: 'warn', message: 'could not remove leftovers of unfinished downloads' },
   request: { level: 'info', message: 'answered' },
