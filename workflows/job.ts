@@ -5,7 +5,7 @@ import { durationMs } from '../src/contract/duration';
 import type { JobInput, JobPhase, JobProgress, StoredVideo } from '../src/contract/job';
 import { type JobCost, mergeCosts } from '../src/contract/job-cost';
 import { DEFAULT_DEADLINE_MS, DEFAULT_HOLD_MS } from '../src/contract/policies';
-import { readServiceName } from '../src/contract/service-choice';
+import { isServiceName } from '../src/contract/service-choice';
 import { describeVideo } from '../src/contract/summaries';
 import { createFailure, VideoFailure } from '../src/contract/video-failure';
 import type { WebhookEvent } from '../src/contract/webhook';
@@ -48,7 +48,7 @@ export class Job {
     const input: JobInput = Object(Object.fromEntries(fields.filter(([, value]) => value != null)));
     this.input = input;
     this.known = carried ?? {
-      service: readServiceName(input.service),
+      service: isServiceName(input.service) ? input.service : undefined,
       nextPollMs: 0,
       isAdopted: false,
       startedAtMs: Date.now(),

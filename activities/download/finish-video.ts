@@ -1,4 +1,4 @@
-import { cleanText } from '../../src/contract/clean-text';
+import { cleanText, jsonIn } from '../../src/contract/clean-text';
 import type { StoredVideo } from '../../src/contract/job';
 import { inspectFile } from '../../src/media/inspector';
 import { CONTAINERS } from '../../src/media/sniff-container';
@@ -60,20 +60,12 @@ export async function writeSidecar(
   const sidecarKey = `${key}.json`;
   try {
     const existing = await readSmallFile(storage, sidecarKey);
-    if (existing !== undefined && !isOfTask(existing, sidecar.taskId))
+    // An earlier attempt for the same video may have written it.
+    if (existing !== undefined && Object(jsonIn(existing)).taskId !== sidecar.taskId)
       return `${sidecarKey} exists already and was not overwritten`;
     await writeSmallJson(storage, sidecarKey, sidecar);
     return undefined;
   } catch (error) {
     return `${sidecarKey} could not be written: ${cleanText(error instanceof Error ? error.message : String(error))}`;
-  }
-}
-
-/** An earlier attempt for the same video may have written it. */
-function isOfTask(content: string, taskId: string): boolean {
-  try {
-    return Object(JSON.parse(content)).taskId === taskId;
-  } catch {
-    return false;
   }
 }

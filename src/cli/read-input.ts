@@ -10,7 +10,7 @@ import {
 import { readStorageConfig } from '../config/storage-config';
 import type { BatchInput } from '../contract/batch';
 import { CAP_FIELDS, type Cap } from '../contract/caps';
-import { shown } from '../contract/clean-text';
+import { jsonIn, shown } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
@@ -105,17 +105,10 @@ function fields(given: string[] = []): Record<string, unknown> {
       const [name = '', value] = text.split(/=(.*)/s);
       if (name === '' || value === undefined)
         throw refused(`--field is ${JSON.stringify(text)}: give NAME=VALUE`);
-      return [name, jsonOr(value)];
+      const parsed = jsonIn(value);
+      return [name, parsed === undefined ? value : parsed];
     }),
   );
-}
-
-function jsonOr(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** A text that is not a number stays text, so that the request's own rules report it. */

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { UnreadableFile } from '../config/read-files';
 import { ConfigError } from '../config/service-config';
+import { jsonIn } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import type { AnswerSample } from '../service';
 
@@ -43,13 +44,5 @@ function savedIn(path: string, status: number): SavedAnswer {
   // Reading a device may never end. A pipe of the shell ends.
   if (stats.isCharacterDevice() || stats.isBlockDevice()) throw new UnreadableFile('not a regular file');
   const body = readFileSync(path, 'utf8');
-  return { name: basename(path), status, body, ...recorded(body) };
-}
-
-function recorded(text: string) {
-  try {
-    return recording.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return { name: basename(path), status, body, ...recording.safeParse(jsonIn(body)).data };
 }

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { jsonIn } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { SearchStopped } from '../temporal-server';
 import { printLine, type Terminal } from './terminal';
@@ -53,7 +54,7 @@ async function readHolder(folder: string): Promise<Holder | undefined> {
   const [name] = await readdir(placeIn(folder)).catch(() => []);
   if (name === undefined) return undefined;
   const file = join(placeIn(folder), name);
-  const note = parseNote(await readFile(file, 'utf8').catch(() => ''));
+  const { data: note } = noteSchema.safeParse(jsonIn(await readFile(file, 'utf8').catch(() => '')));
   const pid = Number.parseInt(name, 10);
   // A process of another machine, or container, cannot be checked. After a crash of the machine other programs may have a pid, but
   // hardly both.
@@ -62,14 +63,6 @@ async function readHolder(folder: string): Promise<Holder | undefined> {
 }
 
 const holderName = (pid: number) => `${pid}@${hostname()}`;
-
-function parseNote(text: string): StackNote | undefined {
-  try {
-    return noteSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-}
 
 /** The note of the process that runs Temporal in a data folder. */
 export async function readStackNote(folder: string): Promise<StackNote | undefined> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cleanText } from '../contract/clean-text';
+import { cleanText, jsonIn } from '../contract/clean-text';
 import { asStorageFault, type JobName, type RemovingStorage, readSmallFile, recordsOf } from '../storage';
 
 /** Something that a job has left: a file in the storage, or an execution in Temporal. */
@@ -78,7 +78,9 @@ export async function removeVideo(
   removals: Removals = new Removals(),
 ): Promise<void> {
   const { key, taskId, job, namespace, sha256 } = video;
-  const sidecar = await readSidecar(storage, `${key}.json`);
+  // Anybody may have written it.
+  const content = await readSmallFile(storage, `${key}.json`);
+  const sidecar: Record<string, unknown> = Object(jsonIn(content ?? ''));
   const isOwnSidecar =
     sidecar.taskId === taskId && sidecar.workflowId === job && sidecar.namespace === namespace;
   // A sidecar of other bytes was left behind by a video that is gone, and says nothing about this one.
@@ -95,16 +97,6 @@ export async function removeVideo(
 
 export const removeKey = (storage: RemovingStorage, part: ForgottenPart, removals: Removals) =>
   removals.remove(part, () => storage.removeKey(part.where));
-
-/** Anybody may have written it. */
-async function readSidecar(storage: RemovingStorage, key: string): Promise<Record<string, unknown>> {
-  const content = await readSmallFile(storage, key);
-  try {
-    return Object(JSON.parse(content ?? '{}'));
-  } catch {
-    return {};
-  }
-}
 
 /** The SHA-256 of the file under a key; undefined when there is none. */
 function digestOf(storage: RemovingStorage, key: string): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { itemName, requestsKey, resultsKey } from '../contract/batch';
-import { cleanText, shown } from '../contract/clean-text';
+import { cleanText, jsonIn, shown } from '../contract/clean-text';
 import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
@@ -156,19 +156,14 @@ async function itemsOf(
 ): Promise<string[] | undefined> {
   const claim = await readSmallFile(storage, requestsKey(batch));
   if (claim === undefined) return undefined;
+  const { items }: { items?: unknown } = Object(jsonIn(claim));
+  if (typeof items !== 'number')
+    throw new ForgetRefused(`${requestsKey(batch)} in the storage is damaged: repair it, or move it away.`);
   const others = new Set<string>();
   for await (const run of listRuns(client, nameStartsWith('WorkflowId', `${batch}-`)))
     if (run.parentId !== batch) others.add(run.workflowId);
-  const names = Array.from({ length: itemCount(claim, batch) }, (_, index) => itemName(batch, index + 1));
+  const names = Array.from({ length: items }, (_, index) => itemName(batch, index + 1));
   return names.filter((name) => !others.has(name));
-}
-
-function itemCount(claim: string, batch: string): number {
-  try {
-    const { items }: { items?: unknown } = Object(JSON.parse(claim));
-    if (typeof items === 'number') return items;
-  } catch {}
-  throw new ForgetRefused(`${requestsKey(batch)} in the storage is damaged: repair it, or move it away.`);
 }
 
 /** Says why it stays. Temporal would end a run that is open: only ended ones, and deliveries, come here. */

@@ -157,14 +157,12 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     return batchOf(client.workflow.getHandle(batch.options.workflowId), log);
   };
 
-  const submit: VideoClient['submit'] = async (given, startOptions) => {
-    const job = await start(given, startOptions);
-    return { job, taskId: await job.taskId() };
-  };
-
   return {
     start,
-    submit,
+    submit: async (input, startOptions) => {
+      const job = await start(input, startOptions);
+      return { job, taskId: await job.taskId() };
+    },
     execute: async (input, startOptions) => (await start(input, startOptions)).result(),
     handle: (workflowId) => jobOf(client.workflow.getHandle(workflowId), { log }),
     startBatch,

@@ -125,7 +125,7 @@ export function capRefusal(
     const reset = resetsAt === undefined ? '' : `; it resets at ${resetsAt}`;
     return {
       message: `${describeCap(account, limit)} ${left === 0 ? 'is reached' : some}${reset}`,
-      advice: ADVICE[account.isOwn ? 'own' : account.scope](limit),
+      advice: adviceFor(account, limit),
       cap: `${account.scope}.${fieldOf(unit)}`,
       capLeft: left,
       ...(resetsAt !== undefined && { capResetsAt: resetsAt }),
@@ -139,18 +139,15 @@ export function fieldOf(unit: string): keyof Cap {
   return unit === 'videos' || unit === 'seconds' ? unit : 'money';
 }
 
-const ofDay = () =>
-  'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.';
-
-const ADVICE: Record<CapScope | 'own', (limit: CapLimit) => string> = {
-  own: ({ unit, limit }) =>
-    `This job's own cap allows ${describeAmount(limit, unit)}. Raise \`cap\`${OR_LESS[fieldOf(unit)]}.`,
-  job: ({ unit, limit }) =>
-    `The worker allows each job ${describeAmount(limit, unit)}. Raise \`job\` in its caps${OR_LESS[fieldOf(unit)]}.`,
-  batch: () => 'Raise the cap of the batch, and start it again under the same name.',
-  key: ofDay,
-  day: ofDay,
-};
+function adviceFor({ scope, isOwn }: CapAccount, { unit, limit }: CapLimit): string {
+  if (scope === 'batch') return 'Raise the cap of the batch, and start it again under the same name.';
+  if (scope !== 'job')
+    return 'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.';
+  const [allows, raise] = isOwn
+    ? ["This job's own cap allows", 'Raise `cap`']
+    : ['The worker allows each job', 'Raise `job` in its caps'];
+  return `${allows} ${describeAmount(limit, unit)}. ${raise}${OR_LESS[fieldOf(unit)]}.`;
+}
 
 const OR_LESS: Record<keyof Cap, string> = {
   videos: '',

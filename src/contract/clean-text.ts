@@ -48,6 +48,15 @@ export function printableJson(value: unknown): string {
   );
 }
 
+/** The value in a JSON text; undefined if it is not JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Foreign text inside our markdown: links, images and headings in it stay plain text. */
 export function plainMarkdown(text: string): string {
   return oneLine(text).replace(/[\\`*_{}[\]<>#!|~&]/g, '\\$&');

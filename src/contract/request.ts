@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cleanText } from './clean-text';
+import { cleanText, jsonIn } from './clean-text';
 import { describeNames, describeValue } from './redact-links';
 import { requestSizeProblem } from './sizes';
 
@@ -110,6 +110,8 @@ export type ParsedRequests =
   | { ok: true; requests: VideoRequest[] }
   | { ok: false; problem: string; problems: LineProblem[] };
 
+const NOT_JSON = { ok: false, problem: 'not a JSON object on one line' } as const;
+
 /** Parses a JSONL file with one request per line, or names the problems of its lines, as a list and as one sentence. */
 export function parseRequestLines(text: string, requestFields: readonly string[] = []): ParsedRequests {
   const requests: VideoRequest[] = [];
@@ -117,7 +119,8 @@ export function parseRequestLines(text: string, requestFields: readonly string[]
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
-    const parsed = parseLine(line, requestFields);
+    const value = jsonIn(line);
+    const parsed = value === undefined ? NOT_JSON : parseRequest(value, requestFields);
     if (parsed.ok) requests.push(parsed.request);
     else problems.push({ line: index + 1, problem: parsed.problem });
   }
@@ -132,12 +135,4 @@ function describeProblems(problems: readonly LineProblem[]): string {
     .map(({ line, problem }) => (line === undefined ? problem : `line ${line}: ${problem}`));
   const more = problems.length - named.length;
   return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
-}
-
-function parseLine(line: string, requestFields: readonly string[]) {
-  try {
-    return parseRequest(JSON.parse(line), requestFields);
-  } catch {
-    return { ok: false as const, problem: 'not a JSON object on one line' };
-  }
 }

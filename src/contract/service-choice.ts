@@ -11,9 +11,6 @@ export function isServiceName(value: unknown): value is string {
   return typeof value === 'string' && NAME.test(value);
 }
 
-/** A name that was stored or passed on by anybody; undefined when it is none. */
-export const readServiceName = (value: unknown) => (isServiceName(value) ? value : undefined);
-
 /** The options of a job that choose its service. They may come from anybody: the parser of the job refuses what is not a name. */
 export interface GivenChoice {
   service?: string | undefined;

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { jsonIn } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 import { type Secrets, secretHider } from '../contract/redact';
 import { SECRET_HEADERS } from './secrets-of-call';
@@ -77,7 +78,7 @@ const LITERAL = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]{7,}/gs;
 /** A body without secrets. JSON stays JSON: each of its strings is changed by itself, and long texts are cut. */
 export function redactBody(body: string, secrets: Secrets): string {
   const hide = secretHider(secrets);
-  if (!isJson(body)) return hide(body.slice(0, MAX_BODY_CHARS));
+  if (typeof jsonIn(body.trim()) !== 'object') return hide(body.slice(0, MAX_BODY_CHARS));
   return body.replace(LITERAL, (literal) => {
     // Only another number keeps the text JSON.
     if (!literal.startsWith('"')) return hide(literal) === literal ? literal : literal.replace(/\d/g, '9');
@@ -85,12 +86,4 @@ export function redactBody(body: string, secrets: Secrets): string {
     const hidden = hide(text.slice(0, MAX_TEXT_LENGTH));
     return hidden === text ? literal : JSON.stringify(hidden);
   });
-}
-
-function isJson(text: string): boolean {
-  try {
-    return typeof JSON.parse(text.trim()) === 'object';
-  } catch {
-    return false;
-  }
 }

@@ -1,3 +1,4 @@
+import { jsonIn } from '../contract/clean-text';
 import { LARGEST_SMALL_FILE_BYTES, readSmallFile, smallJson, withinTime } from './small-files';
 import type { VideoStorage } from './storage';
 import { StorageFault, storageFault } from './storage-fault';
@@ -97,10 +98,7 @@ export class EntryLog<Entry extends LogEntry> {
       throw new StorageFault(`${key} could not be read: ${message}`, { code });
     });
     if (text === undefined) return undefined;
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {}
+    const value = jsonIn(text);
     const entry = this.parse(value);
     if (entry === undefined) throw new DamagedEntry(`${key} in the storage is damaged`);
     return { entry, follows: Reflect.get(Object(value), 'follows') };

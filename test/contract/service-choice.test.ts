@@ -1,4 +1,4 @@
-import { choiceProblem, isServiceList, readServiceName, servicesOf } from '../../src/contract/service-choice';
+import { choiceProblem, isServiceList, isServiceName, servicesOf } from '../../src/contract/service-choice';
 
 test.each([
   [{}, []],
@@ -33,13 +33,13 @@ test.each([
   );
 });
 
-test.each([['fal'], ['a.b_c-1']])('the stored name %j is read', (value) => {
-  expect(readServiceName(value)).toBe(value);
+test.each([['fal'], ['a.b_c-1']])('a service may be named %j', (value) => {
+  expect(isServiceName(value)).toBe(true);
 });
 
 test.each([['two words'], ['-fal'], [''], [5], [null], [{ name: 'fal' }]])(
-  'the stored value %j is not the name of a service',
+  '%j is not the name of a service',
   (value) => {
-    expect(readServiceName(value)).toBeUndefined();
+    expect(isServiceName(value)).toBe(false);
   },
 );
