@@ -1,19 +1,11 @@
-import { Client, Connection } from '@temporalio/client';
+import { type Client, Connection } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
-import { tracedClient } from '../client/export-traces';
-import { readEncryptionKeys } from '../config/operation-config';
+import { clientOf } from '../client/connect';
 import type { Environment } from '../config/read-setting';
-import { withEncryption } from '../encryption/data-converter';
 import type { StackNote } from './stack-note';
 
 /** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
 const RETENTION_MS = 90 * 24 * 3_600_000;
-
-/** A client that encrypts and traces as the settings say. */
-export function clientOf(connection: Connection, namespace: string, env: Environment): Client {
-  const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
-  return new Client({ connection, namespace, dataConverter, ...tracedClient() });
-}
 
 /**
  * The connection is never closed: the SDK may be retrying a call on it, which would then throw an error that cannot be

@@ -48,7 +48,7 @@ interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker' |
 /** These load Temporal's SDK, which takes long. */
 const load = {
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
-  client: (): typeof import('./local-client') => require('./local-client'),
+  client: (): typeof import('../client/connect') => require('../client/connect'),
   findTemporal: (): typeof import('./find-temporal') => require('./find-temporal'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),

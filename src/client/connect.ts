@@ -22,8 +22,13 @@ type ConnectionOptions = ClientConnectConfig['connectionOptions'];
 /** Connects to Temporal with the settings of the environment. The caller closes the connection. */
 export async function connectClient(env?: Environment): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
-  const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
   const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
+  return clientOf(connection, namespace, env);
+}
+
+/** A client that encrypts and traces as the settings say. */
+export function clientOf(connection: Connection, namespace?: string, env?: Environment): Client {
+  const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
   return new Client({ connection, namespace, dataConverter, ...tracedClient() });
 }
 

@@ -5,29 +5,22 @@ import type { VideoInput } from './fallback';
 import type { JobPhase } from './job';
 import type { WebhookEvent } from './webhook';
 
-/** The workflow type of a job. */
+/** A job. */
 export const WORKFLOW_TYPE = 'generateVideo';
-/** The workflow type of a job that tries several services in turn. */
+/** A job that tries several services in turn. */
 export const FALLBACK_WORKFLOW_TYPE = 'generateVideoWithFallback';
-/** The workflow type of a batch. */
 export const BATCH_WORKFLOW_TYPE = 'generateVideos';
-/** The workflow type that delivers a webhook of a job. */
 export const WEBHOOK_WORKFLOW_TYPE = 'deliverWebhook';
-/** The workflow type that counts what the caps allow: see `ledgerIdOf`. */
+/** Counts what the caps allow: see `ledgerIdOf`. */
 export const LEDGER_WORKFLOW_TYPE = 'keepLedger';
-/** The update that reserves, releases and settles in the ledger of the caps. */
+/** Reserves, releases and settles. */
 export const LEDGER_UPDATE = 'writeLedger';
-/** The query for the counts of the ledger. */
 export const LEDGER_QUERY = 'ledger';
-/** The Nexus service for callers in other namespaces. */
 export const NEXUS_SERVICE = 'VideoGeneration';
-/** The query for the progress of a job or batch. */
+/** Of jobs and batches. */
 export const PROGRESS_QUERY = 'progress';
-/** The update that waits for the task id of a job. */
 export const WAIT_FOR_TASK_UPDATE = 'waitForTask';
-/** The update that settles a lost submit. */
 export const DECIDE_SUBMIT_UPDATE = 'decideSubmit';
-/** The signal that has a job or batch poll now. */
 export const POLL_NOW_SIGNAL = 'pollNow';
 /** Sent by a job to the batch or the fallback that started it. */
 export const CHILD_NEWS_SIGNAL = 'childNews';
@@ -48,10 +41,7 @@ export const submitQueueOf = (taskQueue: string) => `${taskQueue}-submit`;
  */
 export const serviceQueueOf = (submitQueue: string, service: string) => `${submitQueue}-${service}`;
 
-/**
- * The workflow id of the ledger for the jobs of a task queue, such as `videogen-ledger-films`: all workers of the queue count in
- * it.
- */
+/** The workflow id of the ledger in which all workers of a task queue count, such as `videogen-ledger-films`. */
 export const ledgerIdOf = (taskQueue: string) => `videogen-ledger-${taskQueue}`;
 
 /**
