@@ -53,27 +53,11 @@ export interface VideoClient {
   submit(input: VideoInput, options?: StartOptions): Promise<{ job: VideoJob; taskId: string }>;
   /** Starts or joins a job and waits for its result. Rejects with a VideoFailure. */
   execute(input: VideoInput, options?: StartOptions): Promise<JobResult>;
-  /**
-   * A job that was started before, here or elsewhere, running or ended, by its workflow id. Sends nothing by itself.
-   *
-   * @example
-   * ```ts
-   * const job = videos.handle('fox-1');
-   * console.log((await job.progress()).phase);
-   * const { video } = await job.result();
-   * ```
-   */
+  /** A job that was started before, here or elsewhere, running or ended, by its workflow id. Sends nothing by itself. */
   handle(workflowId: string): VideoJob;
   /** Starts a batch, or joins the one that already has the workflow id. A batch that ended with items left continues. */
   startBatch(input: BatchInput, options?: StartOptions): Promise<VideoBatch>;
-  /**
-   * A batch that was started before, by its workflow id, as `handle` is for a job.
-   *
-   * @example
-   * ```ts
-   * const { succeeded, failed } = await videos.batch('foxes').result();
-   * ```
-   */
+  /** A batch that was started before, by its workflow id, as `handle` is for a job. */
   batch(workflowId: string): VideoBatch;
   /**
    * The jobs and batches of the namespace, newest first, as far as Temporal knows them without asking a worker.

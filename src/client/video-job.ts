@@ -32,14 +32,7 @@ export interface VideoJob {
   taskId(): Promise<string>;
   /** Where the job is now. Needs a running worker. */
   progress(): Promise<JobProgress>;
-  /**
-   * Yields the progress at each change until the job ends.
-   *
-   * @example
-   * ```ts
-   * for await (const { phase, task } of job.follow()) console.log(phase, task?.percent ?? '');
-   * ```
-   */
+  /** Yields the progress at each change until the job ends. */
   follow(options?: FollowOptions): AsyncIterable<JobProgress>;
   /** Has the job poll its task now instead of at the next planned time. */
   pollNow(): Promise<void>;
