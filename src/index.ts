@@ -17,8 +17,7 @@ export {
   type ItemResult,
   parseResults,
 } from './contract/batch';
-export type { VideoInput } from './contract/fallback';
-export type { JobInput, JobProgress, JobResult, StoredVideo } from './contract/job';
+export type { JobInput, JobProgress, JobResult, StoredVideo, VideoInput } from './contract/job';
 export { DecisionRefused, type SubmitDecision } from './contract/lost-submit';
 export type { VideoRequest } from './contract/request';
 export type { WebhookPayload } from './contract/webhook';

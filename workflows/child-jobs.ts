@@ -11,10 +11,9 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AwaitJobInput, JobEnd, VideoActivities } from '../activities';
+import type { AwaitJobInput, VideoActivities } from '../activities';
 import { FAILURES } from '../src/contract/failure-table';
-import type { ChildNews, VideoInput } from '../src/contract/fallback';
-import type { JobResult } from '../src/contract/job';
+import type { ChildNews, JobResult, VideoInput } from '../src/contract/job';
 import { identityOf } from '../src/contract/job-identity';
 import {
   CHILD_NEWS_SIGNAL,
@@ -37,6 +36,8 @@ const NOT_OF_CHILDREN = [...OWN_MEMOS, SERVICE_MEMO];
 
 /** How a child ended: with a stored video or an explained failure. */
 export type ChildEnd = { result: JobResult } | { failure: VideoFailure };
+/** `hadEnded`: before anybody waited for it. */
+type JoinedEnd = ChildEnd & { hadEnded: boolean };
 
 /**
  * The jobs that a batch or a fallback has others make: each is a child workflow that goes on without its parent. One that exists
@@ -70,9 +71,7 @@ export class ChildJobs {
   /** Runs a child to its end. Without an input, it is one that was held when the run before this one ended. */
   async run(name: string, input?: VideoInput): Promise<ChildEnd> {
     this.running.add(name);
-    const end = input
-      ? await this.startOrJoin(name, input)
-      : endOf(await this.awaitEnd({ name, isHeld: true }));
+    const end = await (input ? this.startOrJoin(name, input) : this.awaitEnd({ name, isHeld: true }));
     this.running.delete(name);
     return end;
   }
@@ -86,22 +85,22 @@ export class ChildJobs {
       } catch (error) {
         if (error instanceof WorkflowExecutionAlreadyStartedError) {
           const found = await this.awaitEnd(job);
-          if (isAgain || !this.mayStartAgain(found)) return endOf(found);
+          if (isAgain || !this.mayStartAgain(found)) return found;
         } else if (error instanceof ChildWorkflowFailure) {
           // What Temporal ends itself has no details, and after a reset of the child its next run has the end.
           const failure = error.cause instanceof ApplicationFailure ? readFailure(error) : undefined;
           if (failure) return { failure };
-          return endOf(await CancellationScope.nonCancellable(() => this.awaitEnd(job)));
-        } else if (isCancellation(error)) return endOf(await this.awaitEnd(job));
+          return await CancellationScope.nonCancellable(() => this.awaitEnd(job));
+        } else if (isCancellation(error)) return await this.awaitEnd(job);
         else throw error;
       }
     }
   }
 
   /** A batch continues by itself, and must not repeat what is final. To start a fallback again is a decision. */
-  private mayStartAgain(found: JobEnd): boolean {
+  private mayStartAgain(found: JoinedEnd): boolean {
     if (!found.hadEnded || !('failure' in found)) return false;
-    return this.madeFor === 'fallback' || !FAILURES[found.failure].isFinal;
+    return this.madeFor === 'fallback' || !FAILURES[found.failure.type].isFinal;
   }
 
   private start(name: string, input: VideoInput, isAgain: boolean): Promise<JobResult> {
@@ -131,11 +130,12 @@ export class ChildJobs {
   }
 
   /** A cancelled parent has it cancelled, and waits for its end like for that of any child. */
-  private async awaitEnd(job: AwaitJobInput): Promise<JobEnd> {
+  private async awaitEnd(job: AwaitJobInput): Promise<JoinedEnd> {
     const { awaitJob } = proxyActivities<VideoActivities>({ ...AWAIT_JOB_POLICY, summary: job.name });
     try {
       const found = await awaitJob(job);
-      if (!('heldSince' in found)) return found;
+      if ('result' in found) return found;
+      if ('failure' in found) return { ...found, failure: new VideoFailure(found.failure, found.details) };
       this.onNews({ name: job.name, hold: { since: found.heldSince, until: '', message: '' } });
       return await this.awaitEnd({ ...job, isHeld: true });
     } catch (error) {
@@ -149,9 +149,4 @@ export class ChildJobs {
       });
     }
   }
-}
-
-function endOf(found: JobEnd): ChildEnd {
-  if ('result' in found) return { result: found.result };
-  return { failure: new VideoFailure(found.failure, found.details) };
 }

@@ -15,8 +15,7 @@ import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { fileName } from '../src/contract/digest';
 import { durationMs } from '../src/contract/duration';
 import { type ServiceRefusal, serviceRefusal } from '../src/contract/failure-details';
-import type { ChildNews, FallbackInput } from '../src/contract/fallback';
-import type { JobInput, JobProgress, JobResult } from '../src/contract/job';
+import type { ChildNews, FallbackInput, JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { childName, SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, RECORD_POLICY } from '../src/contract/policies';
 import { cutToBytes } from '../src/contract/sizes';
@@ -196,7 +195,7 @@ class FallbackJob {
     const { cost } = 'details' in end ? end.details : end;
     const ending = 'video' in end ? codeMarkdown(end.video.uri) : plainMarkdown(end.message);
     this.update({ phase, taskId, cost, child: undefined, hold: undefined }, ending);
-    const webhook = await notifyReceiver({
+    await notifyReceiver({
       event: failure === undefined ? 'video.completed' : 'video.failed',
       url: this.input.callbackUrl ?? undefined,
       taskId,
@@ -204,7 +203,6 @@ class FallbackJob {
       cost,
       refusedBy: this.refusedBy,
     });
-    this.update({ webhook }, ending);
   }
 
   private update(news: Partial<JobProgress>, ending?: string): void {

@@ -1,6 +1,6 @@
 import type { ApplicationFailure } from '@temporalio/workflow';
-import type { FallbackInput, VideoInput } from '../src/contract/fallback';
 import { FALLBACK_FIELDS, isWorkflowId, jobProblems, WORKFLOW_ID_RULE } from '../src/contract/input-rules';
+import type { FallbackInput, VideoInput } from '../src/contract/job';
 import { childName } from '../src/contract/names';
 import { requestSizeProblem } from '../src/contract/sizes';
 import { createFailure } from '../src/contract/video-failure';

@@ -34,7 +34,6 @@ export class Job {
   private plannedMs = 0;
   /** The answered poll before the last one, in milliseconds since the submit. */
   private polledBeforeMs = 0;
-  private webhook: JobProgress['webhook'];
   private unservedQueue: string | undefined;
   /** Markdown for the Temporal UI, once the job has ended. */
   private ending: string | undefined;
@@ -104,9 +103,8 @@ export class Job {
     const { callbackUrl: url } = this.input;
     // Only a hold can begin more than once.
     const count = event === 'video.needs_decision' ? this.hold.count : 1;
-    const told = { count, url, event, taskId, failure: this.failure?.type, ...(cost && { cost }) };
-    this.webhook = (await notifyReceiver(told, route)) ?? this.webhook;
-    this.show();
+    const failure = this.failure?.type;
+    await notifyReceiver({ count, url, event, taskId, failure, ...(cost && { cost }) }, route);
   }
 
   showUnserved(queue: string | undefined): void {
@@ -201,7 +199,7 @@ export class Job {
 
   progress(): JobProgress {
     const { taskId, service, task, polls, startedAtMs, cost, problem } = this.known;
-    const { phase, webhook, nextPollAtMs, unservedQueue } = this;
+    const { phase, nextPollAtMs, unservedQueue } = this;
     return {
       phase,
       taskId,
@@ -213,7 +211,6 @@ export class Job {
       nextPollAt: phase === 'waiting' && nextPollAtMs !== undefined ? isoTime(nextPollAtMs) : undefined,
       cost,
       hold: this.hold.progress(),
-      webhook,
       problem,
       ...(unservedQueue && { unservedQueue }),
     };

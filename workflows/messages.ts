@@ -10,9 +10,8 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
-import type { VideoInput } from '../src/contract/fallback';
 import { decisionProblem } from '../src/contract/input-rules';
-import type { JobProgress } from '../src/contract/job';
+import type { JobProgress, VideoInput } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
 import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
 import {

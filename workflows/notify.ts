@@ -9,8 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { JobRoute, SentWebhook, VideoActivities } from '../activities';
 import { cleanText } from '../src/contract/clean-text';
-import type { ChildNews } from '../src/contract/fallback';
-import type { JobProgress } from '../src/contract/job';
+import type { ChildNews } from '../src/contract/job';
 import { CHILD_NEWS_SIGNAL, MADE_FOR_MEMO, WEBHOOK_WORKFLOW_TYPE, webhookId } from '../src/contract/names';
 import { ASK_WORKER_POLICY, WEBHOOK_AT_MOST_MS, WEBHOOK_POLICY } from '../src/contract/policies';
 import { describeWebhook } from '../src/contract/summaries';
@@ -46,16 +45,16 @@ type ReportedEvent = Omit<WebhookDelivery, 'id' | 'job' | 'timestamp'> & { count
 export async function notifyReceiver(
   { count = 1, ...reported }: ReportedEvent,
   route?: JobRoute,
-): Promise<JobProgress['webhook']> {
+): Promise<void> {
   const { event, url } = reported;
-  if (madeFor() && event !== 'video.needs_decision') return undefined;
-  return CancellationScope.nonCancellable(async () => {
+  if (madeFor() && event !== 'video.needs_decision') return;
+  await CancellationScope.nonCancellable(async () => {
     const { hasReceiver = false } =
       url === undefined ? (route ?? (await askForRoute())) : { hasReceiver: true };
-    if (!hasReceiver) return undefined;
+    if (!hasReceiver) return;
     const { workflowId: job, firstExecutionRunId } = workflowInfo();
     const id = webhookId(firstExecutionRunId, event, count);
-    return start({ id, job, ...reported, timestamp: new Date().toISOString() });
+    await start({ id, job, ...reported, timestamp: new Date().toISOString() });
   });
 }
 
@@ -68,7 +67,7 @@ function askForRoute(): Promise<JobRoute> {
   return routeJob({}).catch(() => ({ hasReceiver: true }));
 }
 
-async function start(delivery: WebhookDelivery): Promise<JobProgress['webhook']> {
+async function start(delivery: WebhookDelivery): Promise<void> {
   const { id: workflowId, event } = delivery;
   try {
     // Awaited: a job that closes first would take the start of the workflow with it.
@@ -82,12 +81,9 @@ async function start(delivery: WebhookDelivery): Promise<JobProgress['webhook']>
     });
   } catch (error) {
     // A run before a reset has started it.
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError))
       logEvent('webhookNotStarted', { webhook: event, error: cleanText(String(error)) });
-      return undefined;
-    }
   }
-  return { event, workflowId };
 }
 
 /**

@@ -42,7 +42,7 @@ export function currentDetails(
   workflowId: string,
 ): string {
   const { phase, taskId, task, polls, nextPollAt, deadlineAt, hold, problem } = progress;
-  const { child, webhook, cost, service, unservedQueue } = progress;
+  const { child, cost, service, unservedQueue } = progress;
   const percent = task?.percent === undefined ? '' : `, ${Math.round(task.percent)} %`;
   const lines = [
     `**${HEADLINES[phase]}**`,
@@ -56,8 +56,6 @@ export function currentDetails(
     unservedQueue && `No worker serves the task queue ${codeMarkdown(unservedQueue)}: the job waits for one`,
     // Only the job at the service takes a decision, and its details say how.
     child === undefined && hold && describeHold(hold, workflowId),
-    webhook &&
-      `Webhook ${codeMarkdown(webhook.event)}: the workflow ${codeMarkdown(webhook.workflowId)} delivers it`,
     ending ??
       `Deadline ${deadlineAt}, in ${describeDuration(Math.max(0, Date.parse(deadlineAt) - Date.now()))}${hold ? ', stopped while the job is held' : ''}`,
   ];

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SIZES, shapeOf } from '../client/video-size';
-import type { VideoInput } from '../contract/fallback';
-import type { JobOptions } from '../contract/job';
+import type { JobOptions, VideoInput } from '../contract/job';
 import { parseJobInput } from '../contract/job-input';
 import { VideoFailure } from '../contract/video-failure';
 import { BadImage, type CheckedImage, checkImage } from '../storage';

@@ -3,8 +3,8 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import type { BatchInput } from '../contract/batch';
 import { cleanText } from '../contract/clean-text';
-import type { VideoInput } from '../contract/fallback';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
+import type { VideoInput } from '../contract/job';
 import { identityOf } from '../contract/job-identity';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import {

@@ -2,7 +2,6 @@ import type { Cap } from './caps';
 import { fileName } from './digest';
 import type { FailureDetails, ServiceRefusal } from './failure-details';
 import { FAILURES, type FailureType, paidNothing } from './failure-table';
-import type { FallbackInput } from './fallback';
 import {
   FALLBACK_FIELDS,
   type FieldRule,
@@ -13,7 +12,7 @@ import {
   JOB_FIELDS,
   oneOf,
 } from './input-rules';
-import type { JobInput, JobOptions, JobProgress, JobResult } from './job';
+import type { FallbackInput, JobInput, JobOptions, JobProgress, JobResult } from './job';
 import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';

@@ -1,8 +1,7 @@
 import { CAP_FIELDS } from './caps';
 import { hasControls } from './clean-text';
 import { durationMs } from './duration';
-import type { FallbackInput } from './fallback';
-import type { JobInput } from './job';
+import type { FallbackInput, JobInput } from './job';
 import { LOST_SUBMIT_POLICIES } from './lost-submit';
 import { describeNames } from './redact-links';
 import {

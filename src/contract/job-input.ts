@@ -1,6 +1,6 @@
 import { type BatchInput, batchProblems } from './batch';
-import type { VideoInput } from './fallback';
 import { isPlainObject, jobProblems } from './input-rules';
+import type { VideoInput } from './job';
 import { parseRequest } from './request';
 import { requestsSizeProblem } from './sizes';
 

@@ -6,7 +6,6 @@ import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
 import type { Money } from './money';
 import type { VideoRequest } from './request';
-import type { WebhookEvent } from './webhook';
 
 /** The input of a job: a request for a new video, or the id of an existing task to adopt. */
 export type JobInput = ({ request: VideoRequest; taskId?: never } | { taskId: string; request?: never }) &
@@ -48,6 +47,22 @@ export interface JobOptions {
   /** A cap that several jobs share, counted under its name. A batch gives its items one. */
   sharedCap?: { name: string; cap: Cap };
 }
+
+/**
+ * The input of a job that tries several services: the next one only when it is certain that the one before made no task
+ * because it refused the request or could not be reached; never after a lost submit.
+ */
+export interface FallbackInput extends Omit<JobOptions, 'service' | 'submitWithin'> {
+  request: VideoRequest;
+  taskId?: never;
+  /** The services to try, in this order. */
+  services: string[];
+  /** How long one of them is tried again after a 429, a server error or a failed connection; 1 minute by default. */
+  fallbackAfter?: DurationText;
+}
+
+/** What a client starts: with `services` it becomes a job at each of them in turn. */
+export type VideoInput = (JobInput & { services?: never; fallbackAfter?: never }) | FallbackInput;
 
 /** The states of a task, whatever the service calls them. */
 export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'unknown'] as const;
@@ -108,12 +123,19 @@ export interface JobProgress {
   cost?: JobCost;
   /** A lost submit that waits for a decision, and when the job fails without one. */
   hold?: { since: string; until: string; message: string; lostSubmit?: string };
-  /** The last webhook, and the workflow that delivers it. */
-  webhook?: { event: WebhookEvent; workflowId: string };
   /** The task queue on which the job waits although no worker serves it. */
   unservedQueue?: string;
   /** Why the last polls failed, and how many in a row; gone after a poll that succeeds. */
   problem?: { type: FailureType; message: string; count: number };
+}
+
+/** What a job tells the batch or the fallback that started it. */
+export interface ChildNews {
+  name: string;
+  /** The lost submit that waits for a decision; null when it no longer does. */
+  hold?: NonNullable<JobProgress['hold']> | null;
+  /** Only told to a fallback. */
+  taskId?: string;
 }
 
 /** The container format of a video file. */

@@ -1,8 +1,7 @@
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 import { cleanText } from './clean-text';
 import type { FailureType } from './failure-table';
-import type { VideoInput } from './fallback';
-import type { JobPhase } from './job';
+import type { JobPhase, VideoInput } from './job';
 import type { WebhookEvent } from './webhook';
 
 /** A job. */

@@ -1,6 +1,5 @@
 import { cleanText, codeMarkdown, plainMarkdown } from './clean-text';
-import type { VideoInput } from './fallback';
-import type { StoredVideo } from './job';
+import type { StoredVideo, VideoInput } from './job';
 import { redactLinks } from './redact-links';
 import type { VideoRequest } from './request';
 import type { WebhookDelivery } from './webhook';

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { SIZES, shapeOf, sizeOf } from '../client/video-size';
 import type { ServiceOfFile } from '../config/service-config';
-import type { FallbackInput } from '../contract/fallback';
 import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
-import type { JobOptions } from '../contract/job';
+import type { FallbackInput, JobOptions } from '../contract/job';
 import { MAX_DURATION_SECONDS, parseRequest, requestSchema, type VideoRequest } from '../contract/request';
 import { choiceProblem, type KnownServices, MOST_SERVICES, pinChoice } from '../contract/service-choice';
 import { badField, badFieldOf, refusal } from './http-errors';

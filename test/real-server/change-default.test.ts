@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { VideoJob } from '../../src/client/video-job';
-import type { VideoInput } from '../../src/contract/fallback';
+import type { VideoInput } from '../../src/contract/job';
 import { SERVICE_MEMO } from '../../src/contract/names';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import {

@@ -7,6 +7,7 @@ import { ForgetRefused } from '../../src/client/refusals';
 import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient } from '../../src/client/video-client';
 import type { BatchProgress } from '../../src/contract/batch';
+import { webhookId } from '../../src/contract/names';
 import type { VideoRequest } from '../../src/contract/request';
 import { createFileStorage, createS3Storage, StorageFault, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -245,7 +246,7 @@ describe('forget', () => {
       const callbackUrl = 'http://127.0.0.1:9/nobody';
       const job = await world.videos.start({ ...input, callbackUrl }, { workflowId });
       const { taskId } = await job.result();
-      const { webhook } = await job.progress();
+      const { runId } = await env.temporal.client.workflow.getHandle(workflowId).describe();
       const videos = await clientOf(world);
       let planned = await videos.forget(workflowId, { dryRun: true });
       // Lists lag behind.
@@ -257,7 +258,7 @@ describe('forget', () => {
       expect(done.removed).toEqual(planned.removed);
       expect(done.stays.join('\n')).toContain(taskId);
       await untilGone(workflowId);
-      await untilGone(webhook?.workflowId ?? '');
+      await untilGone(webhookId(runId, 'video.completed', 1));
       expect(await world.storedFiles()).toEqual([]);
       const left = everythingIn(world.storageFolder);
       expect(left).toContain('"event": "forgotten"');

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createVideoActivities } from '../../activities';
+import { webhookId } from '../../src/contract/names';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
@@ -113,11 +114,12 @@ test('every timer and every activity of jobs and batches has a summary', async (
       callbackUrl: 'https://example.com/hooks',
     });
     await announced.result();
-    const { webhook } = await announced.progress();
-    let delivery = await timelineOf(webhook?.workflowId ?? '');
+    const { runId } = await workflow(announced.workflowId).describe();
+    const deliveryId = webhookId(runId, 'video.completed', 1);
+    let delivery = await timelineOf(deliveryId);
     while (delivery.length === 0) {
       await pause();
-      delivery = await timelineOf(webhook?.workflowId ?? '');
+      delivery = await timelineOf(deliveryId);
     }
     lines.push(...delivery);
 

@@ -1,5 +1,5 @@
 import type { FailureType } from '../../src/contract/failure-table';
-import type { FallbackInput } from '../../src/contract/fallback';
+import type { FallbackInput } from '../../src/contract/job';
 import type { VideoRequest } from '../../src/contract/request';
 import type { Faults } from '../../src/testing';
 

@@ -10,7 +10,7 @@ import {
   type StoredFile,
   spentOn,
 } from '../../src/contract/batch';
-import type { VideoInput } from '../../src/contract/fallback';
+import type { VideoInput } from '../../src/contract/job';
 import type { BatchCost } from '../../src/contract/job-cost';
 import { addSums } from '../../src/contract/money';
 import {
