@@ -2,7 +2,7 @@ import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporali
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { durationMs } from '../src/contract/duration';
 import { GRPC_STATUS } from '../src/contract/error-code';
-import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS } from '../src/contract/policies';
+import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS, type SUBMIT_POLICY } from '../src/contract/policies';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
 export function jobName(): string {
@@ -51,12 +51,11 @@ export function sinceScheduledMs(attemptMs: number): number {
   return currentAttemptScheduledTimestampMs - scheduledTimestampMs + attemptMs;
 }
 
-interface RetriedPolicy {
-  retry: { initialInterval: number; backoffCoefficient: number; maximumInterval: number };
-}
-
 /** How long after this failure the next attempt begins. */
-export function retryDelayMs({ nextRetryDelay }: ApplicationFailure, { retry }: RetriedPolicy): number {
+export function retryDelayMs(
+  { nextRetryDelay }: ApplicationFailure,
+  { retry }: typeof DOWNLOAD_POLICY | typeof SUBMIT_POLICY,
+): number {
   const backoffMs = retry.initialInterval * retry.backoffCoefficient ** (activityInfo().attempt - 1);
   return durationMs(nextRetryDelay) ?? Math.min(backoffMs, retry.maximumInterval);
 }

@@ -20,7 +20,7 @@ export async function findStored(
   if (stored.taskId !== taskId) return undefined;
   const isThere = await asStorageFault(async () => {
     const content = await storage.read(key);
-    return content !== undefined && isSameVideo({ bytes: undefined, content }, video);
+    return content !== undefined && isSameVideo({ content }, video);
   });
   if (!isThere) {
     logEvent('storedVideoGone', { taskId, key });

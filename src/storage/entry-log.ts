@@ -8,12 +8,6 @@ export interface LogEntry {
   id: string;
 }
 
-/** Whether an entry was appended, and the entries that are there now. */
-export interface Appended<Entry> {
-  appended: boolean;
-  entries: Entry[];
-}
-
 /** The file of an entry is not one. */
 export class DamagedEntry extends StorageFault {}
 
@@ -42,9 +36,9 @@ export class EntryLog<Entry extends LogEntry> {
 
   /**
    * Appends an entry after those that the caller has read. If others came first, nothing is appended and the caller decides
-   * anew. After an error, the entry may still arrive.
+   * anew. Returns the entries that are there now. After an error, the entry may still arrive.
    */
-  async append(entry: Entry, after: readonly Entry[]): Promise<Appended<Entry>> {
+  async append(entry: Entry, after: readonly Entry[]): Promise<{ appended: boolean; entries: Entry[] }> {
     const key = this.keyOf(after.length + 1);
     const text = smallJson({ ...entry, follows: after.at(-1)?.id });
     if (Buffer.byteLength(text) > LARGEST_SMALL_FILE_BYTES)

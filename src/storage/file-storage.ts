@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
 import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder } from './disk-files';
 import { removeOldParts } from './part-file';
-import { fixForFolder, newProbeKey, runProbe, writeAndRead } from './probe';
+import { fixForFolder, runProbe, writeAndRead } from './probe';
 import type { ByteRange, ListedFile, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
 
@@ -46,10 +46,9 @@ export function createFileStorage(folder: string): VideoStorage {
     },
 
     probe: (limitMs) =>
-      runProbe({ location: root, limitMs, fixFor: fixForFolder }, async () => {
+      runProbe({ location: root, limitMs, fixFor: fixForFolder }, async (key) => {
         // First: an error of the folder itself is easier to read than one of a file in it.
         await makeFolder(root);
-        const key = newProbeKey();
         // An error of the write says more than one of the removal.
         const remove = () => rm(pathOf(key)).catch(() => undefined);
         await writeAndRead(storage, key).finally(remove);

@@ -8,11 +8,6 @@ import { StorageFault, StorageUnusable, storageFault } from './storage-fault';
 /** A healthy storage needs at most a second. */
 const PROBE_LIMIT_MS = 30_000;
 
-/** Unique, so that the probes of two workers do not collide. */
-export function newProbeKey(): string {
-  return `.videogen-probe-${randomUUID()}`;
-}
-
 /** Stores a small file and reads it back. */
 export async function writeAndRead(
   storage: Pick<VideoStorage, 'write' | 'read'>,
@@ -35,13 +30,16 @@ export interface Probe {
   fixFor(error: StorageFault): string;
 }
 
-/** Runs a probe. Any error, and no answer in time, becomes a StorageUnusable with the location and the fix. */
+/**
+ * Runs a probe with a key that no other probe has. Any error, and no answer in time, becomes a StorageUnusable with the location
+ * and the fix.
+ */
 export async function runProbe(
   { location, limitMs = PROBE_LIMIT_MS, fixFor }: Probe,
-  probe: () => Promise<void>,
+  probe: (key: string) => Promise<void>,
 ): Promise<void> {
   try {
-    await withinTime(probe, limitMs);
+    await withinTime(() => probe(`.videogen-probe-${randomUUID()}`), limitMs);
   } catch (error) {
     const fault = storageFault(error);
     throw new StorageUnusable(location, cleanText(fault.message), fixFor(fault), { code: fault.code });

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { errorCode } from '../contract/error-code';
 import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
-import { fixForBucket, IGNORES_IF_NONE_MATCH, newProbeKey, runProbe, writeAndRead } from './probe';
+import { fixForBucket, IGNORES_IF_NONE_MATCH, runProbe, writeAndRead } from './probe';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { ByteRange, FileToPublish, ListedFile, S3Connection, VideoStorage } from './storage';
 import { readWithFaults, StorageFault, storageFault } from './storage-fault';
@@ -121,8 +121,7 @@ export function createS3Storage({
     probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
       const location = `${root}${start}`.replace(/\/$/, at);
-      return runProbe({ location, limitMs, fixFor: fixForBucket }, async () => {
-        const key = newProbeKey();
+      return runProbe({ location, limitMs, fixFor: fixForBucket }, async (key) => {
         try {
           await writeAndRead(storage, key);
           ignoresConditions = await storage.create(key, 'other');

@@ -3,15 +3,9 @@ import type { Readable } from 'node:stream';
 import type { FileToPublish } from './storage';
 import { StorageFault } from './storage-fault';
 
-export interface FileUnderKey {
-  /** Undefined when the server does not say it. */
-  bytes: number | undefined;
-  content: Readable;
-}
-
-/** Whether the stored file is this video, byte for byte. */
+/** Whether the stored file is this video, byte for byte. Not every server says how many bytes it has. */
 export async function isSameVideo(
-  stored: FileUnderKey,
+  stored: { bytes?: number | undefined; content: Readable },
   whole: Pick<FileToPublish, 'bytes' | 'sha256'>,
 ): Promise<boolean> {
   if (stored.bytes !== undefined && stored.bytes !== whole.bytes) {
