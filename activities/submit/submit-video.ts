@@ -49,8 +49,7 @@ export interface SubmitVideoInput
 export interface SubmitVideoDeps extends ImageSource {
   find: FindTools;
   onLostSubmit: LostSubmitPolicy;
-  /** Without it nothing is counted. */
-  caps?: SubmitCaps | undefined;
+  caps: SubmitCaps;
 }
 
 /**
@@ -187,14 +186,12 @@ class Submit {
 
   /** Counts the request under the caps. */
   private async reserve({ service }: ServiceTools, request: VideoRequest): Promise<void> {
-    const { caps } = this.deps;
-    if (caps === undefined) return;
     refuseIfLate(this.startedAtMs);
     const { sendId } = this;
     const { repeated: lostSubmits } = this.known;
     const { cap, sharedCap, caller, ledgerQueue = activityInfo().taskQueue } = this.input;
     const counted = { sendId, lostSubmits, request, service, cap, sharedCap, caller, ledgerQueue };
-    await caps.reserve(counted);
+    await this.deps.caps.reserve(counted);
     this.counted = counted;
   }
 
@@ -222,7 +219,7 @@ class Submit {
         await record
           .add({ event: 'refused', send: sendId, outcome })
           .catch((fault: unknown) => warnNotRecorded(record, fault));
-      if (this.counted) await this.deps.caps?.settle(this.counted, 'nothing');
+      if (this.counted) await this.deps.caps.settle(this.counted, 'nothing');
     }
     const { lost, repeated } = known;
     const mayHaveTask = known.mayHaveTask || outcome === 'unclear';

@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { EntryLog } from './entry-log';
-import type { JobName } from './job-record';
 import type { VideoStorage } from './storage';
 
 /** A task, where it is. */
@@ -11,25 +10,22 @@ export interface TaskName {
   service?: string | undefined;
 }
 
-/** The job that has a task. */
-export interface TaskOwner extends JobName {
-  /** Where the job's record is. */
-  record?: string | undefined;
-  /** Whose job it is. */
-  caller?: string | undefined;
-}
-
 const claimSchema = z.object({
   id: z.string().min(1),
   namespace: z.string(),
   job: z.string(),
+  /** Where the job's record is. */
   record: z.string().optional(),
+  /** Whose job it is. */
   caller: z.string().optional(),
   at: z.string(),
 });
 
 /** The claim of the job that has a task. */
 export type TaskClaim = z.infer<typeof claimSchema>;
+
+/** The job that has a task. */
+export type TaskOwner = Omit<TaskClaim, 'id' | 'at'>;
 
 /** Whether the job has the task now, or which job has it. */
 export type Claim = { claimed: true } | { claimed: false; by: TaskClaim };
@@ -49,8 +45,8 @@ export async function claimTask(
     .update(JSON.stringify([service, taskId]))
     .digest('hex');
   const log = new EntryLog(storage, `tasks/${digest}.`, (value) => claimSchema.safeParse(value).data);
-  const { namespace, job, record, caller } = owner;
-  const own = { id: randomUUID(), namespace, job, record, caller, at: new Date().toISOString() };
+  const { namespace, job } = owner;
+  const own = { id: randomUUID(), ...owner, at: new Date().toISOString() };
   for (let claims: TaskClaim[] = []; ; ) {
     ({ entries: claims } = await log.append(own, claims));
     const last = claims.at(-1) ?? own;
