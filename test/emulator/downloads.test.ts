@@ -142,7 +142,8 @@ describe('while a video is made', () => {
       expect(await call(taskId)).toMatchObject({ status: 'succeeded' });
       polls++;
     }
-    expect(bytes).toBeGreaterThan(1_000_000);
+    // The file is whole.
+    expect(bytes).toBeGreaterThan(200_000);
     // One or two if the event loop was blocked. How long each takes depends on the machine.
     expect(polls).toBeGreaterThan(10);
   });

@@ -10,7 +10,7 @@ import {
   WebMOutputFormat,
 } from 'mediabunny';
 import { H264Stream, h264Parameters } from '../../src/testing/video/h264';
-import { Picture } from '../../src/testing/video/picture';
+import { Mosaic } from '../../src/testing/video/mosaic';
 
 /** The formats that services send. */
 export const FORMS = {
@@ -25,9 +25,9 @@ export const FORMS = {
 
 export type Form = keyof typeof FORMS;
 
-/** Four seconds of noise at two frames per second; a file of fragments has one fragment per key frame. */
+/** Four seconds of coloured squares at two frames per second; a file of fragments has one fragment per key frame. */
 export async function makeVideo(form: Form, width = 64, height = 48, framesPerKey = 8): Promise<Buffer> {
-  const picture = new Picture(width, height);
+  const picture = new Mosaic(width, height);
   let stream = new H264Stream(picture);
   const { codec, record } = h264Parameters(picture);
   const decoderConfig = { codec, codedWidth: width, codedHeight: height, description: record };
@@ -39,7 +39,9 @@ export async function makeVideo(form: Form, width = 64, height = 48, framesPerKe
   output.addVideoTrack(track);
   await output.start();
   for (let frame = 0; frame < 8; frame++) {
-    for (let at = 0; at < picture.data.length; at++) picture.data[at] = (at * 31 + frame * 7) % 251;
+    picture.colours.forEach((_, at, colours) => {
+      colours[at] = (at * 310_307 + frame * 70_001) % 0xffffff;
+    });
     if (frame % framesPerKey === 0) stream = new H264Stream(picture);
     const { key, data } = stream.next();
     const shown = isWebM ? asVp8(data, key, width, height) : data;

@@ -1,5 +1,5 @@
+import { type Colour, type Mosaic, SQUARE } from './mosaic';
 import { NalUnit, UNIT } from './nal-unit';
-import { CHROMA_BYTES, CHROMA_SIDE, LUMA_BYTES, LUMA_SIDE, MACROBLOCK_BYTES, type Picture } from './picture';
 
 /** The constrained baseline profile, which every player supports. */
 const PROFILE = [66, 0xc0] as const;
@@ -14,8 +14,8 @@ const FRAME_NUMBER_BITS = 4;
  * What a player needs before the first picture: the codec as in a MIME type, such as `avc1.42c01f`, and the
  * AVCDecoderConfigurationRecord of an MP4 file.
  */
-export function h264Parameters(picture: Picture): { codec: string; record: Buffer } {
-  const level = picture.macroblocks <= LEVEL_4_MACROBLOCKS ? 40 : 50;
+export function h264Parameters(picture: Mosaic): { codec: string; record: Buffer } {
+  const level = picture.colours.length <= LEVEL_4_MACROBLOCKS ? 40 : 50;
   const profile = Buffer.from([...PROFILE, level]);
   // 0xff: each unit of a sample has a length of four bytes before it. 0xe1 and 1: one parameter set of each kind.
   const record = Buffer.concat([
@@ -27,12 +27,12 @@ export function h264Parameters(picture: Picture): { codec: string; record: Buffe
   return { codec: `avc1.${profile.toString('hex')}`, record };
 }
 
-function sequenceParameters({ width, height, columns, rows }: Picture, profile: Buffer): Buffer {
+function sequenceParameters({ width, height, columns, rows }: Mosaic, profile: Buffer): Buffer {
   // The edge of the macroblocks beyond the picture is not shown; counted in chroma samples.
-  const right = (columns * LUMA_SIDE - width) / 2;
-  const bottom = (rows * LUMA_SIDE - height) / 2;
+  const right = (columns * SQUARE - width) / 2;
+  const bottom = (rows * SQUARE - height) / 2;
   return new NalUnit(UNIT.sequenceParameters)
-    .bytes(profile, 0, profile.length)
+    .bytes(profile)
     .unsigned(0) // seq_parameter_set_id
     .unsigned(FRAME_NUMBER_BITS - 4) // log2_max_frame_num_minus4
     .unsigned(2) // pic_order_cnt_type: pictures are shown in the order in which they come
@@ -76,22 +76,21 @@ const RAW = 25;
 const COPIES = { above: { kind: 1, chromaMode: 2 }, left: { kind: 2, chromaMode: 1 } };
 
 /**
- * Encodes a picture as it changes, without loss. A macroblock is skipped when it did not change, predicted when it only
- * continues its neighbour, and otherwise sent sample by sample. So flat areas and straight edges take a few bits, and any
- * other macroblock 384 bytes.
+ * Encodes a picture as it changes, without loss. A macroblock is skipped when it did not change, predicted when it has the
+ * colour of its neighbour, and otherwise sent sample by sample. So areas of one colour take a few bits, and any other
+ * macroblock 384 bytes.
  */
 export class H264Stream {
-  private before: Buffer | undefined;
+  private before: Uint32Array | undefined;
   private frame = 0;
 
-  constructor(private readonly picture: Picture) {}
+  constructor(private readonly picture: Mosaic) {}
 
   /** Encodes the picture as it is now, as one sample of an MP4 file. */
   next(): { key: boolean; data: Buffer } {
     const key = this.before === undefined;
     const unit = this.slice(key);
-    this.before ??= Buffer.alloc(this.picture.data.length);
-    this.picture.data.copy(this.before);
+    this.before = this.picture.colours.slice();
     this.frame++;
     const length = Buffer.alloc(4);
     length.writeUInt32BE(unit.length);
@@ -102,8 +101,8 @@ export class H264Stream {
     const unit = sliceHeader(key, this.frame);
     const raw = new Set<number>();
     let skipped = 0;
-    for (let macroblock = 0; macroblock < this.picture.macroblocks; macroblock++) {
-      if (!this.changed(macroblock)) {
+    for (const [macroblock, colour] of this.picture.colours.entries()) {
+      if (colour === this.before?.[macroblock]) {
         skipped++;
         continue;
       }
@@ -115,29 +114,30 @@ export class H264Stream {
     return unit.finish();
   }
 
-  private changed(macroblock: number): boolean {
-    if (!this.before) return true;
-    const start = macroblock * MACROBLOCK_BYTES;
-    const end = start + MACROBLOCK_BYTES;
-    return this.picture.data.compare(this.before, start, end, start, end) !== 0;
-  }
-
   private writeMacroblock(unit: NalUnit, macroblock: number, firstKind: number, raw: Set<number>): void {
-    const { picture } = this;
-    const from = (['above', 'left'] as const).find((side) => continues(picture, macroblock, side));
-    if (from === undefined) {
+    const { colours, columns } = this.picture;
+    const colour = colours[macroblock] ?? 0;
+    // Outside the picture there is no colour and nothing raw.
+    const left = macroblock % columns > 0 ? macroblock - 1 : -1;
+    const above = macroblock - columns;
+    if (colour !== colours[above] && colour !== colours[left]) {
       raw.add(macroblock);
-      const start = macroblock * MACROBLOCK_BYTES;
-      unit.unsigned(firstKind + RAW).bytes(picture.data, start, start + MACROBLOCK_BYTES);
+      unit.unsigned(firstKind + RAW).bytes(samplesOf(colour));
       return;
     }
-    const { kind, chromaMode } = COPIES[from];
+    const { kind, chromaMode } = colour === colours[above] ? COPIES.above : COPIES.left;
     unit.unsigned(firstKind + kind, chromaMode, 0); // mb_type, intra_chroma_pred_mode, mb_qp_delta
     // coeff_token for "no coefficients": its table depends on those of the neighbours, and raw ones count as full.
-    const isLeftRaw = macroblock % picture.columns > 0 && raw.has(macroblock - 1);
-    if (isLeftRaw || raw.has(macroblock - picture.columns)) unit.bits(0b000011, 6);
+    if (raw.has(left) || raw.has(above)) unit.bits(0b000011, 6);
     else unit.bits(1, 1);
   }
+}
+
+/** The luma samples of a macroblock, then a quarter as many of each chroma component. */
+function samplesOf(colour: Colour): Buffer {
+  const samples = SQUARE * SQUARE;
+  const plane = (bytes: number, shift: number) => Buffer.alloc(bytes, (colour >> shift) & 0xff);
+  return Buffer.concat([plane(samples, 16), plane(samples / 4, 8), plane(samples / 4, 0)]);
 }
 
 function sliceHeader(key: boolean, frame: number): NalUnit {
@@ -153,27 +153,4 @@ function sliceHeader(key: boolean, frame: number): NalUnit {
   return unit
     .unsigned(0) // slice_qp_delta
     .unsigned(1); // disable_deblocking_filter_idc: off, the samples are right as they are
-}
-
-/** The three planes of a macroblock: where each begins, and the samples of a row. */
-const PLANES = [
-  { offset: 0, side: LUMA_SIDE },
-  { offset: LUMA_BYTES, side: CHROMA_SIDE },
-  { offset: LUMA_BYTES + CHROMA_BYTES, side: CHROMA_SIDE },
-];
-
-/** Whether every row of a macroblock equals the last row of the one above, or every column the last one of that to the left. */
-function continues({ data, columns }: Picture, macroblock: number, from: 'above' | 'left'): boolean {
-  const isAbove = from === 'above';
-  if (isAbove ? macroblock < columns : macroblock % columns === 0) return false;
-  const here = macroblock * MACROBLOCK_BYTES;
-  const neighbour = (macroblock - (isAbove ? columns : 1)) * MACROBLOCK_BYTES;
-  return PLANES.every(({ offset, side }) => {
-    for (let sample = 0; sample < side * side; sample++) {
-      const column = sample % side;
-      const last = isAbove ? side * (side - 1) + column : sample - column + side - 1;
-      if (data[here + offset + sample] !== data[neighbour + offset + last]) return false;
-    }
-    return true;
-  });
 }

@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BufferTarget, EncodedPacket, EncodedVideoPacketSource, Mp4OutputFormat, Output } from 'mediabunny';
 import type { VideoRequest } from '../../contract/request';
 import { H264Stream, h264Parameters } from './h264';
-import { Picture } from './picture';
-import { type Shot, scene } from './scene';
+import { Mosaic } from './mosaic';
+import { scene } from './scene';
 
 /** The values of a request that leaves these fields out. */
 const DEFAULT_RESOLUTION = '720p';
@@ -16,15 +16,14 @@ const FRAMES_PER_SECOND = 10;
 
 /** A playable video that shows its request. The same request always makes the same bytes. */
 export function pictureVideo(request: VideoRequest, signal?: AbortSignal): Promise<Buffer> {
+  const picture = new Mosaic(...frameSize(request));
   const frames = durationSeconds(request) * FRAMES_PER_SECOND;
-  const shot = { ...frameSize(request), framesPerSecond: FRAMES_PER_SECOND, frames };
-  const frameOf = scene(request, shot);
-  const everywhere = { left: 0, top: 0, right: Infinity, bottom: Infinity };
-  const draw = (picture: Picture, number: number) => {
-    const { colourAt, moving } = frameOf(number);
-    picture.paint(number === 0 ? [everywhere] : [...frameOf(number - 1).moving, ...moving], colourAt);
-  };
-  return writeMp4(shot, draw, signal);
+  const colourAt = scene(request, picture, frames);
+  return writeMp4(
+    { picture, framesPerSecond: FRAMES_PER_SECOND, frames },
+    (frame) => picture.paint(colourAt(frame)),
+    signal,
+  );
 }
 
 const BOX_HEADER_BYTES = 8;
@@ -46,29 +45,32 @@ export async function noiseVideo(request: VideoRequest, bytes: number): Promise<
   return Buffer.concat([video, header, noise.update(Buffer.alloc(noiseBytes))]);
 }
 
-const GREY = 0x80;
+const GREY = 0x808080;
 
 /** By size and duration, of which there are few. */
 const greyVideos = new Map<string, Promise<Buffer>>();
 
 /** Cached: a test makes hundreds of noise videos, and encoding takes far longer than the noise. */
 function greyVideo(request: VideoRequest): Promise<Buffer> {
-  const shot = { ...frameSize(request), framesPerSecond: 1, frames: durationSeconds(request) };
-  const key = JSON.stringify(shot);
-  const video = greyVideos.get(key) ?? writeMp4(shot, (picture) => picture.data.fill(GREY));
+  const size = frameSize(request);
+  const frames = durationSeconds(request);
+  const key = [...size, frames].join();
+  const picture = new Mosaic(...size);
+  picture.paint(() => GREY);
+  const video = greyVideos.get(key) ?? writeMp4({ picture, framesPerSecond: 1, frames });
   greyVideos.set(key, video);
   return video;
 }
 
 /** The resolution is the shorter side. The longer side follows from the ratio and is even, as chroma requires. */
-function frameSize({ resolution = DEFAULT_RESOLUTION, aspect_ratio = DEFAULT_ASPECT_RATIO }: VideoRequest): {
-  width: number;
-  height: number;
-} {
+function frameSize({
+  resolution = DEFAULT_RESOLUTION,
+  aspect_ratio = DEFAULT_ASPECT_RATIO,
+}: VideoRequest): [width: number, height: number] {
   const [across = 1, down = 1] = aspect_ratio.split(':').map(Number);
   const shorter = Number.parseInt(resolution, 10);
   const longer = 2 * Math.round((shorter * Math.max(across, down)) / Math.min(across, down) / 2);
-  return across >= down ? { width: longer, height: shorter } : { width: shorter, height: longer };
+  return across >= down ? [longer, shorter] : [shorter, longer];
 }
 
 /** The interface sets no minimum, so zero and negative durations get the default. */
@@ -79,19 +81,25 @@ function durationSeconds({ duration = 0 }: VideoRequest): number {
 /** The colour space of high-definition video. */
 const BT709 = { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false } as const;
 
+interface Shot {
+  picture: Mosaic;
+  framesPerSecond: number;
+  frames: number;
+}
+
 /**
- * Writes an MP4 file that plays while it loads. `draw` changes the picture of the frame before into that of this frame. The
- * same pictures always make the same bytes.
+ * Writes an MP4 file that plays while it loads. `draw` changes the picture before each frame. The same pictures always make
+ * the same bytes.
  *
  * It runs on the event loop and yields after each frame, which takes milliseconds. A thread would need its own compiled
  * entry file, which does not exist where the sources run as TypeScript.
  */
 async function writeMp4(
-  { width, height, framesPerSecond, frames }: Shot,
-  draw: (picture: Picture, frame: number) => void,
+  { picture, framesPerSecond, frames }: Shot,
+  draw: (frame: number) => void = () => undefined,
   signal?: AbortSignal,
 ): Promise<Buffer> {
-  const picture = new Picture(width, height);
+  const { width, height } = picture;
   const stream = new H264Stream(picture);
   const { codec, record: description } = h264Parameters(picture);
   const decoderConfig = { codec, codedWidth: width, codedHeight: height, description, colorSpace: BT709 };
@@ -103,7 +111,7 @@ async function writeMp4(
   await output.start();
   for (let frame = 0; frame < frames; frame++) {
     signal?.throwIfAborted();
-    draw(picture, frame);
+    draw(frame);
     const { key, data } = stream.next();
     const kind = key ? 'key' : 'delta';
     const packet = new EncodedPacket(data, kind, frame / framesPerSecond, 1 / framesPerSecond);

@@ -35,9 +35,9 @@ export class NalUnit {
   }
 
   /** Whole bytes, after zero bits up to the next whole byte. */
-  bytes(source: Buffer, start: number, end: number): this {
+  bytes(source: Buffer): this {
     this.align();
-    for (let at = start; at < end; at++) this.byte(source[at] ?? 0);
+    for (const byte of source) this.byte(byte);
     return this;
   }
 

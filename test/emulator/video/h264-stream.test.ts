@@ -1,23 +1,21 @@
 import { H264Stream } from '../../../src/testing/video/h264';
-import { Picture } from '../../../src/testing/video/picture';
+import { Mosaic } from '../../../src/testing/video/mosaic';
 import { SliceReader } from './slice-reader';
 
 const GREY = 0x808080;
 const RED = 0x515af0;
 
 function start(width: number, height: number) {
-  const picture = new Picture(width, height);
+  const picture = new Mosaic(width, height);
   const stream = new H264Stream(picture);
   const reader = new SliceReader(width, height);
   const send = () => {
     const { key, data } = stream.next();
     reader.read(data);
-    expect(reader.picture.data.equals(picture.data)).toBe(true);
+    expect(reader.picture.colours).toEqual(picture.colours);
     return { key, bytes: data.length, ...reader.counts };
   };
-  const paint = (colourAt: (x: number, y: number) => number, left = 0, top = 0) =>
-    picture.paint([{ left, top, right: Infinity, bottom: Infinity }], colourAt);
-  return { send, paint };
+  return { send, paint: picture.paint.bind(picture), colours: picture.colours };
 }
 
 describe('a picture that is read back equals the one that was written', () => {
@@ -40,16 +38,16 @@ describe('a picture that is read back equals the one that was written', () => {
 
   it('when rows or columns are of one colour each', () => {
     const { send, paint } = start(160, 80);
-    paint((_x, y) => (y << 16) | 0x8080);
+    paint((_column, row) => (row << 16) | 0x8080);
     expect(send()).toMatchObject({ raw: 5, copied: 45 });
-    paint((x) => (x << 16) | 0x8080);
+    paint((column) => ((100 + column) << 16) | 0x8080);
     expect(send()).toMatchObject({ raw: 10, copied: 40 });
   });
 
   it('when a shape moves over it, back and forth and over its edges', () => {
-    const { send, paint } = start(160, 80);
-    for (const left of [-8, 0, 3, 8, 16, 40, 39, 150, 159, 20]) {
-      paint((x, y) => (Math.hypot(x - left, y - 40) < 20 ? RED : GREY));
+    const { send, paint } = start(640, 320);
+    for (const left of [-8, 0, 3, 8, 16, 40, 39, 20]) {
+      paint((column, row) => (Math.hypot(column - left, row - 10) < 7 ? RED : GREY));
       send();
     }
   });
@@ -57,7 +55,7 @@ describe('a picture that is read back equals the one that was written', () => {
   it('when it is noise with bytes that look like starts of units', () => {
     const { send, paint } = start(64, 48);
     let state = 1;
-    for (let frame = 0; frame < 5; frame++) {
+    for (let frame = 0; frame < 20; frame++) {
       paint(() => {
         state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
         return state >>> 30 === 0 ? state >>> 8 : (state >>> 28) & 3;
@@ -67,10 +65,10 @@ describe('a picture that is read back equals the one that was written', () => {
   });
 
   it('when only the last macroblock changes, and when only the last one does not', () => {
-    const { send, paint } = start(64, 48);
+    const { send, paint, colours } = start(64, 48);
     paint(() => GREY);
     send();
-    paint(() => RED, 48, 32);
+    colours[11] = RED;
     expect(send()).toMatchObject({ raw: 1, skipped: 11 });
     paint(() => RED);
     expect(send()).toMatchObject({ raw: 1, copied: 10, skipped: 1 });

@@ -1,15 +1,19 @@
-import { MACROBLOCK_BYTES, Picture } from '../../../src/testing/video/picture';
+import { Mosaic } from '../../../src/testing/video/mosaic';
+
+const LUMA_BYTES = 256;
+const CHROMA_BYTES = 64;
+const MACROBLOCK_BYTES = LUMA_BYTES + 2 * CHROMA_BYTES;
 
 /** As much of an H.264 decoder as our streams need, written from the standard and without code of the writer. */
 export class SliceReader {
-  readonly picture: Picture;
+  readonly picture: Mosaic;
   /** How many macroblocks of the last slice were skipped, copied from a neighbour and sent as they are. */
   counts = { skipped: 0, copied: 0, raw: 0 };
   private bytes: Buffer = Buffer.alloc(0);
   private position = 0;
 
   constructor(width: number, height: number) {
-    this.picture = new Picture(width, height);
+    this.picture = new Mosaic(width, height);
   }
 
   /** One sample of an MP4 file: a length of four bytes, and a unit with one slice. */
@@ -20,12 +24,12 @@ export class SliceReader {
     this.counts = { skipped: 0, copied: 0, raw: 0 };
     const key = this.readHeader((sample[4] ?? 0) & 0x1f);
     const full = new Set<number>();
-    for (let macroblock = 0; macroblock < this.picture.macroblocks; macroblock++) {
+    for (let macroblock = 0; macroblock < this.picture.colours.length; macroblock++) {
       if (!key) {
         const run = this.unsigned();
         this.counts.skipped += run;
         macroblock += run;
-        if (macroblock >= this.picture.macroblocks) break;
+        if (macroblock >= this.picture.colours.length) break;
       }
       this.readMacroblock(macroblock, this.unsigned() - (key ? 0 : 5), full);
     }
@@ -44,12 +48,11 @@ export class SliceReader {
   }
 
   private readMacroblock(macroblock: number, type: number, full: Set<number>): void {
-    const { columns, data } = this.picture;
-    const start = macroblock * MACROBLOCK_BYTES;
+    const { columns, colours } = this.picture;
     if (type === 25) {
       this.position = Math.ceil(this.position / 8) * 8;
       const from = this.position / 8;
-      this.bytes.copy(data, start, from, from + MACROBLOCK_BYTES);
+      colours[macroblock] = colourOf(this.bytes.subarray(from, from + MACROBLOCK_BYTES));
       this.position += 8 * MACROBLOCK_BYTES;
       full.add(macroblock);
       this.counts.raw++;
@@ -65,24 +68,8 @@ export class SliceReader {
     const sum = coefficients.reduce((total, count) => total + count, 0);
     const context = coefficients.length === 2 ? (sum + 1) >> 1 : sum;
     expect(context < 2 ? this.bits(1) : this.bits(6)).toBe(context < 2 ? 1 : 0b000011);
-    this.copy(start, (above ? macroblock - columns : macroblock - 1) * MACROBLOCK_BYTES, above);
+    colours[macroblock] = colours[above ? macroblock - columns : macroblock - 1] ?? 0;
     this.counts.copied++;
-  }
-
-  private copy(to: number, from: number, above: boolean): void {
-    const { data } = this.picture;
-    for (const [plane, side] of [
-      [0, 16],
-      [256, 8],
-      [320, 8],
-    ] as const) {
-      for (let y = 0; y < side; y++) {
-        for (let x = 0; x < side; x++) {
-          const source = above ? (side - 1) * side + x : y * side + side - 1;
-          data[to + plane + y * side + x] = data[from + plane + source] ?? 0;
-        }
-      }
-    }
   }
 
   private bits(count: number): number {
@@ -103,4 +90,20 @@ export class SliceReader {
 function withoutGuards(unit: Buffer): Buffer {
   const content = [...unit].filter((byte, i) => !(byte === 3 && unit[i - 1] === 0 && unit[i - 2] === 0));
   return Buffer.from(content);
+}
+
+/** Every sample of a plane must be the same. */
+function colourOf(samples: Buffer): number {
+  expect(samples).toHaveLength(MACROBLOCK_BYTES);
+  const planes = [
+    samples.subarray(0, LUMA_BYTES),
+    samples.subarray(LUMA_BYTES, LUMA_BYTES + CHROMA_BYTES),
+    samples.subarray(LUMA_BYTES + CHROMA_BYTES),
+  ];
+  const [luma = -1, u = -1, v = -1] = planes.map((plane) => {
+    const values = new Set(plane);
+    expect(values.size).toBe(1);
+    return [...values][0];
+  });
+  return (luma << 16) | (u << 8) | v;
 }
