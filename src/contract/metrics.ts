@@ -28,7 +28,6 @@ export type JobOutcome = 'succeeded' | FailureType;
 
 /** How a hold ended. */
 export const HOLD_ENDS = ['adopt', 'resubmit', 'abandon', 'expired', 'cancelled'] as const;
-export type HoldEnd = (typeof HOLD_ENDS)[number];
 
 /**
  * Adds to a counter. Exporters for Prometheus append `_total`, as ours does; the unit is in the name, or they would append it
