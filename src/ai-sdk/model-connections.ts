@@ -35,22 +35,21 @@ export class ModelConnections {
   private readonly origins = new Set<string>();
 
   constructor(private readonly options: ModelConnectionsOptions) {
-    for (const name of options.origins) {
+    const { timeouts, downloadAllow, secrets, origins } = options;
+    for (const name of origins) {
       if (this.add(name)) continue;
       throw new TypeError(
         `aiSdkService: origins has ${name}, which is not an address such as https://api.example.com.`,
       );
     }
-    const connect = { timeout: options.timeouts.connect };
+    const connect = { timeout: timeouts.connect };
     this.fresh = new Agent({ connect, pipelining: 0 });
     this.keepAlive = new Agent({ connect });
-    const { timeouts, downloadAllow, secrets } = options;
-    const [serviceHeaders, base] = [() => ({}), NO_HOST];
     this.videos = createVideoSource({
-      base,
+      base: NO_HOST,
       downloadAllow,
       timeouts,
-      serviceHeaders,
+      serviceHeaders: () => ({}),
       secrets: () => secrets.all,
     });
   }

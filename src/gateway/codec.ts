@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { cleanText } from '../contract/clean-text';
 import type { EncryptionCodec } from '../encryption/encryption-codec';
-import { NotDecrypted } from '../encryption/not-decrypted';
 import type { VideoLogger } from '../worker/logger';
 import { ANYBODY, callerOf, type GatewayCaller, keyIn } from './authenticate';
 import type { GatewayKeys } from './gateway-keys';
@@ -61,7 +60,7 @@ export async function serveCodec(app: FastifyInstance, tools: CodecTools): Promi
         const options = { bodyLimit: LARGEST_CODEC_BYTES, schema: { hide: true } };
         scope.post(`${base}/${operation}`, options, async (request) => {
           const given = payloadsIn(request.body);
-          const payloads = await orRefuse(tools.codec[operation](given));
+          const payloads = await tools.codec[operation](given);
           tools.logger.event('codecUsed', {
             requestId: request.id,
             key: callerOf(request).name,
@@ -93,16 +92,6 @@ function payloadsIn(body: unknown): Payload[] {
   } catch {
     const message = `The body must be {"payloads": […]} in Temporal's JSON, with at most ${MOST_PAYLOADS} payloads.`;
     throw refusal('bad_payloads', { message });
-  }
-}
-
-/** The UI shows the sentence next to the payload. */
-async function orRefuse<T>(converting: Promise<T>): Promise<T> {
-  try {
-    return await converting;
-  } catch (error) {
-    if (!(error instanceof NotDecrypted)) throw error;
-    throw refusal('not_decrypted', { message: error.message });
   }
 }
 

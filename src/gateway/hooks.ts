@@ -62,7 +62,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
     // Before the body is read.
     const onRequest = async (request: FastifyRequest) => {
       const { secret: given }: { secret?: string } = Object(request.params);
-      if (!isSecret(String(given), readSecret(request, tools))) throw refusal('no_such_path');
+      if (!isSame(String(given), readSecret(request, tools))) throw refusal('no_such_path');
     };
     scope.post('/v1/hooks/:secret', { ...bySecret, onRequest }, async (request) => {
       const sent = orRefuse('no_task_id', () => JSON.parse(String(request.body)));
@@ -128,18 +128,19 @@ function taskIdIn(sent: unknown): string | undefined {
   return [taskId, taskIdInData, idInData, id].find(isTaskId);
 }
 
-/** A file that cannot be read right now opens nothing. */
-function readSecret(request: FastifyRequest, { hookSecret, logError }: HookTools): string | undefined {
+/** Without a secret there is nothing here. A file that cannot be read right now opens nothing. */
+function readSecret(request: FastifyRequest, { hookSecret, logError }: HookTools): string {
   try {
-    return hookSecret?.();
+    const secret = hookSecret?.();
+    if (secret !== undefined) return secret;
   } catch (error) {
     logError(request, error);
-    return undefined;
   }
+  throw refusal('no_such_path');
 }
 
 /** Digests have one length, so the time says nothing about the secret. */
-function isSecret(given: string, secret: string | undefined): boolean {
+function isSame(given: string, secret: string): boolean {
   const digestOf = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digestOf(given), digestOf(secret ?? '')) && secret !== undefined;
+  return timingSafeEqual(digestOf(given), digestOf(secret));
 }

@@ -4,6 +4,7 @@ import { isTemporalError } from '../client/connect';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
 import { describeEvent, VideoFailure } from '../contract/video-failure';
+import { NotDecrypted } from '../encryption/not-decrypted';
 import { StorageFault } from '../storage';
 
 /** The body of every error, as the service's clients and OpenAI's read it. */
@@ -149,6 +150,7 @@ function refusalFor(error: unknown): HttpRefusal | undefined {
     return new HttpRefusal({ status, code: type, message, advice, param: details.field });
   }
   if (error instanceof DecisionRefused) return refusal('decision_refused', { message: error.message });
+  if (error instanceof NotDecrypted) return refusal('not_decrypted', { message: error.message });
   if (isTemporalError(error)) return refusal('temporal_unavailable');
   if (error instanceof StorageFault) return refusal('storage_unavailable');
   return error instanceof z.ZodError ? badFieldOf(error) : fromFastify(error);

@@ -15,14 +15,7 @@ import { type EmulatedRefusal, type Fault, type Faults, isRefusal } from './faul
 import { type EmulatedTask, type NewTask, TaskStore } from './task-store';
 import { noiseVideo, pictureVideo } from './video/make-video';
 
-type ServiceOptions = EmulatorOptions & Required<Pick<EmulatorOptions, 'jobTimeMs' | 'clock'>>;
-
-/** How a call reached the service. */
-export interface EmulatedCaller {
-  dialect: Dialect;
-  /** The URL at which it reached the service. */
-  origin: string;
-}
+type ServiceOptions = EmulatorOptions & Required<Pick<EmulatorOptions, 'jobTimeMs' | 'clock' | 'dialect'>>;
 
 interface EmulatedVideo {
   bytes: Buffer;
@@ -46,12 +39,13 @@ export class EmulatedService {
     this.store = new TaskStore(options.jobTimeMs, options.tasksFile);
   }
 
+  /** A submit of a caller that reached the service at `origin`. */
   async submit(
-    caller: EmulatedCaller,
+    origin: string,
     { request, idempotencyKey }: { request: VideoRequest; idempotencyKey: string | undefined },
     fault?: Faults['submit'],
   ): Promise<EmulatedAnswer> {
-    const { dialect } = caller;
+    const { dialect } = this.options;
     if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
     const image = await this.fetchImage(request);
     if (typeof image === 'string') return refuse(dialect, invalid(image));
@@ -59,19 +53,19 @@ export class EmulatedService {
     if (failure && at === 'submit') return refuse(dialect, { ...failure, status: 400 });
     const task = this.admit(request, await this.options.clock(), { idempotencyKey, failure, image });
     if ('status' in task) return refuse(dialect, task);
-    const facts = this.factsOf(task, { state: 'queued', percent: 0 }, caller);
+    const facts = this.factsOf(task, { state: 'queued', percent: 0 }, origin);
     return spoil(fault, () => answerOf(200, dialect.accepted(facts)));
   }
 
   /** A call about a task: a poll, one for the link to its video, a cancel or a download. */
   async callAbout(
-    caller: EmulatedCaller,
+    origin: string,
     task: EmulatedTask,
-    { call, answer = caller.dialect.status }: DialectRoute,
+    { call, answer = this.options.dialect.status }: DialectRoute,
     headers: IncomingHttpHeaders,
     fault?: Fault,
   ): Promise<EmulatedAnswer> {
-    const { dialect } = caller;
+    const { dialect } = this.options;
     if (isRefusal(fault)) return scriptedRefusal(dialect, fault);
     const nowMs = await this.options.clock();
     const wasOver = nowMs >= this.store.endOf(task);
@@ -92,10 +86,10 @@ export class EmulatedService {
     }
     const facts =
       fault?.kind === 'unknown-state'
-        ? this.factsOf(task, { state: 'unknown', word: fault.word }, caller)
+        ? this.factsOf(task, { state: 'unknown', word: fault.word }, origin)
         : fault?.kind === 'no-video'
-          ? { ...this.factsOf(task, { state: 'succeeded' }, caller), videoUrl: undefined }
-          : this.factsOf(task, view, caller);
+          ? { ...this.factsOf(task, { state: 'succeeded' }, origin), videoUrl: undefined }
+          : this.factsOf(task, view, origin);
     const told = answerOf(200, answer(facts));
     // Some dialects answer the poll of a failed task with an HTTP error, but a cancel succeeded.
     return spoil(fault, () => (call === 'cancel' ? { ...told, status: 200 } : told));
@@ -166,10 +160,10 @@ export class EmulatedService {
   private factsOf(
     task: EmulatedTask,
     shown: Pick<TaskFacts, 'state' | 'word' | 'percent' | 'error'>,
-    { dialect, origin }: EmulatedCaller,
+    origin: string,
   ): TaskFacts {
     const { taskId, request, submittedAtMs } = task;
-    const { charge } = this.options;
+    const { charge, dialect } = this.options;
     const hasSucceeded = shown.state === 'succeeded';
     const link = `${origin}/files/${taskId}.mp4?signature=${this.signature}`;
     // Like most services, it charges nothing for a task that failed.

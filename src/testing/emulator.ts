@@ -6,7 +6,6 @@ import { answerWith, type EmulatedAnswer, send } from './answers';
 import { CANCELLING, type Dialect, type DialectRoute, INTERFACE } from './dialect';
 import { EmulatedService, idIn, invalid, refuse } from './emulated-service';
 import type { EmulatorOptions, RecordedCall } from './emulator-options';
-import { FAL } from './fal-dialect';
 import { type EmulatedCall, FaultSource, type Faults } from './faults';
 import type { EmulatedTask } from './task-store';
 
@@ -37,9 +36,6 @@ const LOOPBACK = '127.0.0.1';
 const MAX_REQUEST_BYTES = 2 * 1024 * 1024;
 const DEFAULT_JOB_TIME_MS = 5_000;
 
-/** Dialects that the emulator speaks at their own paths, next to the interface's. */
-const OTHER_DIALECTS: readonly Dialect[] = [FAL];
-
 /** The file behind a link. It needs no API key, since the link is signed. */
 const FILE: DialectRoute = { method: 'GET', path: /^\/files\/([^/]+)\.mp4$/, call: 'download' };
 /** A file server answers with plain HTTP statuses, even if the service puts errors under HTTP 200. */
@@ -64,15 +60,11 @@ export function emulatedTimes(jobTimeMs = DEFAULT_JOB_TIME_MS): { median: number
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = LOOPBACK, port = 0, apiKey = 'emulator-key', dialect = INTERFACE } = options;
   const { jobTimeMs = DEFAULT_JOB_TIME_MS, clock = Date.now } = options;
-  const service = new EmulatedService({ ...options, jobTimeMs, clock });
+  const service = new EmulatedService({ ...options, jobTimeMs, clock, dialect });
   const { store, signature } = service;
   const faults = new FaultSource(options.chaos);
   const calls: RecordedCall[] = [];
-  const routes = [
-    { dialect, route: FILE },
-    ...[dialect, ...OTHER_DIALECTS].flatMap((one) => one.routes.map((route) => ({ dialect: one, route }))),
-    ...(options.cancelling ? [{ dialect, route: CANCELLING }] : []),
-  ];
+  const routes = [FILE, ...dialect.routes, ...(options.cancelling ? [CANCELLING] : [])];
 
   const taskBy = (ids: Pick<Dialect, 'idOf'>, id: string): EmulatedTask | undefined =>
     [...store.tasks.values()].find((task) => idIn(ids, task) === id);
@@ -81,41 +73,39 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     const { method, headers, url: target = '' } = request;
     const { path } = record;
     const query = new URLSearchParams(target.slice(path.length));
-    const found = routes.find(
-      ({ route }) =>
-        route.path.test(path) &&
-        (method === route.method || (method === 'HEAD' && route.call === 'download')),
+    const route = routes.find(
+      (one) =>
+        one.path.test(path) && (method === one.method || (method === 'HEAD' && one.call === 'download')),
     );
     const { body, problem } = await readJson(request);
-    const { keyIn = bearerIn } = found?.route ?? {};
+    const { keyIn = bearerIn } = route ?? {};
     const authorized = keyIn(headers) === apiKey;
-    Object.assign(record, { call: found?.route.call ?? 'other', authorized, body, atMs: Date.now() });
+    Object.assign(record, { call: route?.call ?? 'other', authorized, body, atMs: Date.now() });
     calls.push(record);
 
-    const { dialect: spoken = dialect, route } = found ?? {};
     const refused = (status: number, code: string, message: string) =>
-      refuse(spoken, { status, code, message });
+      refuse(dialect, { status, code, message });
     if (!authorized && route !== FILE) {
       return refused(401, 'unauthorized', 'the API key is missing or invalid');
     }
     if (route === undefined) return refused(404, 'not_found', `no such operation: ${method} ${path}`);
-    if (problem !== undefined) return refuse(spoken, invalid(problem));
+    if (problem !== undefined) return refuse(dialect, invalid(problem));
     // Links use the host by which the caller reached us: in a container network it differs from ours.
-    const caller = { dialect: spoken, origin: headers.host === undefined ? url : `http://${headers.host}` };
+    const origin = headers.host === undefined ? url : `http://${headers.host}`;
     if (route.call === 'submit') {
       const parsed = (route.read ?? parseRequest)(body);
-      if (!parsed.ok) return refuse(spoken, invalid(parsed.problem));
+      if (!parsed.ok) return refuse(dialect, invalid(parsed.problem));
       const { idempotencyKey } = record;
-      return service.submit(caller, { request: parsed.request, idempotencyKey }, faults.take('submit'));
+      return service.submit(origin, { request: parsed.request, idempotencyKey }, faults.take('submit'));
     }
     const inPath = decodeURIComponent(route.path.exec(path)?.[1] ?? '');
     const id = route.idIn === undefined ? inPath : (query.get(route.idIn) ?? '');
     if (route === FILE && query.get('signature') !== signature) return LINK_REFUSED;
     // Links have the emulator's own id.
-    const task = taskBy(route === FILE ? {} : route.idOf ? route : spoken, id);
+    const task = taskBy(route === FILE ? {} : route.idOf ? route : dialect, id);
     if (!task) return route === FILE ? LINK_REFUSED : refused(404, 'not_found', 'no such task');
     // Range applies to GET alone. Node sends no body in answer to HEAD.
-    return service.callAbout(caller, task, route, method === 'GET' ? headers : {}, faults.take(route.call));
+    return service.callAbout(origin, task, route, method === 'GET' ? headers : {}, faults.take(route.call));
   };
 
   const server = createServer(async (request, response) => {
