@@ -14,7 +14,7 @@ export const FAL_QUEUE = 'https://queue.fal.run';
 /** A model may lead anywhere, so no host is trusted like the service itself. RFC 2606 reserves this one. */
 const NO_HOST = new URL('https://model.invalid/');
 
-export interface ModelConnectionsOptions {
+interface ModelConnectionsOptions {
   timeouts: ServiceTimeouts;
   downloadAllow: readonly string[];
   secrets: KnownSecrets;

@@ -17,11 +17,6 @@ const LISTED_AFTER_MS = 10_000;
 /** A query has to stay short; of more starts in that time, the oldest are taken for listed. */
 const MOST_RECENT_STARTS = 100;
 
-interface RecentStart {
-  workflowId: string;
-  atMs: number;
-}
-
 /**
  * Refuses what a key may not do (yet). Jobs are counted in Temporal, so their limits hold for all gateways of a namespace
  * together; only starts that Temporal does not list yet, which is a matter of milliseconds, are unknown to the others. Each
@@ -29,7 +24,7 @@ interface RecentStart {
  */
 export class LimitKeeper {
   private readonly buckets = new Map<string, { tokens: number; filledAtMs: number }>();
-  private readonly starts = new Map<string, RecentStart[]>();
+  private readonly starts = new Map<string, { workflowId: string; atMs: number }[]>();
 
   constructor(
     private readonly jobs: JobCounter,

@@ -1,7 +1,5 @@
 import type { Client } from '@temporalio/client';
-
-/** Temporal answers within milliseconds. A silent one must not hold callers, whose clients may wait for good. */
-const ANSWERS_WITHIN_MS = 10_000;
+import { inTime } from '../client/temporal-calls';
 
 const pendingOf = new WeakMap<Client, Set<Promise<unknown>>>();
 
@@ -9,11 +7,11 @@ const pendingOf = new WeakMap<Client, Set<Promise<unknown>>>();
 export async function withDeadline<T>(
   client: Client,
   calls: () => Promise<T>,
-  withinMs: number = ANSWERS_WITHIN_MS,
+  withinMs?: number,
 ): Promise<T> {
   const pending = pendingOf.get(client) ?? new Set();
   pendingOf.set(client, pending);
-  const made = client.withDeadline(Date.now() + withinMs, calls);
+  const made = inTime(client, calls, withinMs);
   pending.add(made);
   try {
     return await made;

@@ -96,16 +96,13 @@ export type Ending =
   | { result: JobResult; failure?: undefined }
   | { failure: VideoFailure; result?: undefined };
 
-export interface Described {
-  taskId: string;
-  description: WorkflowExecutionDescription;
-  /** Undefined while the job runs. */
-  ending: Ending | undefined;
-  /** Of the gateway, as its caller sees it. */
-  baseUrl: string;
-}
-
-export function toVideoObject({ taskId, description, ending, baseUrl }: Described): VideoObject {
+/** The video as its caller sees it: without an ending, its job runs. */
+export function toVideoObject(
+  taskId: string,
+  description: WorkflowExecutionDescription,
+  ending: Ending | undefined,
+  baseUrl: string,
+): VideoObject {
   const { memo, startTime, closeTime } = description;
   const { callback: _, ...asked } = askedIn(description);
   const { result, failure } = ending ?? {};

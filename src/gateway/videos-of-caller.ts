@@ -8,20 +8,13 @@ import type { ListedRun } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
 import type { SubmitDecision } from '../contract/lost-submit';
 import type { GatewayCaller } from './authenticate';
-import { type HttpRefusal, refusal } from './http-errors';
+import { refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
 import { isVideoId, jobsOfCaller, taskIdFor, videoIdIn, workflowIdOf } from './task-names';
 import { withDeadline } from './temporal-deadline';
 import { askedIn, REQUEST_MEMO, toVideoObject, type VideoObject } from './video-object';
 import type { Wanted } from './video-requests';
 import type { VideoSnapshot, VideoStates } from './video-states';
-
-interface Tools {
-  client: Client;
-  videos: VideoClient;
-  states: VideoStates;
-  limits: LimitKeeper;
-}
 
 const CHECK_EVERY_MS = 500;
 
@@ -31,7 +24,12 @@ export class VideosOfCaller {
     private readonly caller: GatewayCaller,
     /** Of the gateway, as its caller sees it. */
     private readonly baseUrl: string,
-    private readonly tools: Tools,
+    private readonly tools: {
+      client: Client;
+      videos: VideoClient;
+      states: VideoStates;
+      limits: LimitKeeper;
+    },
   ) {}
 
   get owner(): string {
@@ -44,7 +42,8 @@ export class VideosOfCaller {
     const taskId = taskIdFor(this.owner, idempotencyKey);
     const workflowId = workflowIdOf(this.owner, taskId);
     const isRepeatable = idempotencyKey !== undefined;
-    if (isRepeatable && (await states.isDeleted(workflowId))) throw videoDeleted();
+    if (isRepeatable && (await states.isDeleted(workflowId)))
+      throw refusal('video_deleted', { advice: DELETED_ADVICE, param: 'Idempotency-Key' });
     const isKnown = isRepeatable && (await states.read(workflowId, taskId)) !== undefined;
     const count = () => limits.countStart(this.caller, workflowId);
     const release = isKnown ? undefined : await withDeadline(client, count);
@@ -64,7 +63,9 @@ export class VideosOfCaller {
       const mayRun = isTemporalError(error);
       if (!mayRun) release?.();
       if (mayRun && !isRepeatable) throw mayHaveStarted(taskId);
-      throw error instanceof NameTaken ? keyTaken(error) : error;
+      if (!(error instanceof NameTaken)) throw error;
+      const [, differs = 'another request'] = /\(it (differs in [^)]*)\)/.exec(error.message) ?? [];
+      throw keyReused(differs);
     }
   }
 
@@ -76,7 +77,7 @@ export class VideosOfCaller {
   }
 
   show({ taskId, description, ending }: VideoSnapshot): VideoObject {
-    return toVideoObject({ taskId, description, ending, baseUrl: this.baseUrl });
+    return toVideoObject(taskId, description, ending, this.baseUrl);
   }
 
   /** The video, when it has ended or the time is over. */
@@ -159,11 +160,6 @@ export class VideosOfCaller {
 /** A receiver's address may have a token in it, which lists of workflows must not show. */
 const digestOf = (callbackUrl: string) => createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16);
 
-function keyTaken(error: NameTaken): HttpRefusal {
-  const [, differs = 'another request'] = /\(it (differs in [^)]*)\)/.exec(error.message) ?? [];
-  return keyReused(differs);
-}
-
 const keyReused = (differs: string) =>
   refusal('idempotency_key_reused', {
     message: `This Idempotency-Key was used for another request, which ${differs}.`,
@@ -179,8 +175,4 @@ const mayHaveStarted = (taskId: string) =>
     mayRepeat: false,
   });
 
-const videoDeleted = () =>
-  refusal('video_deleted', {
-    advice: 'Use another key to make it again, which is paid again.',
-    param: 'Idempotency-Key',
-  });
+const DELETED_ADVICE = 'Use another key to make it again, which is paid again.';

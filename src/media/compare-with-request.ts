@@ -17,8 +17,9 @@ function sizeMismatches(
   { width, height }: VideoFacts,
 ): string[] {
   if (width === undefined || height === undefined) return [];
+  const shorterSide = resolution && Number.parseInt(resolution, 10);
   const checks = [
-    { requested: resolution, expected: shorterSideOf(resolution), actual: Math.min(width, height) },
+    { requested: resolution, expected: shorterSide, actual: Math.min(width, height) },
     { requested: aspect_ratio, expected: ratioOf(aspect_ratio), actual: width / height },
   ];
   return checks.flatMap(({ requested, expected, actual }) =>
@@ -35,10 +36,6 @@ function durationMismatches({ duration }: ExpectedVideo, { durationSeconds }: Vi
   // Durations are sums of fractions, so the last digits are inexact.
   if (Math.abs(durationSeconds - duration) <= tolerance + 1e-6) return [];
   return [`${duration} s were requested, but the video is ${Number(durationSeconds.toFixed(2))} s long`];
-}
-
-function shorterSideOf(resolution: VideoRequest['resolution']): number | undefined {
-  return resolution === undefined ? undefined : Number.parseInt(resolution, 10);
 }
 
 function ratioOf(aspectRatio: VideoRequest['aspect_ratio']): number | undefined {

