@@ -8,7 +8,6 @@ import {
   type FieldRules,
   fieldProblems,
   isFileKey,
-  isStorageKey,
   JOB_FIELDS,
   oneOf,
 } from './input-rules';
@@ -30,10 +29,7 @@ export type BatchInput = (
   BatchOptions;
 
 /** What a batch does when an item fails: `continue` with the rest, or `stop` starting new items. */
-export const ON_FAILURE = ['continue', 'stop'] as const;
-
-/** One of ON_FAILURE. */
-export type OnFailure = (typeof ON_FAILURE)[number];
+const ON_FAILURE = ['continue', 'stop'] as const;
 
 /** The options of a job apply to each item. The deadline of an item runs from its own start. */
 export interface BatchOptions
@@ -44,7 +40,7 @@ export interface BatchOptions
   /** How many items run at the same time; 20 by default. Items that wait for a decision do not count. */
   window?: number;
   /** `continue` by default. */
-  onFailure?: OnFailure;
+  onFailure?: (typeof ON_FAILURE)[number];
 }
 
 const WIDEST_WINDOW = 500;
@@ -83,17 +79,11 @@ export function batchProblems(input: Partial<Record<string, unknown>>, owner?: '
   if (wrong.length > 0) return wrong;
   if ((requests == null) === (requestsFrom == null))
     return ['a batch needs either requests or requestsFrom, and not both'];
-  if (!isBatchStorage(storage)) return [`storage ${BATCH_STORAGE_RULE}`];
+  if (storage != null && !/\/$|\{(workflowId|taskId)\}/.test(String(storage)))
+    return [
+      'storage must end with / or contain {workflowId} or {taskId}, so that each video has its own key',
+    ];
   return [choiceProblem(input) ?? []].flat();
-}
-
-export const BATCH_STORAGE_RULE =
-  'must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
-
-/** True for a key that gives each item of a batch its own. */
-export function isBatchStorage(storage: unknown): boolean {
-  if (storage == null) return true;
-  return isStorageKey(storage) && (storage.endsWith('/') || /\{(workflowId|taskId)\}/.test(storage));
 }
 
 /** The result of one item: one line of the results file. */
