@@ -60,4 +60,4 @@ export {
   type WebhookHeaders,
   WebhookRefused,
 } from './webhook-signature';
-export { idsInJobs, type MappedRequest, mapRequest } from './word-request';
+export { idsInJobs, mapRequest } from './word-request';

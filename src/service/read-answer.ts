@@ -4,6 +4,7 @@ import { isAmount, type Money, money } from '../contract/money';
 import { bodiesOf, type FoundValue, isObject, parseJson, valuesAt, valuesIn } from './answer-paths';
 import {
   first,
+  firstIn,
   idFrom,
   linkFrom,
   MAX_LENGTH,
@@ -90,35 +91,29 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     return read?.value;
   };
 
-  const done = first(valuesIn(bodies, ['done']), (value) => (typeof value === 'boolean' ? value : undefined));
+  const done = firstIn(bodies, ['done'], (value) => (typeof value === 'boolean' ? value : undefined));
   const word = note('state', readWord(bodies, rules)) ?? '';
   if (word === '') note('state', done);
-  const videoUrl = note('video', first(valuesIn(bodies, paths.video), linkFrom(answer.baseUrl)));
-  const percent = note('progress', first(valuesIn(bodies, paths.progress), percentFrom));
-  const error = first(valuesIn(bodies, ['error']), (value) => isErrorObject(value, stateOf) || undefined);
-  const code = note(
-    'code',
-    first(valuesIn(bodies, paths.code), errorFrom(nameFrom, MAX_LENGTH.code, stateOf)),
-  );
-  const message = note(
-    'message',
-    first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message, stateOf)),
-  );
+  const videoUrl = note('video', firstIn(bodies, paths.video, linkFrom(answer.baseUrl)));
+  const percent = note('progress', firstIn(bodies, paths.progress, percentFrom));
+  const error = firstIn(bodies, ['error'], (value) => isErrorObject(value) || undefined);
+  const code = note('code', firstIn(bodies, paths.code, errorFrom(nameFrom, MAX_LENGTH.code)));
+  const message = note('message', first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message)));
   const isGood = answer.status >= 200 && answer.status <= 299;
   const isTaskWord = stateOf(word) !== undefined && !isEnvelopeWord(word) && !isFailedCallWord(word);
   const isOfTask = !isGood || isTaskWord || done !== undefined;
-  const refusal = isOfTask ? undefined : findRefusal(bodies, stateOf);
+  const refusal = isOfTask ? undefined : findRefusal(bodies);
   const idPaths = paths.taskId.filter((path) => {
     if (refusal !== undefined) return !paths.vagueIds.includes(path);
     return isOfTask || code === undefined || !paths.callIds.includes(path);
   });
   // An unusable id ends the search: an id at a later path, such as that of the call, is not the task's.
-  const id = first(valuesIn(bodies, idPaths), idFrom);
+  const id = firstIn(bodies, idPaths, idFrom);
   const isUsable = isTaskId(id?.value);
   const taskId = note('taskId', isUsable ? id : undefined);
   const clearIds = paths.taskId.slice(0, CLEAR_ID_PATHS);
   const isClear = clearIds.includes(found.taskId?.split('.').at(-1) ?? '');
-  const other = first(valuesIn(bodies, clearIds), (value) =>
+  const other = firstIn(bodies, clearIds, (value) =>
     taskIdFrom(value) === taskId ? undefined : taskIdFrom(value),
   );
   const namesTask = valuesIn(bodies, paths.taskId).some(({ value }) => {
@@ -216,29 +211,27 @@ function readWord(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRule
   return words.sort((a, b) => rank(a.value) - rank(b.value))[0];
 }
 
-type StateOf = ReadingRules['stateOf'];
-
-function messagesIn(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRules): FoundValue[] {
+function messagesIn(bodies: readonly FoundValue[], { paths }: ReadingRules): FoundValue[] {
   return paths.message.flatMap((path) =>
     bodies.flatMap((body) => {
       const codePath = CODE_OF_MESSAGE.get(path);
       const code = codePath === undefined ? undefined : first(valuesAt(body, codePath), nameFrom)?.value;
-      return code !== undefined && meansSuccess(code, stateOf) ? [] : valuesAt(body, path);
+      return code !== undefined && meansSuccess(code) ? [] : valuesAt(body, path);
     }),
   );
 }
 
-function errorFrom(read: (value: unknown) => string | undefined, maxLength: number, stateOf: StateOf) {
+function errorFrom(read: (value: unknown) => string | undefined, maxLength: number) {
   return (value: unknown): string | undefined => {
     const start = read(value)?.slice(0, maxLength);
-    return start === undefined || meansSuccess(start, stateOf) ? undefined : start;
+    return start === undefined || meansSuccess(start) ? undefined : start;
   };
 }
 
 /** What the service says that an ended task cost. Whatever is not a plain amount is ignored: the video matters more. */
 function readCharged(bodies: readonly FoundValue[], { paths }: ReadingRules): Read<Money> | undefined {
   for (const { path, currency, divideBy = 1 } of paths.charged) {
-    const cost = first(valuesIn(bodies, [path]), (value) => {
+    const cost = firstIn(bodies, [path], (value) => {
       const amount = typeof value === 'number' ? value / divideBy : value;
       return isAmount(amount) ? money(amount, currency) : undefined;
     });
@@ -256,46 +249,43 @@ export interface Refusal {
 const STATUS_PATHS = ['code', 'status', 'statusCode', 'status_code', 'error.code', 'error.status'];
 
 /** The signs of a refusal in an answer with HTTP 200, and what they are. */
-const REFUSALS: readonly [paths: readonly string[], means: (value: unknown, stateOf: StateOf) => boolean][] =
-  [
-    [['error', 'errors'], isError],
-    [['success', 'ok'], (value) => value === false],
-    [['status'], (value) => isFailedCallWord(textFrom(value) ?? '')],
-    [['name'], (value) => /(Error|Exception)$/.test(textFrom(value) ?? '')],
-  ];
+const REFUSALS: readonly [paths: readonly string[], means: (value: unknown) => boolean][] = [
+  [['error', 'errors'], isError],
+  [['success', 'ok'], (value) => value === false],
+  [['status'], (value) => isFailedCallWord(textFrom(value) ?? '')],
+  [['name'], (value) => /(Error|Exception)$/.test(textFrom(value) ?? '')],
+];
 
 /**
  * Some services answer everything with HTTP 200 and refuse in the body. An unknown error code alone is not a refusal: it
  * may mean anything.
  */
-function findRefusal(bodies: readonly FoundValue[], stateOf: StateOf): Refusal | undefined {
-  const status = first(
-    valuesIn(bodies, STATUS_PATHS),
-    (value) => /^[45]\d\d$/.exec(nameFrom(value) ?? '')?.[0],
-  );
+function findRefusal(bodies: readonly FoundValue[]): Refusal | undefined {
+  const status = firstIn(bodies, STATUS_PATHS, (value) => /^[45]\d\d$/.exec(nameFrom(value) ?? '')?.[0]);
   if (status) return { path: status.path, status: Number(status.value) };
   for (const [paths, means] of REFUSALS) {
-    const sign = first(valuesIn(bodies, paths), (value) => means(value, stateOf) || undefined);
+    const sign = firstIn(bodies, paths, (value) => means(value) || undefined);
     if (sign) return { path: sign.path };
   }
   return undefined;
 }
 
 /** Services written in Go answer a finished task with {"error":{"code":0,"message":""}}, which is not an error. */
-function isErrorObject(value: unknown, stateOf: StateOf): boolean {
+function isErrorObject(value: unknown): boolean {
   if (!isObject(value)) return false;
-  const isOk = (part: unknown) => meansSuccess(nameFrom(part) ?? '0', stateOf);
+  const isOk = (part: unknown) => meansSuccess(nameFrom(part) ?? '0');
   if (nameFrom(value.code) !== undefined && isOk(value.code)) return false;
   return Object.values(value).some((part) =>
     typeof part === 'object' && part !== null ? Object.keys(part).length > 0 : !isOk(part),
   );
 }
 
-function isError(value: unknown, stateOf: StateOf): boolean {
+function isError(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
-  return value === true || isErrorObject(value, stateOf) || !meansSuccess(textFrom(value) ?? '0', stateOf);
+  return value === true || isErrorObject(value) || !meansSuccess(textFrom(value) ?? '0');
 }
 
-function meansSuccess(code: string, stateOf: StateOf): boolean {
-  return /^(0+|20\d)$/.test(code) || stateOf(code) === 'succeeded';
+/** As a code: what the words of a profile mean is said of tasks. */
+function meansSuccess(code: string): boolean {
+  return /^(0+|20\d)$/.test(code) || DEFAULT_RULES.stateOf(code) === 'succeeded';
 }

@@ -1,5 +1,6 @@
 import { isTaskId } from '../contract/input-rules';
-import type { FoundValue } from './answer-paths';
+import { type FoundValue, valuesIn } from './answer-paths';
+import type { AnswerPath } from './reading-rules';
 
 // Values end up in a workflow's history and in messages, so an answer must not be able to fill them.
 // Words and messages are cut. A cut id or URL would be a different one, so longer ones are rejected.
@@ -20,6 +21,15 @@ export function first<T>(
     if (accepted !== undefined) return { value: accepted, path };
   }
   return undefined;
+}
+
+/** The first accepted value at one of these paths. */
+export function firstIn<T>(
+  bodies: readonly FoundValue[],
+  paths: readonly AnswerPath[],
+  accept: (value: unknown) => T | undefined,
+): Read<T> | undefined {
+  return first(valuesIn(bodies, paths), accept);
 }
 
 export function textFrom(value: unknown): string | undefined {

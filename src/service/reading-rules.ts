@@ -65,6 +65,8 @@ const DEFAULT_PATHS: AnswerPaths = {
   message: [
     ...['error.message', 'error', 'errors[].message', 'message', 'msg', 'detail', 'detail[].msg', 'failure'],
     ...['failure_reason', 'failMsg', 'task_status_msg', 'ErrMsg', 'base_resp.status_msg'],
+    ...['raiMediaFilteredReasons[]', 'response.raiMediaFilteredReasons[]'],
+    'response.generateVideoResponse.raiMediaFilteredReasons[]',
   ],
   // Only names that say their unit. `cost` and `credits` may be anything: dollars, cents, what is left, an estimate.
   charged: [

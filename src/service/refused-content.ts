@@ -5,13 +5,12 @@ import {
   type RefusedContent,
 } from '../contract/failure-details';
 import { type FoundValue, valuesIn } from './answer-paths';
-import { first, MAX_LENGTH, nameFrom, textFrom } from './read-values';
+import { firstIn, MAX_LENGTH, nameFrom, textFrom } from './read-values';
 import { type AnswerPath, normalizeWord, type ReadingRules } from './reading-rules';
 
-/** A refusal for content in an answer, with the service's own code and message where they are in unusual places. */
+/** A refusal for content in an answer, with the service's own code where it is in an unusual place. */
 export interface ReadRefusal extends RefusedContent {
   code?: string;
-  message?: string;
   /** Whether a code, a state, a mark or the profile says so, and not only the words of a message. */
   isCertain: boolean;
 }
@@ -65,7 +64,7 @@ const CODES = [
   /^nsfw(content)?(detected)?$|^sensitive(content|input|words)?(detected)?$/,
 ];
 
-const STATES = ['nsfw', 'moderated', 'requestmoderated', 'contentmoderated'];
+const STATES = /^(nsfw|(request|content)?moderated)$/;
 
 /** A message is at most 1,000 characters long. In one that may mean something else, none of these are. */
 const WORDS = [
@@ -96,13 +95,11 @@ export function findRefusedContent(
 ): ReadRefusal | undefined {
   const words = plain(message ?? '');
   const codes = [code, ...codesIn(bodies)].filter((one) => one !== undefined);
-  const mark = MARKS.find(([paths, means]) =>
-    first(valuesIn(bodies, paths), (value) => means(value) || undefined),
-  );
+  const mark = MARKS.find(([paths, means]) => firstIn(bodies, paths, (value) => means(value) || undefined));
   const rule = content.find((candidate) => matches(candidate, { word, codes, words }));
   const telling = codes.find((one) => CODES.some((pattern) => pattern.test(lettersOf(one))));
-  const state = STATES.find((one) => one === normalizeWord(word));
-  const isCertain = (rule ?? telling ?? state ?? mark) !== undefined;
+  const state = normalizeWord(word);
+  const isCertain = STATES.test(state) || (rule ?? telling ?? mark) !== undefined;
   const named = namedField(bodies);
   if (!isCertain) {
     // A message about another field, such as the duration, may mention the content policy for any reason.
@@ -110,11 +107,11 @@ export function findRefusedContent(
     // Services quote the request: where its own texts have such words, those of the message prove nothing.
     const quoted = [
       ...Object.values(request ?? {}),
-      ...[...valuesIn(bodies, PROMPT_PATHS)].map(({ value }) => value),
+      ...valuesIn(bodies, PROMPT_PATHS).map(({ value }) => value),
     ];
     if (!saysRefused(words) || quoted.some((text) => saysRefused(plain(String(text))))) return undefined;
   }
-  const said = first(valuesIn(bodies, STAGE_PATHS), (value) => (isContentStage(value) ? value : undefined));
+  const said = firstIn(bodies, STAGE_PATHS, (value) => (isContentStage(value) ? value : undefined));
   const stage = onlyPossible(
     rule?.stage ??
       said?.value ??
@@ -128,23 +125,19 @@ export function findRefusedContent(
     named !== undefined && stage !== 'output' && (stage === undefined || stageIn(named) === stage);
   const field = rule?.field ?? (isNamed ? named : fieldOfStage(stage));
   const charged = rule?.charged;
-  const reason = mark && first(valuesIn(bodies, mark[0]), textFrom)?.value.slice(0, MAX_LENGTH.message);
   return {
     isCertain,
     ...(stage !== undefined && { stage }),
     ...(field !== undefined && { field }),
     ...(charged !== undefined && { charged }),
     ...(telling !== undefined && { code: telling }),
-    ...(message === undefined && reason !== undefined && { message: reason }),
   };
 }
 
-/** More than any answer has; a list may have many. */
-const MOST_CODES = 30;
-
 function codesIn(bodies: readonly FoundValue[]): string[] {
-  const found = [...valuesIn(bodies, CODE_PATHS)].slice(0, MOST_CODES);
-  return found.flatMap(({ value }) => nameFrom(value)?.slice(0, MAX_LENGTH.code) ?? []);
+  return valuesIn(bodies, CODE_PATHS).flatMap(
+    ({ value }) => nameFrom(value)?.slice(0, MAX_LENGTH.code) ?? [],
+  );
 }
 
 const lettersOf = (code: string) => code.toLowerCase().replace(/[^a-z0-9]/g, '');
@@ -182,7 +175,7 @@ const FIELD_NAME = /^[a-z][a-z0-9_]{0,59}$/i;
 
 /** The last name of a path such as `["body", "image_url"]`, or a name by itself. */
 function namedField(bodies: readonly FoundValue[]): string | undefined {
-  return first(valuesIn(bodies, FIELD_PATHS), (value) => {
+  return firstIn(bodies, FIELD_PATHS, (value) => {
     const name = [value].flat().findLast((one) => typeof one === 'string' && FIELD_NAME.test(one));
     return name === 'body' || typeof name !== 'string' ? undefined : name;
   })?.value;

@@ -113,18 +113,18 @@ function isClearlyRefused({ refusedContent, serviceMessage, found }: TracedReadi
 /** What may be told about refused content. */
 export function refusedContentOf({ refusedContent }: TracedReading): RefusedContent | undefined {
   if (refusedContent === undefined) return undefined;
-  const { isCertain: _, code: __, message: ___, ...refused } = refusedContent;
+  const { isCertain: _, code: __, ...refused } = refusedContent;
   return refused;
 }
 
 /**
  * A reading that may be shown. Ids and links must stay exact, so they are not redacted here. A refusal for content may have a more
- * telling code than the one that is usually read, and a reason in place of a message.
+ * telling code than the one that is usually read.
  */
 export function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
   const { task, doubts, refusedContent } = reading;
   const code = refusedContent?.code ?? reading.serviceMessage.code;
-  const message = refusedContent?.message ?? reading.serviceMessage.message;
+  const { message } = reading.serviceMessage;
   return {
     ...reading,
     doubts: doubts.map((doubt) => redact(doubt, secrets)),

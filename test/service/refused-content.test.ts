@@ -31,12 +31,8 @@ describe('the documented refusals of each service', () => {
       ...refused,
       isCertain: expect.any(Boolean),
       ...(code && { code }),
-      ...messageOf(read),
     });
   });
-
-  const messageOf = (read: { message?: string } | undefined) =>
-    read?.message !== undefined && { message: read.message };
 });
 
 const error = (message: string, code = 'invalid_request', more = {}) => ({
