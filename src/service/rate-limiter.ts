@@ -3,11 +3,11 @@ import {
   boundedRetryAfterMs,
   type CallOutcome,
   createPermit,
+  MAX_BACKOFF_MS,
   MIN_BACKOFF_MS,
   type Permit,
   SubmitLimit,
 } from './submit-limit';
-import { MAX_BACKOFF_MS } from './submit-pace';
 
 /** Options of a RateLimiter. */
 export interface RateLimiterOptions {

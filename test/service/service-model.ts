@@ -71,7 +71,7 @@ type Range = readonly [least: number, most: number];
 
 export interface Simulation {
   seed: number;
-  taskMs: number;
+  taskMs: number | Range;
   /** How long after its end a poll finds a task ended. */
   pollDelayMs?: Range | undefined;
   /** From taking a submit to asking for its permit; longer on a busy machine. */
@@ -140,9 +140,10 @@ export function simulate(service: LimitedService, setting: Simulation) {
       if (!isAccepted) refused += 1;
     }
     if (!isAccepted) return { kind: 'limited' };
-    busyMs += Math.max(0, Math.min(now + taskMs, toMs) - Math.max(now, fromMs));
-    after(taskMs, () => service.taskEnded());
-    after(taskMs + within(pollDelayMs), () => limiter.recordTaskEnd());
+    const lengthMs = typeof taskMs === 'number' ? taskMs : within(taskMs);
+    busyMs += Math.max(0, Math.min(now + lengthMs, toMs) - Math.max(now, fromMs));
+    after(lengthMs, () => service.taskEnded());
+    after(lengthMs + within(pollDelayMs), () => limiter.recordTaskEnd());
     return { kind: 'passed' };
   };
 
