@@ -5,7 +5,7 @@ import { printableJson, shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
 import { copyOut, openStored } from './copy-out';
 import { EXIT } from './exit-codes';
-import { followStarted, STORAGE_MEMO } from './follow-jobs';
+import { followStarted } from './follow-jobs';
 import { type JobsSession, withJobs } from './open-jobs';
 import { type BatchOrder, type BatchSettings, readBatch } from './read-input';
 import { printLine, type Terminal } from './terminal';
@@ -27,8 +27,7 @@ async function runBatch(
   options: BatchSettings,
   terminal: Terminal,
 ): Promise<number> {
-  const temporal = { memo: { [STORAGE_MEMO]: session.worker?.storage } };
-  const started = await session.videos.startBatch(input, { workflowId, temporal });
+  const started = await session.videos.startBatch(input, { workflowId });
   const title = `Batch ${shown(workflowId)} of ${requests.length}`;
   const result = await followStarted(session, started, { title, options, terminal });
   if (typeof result === 'number') return result;

@@ -17,39 +17,25 @@ const MOST_LINES = 20;
 /** `videogen forget`: removes what can be removed of an ended job or batch, and says what stays. */
 export function forget(
   workflowId: string,
-  options: ForgetCommandOptions,
+  { dryRun, yes, json }: ForgetCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
-  return onJob(workflowId, terminal, async (session) => {
-    const asks = !options.dryRun && !options.yes;
-    if (asks && !terminal.canAsk()) throw new ForgetRefused(NOT_ASKED);
-    const report = async (dryRun: boolean) => {
-      const forgotten = await session.videos.forget(workflowId, { dryRun });
-      for (const line of reportLines(forgotten)) printLine(terminal, line);
-      if (!asks || !dryRun) terminal.out(options.json ? printableJson(forgotten) : shown(workflowId));
-    };
-    if (asks) {
-      await report(true);
-      const answer = await terminal.ask('Remove all this? It cannot be undone. [y/N] ');
-      if (!/^\s*y(es)?\s*$/i.test(answer)) {
-        printLine(terminal, 'Nothing was removed.');
-        return session.isInterrupted() ? EXIT.interrupted : EXIT.ok;
-      }
-    }
-    await report(options.dryRun ?? false);
+  return onJob(workflowId, terminal, async ({ videos }) => {
+    const forgotten = await videos.forget(workflowId, { dryRun: dryRun || !yes });
+    for (const line of reportLines(forgotten)) printLine(terminal, line);
+    if (!dryRun && !yes)
+      throw new ForgetRefused('Nothing was removed. Add --yes to remove all this for good.');
+    terminal.out(json ? printableJson(forgotten) : shown(workflowId));
     return EXIT.ok;
   });
 }
-
-const NOT_ASKED =
-  'Nothing was removed: there is no terminal to ask on. Add --yes, or --dry-run to see what would go.';
 
 function reportLines({ workflowId, kind, dryRun, removed, kept, stays }: ForgottenJob): string[] {
   const name = `${kind} ${shown(workflowId)}`;
   const verb = dryRun ? 'Would be removed' : 'Removed';
   const none = dryRun ? 'Nothing would be removed' : 'Nothing was left to remove';
   return [
-    removed.length === 0 ? `${none} of the ${name}.` : `${verb} from the ${name}:`,
+    removed.length === 0 ? `${none} of ${name}.` : `${verb} from ${name}:`,
     ...few(removed.map(({ what, where }) => `  ${what.padEnd(12)} ${shown(where)}`)),
     ...(kept.length === 0 ? [] : ['Not removed:']),
     ...few(kept.map(({ what, where, why }) => `  ${what.padEnd(12)} ${shown(where)}: ${shown(why)}`)),

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { usesEmulator } from '../config/service-config';
+import { ConfigError, usesEmulator } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
+import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import type { JobInput } from '../contract/job';
 import { createStorage, storeImage } from '../storage';
 import { chooseService } from './choose-service';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
-import { followStarted, STORAGE_MEMO } from './follow-jobs';
+import { findJob } from './find-job';
+import { followStarted } from './follow-jobs';
 import { readImageFile } from './image-file';
 import { storedLines } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
@@ -51,14 +53,18 @@ interface Order {
 }
 
 async function runJob(session: JobsSession, order: Order, terminal: Terminal): Promise<number> {
-  const { videos, worker } = session;
+  const { videos } = session;
   const { workflowId, input, options } = order;
-  const temporal = { memo: { [STORAGE_MEMO]: worker?.storage } };
-  const job = input ? await videos.start(input, { workflowId, temporal }) : videos.handle(workflowId);
+  if (input === undefined && (await findJob(session, workflowId)).kind === 'batch') {
+    const item = shown(itemName(workflowId, 1));
+    throw new ConfigError(`${shown(workflowId)} is a batch: name one of its items, such as ${item}.`);
+  }
+  const job = input ? await videos.start(input, { workflowId }) : videos.handle(workflowId);
   const title = `Job ${shown(workflowId)}`;
   const result = await followStarted(session, job, { title, options, terminal });
   if (typeof result === 'number') return result;
-  const file = await copyOut(result.video.uri, options.out, terminal.env);
+  const { uri, sha256 } = result.video;
+  const file = await copyOut(uri, options.out, terminal.env, sha256);
   const copiedTo = options.out === undefined ? undefined : file;
   for (const line of storedLines(result, copiedTo)) printLine(terminal, line);
   terminal.out(options.json ? printableJson({ workflowId, ...result, copiedTo }) : file);

@@ -1,4 +1,4 @@
-import type { JobOverview, OverviewState } from '../client/overview';
+import type { JobOverview } from '../client/overview';
 import type { BatchProgress } from '../contract/batch';
 import { printable, shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
@@ -6,8 +6,7 @@ import { chargesOf, describeBatchCost, describeCost } from '../contract/job-cost
 import { decisionCommands } from '../contract/lost-submit';
 import { describeSum, sumOf } from '../contract/money';
 import { describeVideo } from '../contract/summaries';
-import type { Screen } from './terminal';
-import { type Colour, type Column, cutToWidth, tableLines, widthOf } from './text-table';
+import { type Column, cutToWidth, tableLines, widthOf } from './text-table';
 
 export type Progress = JobProgress | BatchProgress;
 
@@ -57,60 +56,44 @@ export function batchLine({ items, succeeded, failed, running, stopping, cost }:
   ]);
 }
 
-/** What is drawn again and again: the bars of one job or batch, or a table of several, as far as they fit the screen. */
-export function liveLines(rows: readonly JobRow[], screen: Screen, nowMs: number): string[] {
-  const [first, ...others] = rows;
-  // The last row is for the cursor.
-  const most = Math.max(1, screen.rows - 1);
-  const lines =
-    first?.progress && others.length === 0
-      ? barsOf(first.progress, screen.columns, nowMs).map(printable)
-      : // Those that run come first.
-        jobTable(
-          [...rows].sort((a, b) => Number(a.endedAt !== undefined) - Number(b.endedAt !== undefined)),
-          screen,
-          nowMs,
-        );
-  if (lines.length <= most) return lines;
-  return [...lines.slice(0, most - 1), cutToWidth(`and ${lines.length - most + 1} more`, screen.columns)];
-}
-
-/** One line for a job; for a batch also one for each running item. */
-function barsOf(progress: Progress, columns: number, nowMs: number): string[] {
-  if (!isBatch(progress)) return [jobBar(progress, columns, nowMs)];
-  const { items = 0, succeeded, failed, running } = progress;
-  const percent = items === 0 ? 0 : (100 * (succeeded + failed)) / items;
-  const width = String(items).length;
-  return [
-    // Not 100 % before all items have ended.
-    cutToWidth(`${bar(Math.floor(percent))}  ${batchLine(progress)}`, columns),
-    ...running.map(({ item, isHeld, progress: own }) => {
-      const number = `${String(item).padStart(width)}  `;
-      if (own) return number + jobBar(own, columns - number.length, nowMs);
-      return cutToWidth(number + (isHeld ? PHASES['needs-decision'] : 'under way'), columns);
-    }),
-  ];
-}
-
-/** The most important parts come first: those that do not fit are left out. */
-function jobBar(progress: JobProgress, columns: number, nowMs: number): string {
-  const { phase, task, taskId, problem, nextPollAt, startedAt, cost } = progress;
-  const percent = percentOf(progress);
-  const parts = [
-    percent === undefined ? undefined : bar(Math.round(percent)),
-    ageText(nowMs - Date.parse(startedAt)),
-    problem && `problem: ${problem.type}`,
-    task && task.word !== '' && task.word !== phase ? shown(task.word) : undefined,
-    nextPollAt && `next poll in ${ageText(Date.parse(nextPollAt) - nowMs)}`,
-    cost && describeCost(cost),
-    taskId && shown(taskId),
-  ].filter((part) => part !== undefined);
-  let line = cutToWidth(PHASES[phase].padEnd(11), columns);
-  for (const part of parts) {
+/** The line that is drawn again and again. The most important parts come first: those that do not fit are left out. */
+export function liveLine(row: JobRow, columns: number, nowMs: number): string {
+  const [first = '', ...others] = livePartsOf(row, nowMs).map((part) =>
+    printable(part).replaceAll('\n', ' '),
+  );
+  let line = cutToWidth(first, columns);
+  for (const part of others) {
     if (widthOf(`${line}  ${part}`) > columns) break;
     line = `${line}  ${part}`;
   }
   return line;
+}
+
+function livePartsOf(row: JobRow, nowMs: number): string[] {
+  const { progress } = row;
+  const age = ageText(nowMs - Date.parse(row.startedAt));
+  if (progress === undefined) return [phaseText(row), age];
+  if (isBatch(progress)) {
+    const { items = 0, succeeded, failed } = progress;
+    // Not 100 % before all items have ended.
+    return [
+      bar(items === 0 ? 0 : Math.floor((100 * (succeeded + failed)) / items)),
+      batchLine(progress),
+      age,
+    ];
+  }
+  const { phase, task, taskId, problem, nextPollAt, cost } = progress;
+  const percent = percentOf(progress);
+  return [
+    PHASES[phase],
+    percent === undefined ? '' : bar(Math.round(percent)),
+    age,
+    problem ? `problem: ${problem.type}` : '',
+    task && task.word !== phase ? task.word : '',
+    nextPollAt ? `next poll in ${ageText(Date.parse(nextPollAt) - nowMs)}` : '',
+    cost ? describeCost(cost) : '',
+    taskId ?? '',
+  ].filter((part) => part !== '');
 }
 
 function bar(percent: number): string {
@@ -123,52 +106,36 @@ function percentOf({ phase, task }: JobProgress): number | undefined {
   return phase === 'downloading' ? undefined : task?.percent;
 }
 
-const COLOURS: Record<OverviewState, Colour | undefined> = {
-  running: 'cyan',
-  'needs-decision': 'yellow',
-  succeeded: 'green',
-  failed: 'red',
-  cancelled: 'dim',
-};
-
-/** The table of `list`, and of `watch` for several jobs. */
-export function jobTable(
-  rows: readonly JobRow[],
-  screen: Omit<Screen, 'rows'>,
-  nowMs = Date.now(),
-): string[] {
-  const columns: Column<JobRow>[] = [
+/** The table of `list`. */
+export function jobTable(rows: readonly JobOverview[], width: number, nowMs = Date.now()): string[] {
+  const columns: Column<JobOverview>[] = [
     { title: 'NAME', text: ({ workflowId }) => shown(workflowId), leastWidth: 12 },
-    { title: 'STATE', text: ({ state }) => state, colour: ({ state }) => COLOURS[state] },
+    { title: 'STATE', text: ({ state }) => state },
     { title: 'AGE', text: ({ startedAt }) => ageText(nowMs - Date.parse(startedAt)) },
     { title: 'PHASE', text: phaseText, leastWidth: 10 },
     { title: 'TASK', text: ({ taskId = '' }) => shown(taskId), leastWidth: 8 },
     { title: 'COST', text: costText },
     { title: 'SERVICE', text: ({ service = '' }) => shown(service), leastWidth: 8 },
   ];
-  return tableLines(columns, rows, screen);
+  return tableLines(columns, rows, width);
 }
 
 /** What a running job does, or how the others ended. */
-export function phaseText({ kind, state, failure, counts, progress, ...row }: JobRow): string {
-  if (progress && isBatch(progress)) return batchLine(progress);
+export function phaseText({ kind, state, failure, counts, ...row }: JobOverview): string {
   if (counts) return batchLine({ ...counts, running: [] });
   if (state === 'failed') return failure ?? 'not known';
-  if (kind === 'batch' || row.endedAt !== undefined) return kind === 'batch' ? 'batch' : '';
-  const { retrying, isCancelling } = row;
-  const percent = progress && percentOf(progress);
+  if (kind === 'batch') return 'batch';
+  if (row.endedAt !== undefined) return '';
+  const { phase, retrying, isCancelling } = row;
   return listed([
-    isCancelling ? 'cancelling' : (progress?.phase ?? row.phase),
-    percent !== undefined && `${Math.round(percent)} %`,
+    isCancelling ? 'cancelling' : phase,
     retrying && `attempt ${retrying.attempt}: ${retrying.message}`,
-    progress?.problem && `problem: ${progress.problem.type}`,
   ]);
 }
 
 /** What was charged, or else the estimate, and what lost submits may have cost. */
-function costText({ cost, progress }: JobRow): string {
-  const known = progress && !isBatch(progress) ? progress.cost : undefined;
-  const sum = sumOf(chargesOf(known ?? cost));
+function costText({ cost }: JobOverview): string {
+  const sum = sumOf(chargesOf(cost));
   return sum.sums.length > 0 ? describeSum(sum) : '';
 }
 

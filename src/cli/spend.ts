@@ -2,11 +2,11 @@ import { dirname } from 'node:path/posix';
 import { inTime } from '../client/temporal-calls';
 import { readStorageConfig } from '../config/storage-config';
 import { readTemporalConfig } from '../config/temporal-config';
-import { describeAmount, describeUse } from '../contract/caps';
+import { describeCount } from '../contract/caps';
 import { printableJson, shown } from '../contract/clean-text';
 import { chargesOf, mergeCosts, withLostSubmits } from '../contract/job-cost';
 import { dayOf, type LedgerReport } from '../contract/ledger';
-import { addSums, describeMoney, type MoneySum, sumOf } from '../contract/money';
+import { describeMoney, type Money, type MoneySum, sumOf } from '../contract/money';
 import { LEDGER_QUERY, LEDGER_WORKFLOW_TYPE } from '../contract/names';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { callerOfWorkflow } from '../gateway/task-names';
@@ -42,23 +42,23 @@ export async function spend(options: SpendOptions, terminal: Terminal): Promise<
   }
   const since = readSince(options.since);
   const { namespace = 'default' } = readTemporalConfig(terminal.env);
-  const spending = new Spending(namespace, since);
-  for await (const key of spending.read(createStorage(readStorageConfig(terminal.env))))
-    printLine(terminal, `${key} is damaged and was skipped.`);
-  const { total, by } = spending;
-  const tables = Object.entries(by).map(([division, groups]) => ({
-    division,
-    groups: [...groups.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
-  }));
-  const screen = options.json ? undefined : terminal.outScreen();
-  if (screen === undefined) {
-    const groupsBy = Object.fromEntries(tables.map(({ division, groups }) => [division, groups]));
-    terminal.out(printableJson({ since, ...total, by: groupsBy }));
+  const storage = createStorage(readStorageConfig(terminal.env));
+  const { videos, damaged } = await readPaidVideos(storage, namespace, since);
+  for (const key of damaged) printLine(terminal, `${key} is damaged and was skipped.`);
+  const total = addUp('total', videos);
+  const by = {
+    service: groupBy('service', videos),
+    caller: groupBy('caller', videos),
+    day: groupBy('day', videos),
+  };
+  const columns = options.json ? undefined : terminal.outColumns();
+  if (columns === undefined) {
+    terminal.out(printableJson({ since, ...total, by }));
   } else {
-    const lines = tables.map(({ division, groups }) =>
-      tableLines(columnsFor(division), [...groups, total], screen),
+    const tables = Object.entries(by).map(([division, groups]) =>
+      tableLines(columnsFor(division), [...groups, total], columns).join('\n'),
     );
-    terminal.outTable(lines.flatMap((table, index) => (index === 0 ? table : ['', ...table])));
+    terminal.out(tables.join('\n\n'));
   }
   return EXIT.ok;
 }
@@ -75,8 +75,6 @@ interface SpentGroup {
   unknown: number;
 }
 
-const groupOf = (name: string): SpentGroup => ({ name, videos: 0, charged: [], estimated: [], unknown: 0 });
-
 function columnsFor(division: string): Column<SpentGroup>[] {
   const amounts = (sums: MoneySum['sums']) => sums.map(describeMoney).join(' + ');
   return [
@@ -88,92 +86,87 @@ function columnsFor(division: string): Column<SpentGroup>[] {
   ];
 }
 
-/** Adds up the records of a namespace since a time: each task once, and each lost submit, which may have been paid for. */
-export class Spending {
-  readonly total = groupOf('total');
-  /** A job without a service or a caller is in the group `-`. */
-  readonly by = {
-    service: new Map<string, SpentGroup>(),
-    caller: new Map<string, SpentGroup>(),
-    day: new Map<string, SpentGroup>(),
-  };
-  private readonly tasks = new Set<string>();
+/** A video that was paid for, or may have been. Without a service or a caller it is in the group `-`. */
+interface PaidVideo {
+  service: string;
+  caller: string;
+  day: string;
+  /** Undefined if it is unknown. */
+  cost: Money | undefined;
+  isCharged: boolean;
+}
 
-  constructor(
-    private readonly namespace: string,
-    private readonly since: Date,
-  ) {}
+function groupBy(division: 'service' | 'caller' | 'day', videos: readonly PaidVideo[]): SpentGroup[] {
+  const names = [...new Set(videos.map((video) => video[division]))].sort();
+  return names.map((name) =>
+    addUp(
+      name,
+      videos.filter((video) => video[division] === name),
+    ),
+  );
+}
 
-  /** Yields the keys of damaged records. */
-  async *read(storage: VideoStorage): AsyncGenerator<string> {
-    let keys: string[] = [];
-    const readAll = async () => {
-      const read = keys.map((key) => this.readRecord(storage, key));
-      keys = [];
-      return (await Promise.all(read)).filter((key) => key !== undefined);
-    };
-    for await (const key of this.recordsIn(storage)) {
-      keys.push(key);
-      if (keys.length === READS_AT_ONCE) yield* await readAll();
-    }
-    yield* await readAll();
-  }
+function addUp(name: string, videos: readonly PaidVideo[]): SpentGroup {
+  const sumWhere = (isCharged: boolean) =>
+    sumOf(videos.filter((video) => video.isCharged === isCharged).map(({ cost }) => cost));
+  const { sums: estimated, unknown } = sumWhere(false);
+  return { name, videos: videos.length, charged: sumWhere(true).sums, estimated, unknown };
+}
 
-  /** The first entry of each record. A record without an entry since then is of a job that was submitted before. */
-  private async *recordsIn(storage: VideoStorage): AsyncGenerator<string> {
-    let first: string | undefined;
-    for await (const { key, storedAt } of storage.list?.(RECORD_FOLDER) ?? []) {
-      if (recordOfKey(key)) first = key;
-      if (first === undefined || storedAt < this.since || dirname(key) !== dirname(first)) continue;
-      yield first;
-      first = undefined;
-    }
-  }
-
-  private async readRecord(storage: VideoStorage, key: string): Promise<string | undefined> {
-    try {
-      this.add(await readRecordAt(storage, key));
-      return undefined;
-    } catch (error) {
-      if (error instanceof DamagedEntry) return key;
-      throw error;
-    }
-  }
-
-  private add({ entries: [first], task, stored, lastSend, paidSends }: RecordedJob): void {
-    const at = lastSend?.at ?? first?.at ?? '';
-    if (first?.namespace !== this.namespace || !(new Date(at) >= this.since)) return;
-    if (task === undefined && paidSends.length === 0) return;
-    if (task !== undefined && this.tasks.has(task.taskId)) return;
-    if (task !== undefined) this.tasks.add(task.taskId);
-    const known = mergeCosts(lastSend?.cost, mergeCosts(task?.cost, stored?.cost));
-    const cost = withLostSubmits(known, paidSends.length - (task === undefined ? 0 : 1));
-    const charges = chargesOf(cost, task !== undefined);
-    const names = {
-      service: cost?.service ?? task?.service ?? lastSend?.service ?? '-',
-      caller: callerOfWorkflow(first.job) ?? '-',
-      day: dayOf(Date.parse(at)),
-    };
-    const groups = (['service', 'caller', 'day'] as const).map((division) => {
-      const group = this.by[division].get(names[division]) ?? groupOf(names[division]);
-      this.by[division].set(group.name, group);
-      return group;
+/** The videos of a namespace that were submitted since a time: each task once, and each lost submit, which may have been paid for. */
+async function readPaidVideos(storage: VideoStorage, namespace: string, since: Date) {
+  const videos: PaidVideo[] = [];
+  const damaged: string[] = [];
+  const tasks = new Set<string>();
+  const read = async (key: string) => {
+    const record = await readRecordAt(storage, key).catch((error: unknown) => {
+      if (!(error instanceof DamagedEntry)) throw error;
+      damaged.push(key);
     });
-    for (const group of [this.total, ...groups]) {
-      group.videos += charges.length;
-      for (const charge of charges) {
-        const into = charge !== undefined && charge === cost?.charged ? 'charged' : 'estimated';
-        const { sums, unknown } = addSums({ sums: group[into], unknown: 0 }, sumOf([charge]));
-        group[into] = sums;
-        group.unknown += unknown;
-      }
-    }
+    const { taskId } = record?.task ?? {};
+    const at = record?.lastSend?.at ?? record?.entries[0]?.at ?? '';
+    if (record?.entries[0]?.namespace !== namespace || !(new Date(at) >= since)) return;
+    if (taskId !== undefined && tasks.has(taskId)) return;
+    if (taskId !== undefined) tasks.add(taskId);
+    videos.push(...paidVideosOf(record, at));
+  };
+  const reading: Promise<void>[] = [];
+  for await (const key of recordsIn(storage, since)) {
+    reading.push(read(key));
+    if (reading.length === READS_AT_ONCE) await Promise.all(reading.splice(0));
   }
+  await Promise.all(reading);
+  return { videos, damaged };
+}
+
+/** The first entry of each record. A record without an entry since then is of a job that was submitted before. */
+async function* recordsIn(storage: VideoStorage, since: Date): AsyncGenerator<string> {
+  let first: string | undefined;
+  for await (const { key, storedAt } of storage.list?.(RECORD_FOLDER) ?? []) {
+    if (recordOfKey(key)) first = key;
+    if (first === undefined || storedAt < since || dirname(key) !== dirname(first)) continue;
+    yield first;
+    first = undefined;
+  }
+}
+
+function paidVideosOf(
+  { entries: [first], task, stored, lastSend, paidSends }: RecordedJob,
+  at: string,
+): PaidVideo[] {
+  if (task === undefined && paidSends.length === 0) return [];
+  const known = mergeCosts(lastSend?.cost, mergeCosts(task?.cost, stored?.cost));
+  const cost = withLostSubmits(known, paidSends.length - (task === undefined ? 0 : 1));
+  const service = cost?.service ?? task?.service ?? lastSend?.service ?? '-';
+  const caller = callerOfWorkflow(first?.job ?? '') ?? '-';
+  return chargesOf(cost, task !== undefined).map((charge) => {
+    const isCharged = charge !== undefined && charge === cost?.charged;
+    return { service, caller, day: dayOf(Date.parse(at)), cost: charge, isCharged };
+  });
 }
 
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 5_000;
-const WIDE = { columns: 200 };
 
 /** `videogen spend --caps`: each cap, what was used and reserved of it, and what is left. */
 async function printCaps(
@@ -195,42 +188,19 @@ async function printCaps(
   if (json) terminal.out(printableJson({ queues }));
   else if (queues.length === 0)
     printLine(terminal, 'Nothing is counted. VIDEOGEN_CAPS sets the caps of a worker.');
-  else {
-    const rows = queues.flatMap(({ taskQueue, counts }) =>
-      counts.flatMap(({ scope, name, limits, used, reserved, resetsAt = '' }) =>
-        limits.map((limit) => ({
-          taskQueue,
-          cap: name === undefined ? scope : `${scope} ${shown(name)}`,
-          limit: describeAmount(limit.limit, limit.unit),
-          ...describeUse(limit, used, reserved),
-          resetsAt,
-        })),
-      ),
-    );
-    terminal.outTable(tableLines(CAP_COLUMNS, rows, terminal.outScreen() ?? WIDE));
-  }
+  else
+    for (const { taskQueue, counts } of queues) {
+      terminal.out(`Task queue ${shown(taskQueue)}:`);
+      for (const count of counts) {
+        const reset = count.resetsAt === undefined ? '' : `; it resets at ${count.resetsAt}`;
+        for (const line of describeCount(count)) terminal.out(`  ${shown(line)}${reset}`);
+      }
+    }
   return EXIT.ok;
 }
 
-/** Of a day that has ended only the counts of batches are left. */
+/** Only the counts of batches are left of a day that has ended. */
 function ofToday({ day, counts }: LedgerReport): LedgerReport {
   const isOver = day < dayOf(Date.now());
   return { day, counts: isOver ? counts.filter(({ scope }) => scope === 'batch') : counts };
 }
-
-interface CapRow extends ReturnType<typeof describeUse> {
-  taskQueue: string;
-  cap: string;
-  limit: string;
-  resetsAt: string;
-}
-
-const CAP_COLUMNS: Column<CapRow>[] = [
-  { title: 'CAP', text: ({ cap }) => cap, leastWidth: 8 },
-  { title: 'LIMIT', text: ({ limit }) => limit },
-  { title: 'LEFT', text: ({ left }) => left, colour: ({ isReached }) => (isReached ? 'red' : undefined) },
-  { title: 'USED', text: ({ used }) => used },
-  { title: 'RESERVED', text: ({ reserved }) => reserved },
-  { title: 'RESETS', text: ({ resetsAt }) => resetsAt },
-  { title: 'QUEUE', text: ({ taskQueue }) => shown(taskQueue), leastWidth: 8 },
-];

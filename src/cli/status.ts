@@ -1,7 +1,7 @@
 import { mayRetryAsItIs } from '../client/retry-job';
 import { inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
-import { printableJson, shown } from '../contract/clean-text';
+import { inShell, printableJson, shown } from '../contract/clean-text';
 import type { JobResult } from '../contract/job';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
 import { commandOn, decisionCommands } from '../contract/lost-submit';
@@ -36,9 +36,9 @@ export interface StatusReport extends JobRow {
 export function status(workflowId: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   return onJob(workflowId, terminal, async (session) => {
     const report = await readReport(session, workflowId);
-    const screen = options.json ? undefined : terminal.outScreen();
-    if (screen === undefined) terminal.out(printableJson(report));
-    else for (const line of reportLines(report, screen.columns, Date.now())) terminal.out(line);
+    const columns = options.json ? undefined : terminal.outColumns();
+    if (columns === undefined) terminal.out(printableJson(report));
+    else for (const line of reportLines(report, columns, Date.now())) terminal.out(line);
     return EXIT.ok;
   });
 }
@@ -90,7 +90,7 @@ function commandsFor({ workflowId, kind, state, failure, taskId, progress }: Job
     case 'needs-decision':
       return decide(workflowId);
     case 'succeeded':
-      return kind === 'batch' ? [] : [commandOn('download', workflowId)];
+      return kind === 'batch' ? [] : [`videogen generate --id ${inShell(workflowId)} --out FILE.mp4`];
     case 'failed':
     case 'cancelled':
       return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];

@@ -18,30 +18,13 @@ export interface Terminal {
   control(sequence: string): void;
   /** Width of the screen of `err`; undefined for a pipe or a file. */
   columns(): number | undefined;
-  /** Height of the screen of `err`. */
-  rows(): number | undefined;
-  /** The screen of `out`; undefined for a pipe or a file. */
-  outScreen(): Screen | undefined;
-  /** Prints the lines of a table to `out`, with their colours. */
-  outTable(lines: readonly string[]): void;
-  /** Whether a person can answer a question. */
-  canAsk(): boolean;
-  /** Asks the person at the terminal; no answer is an empty one. */
-  ask(question: string): Promise<string>;
+  /** Width of the screen of `out`; undefined for a pipe or a file. */
+  outColumns(): number | undefined;
   /** Whether the reader of `out` is gone, as `head` is after its lines. */
   isOutClosed(): boolean;
   /** Calls back on the first Ctrl-C or SIGTERM. The returned function removes the callback. */
   onInterrupt(callback: () => void): () => unknown;
 }
-
-export interface Screen {
-  columns: number;
-  rows: number;
-  /** False if the person wants none: https://no-color.org. */
-  hasColours?: boolean;
-}
-
-export const wantsColours = (env: Terminal['env']) => !env.NO_COLOR && env.TERM !== 'dumb';
 
 /** Prints a line for the person at the terminal. */
 export function printLine(terminal: Terminal, line: string): void {
@@ -55,13 +38,9 @@ export interface Streams {
 }
 
 /** All output of commands passes here, so that no control character of others reaches the screen. */
-export function writeTo({
-  writeOut,
-  writeErr,
-}: Streams): Pick<Terminal, 'out' | 'err' | 'control' | 'outTable'> {
+export function writeTo({ writeOut, writeErr }: Streams): Pick<Terminal, 'out' | 'err' | 'control'> {
   return {
     out: (text) => writeOut(`${printable(text)}\n`),
-    outTable: (lines) => writeOut(lines.map((line) => `${line}\n`).join('')),
     err: (text) => writeErr(printable(text)),
     control: writeErr,
   };
@@ -71,23 +50,6 @@ export function writeTo({
 interface ProcessTerminal extends Terminal {
   /** Waits until everything is written. Returns the command's code, or another if its result could not be printed. */
   end(code: number): Promise<number>;
-}
-
-/** While it waits, the reader takes Ctrl-C. */
-function askOn(question: string, interrupt: () => void): Promise<string> {
-  const { createInterface }: typeof import('node:readline') = require('node:readline');
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
-  return new Promise((resolve) => {
-    reader.once('close', () => resolve(''));
-    reader.once('SIGINT', () => {
-      interrupt();
-      reader.close();
-    });
-    reader.question(printable(question), (answer) => {
-      resolve(answer);
-      reader.close();
-    });
-  });
 }
 
 export function processTerminal(): ProcessTerminal {
@@ -128,16 +90,9 @@ export function processTerminal(): ProcessTerminal {
       return code === 0 ? NOT_PRINTED : code;
     },
     columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
-    rows: () => (process.stderr.isTTY ? process.stderr.rows : undefined),
-    outScreen: () => {
-      const { isTTY, columns, rows } = process.stdout;
-      // Some terminals say that they have no size.
-      const size = { columns: columns || 80, rows: rows || 24 };
-      return isTTY ? { ...size, hasColours: wantsColours(process.env) } : undefined;
-    },
+    // Some terminals say that they have no size.
+    outColumns: () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined),
     isOutClosed: () => isOutClosed,
-    canAsk: () => Boolean(process.stdin.isTTY && process.stderr.isTTY),
-    ask: (question) => askOn(question, interrupt),
     onInterrupt: (callback) => {
       if (interrupted) callback();
       callbacks.add(callback);

@@ -1,62 +1,45 @@
 import { inTime } from '../client/temporal-calls';
 import { summaryLines } from './batch';
 import { EXIT, reportError } from './exit-codes';
-import { NoSuchJob } from './find-job';
-import { followJobs, joinJob } from './follow-jobs';
-import { type JobRow, storedLines } from './job-lines';
-import { checkName, type JobsSession, withJobs } from './open-jobs';
+import { followJob, joinJob } from './follow-jobs';
+import { storedLines } from './job-lines';
+import { onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
 
-/** `videogen watch`: shows jobs and batches until all of them have ended. */
-export async function watch(
-  workflowIds: string[],
-  options: { json?: boolean },
-  terminal: Terminal,
-): Promise<number> {
-  const names = [...new Set(workflowIds)];
-  names.forEach(checkName);
-  return await withJobs(terminal, {
-    withWorker: true,
-    run: (session) => watchJobs(session, names, options, terminal),
-    withoutJobs: () => {
-      throw new NoSuchJob(names[0] ?? '');
+/** `videogen watch`: shows a job or a batch until it has ended. */
+export function watch(workflowId: string, { json }: { json?: boolean }, terminal: Terminal): Promise<number> {
+  return onJob(
+    workflowId,
+    terminal,
+    async (session) => {
+      const { client, videos } = session;
+      const { kind } = await joinJob(session, workflowId, terminal);
+      const asJson = json || terminal.outColumns() === undefined;
+      const row = await followJob(session, workflowId, { terminal, asJson });
+      if (row === undefined && terminal.isOutClosed()) return EXIT.ok;
+      if (row === undefined) {
+        if (session.isInterrupted()) printLine(terminal, 'Stopped watching. Nothing is cancelled.');
+        return EXIT.interrupted;
+      }
+      const result = () =>
+        kind === 'batch'
+          ? videos
+              .batch(workflowId)
+              .result()
+              .then((ended) => summaryLines(ended, terminal.env))
+          : videos
+              .handle(workflowId)
+              .result()
+              .then((ended) => storedLines(ended));
+      try {
+        for (const line of await inTime(client, result)) printLine(terminal, line);
+        return row.state === 'succeeded' ? EXIT.ok : EXIT.someFailed;
+      } catch (error) {
+        // The last row said it to programs.
+        const code = reportError(error, {}, terminal);
+        return kind === 'batch' ? EXIT.someFailed : code;
+      }
     },
-  });
-}
-
-async function watchJobs(
-  session: JobsSession,
-  names: readonly string[],
-  { json }: { json?: boolean },
-  terminal: Terminal,
-): Promise<number> {
-  for (const name of names) await joinJob(session, name, terminal);
-  const asJson = json || terminal.outScreen() === undefined;
-  const rows = await followJobs(session, names, { terminal, asJson });
-  if (rows !== undefined) {
-    const [only, ...others] = rows;
-    if (only && others.length === 0) return reportEnd(session, only, terminal);
-    return rows.every(({ state }) => state === 'succeeded') ? EXIT.ok : EXIT.someFailed;
-  }
-  if (terminal.isOutClosed()) return EXIT.ok;
-  if (session.isInterrupted()) printLine(terminal, 'Stopped watching. Nothing is cancelled.');
-  return EXIT.interrupted;
-}
-
-/** Says how the only job or batch ended, as `generate` and `batch` do. */
-async function reportEnd(session: JobsSession, row: JobRow, terminal: Terminal): Promise<number> {
-  const { client, videos } = session;
-  const { workflowId, kind, state } = row;
-  try {
-    const lines =
-      kind === 'batch'
-        ? await summaryLines(await inTime(client, () => videos.batch(workflowId).result()), terminal.env)
-        : storedLines(await inTime(client, () => videos.handle(workflowId).result()));
-    for (const line of lines) printLine(terminal, line);
-    return state === 'succeeded' ? EXIT.ok : EXIT.someFailed;
-  } catch (error) {
-    // The last row said it to programs.
-    const code = reportError(error, {}, terminal);
-    return kind === 'batch' ? EXIT.someFailed : code;
-  }
+    { withWorker: true },
+  );
 }

@@ -105,8 +105,16 @@ export function describeUse(limit: CapLimit, used: Taken, reserved: Taken) {
     used: describeAmount(amountOf(used, unit), unit),
     reserved: describeAmount(amountOf(reserved, unit), unit),
     left: describeAmount(left, unit),
-    isReached: left === 0,
   };
+}
+
+/** A sentence for each limit of an account. */
+export function describeCount(account: CapAccount & { used: Taken; reserved: Taken }): string[] {
+  const batch = account.scope === 'batch' ? ` (${account.name})` : '';
+  return account.limits.map((limit) => {
+    const { left, used, reserved } = describeUse(limit, account.used, account.reserved);
+    return `${describeCap(account, limit)}${batch}: ${left} left, ${used} used, ${reserved} reserved`;
+  });
 }
 
 /** The details of the failure for the first limit that does not allow a video; undefined when all do. */

@@ -83,9 +83,9 @@ export interface BatchCost {
   spent?: MoneySum;
 }
 
-/** `1.20 USD of estimated 2.00 USD`, `1.20 USD`, `estimated 2.00 USD`. */
+/** `1.20 USD (estimated 2.00 USD)`, `1.20 USD`, `estimated 2.00 USD`. */
 export function describeBatchCost({ estimated, spent }: BatchCost): string {
   const all = estimated && `estimated ${describeSum(estimated)}`;
-  const soFar = spent && describeSum(spent);
-  return [soFar, all].filter(Boolean).join(' of ') || 'unknown';
+  if (spent === undefined) return all ?? 'unknown';
+  return `${describeSum(spent)}${all === undefined ? '' : ` (${all})`}`;
 }

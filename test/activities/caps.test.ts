@@ -7,7 +7,7 @@ import type { SubmittedTask } from '../../activities/record-task';
 import { createFindTools } from '../../activities/service-tools';
 import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
-import { Spending } from '../../src/cli/spend';
+import { run } from '../../src/cli/run';
 import type { Caps } from '../../src/contract/caps';
 import type { LedgerEntry } from '../../src/contract/ledger';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -15,6 +15,7 @@ import type { VideoRequest } from '../../src/contract/request';
 import { ServiceDirectory, type ServiceProfile } from '../../src/service';
 import { createFileStorage, ImageLinks } from '../../src/storage';
 import { Ledger } from '../../workflows/ledger';
+import { FakeTerminal } from '../cli/fake-terminal';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
 
 const REQUEST: VideoRequest = { prompt: 'A red fox', duration: 5 };
@@ -356,10 +357,10 @@ const FAILED_TASK = { kind: 'failed-task', code: 'internal', message: 'no foxes 
 
 /** What `videogen spend` finds in the storage. */
 async function spent() {
-  const spending = new Spending('test', new Date(0));
-  for await (const key of spending.read(createFileStorage(world.folder)))
-    throw new Error(`${key} is damaged`);
-  const { videos, charged, estimated } = spending.total;
+  const terminal = new FakeTerminal({ VIDEOGEN_STORAGE: world.folder, TEMPORAL_NAMESPACE: 'test' });
+  expect(await run(['spend', '--since', '1970-01-02', '--json'], terminal)).toBe(0);
+  expect(terminal.stderr).toBe('');
+  const { videos, charged, estimated } = JSON.parse(terminal.stdout);
   return { videos, charged, estimated };
 }
 

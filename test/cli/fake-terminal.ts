@@ -1,4 +1,4 @@
-import { type Screen, type Terminal, writeTo } from '../../src/cli/terminal';
+import { type Terminal, writeTo } from '../../src/cli/terminal';
 
 /** A terminal that records its output and can be interrupted. */
 export class FakeTerminal implements Terminal {
@@ -15,38 +15,21 @@ export class FakeTerminal implements Terminal {
   readonly out = this.streams.out;
   readonly err = this.streams.err;
   readonly control = this.streams.control;
-  readonly outTable = this.streams.outTable;
   private readonly callbacks = new Set<() => void>();
 
   constructor(
     readonly env: Record<string, string | undefined> = {},
     private readonly width?: number,
-    private readonly height?: number,
-    /** The screen of standard output; without it, standard output is a pipe. */
-    readonly screen?: Screen,
+    /** The width of standard output; without it, standard output is a pipe. */
+    private readonly outWidth?: number,
   ) {}
-
-  readonly outScreen = () => this.screen;
 
   columns(): number | undefined {
     return this.width;
   }
 
-  rows(): number | undefined {
-    return this.height;
-  }
-
-  /** What the person answers; without it, there is nobody to ask. */
-  answer: string | undefined;
-  readonly questions: string[] = [];
-
-  canAsk(): boolean {
-    return this.answer !== undefined;
-  }
-
-  async ask(question: string): Promise<string> {
-    this.questions.push(question);
-    return this.answer ?? '';
+  outColumns(): number | undefined {
+    return this.outWidth;
   }
 
   isOutClosed(): boolean {

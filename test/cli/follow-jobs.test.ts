@@ -1,5 +1,5 @@
 import { findJob } from '../../src/cli/find-job';
-import { followJobs } from '../../src/cli/follow-jobs';
+import { followJob } from '../../src/cli/follow-jobs';
 import type { Progress } from '../../src/cli/job-lines';
 import type { JobsSession } from '../../src/cli/open-jobs';
 import type { BatchProgress, ItemProgress } from '../../src/contract/batch';
@@ -9,7 +9,6 @@ import { screenOf } from './screen';
 
 jest.mock('../../src/cli/find-job');
 
-const ROWS = 8;
 const startedAt = '2026-01-01T00:00:00.000Z';
 const until = '2026-01-02T00:00:00.000Z';
 
@@ -57,27 +56,25 @@ interface Follow {
   missing?: () => Promise<string | undefined>;
 }
 
-/** Follows jobs that give these answers in turn and repeat the last one; Ctrl-C comes after a minute. */
+/** Follows a job that gives these answers in turn and repeats the last one; Ctrl-C comes after a minute. */
 async function follow(
-  jobs: Record<string, Answer[]>,
+  answers: Answer[],
   { terminal = new FakeTerminal(), asJson, missing = async () => undefined }: Follow = {},
 ) {
-  const now = new Map<string, Answer>();
+  let now: Answer | undefined;
   jest.mocked(findJob).mockImplementation(async (_session, workflowId) => {
-    const answers = jobs[workflowId] ?? [];
     const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? 'no Temporal';
     if (answer === 'no Temporal') throw new Error('it is away');
-    now.set(workflowId, answer);
+    now = answer;
     const kind = typeof answer === 'object' && 'running' in answer ? 'batch' : 'job';
     const end = answer === 'ended' ? { state: 'succeeded', endedAt: until } : { state: 'running' };
     return { workflowId, runId: '', kind, startedAt, taskQueue: 'q', ...end } as never;
   });
   const interrupted = new AbortController();
-  const handle = (workflowId: string) => ({
+  const handle = () => ({
     progress: async () => {
-      const answer = now.get(workflowId);
-      if (typeof answer !== 'object') throw new Error('no worker');
-      return answer;
+      if (typeof now !== 'object') throw new Error('no worker');
+      return now;
     },
   });
   const session = {
@@ -89,42 +86,43 @@ async function follow(
     videos: { handle, batch: handle },
     describeMissingWorker: missing,
   } as unknown as JobsSession;
-  const following = followJobs(session, Object.keys(jobs), { terminal, asJson });
+  const following = followJob(session, 'fox', { terminal, asJson });
   following.catch(() => undefined);
   await jest.advanceTimersByTimeAsync(60_000);
   interrupted.abort();
   await jest.advanceTimersByTimeAsync(1_000);
-  return { rows: await following, out: terminal.stdout, err: terminal.stderr };
+  return { row: await following, out: terminal.stdout, err: terminal.stderr };
 }
 
 const count = (text: string, part: string) => text.split(part).length - 1;
 
 test('in a pipe each change is one line without escape codes, until the job has ended', async () => {
-  const { rows, out, err } = await follow({
-    fox: ['no worker', waiting(10), waiting(10), 'no worker', waiting(20), 'ended'],
-  });
-  expect([out, rows?.[0]?.state]).toEqual(['', 'succeeded']);
+  const { row, out, err } = await follow([
+    'no worker',
+    waiting(10),
+    waiting(10),
+    'no worker',
+    waiting(20),
+    'ended',
+  ]);
+  expect([out, row?.state]).toEqual(['', 'succeeded']);
   expect(err).toBe(
     'waiting 10 %, task task_1, the service says running\nwaiting 20 %, task task_1, the service says running\n',
   );
-  const batch = await follow({ foxes: [batchOf(2, item(3)), batchOf(3), batchOf(3, item(4)), 'ended'] });
+  const batch = await follow([batchOf(2, item(3)), batchOf(3), batchOf(3, item(4)), 'ended']);
   expect(batch.err).toBe('2 of 40 stored, 1 under way\n3 of 40 stored\n3 of 40 stored, 1 under way\n');
 });
 
-test('several jobs have their names before their lines, and JSON lines go to standard output', async () => {
-  const jobs = () =>
-    ({ fox: [submitting, 'ended'], hare: [waiting(10), 'ended'] }) satisfies Record<string, Answer[]>;
-  expect((await follow(jobs())).err).toMatch(/^fox: submitting\nhare: waiting 10 %/);
-  const { out, err } = await follow(jobs(), { asJson: true });
+test('JSON lines go to standard output', async () => {
+  const { out, err } = await follow([submitting, waiting(10), 'ended'], { asJson: true });
   const lines = out
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  expect(lines.map(({ workflowId, state }) => [workflowId, state])).toEqual([
-    ['fox', 'running'],
-    ['hare', 'running'],
-    ['fox', 'succeeded'],
-    ['hare', 'succeeded'],
+  expect(lines.map(({ workflowId, state, progress }) => [workflowId, state, progress?.phase])).toEqual([
+    ['fox', 'running', 'submitting'],
+    ['fox', 'running', 'waiting'],
+    ['fox', 'succeeded', undefined],
   ]);
   expect(err).toBe('');
 });
@@ -132,7 +130,7 @@ test('several jobs have their names before their lines, and JSON lines go to sta
 test.each([120, 40, 20, 9])(
   'on a terminal of %d columns lines are redrawn, and cleared at the end',
   async (columns) => {
-    const terminal = new FakeTerminal({}, columns, ROWS);
+    const terminal = new FakeTerminal({}, columns);
     terminal.err('$ videogen\n'.slice(-columns));
     const before = screenOf(terminal.stderr, columns);
     const many = Array.from({ length: 20 }, (_, index) => item(index + 1));
@@ -144,37 +142,26 @@ test.each([120, 40, 20, 9])(
       batchOf(4, item(5)),
       'ended',
     ];
-    await follow({ foxes: answers }, { terminal });
+    await follow(answers, { terminal });
     // screenOf throws if a line was moved up to that has scrolled off.
     expect(screenOf(terminal.stderr, columns)).toEqual(before);
   },
 );
 
-test('the table of several jobs stays on the screen, with notes above it', async () => {
-  const terminal = new FakeTerminal({}, 100, ROWS);
-  await follow({ fox: [waiting(), held(), 'ended'], hare: [waiting(), 'ended'] }, { terminal });
-  const drawn = screenOf(terminal.stderr, 100);
-  expect(drawn[0]).toBe('It was lost.');
-  expect(drawn.slice(-3).map((line) => line.slice(0, 16))).toEqual([
-    'NAME  STATE     ',
-    'fox   succeeded ',
-    'hare  succeeded ',
-  ]);
-});
-
 test.each([undefined, 100])(
   'a hold is shown once on a screen of %j columns, and again if it is another',
   async (columns) => {
     const later = '2026-01-01T05:00:00.000Z';
-    const terminal = new FakeTerminal({}, columns, ROWS);
-    const { err } = await follow({ fox: [held(), held(), waiting(), held(later)] }, { terminal });
+    const terminal = new FakeTerminal({}, columns);
+    const { err } = await follow([held(), held(), waiting(), held(later)], { terminal });
     expect(count(err, 'It was lost.\n')).toBe(2);
     expect(count(err, `decide before ${until}; after that the job fails:\n`)).toBe(2);
     for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
       expect(count(err, `  videogen decide fox ${option}   # `)).toBe(2);
-    const batch = await follow({
-      foxes: [batchOf(0, item(7, held())), batchOf(0, { item: 9, name: 'foxes-9', isHeld: true })],
-    });
+    const batch = await follow([
+      batchOf(0, item(7, held())),
+      batchOf(0, { item: 9, name: 'foxes-9', isHeld: true }),
+    ]);
     expect(batch.err).toContain('Item 7: It was lost.\n');
     expect(batch.err).toContain('  videogen decide foxes-9 --abandon');
   },
@@ -184,21 +171,22 @@ test.each<[string, Answer, number]>([
   ['before the first answer', 'no worker', 1],
   ['while a job submits', submitting, 1],
   ['while every item of a batch submits', batchOf(0, item(1, submitting)), 1],
-  ['once the job waits for its task', waiting(), 0],
+  ['while a job waits for its task', waiting(), 1],
+  ['of a job that has ended', 'ended', 0],
 ])('a missing worker %s is reported this often: %s %d', async (_when, answer, times) => {
   const missing = jest.fn(async () => 'No worker polls task queue q.');
-  const { err } = await follow({ fox: [answer] }, { missing });
+  const { err } = await follow([answer], { missing });
   expect(missing).toHaveBeenCalledTimes(times);
   expect(count(err, 'No worker polls task queue q.\n')).toBe(times);
 });
 
 test('while Temporal is away it is tried again, and the first answer must come', async () => {
-  const { err, rows } = await follow({ fox: [waiting(), 'no Temporal', 'no Temporal', waiting(), 'ended'] });
+  const { err, row } = await follow([waiting(), 'no Temporal', 'no Temporal', waiting(), 'ended']);
   expect(err.match(/Temporal (does not answer since .* \(it is away\)|answers again)/g)).toHaveLength(2);
-  expect(rows).toHaveLength(1);
-  await expect(follow({ fox: ['no Temporal'] })).rejects.toThrow('it is away');
+  expect(row?.state).toBe('succeeded');
+  await expect(follow(['no Temporal'])).rejects.toThrow('it is away');
 });
 
-test('Ctrl-C ends it without rows', async () => {
-  expect((await follow({ fox: [waiting()] })).rows).toBeUndefined();
+test('Ctrl-C ends it without a row', async () => {
+  expect((await follow([waiting()])).row).toBeUndefined();
 });

@@ -97,7 +97,7 @@ test.each(['sh', 'bash'])(
 );
 
 test('the commands about a job name that job when typed into a shell', async () => {
-  const commands = ['status', 'watch', 'cancel', 'retry', 'download'];
+  const commands = ['status', 'watch', 'cancel', 'retry', 'forget'];
   const ids = fc.sample(hostileName, { numRuns: 70, seed: 11 });
   const named = ids.map((id, index) => [commands[index % commands.length] ?? '', id] as const);
   const calls = await Promise.all(typed(named.map(([command, id]) => commandOn(command, id))).map(parsed));

@@ -69,14 +69,11 @@ describe('without any jobs on this machine', () => {
     expect(await videogen(['list', '--state', 'failed'])).toEqual({ code: 0, out: '', err });
   });
 
-  it.each(['status', 'cancel', 'retry', 'download'])(
-    '%s knows no job, and starts nothing',
-    async (command) => {
-      const { code, out, err } = await videogen([command, 'fox', '--json']);
-      expect([code, JSON.parse(out).error.type]).toEqual([2, 'NoSuchJob']);
-      expect(err).toMatch(/^There is no job fox\. .+\n$/);
-    },
-  );
+  it.each(['status', 'cancel', 'retry', 'forget'])('%s knows no job, and starts nothing', async (command) => {
+    const { code, out, err } = await videogen([command, 'fox', '--json']);
+    expect([code, JSON.parse(out).error.type]).toEqual([2, 'NoSuchJob']);
+    expect(err).toMatch(/^There is no job fox\. .+\n$/);
+  });
 });
 
 it.each(['status', 'list', 'watch', 'retry'])(

@@ -39,9 +39,8 @@ const refused = (send: string) => ({ event: 'refused', send, outcome: 'refused' 
 const task = (taskId: string, more: object = {}) => ({ event: 'task', send: '1', taskId, ...more });
 
 async function videogen(args: string[], columns?: number) {
-  const screen = columns === undefined ? undefined : { columns, rows: 24 };
   const env = { VIDEOGEN_STORAGE: folder, TEMPORAL_NAMESPACE: 'films', HOME: folder };
-  const terminal = new FakeTerminal(env, undefined, undefined, screen);
+  const terminal = new FakeTerminal(env, undefined, columns);
   const code = await run(['spend', '--since', '2026-11-16', ...args], terminal);
   return { code, out: terminal.stdout, err: terminal.stderr };
 }

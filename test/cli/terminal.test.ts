@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processTerminal, untilInterrupted, wantsColours } from '../../src/cli/terminal';
+import { processTerminal, untilInterrupted } from '../../src/cli/terminal';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 const before = signals.map((signal) => process.listeners(signal));
@@ -65,15 +65,6 @@ test('a command finishes even if the reader of its output is gone', async () => 
   const [code] = await once(child, 'exit');
   expect([code, existsSync(end)]).toEqual([0, true]);
   rmSync(folder, { recursive: true });
-});
-
-test.each<[Record<string, string>, boolean]>([
-  [{}, true],
-  [{ NO_COLOR: '' }, true],
-  [{ NO_COLOR: '1' }, false],
-  [{ TERM: 'dumb' }, false],
-])('with %j, colours are used: %p', (env, isUsed) => {
-  expect(wantsColours(env)).toBe(isUsed);
 });
 
 /** A device that fails like a full disk. Not every system has one. */

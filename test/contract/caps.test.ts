@@ -182,9 +182,9 @@ it('what is left of a limit is without what is used and reserved, and never less
     describeUse(limit, used, reserved),
   );
   expect(uses).toEqual([
-    { used: '1 video', reserved: '2 videos', left: '0 videos', isReached: true },
-    { used: '5 seconds', reserved: '2.5 seconds', left: '13 seconds', isReached: false },
-    { used: '0.30 USD', reserved: '0.20 USD', left: '1.50 USD', isReached: false },
+    { used: '1 video', reserved: '2 videos', left: '0 videos' },
+    { used: '5 seconds', reserved: '2.5 seconds', left: '13 seconds' },
+    { used: '0.30 USD', reserved: '0.20 USD', left: '1.50 USD' },
   ]);
   expect(describeUse({ unit: 'EUR', limit: 1 }, used, reserved).left).toBe('1.00 EUR');
 });

@@ -72,7 +72,7 @@ test('the cost of a batch says what was spent, and of how much', () => {
     { sums: [ESTIMATED], unknown: 1 },
     { sums: [CHARGED], unknown: 0 },
   ];
-  expect(describeBatchCost({ spent, estimated })).toBe('0.40 USD + 1 of unknown cost of estimated 0.50 USD');
+  expect(describeBatchCost({ spent, estimated })).toBe('0.40 USD + 1 of unknown cost (estimated 0.50 USD)');
   expect(describeBatchCost({ estimated })).toBe('estimated 0.50 USD');
   expect(describeBatchCost({})).toBe('unknown');
 });

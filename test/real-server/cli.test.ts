@@ -6,7 +6,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import type { DoctorReport } from '../../src/cli/doctor';
 import { EXIT } from '../../src/cli/exit-codes';
-import { STORAGE_MEMO } from '../../src/cli/follow-jobs';
 import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
@@ -207,7 +206,7 @@ describe('generate beside dev', () => {
       videogen(['generate', '--id', 'film', '--no-wait']),
     ]);
     expect(film.err).toContain(
-      'film keeps what it was started with: task queue films. It continues while a worker with those settings runs.\n',
+      'film keeps what it was started with: task queue films. It continues while a worker with its storage and service runs.\n',
     );
     expect(lastLine(ended)).toEqual(lastLine(end));
     expect(ended.err).not.toContain('It continues while');
@@ -224,13 +223,7 @@ describe('generate beside dev', () => {
     // No worker uses this storage once the command that started the job has ended.
     const theirs = { ...service, VIDEOGEN_STORAGE: join(home.folder, 'theirs') };
     const videos = await createVideoClient({ client, taskQueue: localTaskQueue(theirs) });
-    await videos.start(
-      { request: { prompt: 'A grey fox' }, storage: 'grey/' },
-      {
-        workflowId: 'left',
-        temporal: { memo: { [STORAGE_MEMO]: addressOf('theirs') } },
-      },
-    );
+    await videos.start({ request: { prompt: 'A grey fox' }, storage: 'grey/' }, { workflowId: 'left' });
     const [own, followed, secondDev] = await Promise.all([
       home.run(['generate', 'A red fox', '--id', 'own', '--json', '--out', 'copy.mp4'], {
         ...service,
@@ -254,7 +247,7 @@ describe('generate beside dev', () => {
 
     expect(followed).toMatchObject({ code: 0 });
     expect(followed.err).toMatch(
-      /^left keeps what it was started with: task queue \S+, storage \S+\/theirs\. It continues while/m,
+      /^left keeps what it was started with: task queue \S+\. It continues while/m,
     );
     const continued = await home.run(['generate', '--id', 'left', '--json'], { ...theirs, ...ONE_THREAD });
     expect(lastLine(continued).video.uri).toBe(`${addressOf('theirs')}/grey/left.mp4`);
@@ -268,7 +261,7 @@ describe('generate beside dev', () => {
     const joined = await videogen(['generate', 'A red fox', '--id', 'own', '--json', '--storage', 'foxes/']);
     expect(joined).toMatchObject({ code: 0 });
     expect(lastLine(joined).video.uri).toBe(uri);
-    expect(joined.err).toMatch(/^own keeps what it was started with: task queue \S+, storage \S+\/mine\.$/m);
+    expect(joined.err).toMatch(/^own keeps what it was started with: task queue \S+\.$/m);
   });
 });
 

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
-import type { Screen } from '../../src/cli/terminal';
 import type { VideoJob } from '../../src/client/video-job';
 import type { ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -13,7 +12,7 @@ import { inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const polling = { min: '1s', max: '1s' } as const;
-const SCREEN: Screen = { columns: 80, rows: 24 };
+const COLUMNS = 80;
 const CHARGE = 0.45;
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const profile: ServiceProfile = {
@@ -29,14 +28,13 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-async function videogen({ taskQueue, storageFolder }: World, args: string[], screen?: Screen) {
+async function videogen({ taskQueue, storageFolder }: World, args: string[], columns?: number) {
   const settings = {
     TEMPORAL_ADDRESS: env.temporal.address,
     VIDEOGEN_TASK_QUEUE: taskQueue,
     VIDEOGEN_STORAGE: storageFolder,
-    NO_COLOR: '1',
   };
-  const terminal = new FakeTerminal(settings, undefined, undefined, screen);
+  const terminal = new FakeTerminal(settings, undefined, columns);
   const code = await run(args, terminal);
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
@@ -94,7 +92,7 @@ test('the page about costs shows what its commands print, and each job is added 
     writeFileSync(join(storageFolder, 'jobs/bad.0123456789abcdef/0001.json'), '{"event":');
 
     for (const one of others) {
-      const { out, err } = await videogen(world, wordsOf(one.command), SCREEN);
+      const { out, err } = await videogen(world, wordsOf(one.command), COLUMNS);
       expectShown(one, err + out);
     }
     expect(await spend(world)).toMatchObject({

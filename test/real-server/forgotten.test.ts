@@ -539,16 +539,15 @@ describe('forget', () => {
   );
 
   describe('on the command line', () => {
-    async function videogen({ storageFolder }: World, args: string[], answer?: string) {
+    async function videogen({ storageFolder }: World, args: string[]) {
       const settings = {
         TEMPORAL_ADDRESS: env.temporal.address,
         VIDEOGEN_STORAGE: storageFolder,
         VIDEOGEN_TEMPORAL_UI_URL: 'http://127.0.0.1:9',
       };
       const terminal = new FakeTerminal(settings);
-      terminal.answer = answer;
       const code = await run(args, terminal);
-      return { code, out: terminal.stdout, err: terminal.stderr, asked: terminal.questions };
+      return { code, out: terminal.stdout, err: terminal.stderr };
     }
 
     it('prints what the page about retention shows', async () => {
@@ -568,21 +567,22 @@ describe('forget', () => {
       });
     });
 
-    it('asks first, and takes no answer for no', async () => {
+    it('removes nothing without --yes, and says what it would remove', async () => {
       await inWorld(env, { jobTimeMs: 0 }, async (world) => {
         const workflowId = newName();
         await world.videos.execute(input, { workflowId });
         const unasked = await videogen(world, ['forget', workflowId]);
-        expect([unasked.code, unasked.err]).toEqual([2, expect.stringContaining('Add --yes, or --dry-run')]);
-        const refused = await videogen(world, ['forget', workflowId], '');
-        expect(refused.asked).toEqual(['Remove all this? It cannot be undone. [y/N] ']);
-        expect([refused.code, refused.err]).toEqual([0, expect.stringMatching(/Nothing was removed\.\n$/)]);
+        expect([unasked.code, unasked.err]).toEqual([
+          2,
+          expect.stringMatching(/^Would be removed from job /),
+        ]);
+        expect(unasked.err).toMatch(/\nNothing was removed\. Add --yes to remove all this for good\.\n$/);
         const mistyped = await videogen(world, ['forget', `${workflowId}x`, '--yes']);
         expect([mistyped.code, mistyped.err]).toEqual([
           2,
           `There is no job ${workflowId}x, neither in Temporal nor in the storage.\n`,
         ]);
-        const { code, out } = await videogen(world, ['forget', workflowId, '--json'], 'y');
+        const { code, out } = await videogen(world, ['forget', workflowId, '--yes', '--json']);
         expect([code, JSON.parse(out)]).toMatchObject([0, { workflowId, kind: 'job', dryRun: false }]);
         await untilGone(workflowId);
       });

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { run } from '../../src/cli/run';
-import type { Screen } from '../../src/cli/terminal';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { localTaskQueue } from '../../src/config/queues';
@@ -21,7 +20,7 @@ import { inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 const polling = { min: '1s', max: '1s' } as const;
-const SCREEN: Screen = { columns: 80, rows: 24 };
+const COLUMNS = 80;
 
 let env: VideoTestEnvironment;
 let folder: string;
@@ -37,8 +36,8 @@ afterAll(async () => {
 
 const settings = () => ({ TEMPORAL_ADDRESS: env.temporal.address, HOME: folder });
 
-async function videogen(args: string[], more: { screen?: Screen; env?: Record<string, string> } = {}) {
-  const terminal = new FakeTerminal({ ...settings(), ...more.env }, undefined, undefined, more.screen);
+async function videogen(args: string[], more: { columns?: number; env?: Record<string, string> } = {}) {
+  const terminal = new FakeTerminal({ ...settings(), ...more.env }, undefined, more.columns);
   const code = await run(args, terminal);
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
@@ -103,7 +102,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
     expect(await names('--failure', 'NoVideo')).toEqual([]);
     expect(await names('--since', '2999-01-01')).toEqual([]);
 
-    const table = await videogen(['list', '--limit', '2'], { screen: SCREEN, env: { NO_COLOR: '1' } });
+    const table = await videogen(['list', '--limit', '2'], { columns: COLUMNS });
     expect(table.out.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^NAME +STATE +AGE +PHASE$/),
       expect.stringMatching(/^waiting [0-9a-f]{8} +running +\d+ s +submitting$/),
@@ -115,7 +114,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
     expect(await status(stored.workflowId)).toMatchObject({
       summary: 'text to video: "A red fox"',
       result: { video: { uri: expect.stringMatching(/^file:/) } },
-      commands: [`videogen download '${stored.workflowId}'`],
+      commands: [`videogen generate --id '${stored.workflowId}' --out FILE.mp4`],
     });
     expect(await status(failed.workflowId)).toMatchObject({
       error: { type: 'GenerationFailed', message: expect.stringContaining('no foxes today') },
@@ -135,7 +134,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
         /^No worker answers, so this is what Temporal knows\. No worker polls task queue nobody/,
       ),
     });
-    const shown = await videogen(['status', held.workflowId], { screen: { columns: 40, rows: 24 } });
+    const shown = await videogen(['status', held.workflowId], { columns: 40 });
     expect(shown.out).toMatch(
       /^job {7}held [0-9a-f]{8}\nrequest {3}text to video: "A red fox"\nstate {5}needs-decision\n/,
     );
@@ -161,7 +160,7 @@ test('a name that is not there, or that is something else, is explained', async 
     client.workflow.start('generateVideo', { workflowId: job, taskQueue: 'nobody', args: [{ request }] }),
     client.workflow.start('makeFilm', { workflowId: other, taskQueue: 'nobody' }),
   ]);
-  const commands = [['status'], ['watch'], ['cancel'], ['retry'], ['download']];
+  const commands = [['status'], ['watch'], ['cancel'], ['retry']];
   for (const command of commands) {
     const { code, out, err } = await videogen([...command, `${job}x`]);
     expect([code, out]).toEqual([2, '']);
@@ -247,7 +246,7 @@ test('refused content is not sent again before a decision: the commands of its p
     for (const shown of commands) {
       const [program, ...args] = shown.command.split(' ');
       expect(program).toBe('videogen');
-      const printed = await videogen(args, { screen: { columns: 2_000, rows: 50 }, env: { NO_COLOR: '1' } });
+      const printed = await videogen(args, { columns: 2_000 });
       expectShown(shown, printed.out + printed.err);
     }
     const submits = () => emulator.calls.filter(({ call }) => call === 'submit').length;
@@ -300,26 +299,26 @@ test('a lost submit that is retried is held under its own name, and sent again w
   });
 });
 
-test('a video is downloaded and verified, and another file is never replaced unasked', async () => {
+test('the video of an ended job is copied and verified', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     const { workflowId } = await ended(
       await videos.start({ request, polling }, { workflowId: newName('../fox') }),
     );
     const { video } = await videos.handle(workflowId).result();
     const target = join(folder, 'fox.mp4');
-    const copied = await json(['download', workflowId, '--out', target, '--json']);
-    expect(copied).toMatchObject({ code: 0, rows: [{ file: target, sha256: video.sha256 }] });
+    const copied = await json(['generate', '--id', workflowId, '--out', target, '--json']);
+    expect(copied).toMatchObject({ code: 0, rows: [{ copiedTo: target, video: { sha256: video.sha256 } }] });
     expect(createHash('sha256').update(readFileSync(target)).digest('hex')).toBe(video.sha256);
 
     writeFileSync(fileURLToPath(video.uri), 'not the video');
-    const changed = await videogen(['download', workflowId, '--out', join(folder, 'changed.mp4')]);
+    const changed = await videogen(['generate', '--id', workflowId, '--out', join(folder, 'changed.mp4')]);
     expect(changed).toMatchObject({ code: 15, out: '', err: expect.stringContaining('no longer the video') });
     expect(await readdir(folder)).toEqual(['fox.mp4']);
     rmSync(target);
 
     emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' });
     const failed = await ended(await videos.start({ request, polling }, { workflowId: newName('fox') }));
-    expect((await videogen(['download', failed.workflowId])).code).toBe(10);
+    expect((await videogen(['generate', '--id', failed.workflowId])).code).toBe(10);
   });
 });
 
@@ -339,14 +338,18 @@ test('items of a batch are jobs of their own, which name the batch', async () =>
     });
     const item = (await json(['status', `${workflowId}-2`])).rows[0];
     expect(item).toMatchObject({ kind: 'job', madeFor: 'batch', parentId: workflowId, phase: 'succeeded' });
-    expect((await videogen(['status', `${workflowId}-1`], { screen: SCREEN })).out).toMatch(
+    expect((await videogen(['status', `${workflowId}-1`], { columns: COLUMNS })).out).toMatch(
       /^(.*\n)*problem {3}The request was refused.*\n(.*\n)*batch {5}foxes /,
     );
-    expect((await videogen(['download', workflowId])).err).toContain('is a batch: name one of its items');
+    expect((await videogen(['generate', '--id', workflowId])).err).toContain(
+      'is a batch: name one of its items',
+    );
     const target = join(folder, 'item.mp4');
-    expect((await videogen(['download', `${workflowId}-2`, '--out', target])).out).toBe(`${target}\n`);
+    expect((await videogen(['generate', '--id', `${workflowId}-2`, '--out', target])).out).toBe(
+      `${target}\n`,
+    );
     rmSync(target);
-    expect((await videogen(['download', `${workflowId}-1`])).code).toBe(2);
+    expect((await videogen(['generate', '--id', `${workflowId}-1`])).code).toBe(2);
     expect((await videogen(['cancel', `${workflowId}-1`])).err).toContain('has ended');
     expect(await json(['watch', workflowId])).toMatchObject({ code: 21, rows: [{ state: 'failed' }] });
     // What is left is tried again under the same name, which never pays for the others again.
@@ -369,28 +372,21 @@ test('status has the page of a job in the Temporal UI', async () => {
   await handle.terminate();
 });
 
-test('watch shows several jobs in a terminal until they have ended', async () => {
+test('watch shows a job in a terminal until it has ended', async () => {
   const tmux = new Tmux(folder, settings());
   try {
     await inWorld(env, { jobTimeMs: 3_000 }, async ({ emulator, videos }) => {
-      const start = (workflowId: string) => videos.start({ request, polling }, { workflowId });
-      const [fox, wide] = [newName('fox'), newName('雪の中の狐')];
-      const first = await start(fox);
-      await untilProgress(first, ({ taskId }) => taskId !== undefined);
+      const fox = newName('雪の中の狐');
       emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'no' });
-      const second = await start(wide);
-      tmux.type(`videogen watch '${fox}' '${wide}'; echo "code $?"`);
-      await tmux.until(/code 21\n/);
+      const job = await videos.start({ request, polling }, { workflowId: fox });
+      tmux.type(`videogen watch '${fox}'; echo "code $?"`);
+      await tmux.until(/waiting .* \d+ s /);
+      await tmux.until(/code 10\n/);
       const lines = tmux.screen().split('\n');
-      const at = lines.indexOf('code 21');
-      // The table was drawn over and over, and its last form stays.
-      expect(lines.slice(at - 3, at)).toEqual([
-        expect.stringMatching(/^NAME +STATE +AGE +PHASE +TASK$/),
-        expect.stringMatching(/^fox .{8} +succeeded +\d+ s +task_.+…?$/),
-        expect.stringMatching(/^雪の中の狐 .{8} +failed +\d+ s +GenerationFailed +task_/),
-      ]);
-      expect(lines.filter((line) => line.startsWith('NAME')).length).toBeLessThanOrEqual(2);
-      await Promise.all([first, second].map(ended));
+      // The line was drawn over and over, and is gone at the end.
+      expect(lines.filter((line) => line.startsWith('waiting'))).toEqual([]);
+      expect(lines.join(' ')).toContain('foxes');
+      await ended(job);
     });
   } finally {
     tmux.end();
@@ -434,14 +430,9 @@ testAtNight('a server that is killed during watch is waited for', async () => {
   const start = { workflowId: 'fox', taskQueue: 'nobody', args: [{ request }] };
   await new Client({ connection }).workflow.start('generateVideo', start);
   await connection.close();
-  const terminal = new FakeTerminal(
-    { TEMPORAL_ADDRESS: server.address },
-    SCREEN.columns,
-    SCREEN.rows,
-    SCREEN,
-  );
+  const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: server.address }, COLUMNS, COLUMNS);
   const watching = run(['watch', 'fox'], terminal);
-  while (!terminal.stderr.includes('NAME')) await pause();
+  while (!terminal.stderr.includes('submitting')) await pause();
   await server.stop();
   while (!terminal.stderr.includes('Temporal does not answer since')) await pause();
   const next = await startDevServer({ executable, headless: true, port, dbFilename });

@@ -258,12 +258,11 @@ const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '').slice(1);
 
 test('the commands of the page print what it shows', async () => {
-  const more = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue, NO_COLOR: '1' };
+  const more = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue };
   const commands = commandsOf(readPage('several-services.md'));
   expect(commands.length).toBeGreaterThan(3);
   for (const shown of commands) {
-    const screen = { columns: 120, rows: 24 };
-    const terminal = new FakeTerminal({ ...settings, ...more }, undefined, undefined, screen);
+    const terminal = new FakeTerminal({ ...settings, ...more }, undefined, 120);
     await run(wordsOf(shown.command), terminal);
     expectShown(shown, terminal.stderr + terminal.stdout);
   }

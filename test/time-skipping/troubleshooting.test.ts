@@ -139,8 +139,8 @@ async function provoke(type: FailureType): Promise<Record<Place, string>> {
 
 /** On a screen that is wide enough for every line. */
 async function statusOf(workflowId: string): Promise<string> {
-  const settings = { TEMPORAL_ADDRESS: env.temporal.address, NO_COLOR: '1' };
-  const terminal = new FakeTerminal(settings, undefined, undefined, { columns: 2_000, rows: 50 });
+  const settings = { TEMPORAL_ADDRESS: env.temporal.address };
+  const terminal = new FakeTerminal(settings, undefined, 2_000);
   expect(await run(['status', workflowId], terminal)).toBe(0);
   return terminal.stdout;
 }

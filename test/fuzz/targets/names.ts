@@ -1,4 +1,4 @@
-import { jobTable, liveLines, progressLine, storedLines } from '../../../src/cli/job-lines';
+import { jobTable, liveLine, progressLine, storedLines } from '../../../src/cli/job-lines';
 import { devCommand } from '../../../src/cli/open-jobs';
 import { printLine } from '../../../src/cli/terminal';
 import { describeBatch } from '../../../src/client/prepare-start';
@@ -81,7 +81,7 @@ export const names: Target<Names> = {
     const failure = new VideoFailure('DeadlineExceeded', { taskId, code: word, message: word, advice: word });
     const video = { uri: 'file:///videos/fox.mp4', bytes: 1, sha256: 'x', contentType: 'video/mp4' };
     const terminal = new FakeTerminal();
-    const screen = { columns: 80, rows: 10 };
+    const columns = 80;
     const row = {
       workflowId,
       taskId,
@@ -94,10 +94,10 @@ export const names: Target<Names> = {
     } as const;
     const printed = [
       ...[commandOn('watch', workflowId), devCommand(word)],
-      ...jobTable([row], screen),
+      ...jobTable([row], columns),
       ...[progress, batch].flatMap((one) => [
         progressLine(one),
-        ...liveLines([{ ...row, progress: one }], screen, 0),
+        liveLine({ ...row, progress: one }, columns, 0),
       ]),
       ...storedLines({ video, taskId, polls: 1, waitedMs: 0, warnings: [word] }, word),
     ];
