@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
-import { Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
+import { type Client, Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time';
+import { clientOf } from '../client/connect';
 import { TemporalUnreachable } from '../client/refusals';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readDataFolder, readTemporalConfig } from '../config/temporal-config';
 import { codeOf, firstLineOf, GRPC_STATUS } from '../contract/error-code';
 import type { Closers } from './closers';
-import { readStackNote } from './stack-note';
+import { readStackNote, type StackNote } from './stack-note';
 
 /** A server that answers: the configured one, or the one of a `videogen dev` on this machine. */
 export interface TemporalServer {
@@ -98,4 +100,25 @@ function problemOfCall(error: unknown): string {
     return 'something listens there, but it does not answer as a Temporal server';
   const [, lastError] = /Last error: (?:Error: )?(.+?)\. Resolution note/.exec(message) ?? [];
   return lastError ?? message;
+}
+
+/**
+ * The connection is never closed: the SDK may be retrying a call on it, which would then throw an error that cannot be
+ * caught, and the process is about to end anyway.
+ */
+export async function connectLocally(
+  { address, namespace }: Pick<StackNote, 'address' | 'namespace'>,
+  env: Environment,
+  connectTimeout: '2s' | '20s' = '2s',
+): Promise<Client> {
+  return clientOf(await Connection.connect({ address, connectTimeout }), namespace, env);
+}
+
+/** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
+const RETENTION_MS = 90 * 24 * 3_600_000;
+
+/** Has the server retain ended jobs for long. */
+export async function retainLong({ workflowService, options: { namespace } }: Client): Promise<void> {
+  const config = { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) };
+  await workflowService.updateNamespace({ namespace, config });
 }

@@ -10,7 +10,8 @@ import type { Closers } from './closers';
 import { joinOrClaim, type StackClaim, type StackNote } from './stack-note';
 import { printLine, type Terminal } from './terminal';
 
-const loadClient = (): typeof import('./local-client') => require('./local-client');
+/** It loads Temporal's SDK, and a local server starts meanwhile. */
+const load = (): typeof import('./find-temporal') => require('./find-temporal');
 
 /** This machine's own Temporal server, run by another process with its note, or by this one with its claim. */
 export type LocalServer =
@@ -31,7 +32,7 @@ export async function openLocalServer(
   readEncryptionKeys(env);
   await makeDataFolder(folder);
   const join = async (note: StackNote) => {
-    const client = await loadClient()
+    const client = await load()
       .connectLocally(note, env)
       .catch(() => undefined);
     return client && { client, joined: note };
@@ -42,7 +43,7 @@ export async function openLocalServer(
   closers.add(() => claim.release());
   const server = await startServer(terminal, start);
   closers.add(() => server.stop());
-  return { client: await loadClient().connectLocally(server, env, '20s'), server, claim };
+  return { client: await load().connectLocally(server, env, '20s'), server, claim };
 }
 
 async function startServer(

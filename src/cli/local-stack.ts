@@ -11,8 +11,6 @@ import {
 } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
-import type { LogLevel } from '../contract/log-events';
-import type { VideoServiceOptions } from '../service';
 import { createStorage, storageAddress, type VideoStorage } from '../storage';
 import { freePort } from '../temporal-server';
 import { Closers } from './closers';
@@ -23,7 +21,7 @@ import { printLine, type Terminal } from './terminal';
 
 /** Modules that load Temporal's SDK. That takes as long as the server's start, so both happen at once. */
 const load = {
-  client: (): typeof import('./local-client') => require('./local-client'),
+  temporal: (): typeof import('./find-temporal') => require('./find-temporal'),
   workers: (): typeof import('./local-workers') => require('./local-workers'),
   searchAttributes: (): typeof import('../client/search-attributes') =>
     require('../client/search-attributes'),
@@ -93,54 +91,53 @@ async function openStack(
     onStarted: () => void load.workers(),
   });
   const { client, joined } = opened;
-  const { address } = opened.joined ?? opened.server;
-  const { searchAttributeProblem, registerSearchAttributes } = load.searchAttributes();
-  const openService = () =>
-    load.workers().openService(terminal, closers, { running: joined?.emulator, faults: dev?.faults });
-  const startWorkers = (queues: string[], service: VideoServiceOptions | undefined) => {
-    const logLevel: LogLevel = dev ? 'info' : 'error';
-    const worker = { env, terminal, address, queues, service, storage, logLevel, closers };
-    return load.workers().startWorkers(worker);
-  };
+  const { registerSearchAttributes } = load.searchAttributes();
+  const { namespace } = client.options;
+  const [searchable, service] = await Promise.all([
+    // If this fails, jobs run without search attributes.
+    registerSearchAttributes({ connection: client.connection, namespace }).then(
+      (problem) => problem === undefined,
+      () => false,
+    ),
+    load.workers().openService(terminal, closers, { running: joined?.emulator, faults: dev?.faults }),
+    joined ?? load.temporal().retainLong(client),
+  ]);
   const taskQueue = localTaskQueue(env);
   const stack = {
     client,
     taskQueue,
+    searchable,
     storage: storageAddress(readStorageConfig(env)),
     close: () => closers.close(),
   };
-  if (opened.joined) {
-    const note = opened.joined;
-    const isServed = servicesInUse(env) === note.serviceName && stack.storage === note.storage;
+  const workers = { terminal, service, storage, logLevel: dev ? 'info' : 'error', closers } as const;
+  if (joined) {
+    const { address, pid } = joined;
+    const isServed = servicesInUse(env) === joined.serviceName && stack.storage === joined.storage;
     // A second `dev` only says that the first one runs.
-    if (!isServed && !dev) await startWorkers([taskQueue], await openService());
-    // A server that another version started may lack them.
-    const searchable = await isSearchable(client, searchAttributeProblem);
-    return { ...stack, searchable, note, ended: untilEnded(note.pid) };
+    if (!isServed && !dev) await load.workers().startWorkers({ ...workers, address, queues: [taskQueue] });
+    return { ...stack, note: joined, ended: untilEnded(pid) };
   }
   const { server, claim } = opened;
-  const [searchable, service] = await Promise.all([
-    isSearchable(client, registerSearchAttributes),
-    openService(),
-    load.client().retainLong(client),
-  ]);
-  await startWorkers(dev ? [taskQueue, readSetting('VIDEOGEN_TASK_QUEUE', env)] : [taskQueue], service);
-  const { uiUrl, namespace } = server;
+  const { address, uiUrl } = server;
   const gateway = { client, storage, temporalUiUrl: uiUrl, searchable, codecPort, port: dev?.gatewayPort };
+  const pageUrl = dev && (await startGateway(gateway, terminal, closers));
+  const queues = dev ? [taskQueue, readSetting('VIDEOGEN_TASK_QUEUE', env)] : [taskQueue];
+  await load.workers().startWorkers({ ...workers, address, queues, gatewayUrl: pageUrl });
   const note: StackNote = {
     pid: process.pid,
     serverPid: server.pid,
     address,
     namespace,
     uiUrl,
-    pageUrl: dev && (await startGateway(gateway, terminal, closers)),
+    pageUrl,
     storage: stack.storage,
     serviceName: servicesInUse(env),
     emulator: usesEmulator(env) && service ? { url: service.baseUrl, key: service.apiKey() } : undefined,
   };
   await claim.writeNote(note);
   closers.add(() => claim.removeNote());
-  return { ...stack, searchable, note };
+  return { ...stack, note };
 }
 
 /** The address under which the gateway decrypts; the same as in the gateway, which takes long to load. */
@@ -187,13 +184,4 @@ async function startGateway(
   });
   closers.add(() => gateway.close());
   return gateway.url;
-}
-
-/** If this fails, jobs run without search attributes. */
-async function isSearchable(
-  { connection, options: { namespace } }: Client,
-  findProblem: ReturnType<typeof load.searchAttributes>['searchAttributeProblem'],
-): Promise<boolean> {
-  const problem = await findProblem({ connection, namespace }).catch(() => 'they cannot be listed');
-  return problem === undefined;
 }

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { NativeConnection } from '@temporalio/worker';
 import { localTaskQueue } from '../config/queues';
-import { type Environment, namesAService, readServiceConfig, usesEmulator } from '../config/service-config';
+import { namesAService, readServiceConfig, usesEmulator } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
@@ -11,7 +11,6 @@ import { type Emulator, emulatedTimes, startEmulator } from '../testing/emulator
 import { createVideoWorker } from '../worker/video-worker';
 import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
-import { startImageServer } from './image-server';
 import { openLog } from './open-log';
 import type { ScriptedFault } from './read-faults';
 import { EMULATED_JOB_MS, type StackNote } from './stack-note';
@@ -65,8 +64,6 @@ function emulatorAt({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>): VideoSer
 }
 
 export interface LocalWorkers {
-  env: Environment;
-  /** Where the lines of the log go. */
   terminal: Terminal;
   /** Address of the Temporal server. */
   address: string;
@@ -75,29 +72,29 @@ export interface LocalWorkers {
   service: VideoServiceOptions | undefined;
   /** Already probed. */
   storage: VideoStorage;
+  /** Address of the gateway of this stack, if it has one. */
+  gatewayUrl?: string | undefined;
   /** The log's level if none is set. */
   logLevel: LogLevel;
   closers: Closers;
 }
 
 export async function startWorkers(workers: LocalWorkers): Promise<void> {
-  const { env, terminal, address, queues, service: serviceOptions, storage, logLevel, closers } = workers;
+  const { terminal, address, queues, service: serviceOptions, storage, logLevel, closers } = workers;
+  const { env } = terminal;
   openLog(terminal, logLevel);
   const opened = serviceOptions && createVideoService(serviceOptions);
   closers.add(async () => opened?.close());
+  const isEmulated = usesEmulator(env);
   // There is nothing to learn about an emulator, which has another address each time.
-  const service = opened && usesEmulator(env) ? { ...opened, address: undefined } : opened;
-  const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
-  const addresses = [
-    serviceOptions?.baseUrl,
-    ...[...(file?.services.values() ?? [])].map(({ baseUrl }) => baseUrl),
-  ];
+  const service = opened && isEmulated ? { ...opened, address: undefined } : opened;
+  // The emulator does not fetch the images that it gets links to.
+  const imagesFrom = workers.gatewayUrl ?? (isEmulated ? serviceOptions?.baseUrl : undefined);
+  const gatewayUrl = readSetting('VIDEOGEN_GATEWAY_URL', env) ?? imagesFrom;
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();
   const rateLimiters = new RateLimiters();
-  const gatewayUrl =
-    readSetting('VIDEOGEN_GATEWAY_URL', env) ?? (await serveImagesHere(addresses, storage, closers));
   for (const taskQueue of queues) {
     // A shared download queue would give downloads to a worker with another service.
     const downloadQueue = taskQueue === localTaskQueue(env) ? taskQueue : undefined;
@@ -107,7 +104,7 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
       taskQueue,
       downloadQueue,
       service,
-      defaultService: file?.default,
+      defaultService: readSetting('VIDEOGEN_SERVICES_FILE', env)?.default,
       storage: { ...storage, probe: undefined },
       rateLimiter,
       rateLimiters,
@@ -124,18 +121,3 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
     });
   }
 }
-
-/** Links to images of a folder, for the emulator or another service on this machine. A service elsewhere cannot reach them. */
-async function serveImagesHere(
-  addresses: readonly (string | undefined)[],
-  storage: VideoStorage,
-  closers: Closers,
-): Promise<string | undefined> {
-  const isHere = (address = '') => URL.canParse(address) && LOOPBACK.has(new URL(address).hostname);
-  if (storage.link || !addresses.some(isHere)) return undefined;
-  const server = await startImageServer(storage);
-  closers.add(() => server.close());
-  return server.url;
-}
-
-const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);

@@ -1,7 +1,7 @@
 import { createVideoActivities } from '../../../activities';
-import { startImageServer } from '../../../src/cli/image-server';
 import type { VideoRequest } from '../../../src/contract/request';
 import { checkImage, createFileStorage, storeImage, type VideoStorage } from '../../../src/storage';
+import { startImageServer } from '../../support/image-server';
 import { dataUrl, PNG, sha256Of } from '../../support/images';
 import { recordsIn } from '../../support/stored-files';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';

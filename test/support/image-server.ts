@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { readLinkedImage, type VideoStorage } from '../storage';
+import { readLinkedImage, type VideoStorage } from '../../src/storage';
 
 export interface ImageServer {
   url: string;
   close(): Promise<void>;
 }
 
-/** Serves the links of images to this machine, as a gateway does, for a local stack that has no gateway. */
+/** Serves the links of images to this machine, as a gateway does. */
 export async function startImageServer(storage: VideoStorage): Promise<ImageServer> {
   const server = createServer(async ({ url = '/' }, response) => {
     const image = await readLinkedImage(storage, new URL(url, 'http://images')).catch(() => undefined);
