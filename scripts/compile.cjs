@@ -85,10 +85,10 @@ function markUnfinished(record, changed) {
 }
 
 async function bundle(sources, before) {
-  const { SDK_OF_BUNDLE, findBundle } = require('../dist/src/worker/own-workflows');
+  const { SDK_VERSIONS, findBundle } = require('../dist/src/worker/own-workflows');
   const script = fs.readFileSync(join(__dirname, 'bundle-workflows.cjs'));
   const bundled = Object.entries(sources).filter(([file]) => BUNDLED.test(file));
-  const hash = hashOf(JSON.stringify([bundled, SDK_OF_BUNDLE]), script);
+  const hash = hashOf(JSON.stringify([bundled, SDK_VERSIONS]), script);
   if (hash === before && findBundle() !== undefined) return hash;
   const { writeBundle } = require('./bundle-workflows.cjs');
   await writeBundle();

@@ -1,12 +1,11 @@
 import assert from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createContext, Script } from 'node:vm';
 import type { BundleOptions, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../config/service-config';
 import { FAILURES } from '../contract/failure-table';
-import { OWN_WORKFLOWS, PLUGIN_NAME, shareOwnModules } from './own-workflows';
+import { isInBundle, OWN_WORKFLOWS, PLUGIN_NAME, shareOwnModules } from './own-workflows';
 
 const HOST_AND_OWN = require.resolve('./host-and-own');
 
@@ -84,13 +83,12 @@ function loadWorkflows(code: string): void {
   }
 }
 
-/** A sentence that our workflows contain and a minifier leaves. A name proves nothing: the host may have chosen it too. */
+/** A sentence of our workflows. A name proves nothing: the host may have chosen it too. */
 const OWN_SENTENCE = FAILURES.SubmitUnconfirmed.meaning;
 
 /** Accepts a bundle that the host built itself only if our workflows are in it. */
 export function checkHostBundle(bundle: NonNullable<WorkerOptions['workflowBundle']>): void {
-  const code = 'code' in bundle ? bundle.code : readFileSync(bundle.codePath, 'utf8');
-  if (code.includes(OWN_SENTENCE)) return;
+  if (isInBundle(OWN_SENTENCE, bundle)) return;
   throw new ConfigError(
     "The workflowBundle has no workflows of temporal-videogen: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }), or write export * from 'temporal-videogen/workflows' in its workflows.",
   );

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
 import { ConfigError } from '../config/read-setting';
@@ -7,6 +6,7 @@ import { FAILURE_CONVERTER_PATH, withEncryption } from '../encryption/data-conve
 import type { PendingActivity } from '../encryption/encryption-codec';
 import { CONVERTER_NAME } from '../encryption/failure-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
+import { isInBundle } from './own-workflows';
 
 /** The activity fails in the end, whether Temporal answers or not. */
 const DESCRIBED_WITHIN_MS = 5_000;
@@ -48,9 +48,7 @@ async function readLastAttempt(
 
 /** The SDK takes the failure converter from the bundle alone, and silently writes messages in the open without it. */
 function checkBundle(bundle: WorkerOptions['workflowBundle']): void {
-  if (bundle === undefined) return;
-  const code = 'code' in bundle ? bundle.code : readFileSync(bundle.codePath, 'utf8');
-  if (code.includes(CONVERTER_NAME)) return;
+  if (bundle === undefined || isInBundle(CONVERTER_NAME, bundle)) return;
   throw new ConfigError(
     'The workflowBundle would write the messages of failures in the open: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }) and encryption: true, or with failureConverterPath: encryptedDataConverter().failureConverterPath.',
   );

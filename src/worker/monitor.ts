@@ -47,14 +47,10 @@ export interface Monitor {
   close(): Promise<void>;
 }
 
-/** Probes and scrapers are few, and their requests small. */
-const MOST_CONNECTIONS = 32;
-const LARGEST_HEADERS_BYTES = 8 * 1024;
-const REQUEST_WITHIN_MS = 5_000;
 /** Below what Prometheus waits for by default, which is 10 s. */
 const ANSWER_WITHIN_MS = 8_000;
-/** A reader that takes longer would keep one of the few connections from the probes. */
-const READ_WITHIN_MS = 10_000;
+/** Longer than any answer takes. */
+const SILENT_CONNECTION_ENDS_MS = 10_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close' };
 
@@ -100,16 +96,8 @@ export async function openMonitor(
 
 async function listen(host: string, port: number): Promise<SharedMonitor> {
   const sources = new Set<MonitorSource>();
-  const server = createServer(
-    {
-      maxHeaderSize: LARGEST_HEADERS_BYTES,
-      headersTimeout: REQUEST_WITHIN_MS,
-      requestTimeout: REQUEST_WITHIN_MS,
-      connectionsCheckingInterval: REQUEST_WITHIN_MS,
-    },
-    (request, response) => void answer([...sources], request, response),
-  );
-  server.maxConnections = MOST_CONNECTIONS;
+  const server = createServer((request, response) => void answer([...sources], request, response));
+  server.timeout = SILENT_CONNECTION_ENDS_MS;
   server.listen(port, host);
   try {
     await once(server, 'listening');
@@ -146,8 +134,6 @@ async function answer(
   const { status, type, body } = route
     ? await within(route(sources), ANSWER_WITHIN_MS).catch(() => NO_ANSWER)
     : NOT_FOUND;
-  const cut = setTimeout(() => response.destroy(), READ_WITHIN_MS).unref();
-  response.once('close', () => clearTimeout(cut));
   const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
   response.writeHead(status, headers).end(body);
 }

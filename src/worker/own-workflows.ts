@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { version as activity } from '@temporalio/activity/package.json';
+import { version as client } from '@temporalio/client/package.json';
 import { version as common } from '@temporalio/common/package.json';
+import { version as plugin } from '@temporalio/plugin/package.json';
 import type { ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
 import { version as worker } from '@temporalio/worker/package.json';
 import { version as workflow } from '@temporalio/workflow/package.json';
@@ -11,8 +14,8 @@ export const PLUGIN_NAME = 'temporal-videogen';
 
 export const OWN_WORKFLOWS = require.resolve('../../workflows');
 
-/** The versions of the SDK's packages that are in a bundle or run it. */
-export const SDK_OF_BUNDLE = { common, worker, workflow };
+/** The versions of the SDK's packages, as this package resolves them. A host with two copies of one may resolve another. */
+export const SDK_VERSIONS = { activity, client, common, plugin, worker, workflow };
 
 /** The files that `npm run build` writes: next to the compiled workflows, so that a run from sources never finds them. */
 export function bundleFiles(folder = dirname(OWN_WORKFLOWS)): { code: string; description: string } {
@@ -20,12 +23,12 @@ export function bundleFiles(folder = dirname(OWN_WORKFLOWS)): { code: string; de
 }
 
 /** What `npm run build` writes next to a bundle. */
-export function describeBundle(code: string | Buffer, sdk: object = SDK_OF_BUNDLE): string {
+export function describeBundle(code: string | Buffer, sdk: object = SDK_VERSIONS): string {
   return JSON.stringify({ ...sdk, sha256: createHash('sha256').update(code).digest('hex') });
 }
 
 /** The path of the prebuilt bundle, if it is whole and was built with the installed SDK. */
-export function findBundle(folder?: string, installed: object = SDK_OF_BUNDLE): string | undefined {
+export function findBundle(folder?: string, installed: object = SDK_VERSIONS): string | undefined {
   const { code, description } = bundleFiles(folder);
   try {
     const described = readFileSync(description, 'utf8');
@@ -33,6 +36,12 @@ export function findBundle(folder?: string, installed: object = SDK_OF_BUNDLE): 
   } catch {
     return undefined;
   }
+}
+
+/** Whether a bundle that a host built contains a text, which a minifier leaves. */
+export function isInBundle(text: string, bundle: NonNullable<WorkerOptions['workflowBundle']>): boolean {
+  const code = 'code' in bundle ? bundle.code : readFileSync(bundle.codePath, 'utf8');
+  return code.includes(text);
 }
 
 /**

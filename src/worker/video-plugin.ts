@@ -1,8 +1,4 @@
-import { version as activity } from '@temporalio/activity/package.json';
-import { version as client } from '@temporalio/client/package.json';
-import { version as common } from '@temporalio/common/package.json';
 import { SimplePlugin } from '@temporalio/plugin';
-import { version as plugin } from '@temporalio/plugin/package.json';
 import {
   type BundleOptions,
   NativeConnection,
@@ -11,8 +7,6 @@ import {
   Worker,
   type WorkerOptions,
 } from '@temporalio/worker';
-import { version as worker } from '@temporalio/worker/package.json';
-import { version as workflow } from '@temporalio/workflow/package.json';
 import type { ServiceHandler } from 'nexus-rpc';
 import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
@@ -26,7 +20,7 @@ import { activityWorkers, jobQueues, runWith } from './activity-workers';
 import { bundleWithHost, checkHostBundle } from './bundle-with-host';
 import { encryptedWorker } from './encrypt-worker';
 import { createVideoNexusHandler } from './load-nexus-handler';
-import { PLUGIN_NAME, withOwnWorkflows } from './own-workflows';
+import { PLUGIN_NAME, SDK_VERSIONS, withOwnWorkflows } from './own-workflows';
 import {
   prepareWork,
   refuseUnversionedCaps,
@@ -108,7 +102,6 @@ export class VideoPlugin extends SimplePlugin {
       );
       // Only logged: the host's worker runs already, and has other work.
       const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
-      work.storage.probe?.().catch(logProblem);
       work.ready().catch(logProblem);
       const opened =
         monitored &&
@@ -177,13 +170,10 @@ export class VideoPlugin extends SimplePlugin {
   }
 }
 
-/** As this package resolves them. A host with two copies of one may resolve another version. */
-const VERSIONS = { activity, client, common, plugin, worker, workflow };
-
 /** Temporal's packages must all have one version: with two, `instanceof` fails between them. */
 function checkSdkVersions(): void {
-  if (new Set(Object.values(VERSIONS)).size === 1) return;
-  const found = Object.entries(VERSIONS).map(([name, version]) => `@temporalio/${name} ${version}`);
+  if (new Set(Object.values(SDK_VERSIONS)).size === 1) return;
+  const found = Object.entries(SDK_VERSIONS).map(([name, version]) => `@temporalio/${name} ${version}`);
   throw new ConfigError(
     `Temporal's packages have different versions, ${found.join(', ')}: install one of them.`,
   );

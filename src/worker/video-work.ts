@@ -67,7 +67,7 @@ export interface VideoWork {
   directory: ServiceDirectory;
   /** Whether each service answers, as the activities find out. */
   watched: readonly WatchedService[];
-  /** Rejects with a ConfigError if a package of a service cannot be loaded. */
+  /** Rejects if the storage cannot be used or a package of a service cannot be loaded. */
   ready(): Promise<void>;
   /** For a worker of a host: runs what the plugin adds for as long as that worker runs. */
   runNextTo?: ((worker: Worker, running: Promise<void>) => Promise<void>) | undefined;
@@ -143,7 +143,10 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
     storage,
     directory,
     watched,
-    ready,
+    ready: async () => {
+      await storage.probe?.();
+      await ready();
+    },
     close: async () => {
       endInspector();
       await close();

@@ -93,7 +93,6 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
 
   try {
     // First: a worker that cannot write would fail jobs that are paid for, and a server may take long to answer.
-    await work.storage.probe?.();
     await work.ready();
     if (monitored) await installSdkMetrics();
     let { connection, namespace } = options;

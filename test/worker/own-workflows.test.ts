@@ -8,7 +8,7 @@ import {
   bundleFiles,
   findBundle,
   OWN_WORKFLOWS,
-  SDK_OF_BUNDLE,
+  SDK_VERSIONS,
   withOwnWorkflows,
 } from '../../src/worker/own-workflows';
 import { VideoPlugin } from '../../src/worker/video-plugin';
@@ -19,8 +19,8 @@ const built = join(root, 'dist/workflows');
 describe('the bundle of our workflows', () => {
   it('is used with the SDK that it was built with, and with no other', () => {
     expect(findBundle(built)).toBe(join(built, 'bundle.js'));
-    for (const name of Object.keys(SDK_OF_BUNDLE)) {
-      expect(findBundle(built, { ...SDK_OF_BUNDLE, [name]: '1.24.1' })).toBeUndefined();
+    for (const name of Object.keys(SDK_VERSIONS)) {
+      expect(findBundle(built, { ...SDK_VERSIONS, [name]: '1.24.1' })).toBeUndefined();
     }
   });
 
