@@ -39,6 +39,8 @@ interface Waiting {
 class LedgerClient {
   private waiting: Waiting[] = [];
   private isSending = false;
+  /** What could not be written goes along with the next update. The oldest are given up: their reservations stay counted. */
+  private late: LedgerEntry[] = [];
 
   constructor(private readonly taskQueue: string) {}
 
@@ -53,22 +55,27 @@ class LedgerClient {
     this.isSending = true;
     // What is written in the same turn of the event loop goes together.
     await Promise.resolve();
-    while (this.waiting.length > 0) await this.send(this.waiting.splice(0, MOST_ENTRIES));
+    while (this.waiting.length > 0)
+      await this.send(this.late.splice(0), this.waiting.splice(0, MOST_ENTRIES));
     this.isSending = false;
   }
 
-  /** A reservation that may have been written and whose attempt sends nothing stays counted. */
-  private async send(batch: Waiting[]): Promise<void> {
-    const entries = batch.map(({ entry }) => entry);
+  private async send(late: LedgerEntry[], batch: Waiting[]): Promise<void> {
+    const entries = [...late, ...batch.map(({ entry }) => entry)];
     try {
       // The clients of workers that have ended no longer answer, so the newest is asked.
       const answers = await this.update(batch.at(-1)?.client, entries);
       for (const [index, { resolve, reject }] of batch.entries()) {
-        const answer = answers?.[index];
+        const answer = answers?.[late.length + index];
         if (answer) resolve(answer);
         else reject(new Error('the ledger gave no answer'));
       }
     } catch (error) {
+      // A reservation that may have been written is given back: its attempt sends nothing.
+      const undone = entries.map((entry) =>
+        'cost' in entry ? entry : { id: entry.id, cost: 'nothing' as const },
+      );
+      this.late = [...this.late, ...undone].slice(-MOST_ENTRIES);
       for (const { reject } of batch) reject(error);
     }
   }

@@ -74,13 +74,18 @@ test('what comes up during an update goes into the next one together, and no mor
   expect(ledgers.sent.map(({ entries }) => entries.length)).toEqual([1, MOST_ENTRIES, 1]);
 });
 
-test('an update that fails fails those who wait for it, and nothing of it is sent again', async () => {
+test('an update that fails fails those who wait for it, and its reservations are given back with the next', async () => {
   const { write, ids } = ledgersThatFailFirst();
-  const writes = [entry('a'), { id: 'paid', cost: 'estimate' as const }];
+  const writes = [
+    entry('a'),
+    { id: 'b', cost: 'nothing' as const },
+    { id: 'paid', cost: 'estimate' as const },
+  ];
   const lost = await Promise.allSettled(writes.map((one) => write('foxes', one)));
-  expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   expect(await write('foxes', entry('c'))).toEqual({ ok: true });
-  expect(ids().at(-1)).toEqual(['reserve c']);
+  // A task that was paid for is never given back.
+  expect(ids().at(-1)).toEqual(['nothing a', 'nothing b', 'estimate paid', 'reserve c']);
 });
 
 test('those who waited during an update that failed are sent with the next one', async () => {
@@ -90,7 +95,31 @@ test('those who waited during an update that failed are sent with the next one',
   const waiting = write('foxes', entry('b'));
   await expect(lost).rejects.toThrow('gone');
   expect(await waiting).toEqual({ ok: true });
-  expect(ids()).toEqual([['reserve a'], ['reserve b']]);
+  expect(ids()).toEqual([['reserve a'], ['nothing a', 'reserve b']]);
+});
+
+test('what is left of a failed update goes with the next one, and nothing of it is sent twice', async () => {
+  const { write, sent } = ledgersThatFailFirst();
+  await Promise.allSettled(many(MOST_ENTRIES, 'a').map((one) => write('foxes', one)));
+  await Promise.all(many(MOST_ENTRIES, 'b').map((one) => write('foxes', one)));
+  const later = sent.slice(1).map(({ entries }) => entries);
+  const released = later.map((entries) => entries.filter((one) => 'cost' in one).length);
+  expect(released).toEqual([MOST_ENTRIES]);
+  expect(new Set(later.flat().map(({ id }) => id)).size).toBe(2 * MOST_ENTRIES);
+});
+
+test('of a process that cannot reach Temporal for long, the last entries are kept, as many as fit', async () => {
+  let isDown = true;
+  const released: string[] = [];
+  const { write } = ledgersThat((entries) => {
+    if (isDown) throw gone();
+    released.push(...entries.flatMap((one) => ('cost' in one ? [one.id] : [])));
+    return allOk(entries);
+  });
+  await Promise.allSettled(many(2 * MOST_ENTRIES + 1).map((one) => write('foxes', one)));
+  isDown = false;
+  await write('foxes', entry('next'));
+  expect([released.length, released.at(-1)]).toEqual([MOST_ENTRIES, String(2 * MOST_ENTRIES)]);
 });
 
 test('an update that answers too little fails those whose answer is missing', async () => {
