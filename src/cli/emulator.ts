@@ -3,6 +3,7 @@ import { readSecret } from '../config/settings';
 import { inShell } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { startEmulator } from '../testing/emulator';
+import { FAL } from '../testing/fal-dialect';
 import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
 import { readFaults } from './read-faults';
@@ -16,6 +17,7 @@ interface EmulatorCommandOptions {
   tasksFile?: string;
   fault?: string[];
   charge?: string;
+  fal?: boolean;
 }
 
 /** `videogen emulator`: runs the emulated video service until Ctrl-C. */
@@ -39,6 +41,7 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
     jobTimeMs,
     tasksFile,
     charge,
+    ...(options.fal && { dialect: FAL }),
     onCall: (call) => terminal.err(`${describeCall(call)}\n`),
   }).catch((error: Error) => {
     // The caller chose the address, so this is a usage error.

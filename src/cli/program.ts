@@ -203,6 +203,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--tasks-file <file>', 'remember the generations in this file, over restarts'],
       ['--charge <dollars>', 'what each video costs, as the answers about ended tasks then say'],
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
+      ['--fal', "speak fal's queue, for @ai-sdk/fal, instead of the interface"],
     ],
     example: 'videogen emulator --port 8080 --job-time 2s',
     more: () => require('./read-faults').describeFaults(),

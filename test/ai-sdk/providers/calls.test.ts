@@ -1,10 +1,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApplicationFailure } from '@temporalio/common';
+import { aiSdkService } from '../../../src/ai-sdk';
 import type { ContentStage } from '../../../src/contract/failure-details';
 import type { FailureType } from '../../../src/contract/failure-table';
 import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../../src/contract/lost-submit';
 import type { VideoService } from '../../../src/service';
+import type { Emulator } from '../../../src/testing';
+import { startEmulator } from '../../../src/testing/emulator';
+import { FAL } from '../../../src/testing/fal-dialect';
 import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
 import { COURSES, LATER, SUBMITS } from '../../activities/fault-tables';
 import {
@@ -17,7 +21,7 @@ import { replyJson, startRawServer } from '../../service/raw-server';
 import { dataUrl, PNG } from '../../support/images';
 import { atLength } from '../../support/nightly';
 import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
-import { taskIdOf } from './packages';
+import { PACKAGES, taskIdOf } from './packages';
 import { IMITATIONS, stagesOf } from './servers';
 import { PROVIDER_NAMES, PROVIDERS, type ProviderName, RUN_IN_FULL } from './what-runs';
 
@@ -222,3 +226,48 @@ test.each([
     });
   },
 );
+
+describe('@ai-sdk/fal at the emulator of this package', () => {
+  async function atEmulator(
+    key: string | undefined,
+    work: (service: VideoService, emulator: Emulator) => Promise<void>,
+  ) {
+    const emulator = await startEmulator({ jobTimeMs: 0, dialect: FAL });
+    const { url: origin, apiKey } = emulator;
+    const source = PACKAGES.fal.modelAt({ apiKey: key ?? apiKey, origin, baseUrl: origin });
+    const service = aiSdkService(source, { origins: [origin], downloadAllow: ['127.0.0.1'] });
+    await work(service, emulator).finally(() => Promise.all([service.close(), emulator.close()]));
+  }
+
+  const taskOf = async (service: VideoService) => {
+    const { taskId } = await service.start({ prompt, ...PACKAGES.fal.asked }, { idempotencyKey: 'k' });
+    return service.status(taskId);
+  };
+
+  test('makes the video that was asked for', async () => {
+    await atEmulator(undefined, async (service, emulator) => {
+      const { task } = await taskOf(service);
+      if (task.state !== 'succeeded' || task.videoUrl === undefined) throw new Error('there is no video');
+      const { stream } = await service.open(task.videoUrl);
+      const [made] = emulator.generations();
+      expect(made?.request).toEqual({ prompt, ...PACKAGES.fal.asked });
+      const video = await emulator.video(made?.taskId ?? '');
+      expect(Buffer.concat(await stream.toArray()).equals(video)).toBe(true);
+    });
+  });
+
+  test('fails, refuses and asks for its key as fal does', async () => {
+    await atEmulator(undefined, async (service, emulator) => {
+      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
+      expect(await taskOf(service)).toMatchObject({
+        task: { state: 'failed' },
+        serviceMessage: { message: 'no foxes today' },
+      });
+      emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
+      expect(await taskOf(service)).toMatchObject({ task: { state: 'failed' }, refusedContent: {} });
+    });
+    await atEmulator('another-key', async (service) => {
+      await expect(taskOf(service)).rejects.toMatchObject({ kind: 'answered', facts: { status: 401 } });
+    });
+  });
+});
