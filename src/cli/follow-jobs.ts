@@ -19,20 +19,15 @@ const QUERY_WITHIN_MS = 2_000;
 /** A worker takes a job within a second, so after this long none may be running. */
 const NO_WORKER_AFTER_MS = 10_000;
 
-interface FollowOptions {
-  terminal: Terminal;
-  /** Prints each change as a JSON line to standard output, and not as text to standard error. */
-  asJson?: boolean | undefined;
-}
-
 /**
  * Shows a job or a batch until it has ended: a line that is drawn again and again on a terminal, a line for each change in a pipe.
- * While Temporal does not answer, the last line stays. Returns the last row, or undefined after Ctrl-C and when nobody reads any longer.
+ * With `asJson` each change is a JSON line on standard output. While Temporal does not answer, the last line stays. Returns the last row, or undefined after Ctrl-C and when nobody reads any longer.
  */
 export async function followJob(
   session: JobsSession,
   name: string,
-  { terminal, asJson }: FollowOptions,
+  terminal: Terminal,
+  asJson?: boolean,
 ): Promise<JobRow | undefined> {
   const { signal } = session;
   const columns = () => (asJson ? undefined : terminal.columns());
@@ -49,7 +44,10 @@ export async function followJob(
   let isSilent = false;
   while (!signal.aborted && !terminal.isOutClosed()) {
     try {
-      row = await abortable(session, () => readRow(session, name));
+      // Of its own: each call to Temporal leaves a listener on the signal that may abort it.
+      const round = AbortSignal.any([signal]);
+      setMaxListeners(0, round);
+      row = await session.client.withAbortSignal(round, () => readRow(session, name));
       if (isSilent) print('Temporal answers again.');
       isSilent = false;
     } catch (error) {
@@ -101,19 +99,6 @@ async function readRow(session: JobsSession, name: string): Promise<JobRow> {
   return { ...overview, progress: await inTime(client, ask, QUERY_WITHIN_MS).catch(() => undefined) };
 }
 
-/** With a signal of its own: each call to Temporal leaves a listener on the signal that may abort it. */
-async function abortable<T>({ client, signal }: JobsSession, read: () => Promise<T>): Promise<T> {
-  const round = new AbortController();
-  setMaxListeners(0, round.signal);
-  const abort = () => round.abort();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await client.withAbortSignal(round.signal, read);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
 /** The SDK's own sentence says only which call failed; the cause says why. */
 function silence(error: unknown): string {
   const reason = firstLineOf(error instanceof Error ? (error.cause ?? error) : error);
@@ -140,7 +125,7 @@ export async function followStarted<Result extends object>(
     terminal,
     `${title} on task queue ${shown(taskQueue)}${page === undefined ? '' : `, shown at ${page}`}`,
   );
-  const row = options.wait ? await followJob(session, workflowId, { terminal }) : undefined;
+  const row = options.wait ? await followJob(session, workflowId, terminal) : undefined;
   // The printed link stops working when the command's own server ends.
   if (session.ownsUi)
     printLine(

@@ -1,12 +1,12 @@
 import type { JobOverview } from '../client/overview';
 import type { BatchProgress } from '../contract/batch';
-import { printable, shown } from '../contract/clean-text';
+import { shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
 import { chargesOf, describeBatchCost, describeCost } from '../contract/job-cost';
 import { decisionCommands } from '../contract/lost-submit';
 import { describeSum, sumOf } from '../contract/money';
 import { describeVideo } from '../contract/summaries';
-import { type Column, cutToWidth, tableLines, widthOf } from './text-table';
+import { type Column, cutToWidth, oneLine, tableLines } from './text-table';
 
 export type Progress = JobProgress | BatchProgress;
 
@@ -25,23 +25,24 @@ const PHASES: Record<JobProgress['phase'], string> = {
   cancelled: 'cancelled',
 };
 
-const BAR_CELLS = 20;
+const BAR_CELLS = 10;
 
 export function isBatch(progress: Progress): progress is BatchProgress {
   return 'running' in progress;
 }
 
-/** The progress in one line, without parts that change every second: a pipe gets each line once. */
-export function progressLine(progress: Progress): string {
+/** The progress in one line. The parts that change every second need a time: a pipe gets each line once. */
+export function progressLine(progress: Progress, nowMs?: number): string {
   if (isBatch(progress)) return batchLine(progress);
-  const { phase, task, taskId, problem, cost } = progress;
+  const { phase, task, taskId, problem, cost, nextPollAt } = progress;
   const percent = percentOf(progress);
   return listed([
-    `${PHASES[phase]}${percent === undefined ? '' : ` ${Math.round(percent)} %`}`,
-    cost && `cost ${describeCost(cost)}`,
-    taskId && `task ${shown(taskId)}`,
-    task && `the service says ${shown(task.word || task.state)}`,
+    `${PHASES[phase]}${percent === undefined ? '' : ` ${percent} %`}`,
+    nextPollAt && nowMs !== undefined && `next poll in ${ageText(Date.parse(nextPollAt) - nowMs)}`,
     problem && `problem, ${problem.count} in a row: ${shown(problem.message)}`,
+    cost && `cost ${describeCost(cost)}`,
+    task && `the service says ${shown(task.word || task.state)}`,
+    taskId && `task ${shown(taskId)}`,
   ]);
 }
 
@@ -56,66 +57,43 @@ export function batchLine({ items, succeeded, failed, running, stopping, cost }:
   ]);
 }
 
-/** The line that is drawn again and again. The most important parts come first: those that do not fit are left out. */
+/** The line that is drawn again and again. */
 export function liveLine(row: JobRow, columns: number, nowMs: number): string {
-  const [first = '', ...others] = livePartsOf(row, nowMs).map((part) =>
-    printable(part).replaceAll('\n', ' '),
-  );
-  let line = cutToWidth(first, columns);
-  for (const part of others) {
-    if (widthOf(`${line}  ${part}`) > columns) break;
-    line = `${line}  ${part}`;
-  }
-  return line;
-}
-
-function livePartsOf(row: JobRow, nowMs: number): string[] {
-  const { progress } = row;
-  const age = ageText(nowMs - Date.parse(row.startedAt));
-  if (progress === undefined) return [phaseText(row), age];
-  if (isBatch(progress)) {
-    const { items = 0, succeeded, failed } = progress;
-    // Not 100 % before all items have ended.
-    return [
-      bar(items === 0 ? 0 : Math.floor((100 * (succeeded + failed)) / items)),
-      batchLine(progress),
-      age,
-    ];
-  }
-  const { phase, task, taskId, problem, nextPollAt, cost } = progress;
-  const percent = percentOf(progress);
-  return [
-    PHASES[phase],
-    percent === undefined ? '' : bar(Math.round(percent)),
-    age,
-    problem ? `problem: ${problem.type}` : '',
-    task && task.word !== phase ? task.word : '',
-    nextPollAt ? `next poll in ${ageText(Date.parse(nextPollAt) - nowMs)}` : '',
-    cost ? describeCost(cost) : '',
-    taskId ?? '',
-  ].filter((part) => part !== '');
+  const { progress, startedAt } = row;
+  const percent = progress && percentOf(progress);
+  const parts = [
+    ...(percent === undefined ? [] : [bar(percent)]),
+    ageText(nowMs - Date.parse(startedAt)),
+    progress ? progressLine(progress, nowMs) : phaseText(row),
+  ];
+  return cutToWidth(oneLine(parts.join('  ')), columns);
 }
 
 function bar(percent: number): string {
-  const full = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * BAR_CELLS);
-  return `${'█'.repeat(full)}${'░'.repeat(BAR_CELLS - full)} ${String(percent).padStart(3)} %`;
+  const full = Math.round((Math.min(percent, 100) / 100) * BAR_CELLS);
+  return '█'.repeat(full) + '░'.repeat(BAR_CELLS - full);
 }
 
-/** The task's percentage, until the download begins. */
-function percentOf({ phase, task }: JobProgress): number | undefined {
-  return phase === 'downloading' ? undefined : task?.percent;
+/** That of a batch is not 100 before all items have ended; that of a task is shown until the download begins. */
+function percentOf(progress: Progress): number | undefined {
+  if (isBatch(progress)) {
+    const { items = 0, succeeded, failed } = progress;
+    return items === 0 ? 0 : Math.floor((100 * (succeeded + failed)) / items);
+  }
+  const { phase, task } = progress;
+  return phase === 'downloading' || task?.percent === undefined ? undefined : Math.round(task.percent);
 }
 
 /** The table of `list`. */
 export function jobTable(rows: readonly JobOverview[], width: number, nowMs = Date.now()): string[] {
   const columns: Column<JobOverview>[] = [
-    { title: 'NAME', text: ({ workflowId }) => shown(workflowId), leastWidth: 12 },
+    { title: 'NAME', text: ({ workflowId }) => shown(workflowId) },
     { title: 'STATE', text: ({ state }) => state },
     { title: 'AGE', text: ({ startedAt }) => ageText(nowMs - Date.parse(startedAt)) },
-    { title: 'PHASE', text: phaseText, leastWidth: 10 },
-    { title: 'TASK', text: ({ taskId = '' }) => shown(taskId), leastWidth: 8 },
+    { title: 'PHASE', text: phaseText },
+    { title: 'TASK', text: ({ taskId = '' }) => shown(taskId) },
     { title: 'COST', text: costText },
-    { title: 'SERVICE', text: ({ service = '' }) => shown(service), leastWidth: 8 },
+    { title: 'SERVICE', text: ({ service = '' }) => shown(service) },
   ];
   return tableLines(columns, rows, width);
 }

@@ -78,7 +78,7 @@ interface SpentGroup {
 function columnsFor(division: string): Column<SpentGroup>[] {
   const amounts = (sums: MoneySum['sums']) => sums.map(describeMoney).join(' + ');
   return [
-    { title: division.toUpperCase(), text: ({ name }) => shown(name), leastWidth: 10 },
+    { title: division.toUpperCase(), text: ({ name }) => shown(name) },
     { title: 'VIDEOS', text: ({ videos }) => String(videos) },
     { title: 'CHARGED', text: ({ charged }) => amounts(charged) },
     { title: 'ESTIMATED', text: ({ estimated }) => amounts(estimated) },

@@ -46,44 +46,33 @@ export function wrapText(text: string, columns: number): string[] {
   return lines;
 }
 
-/** A column of a table. If the screen is too narrow, the last columns are left out. */
+export function oneLine(text: string): string {
+  return printable(text).replaceAll('\n', ' ');
+}
+
 export interface Column<Row> {
   title: string;
   text(row: Row): string;
-  /** It may be cut to this width; a column without it is shown whole or not at all. */
-  leastWidth?: number;
 }
 
-const GAP = '  ';
+/** A long text must not push the columns after it off the screen. */
+const WIDEST_CELL = 48;
 
-/** A table that fits the width: columns are cut first, then the last ones are left out. */
+/** A table whose lines are cut to the width. */
 export function tableLines<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   width: number,
 ): string[] {
-  const shown = columns.flatMap(({ title, text, leastWidth }) => {
-    const cells = rows.map((row) => printable(text(row)).replaceAll('\n', ' '));
+  const lines = [undefined, ...rows].map(() => '');
+  for (const { title, text } of columns) {
+    const cells = rows.map((row) => cutToWidth(oneLine(text(row)), WIDEST_CELL));
     // An empty column says nothing.
-    if (rows.length > 0 && cells.every((cell) => cell === '')) return [];
-    const natural = Math.max(...[title, ...cells].map(widthOf));
-    return { cells: [title, ...cells], width: natural, least: Math.min(leastWidth ?? natural, natural) };
-  });
-  const total = (key: 'width' | 'least') =>
-    shown.reduce((sum, column) => sum + column[key] + GAP.length, -GAP.length);
-  while (shown.length > 1 && total('least') > width) shown.pop();
-  while (total('width') > width) {
-    const widest = shown.reduce((a, b) => (b.width - b.least > a.width - a.least ? b : a));
-    // A single column may be wider than the screen.
-    if (widest.width <= widest.least && shown.length > 1) break;
-    widest.width -= 1;
+    if (rows.length > 0 && cells.every((cell) => cell === '')) continue;
+    const columnWidth = Math.max(...[title, ...cells].map(widthOf));
+    [title, ...cells].forEach((cell, index) => {
+      lines[index] += `${cell}${' '.repeat(columnWidth - widthOf(cell))}  `;
+    });
   }
-  return [undefined, ...rows].map((_, index) =>
-    shown
-      .map((column) => {
-        const cell = cutToWidth(column.cells[index] ?? '', column.width);
-        return column === shown.at(-1) ? cell : cell + ' '.repeat(column.width - widthOf(cell)) + GAP;
-      })
-      .join(''),
-  );
+  return lines.map((line) => cutToWidth(line.trimEnd(), width));
 }

@@ -15,7 +15,7 @@ export function watch(workflowId: string, { json }: { json?: boolean }, terminal
       const { client, videos } = session;
       const { kind } = await joinJob(session, workflowId, terminal);
       const asJson = json || terminal.outColumns() === undefined;
-      const row = await followJob(session, workflowId, { terminal, asJson });
+      const row = await followJob(session, workflowId, terminal, asJson);
       if (row === undefined && terminal.isOutClosed()) return EXIT.ok;
       if (row === undefined) {
         if (session.isInterrupted()) printLine(terminal, 'Stopped watching. Nothing is cancelled.');

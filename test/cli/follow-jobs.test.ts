@@ -86,7 +86,7 @@ async function follow(
     videos: { handle, batch: handle },
     describeMissingWorker: missing,
   } as unknown as JobsSession;
-  const following = followJob(session, 'fox', { terminal, asJson });
+  const following = followJob(session, 'fox', terminal, asJson);
   following.catch(() => undefined);
   await jest.advanceTimersByTimeAsync(60_000);
   interrupted.abort();
@@ -107,7 +107,7 @@ test('in a pipe each change is one line without escape codes, until the job has 
   ]);
   expect([out, row?.state]).toEqual(['', 'succeeded']);
   expect(err).toBe(
-    'waiting 10 %, task task_1, the service says running\nwaiting 20 %, task task_1, the service says running\n',
+    'waiting 10 %, the service says running, task task_1\nwaiting 20 %, the service says running, task task_1\n',
   );
   const batch = await follow([batchOf(2, item(3)), batchOf(3), batchOf(3, item(4)), 'ended']);
   expect(batch.err).toBe('2 of 40 stored, 1 under way\n3 of 40 stored\n3 of 40 stored, 1 under way\n');

@@ -63,16 +63,16 @@ const live = (shown: JobRow['progress'], columns = 200, nowMs = at45s) =>
   liveLine(row({ progress: shown }), columns, nowMs);
 
 test.each<[JobProgress | BatchProgress, string]>([
-  [progress, 'waiting 27 %, task task_1234, the service says rendering'],
+  [progress, 'waiting 27 %, the service says rendering, task task_1234'],
   [
     { ...progress, problem },
-    'waiting 27 %, task task_1234, the service says rendering, problem, 2 in a row: HTTP 429 slow down',
+    'waiting 27 %, problem, 2 in a row: HTTP 429 slow down, the service says rendering, task task_1234',
   ],
   [
     { ...progress, task: { state: 'unknown', word: '' } },
-    'waiting, task task_1234, the service says unknown',
+    'waiting, the service says unknown, task task_1234',
   ],
-  [downloading, 'downloading, task task_1234, the service says done'],
+  [downloading, 'downloading, the service says done, task task_1234'],
   [
     { ...progress, cost: { estimated: usd(0.5) }, task: undefined },
     'waiting, cost 0.50 USD estimated, task task_1234',
@@ -87,23 +87,23 @@ test.each<[JobProgress | BatchProgress, string]>([
   expect(progressLine(given)).toBe(line);
 });
 
-test('the live line of a job has its most important parts first, and only whole ones', () => {
+test('the live line of a job has its most important parts first, and is cut to the screen', () => {
   const all =
-    'waiting  █████░░░░░░░░░░░░░░░  27 %  45 s  problem: RateLimited  rendering  next poll in 5 s  task_1234';
+    '███░░░░░░░  45 s  waiting 27 %, next poll in 5 s, problem, 2 in a row: HTTP 429 slow down, the service says rendering, task task_1234';
   expect(live({ ...progress, problem })).toBe(all);
-  expect(live({ ...progress, problem }, 60)).toBe(all.slice(0, 41));
-  expect(live(downloading)).toBe('downloading  45 s  done  task_1234');
-  expect(live(undefined)).toBe('waiting  45 s');
+  expect(live({ ...progress, problem }, 60)).toBe(`${all.slice(0, 59)}…`);
+  expect(live(downloading)).toBe('45 s  downloading, the service says done, task task_1234');
+  expect(live(undefined)).toBe('45 s  waiting');
   // The clocks of worker and caller differ.
   expect(live(progress, 200, START - 5_000)).toContain('  0 s  ');
 });
 
 test('the live line of a batch says how many of its items are stored', () => {
   expect(live(batch({ succeeded: 6, failed: 4, running: items(3) }))).toBe(
-    '█████░░░░░░░░░░░░░░░  25 %  6 of 40 stored, 4 failed, 3 under way  45 s',
+    '███░░░░░░░  45 s  6 of 40 stored, 4 failed, 3 under way',
   );
   // Not 100 before all items have ended.
-  expect(live(batch({ items: 1_000, succeeded: 999 }))).toContain('  99 %  ');
+  expect(live(batch({ items: 1_000, succeeded: 940 }))).toContain('█████████░  ');
 });
 
 test('a live line never exceeds the screen, whatever is in it', () => {
@@ -133,21 +133,22 @@ const ROWS = [
   row({ workflowId: '雪の中の狐', state: 'succeeded', endedAt: startedAt }),
 ];
 
-test('a table is cut to the width, and the least important columns are left out', () => {
+test('a table is cut to the width, and a long name does not push the rest away', () => {
   const table = (columns: number) => jobTable(ROWS, columns, START + 90_000);
   expect(table(100)).toEqual([
     'NAME                           STATE      AGE   PHASE             TASK',
     'fox-1                          running    90 s  waiting           task_0a285c4d',
-    'a job with a rather long name  failed     90 s  GenerationFailed  ',
-    '雪の中の狐                     succeeded  90 s                    ',
+    'a job with a rather long name  failed     90 s  GenerationFailed',
+    '雪の中の狐                     succeeded  90 s',
   ]);
   expect(table(60)).toEqual([
-    'NAME             STATE      AGE   PHASE          TASK',
-    'fox-1            running    90 s  waiting        task_0a285…',
-    'a job with a r…  failed     90 s  GenerationFa…  ',
-    '雪の中の狐       succeeded  90 s                 ',
+    'NAME                           STATE      AGE   PHASE      …',
+    'fox-1                          running    90 s  waiting    …',
+    'a job with a rather long name  failed     90 s  GenerationF…',
+    '雪の中の狐                     succeeded  90 s',
   ]);
-  expect(table(12)).toEqual(['NAME', 'fox-1', 'a job with …', '雪の中の狐']);
+  const [, long] = jobTable([row({ workflowId: 'x'.repeat(300) })], 80, START + 90_000);
+  expect(long).toBe(`${'x'.repeat(47)}…  running  90 s  waiting`);
 });
 
 test('a table shows one cost: what was charged, or else the estimate', () => {
