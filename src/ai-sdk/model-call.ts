@@ -5,7 +5,6 @@ import {
   bodyBytes,
   callService,
   MAX_ANSWER_BYTES,
-  refusalText,
   type ServiceCall,
   startDeadline,
 } from '../service/call-service';
@@ -124,10 +123,7 @@ export class ModelCall {
         for (const one of [value].flat()) received.append(name, one);
       exchange.status = status;
       exchange.headers = Object.fromEntries(received);
-      const body =
-        status > 299
-          ? Buffer.from(await refusalText(answer, { ...timeouts, signal, secrets }))
-          : await bodyBytes(answer, { signal, secrets }, mostBytes);
+      const body = await bodyBytes(answer, { ...timeouts, signal, secrets }, mostBytes);
       if (body.length <= MAX_ANSWER_BYTES) exchange.body = body.toString('utf8');
       return new Response(body.length > 0 ? body : null, { status, headers: received });
     } catch (error) {

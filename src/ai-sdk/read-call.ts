@@ -4,10 +4,10 @@ import { mayHaveMadeTask } from '../contract/lost-submit';
 import { isTainted, redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { failureOfStatus } from '../service/answer-table';
+import { REFUSED_TASK_STATUSES } from '../service/http-video-service';
 import type { ServiceProfile } from '../service/profile';
 import { type TracedReading, traceAnswer } from '../service/read-answer';
 import type { ReadingRules } from '../service/reading-rules';
-import { REFUSED_TASK_STATUSES } from '../service/service-connection';
 import {
   missingTaskFault,
   redactReading,

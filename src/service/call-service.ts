@@ -1,5 +1,6 @@
 import { DecoratorHandler, type Dispatcher } from 'undici';
 import { describeDuration } from '../contract/duration';
+import { errorCode } from '../contract/error-code';
 import { redact, type Secrets } from '../contract/redact';
 import { decodeBytes, encodingOf } from './decode-body';
 import { ServiceFault } from './service-fault';
@@ -53,61 +54,63 @@ export async function callService(
   }
 }
 
-/** The whole body as text, decoded if the server sent an encoding. The size limit applies before and after decoding. */
-export async function bodyText(
-  answer: Dispatcher.ResponseData,
-  call: Pick<ServiceCall, 'signal' | 'secrets'>,
-): Promise<string> {
-  // JSON is UTF-8. This also drops a byte order mark.
-  return new TextDecoder().decode(await bodyBytes(answer, call));
+type ReadOptions = Pick<ServiceCall, 'signal' | 'bodyTimeout' | 'secrets'>;
+
+/** The whole body as text. JSON is UTF-8; a byte order mark is dropped. */
+export async function bodyText(answer: Dispatcher.ResponseData, options: ReadOptions): Promise<string> {
+  return new TextDecoder().decode(await bodyBytes(answer, options));
 }
 
-/** The same as bytes. */
+/**
+ * The whole body, decoded if the server sent an encoding; the size limit applies before and after decoding. The body of a
+ * refusal is empty if it cannot be read: the status alone decides what happens next. All of it gets one `bodyTimeout`, because
+ * a server that sends byte by byte could take hours.
+ */
 export async function bodyBytes(
   answer: Dispatcher.ResponseData,
-  { signal, secrets }: Pick<ServiceCall, 'signal' | 'secrets'>,
+  { signal, bodyTimeout, secrets }: ReadOptions,
   mostBytes = MAX_ANSWER_BYTES,
 ): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const isRefusal = answer.statusCode > 299;
+  const timer = isRefusal ? setTimeout(() => answer.body.destroy(), bodyTimeout) : undefined;
   try {
-    for await (const chunk of answer.body) {
-      bytes += chunk.length;
-      if (bytes > mostBytes) throw unreadable(answer, tooLarge(mostBytes));
-      chunks.push(chunk);
-    }
+    return decodeWhole(answer, await receive(answer, mostBytes));
   } catch (error) {
     throwIfCancelled(signal);
+    if (isRefusal) return Buffer.alloc(0);
     throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
+  } finally {
+    clearTimeout(timer);
   }
-  const whole = Buffer.concat(chunks);
+}
+
+async function receive(answer: Dispatcher.ResponseData, mostBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw unreadable(answer, tooLarge(mostBytes));
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function decodeWhole(answer: Dispatcher.ResponseData, whole: Buffer): Buffer {
   const encoding = encodingOf(answer.headers);
-  const decoded = encoding === undefined ? whole : decodeBytes(whole, encoding, MAX_ANSWER_BYTES);
-  if (decoded === 'too-large') throw unreadable(answer, tooLarge(MAX_ANSWER_BYTES));
-  if (decoded === 'undecodable')
-    throw unreadable(answer, `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`);
-  return decoded;
+  if (encoding === undefined) return whole;
+  try {
+    return decodeBytes(whole, encoding, MAX_ANSWER_BYTES);
+  } catch (error) {
+    const isTooLarge = errorCode(error) === 'ERR_BUFFER_TOO_LARGE';
+    const problem = `the answer cannot be decoded as ${encoding}, which its Content-Encoding names`;
+    throw unreadable(answer, isTooLarge ? tooLarge(MAX_ANSWER_BYTES) : problem);
+  }
 }
 
 const tooLarge = (mostBytes: number) => `the answer is larger than ${mostBytes} bytes`;
 
 function unreadable({ statusCode: status }: Dispatcher.ResponseData, message: string): ServiceFault {
   return new ServiceFault('unreadable', { status, message });
-}
-
-/**
- * The body of a refusal, '' if it cannot be read: the status alone decides what happens next. The whole body gets one
- * `bodyTimeout`, because a server that sends byte by byte could take hours.
- */
-export async function refusalText(
-  answer: Dispatcher.ResponseData,
-  { signal, bodyTimeout, secrets }: Pick<ServiceCall, 'signal' | 'bodyTimeout' | 'secrets'>,
-): Promise<string> {
-  const timer = setTimeout(() => answer.body.destroy(), bodyTimeout);
-  const body = await bodyText(answer, { secrets }).catch(() => '');
-  clearTimeout(timer);
-  throwIfCancelled(signal);
-  return body;
 }
 
 /** Without the error as its cause: undici's errors contain what the server sent, and causes are logged. */

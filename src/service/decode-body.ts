@@ -8,7 +8,6 @@ import {
   inflateSync,
 } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { errorCode } from '../contract/error-code';
 
 const GZIP = { stream: createGunzip, decode: gunzipSync };
 const DECODERS = new Map([
@@ -34,18 +33,14 @@ export function decodeBody(body: Readable, encoding: string): Readable | undefin
 }
 
 /** A whole small body, decoded. One that is plain JSON, or in an unknown encoding, is returned unchanged. */
-export function decodeBytes(
-  encoded: Buffer,
-  encoding: string,
-  maxOutputLength: number,
-): Buffer | 'too-large' | 'undecodable' {
+export function decodeBytes(encoded: Buffer, encoding: string, maxOutputLength: number): Buffer {
   const decoder = DECODERS.get(encoding);
   if (decoder === undefined || encoded.length === 0) return encoded;
   try {
     return decoder.decode(encoded, { maxOutputLength });
   } catch (error) {
-    if (errorCode(error) === 'ERR_BUFFER_TOO_LARGE') return 'too-large';
     // A proxy may decode the body and leave the header.
-    return /^\s*[[{]/.test(encoded.toString('latin1', 0, 100)) ? encoded : 'undecodable';
+    if (/^\s*[[{]/.test(encoded.toString('latin1', 0, 100))) return encoded;
+    throw error;
   }
 }

@@ -1,7 +1,7 @@
-import type { Readable } from 'node:stream';
-import { Agent, DecoratorHandler, type Dispatcher } from 'undici';
+import { Readable } from 'node:stream';
+import { Agent, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
-import { callService, refusalText, startDeadline } from './call-service';
+import { bodyText, callService, startDeadline } from './call-service';
 import { decodeBody, encodingOf } from './decode-body';
 import { createGuardedConnector, hostMatcher } from './guarded-connector';
 import { traceAnswer } from './read-answer';
@@ -72,37 +72,20 @@ export async function openVideo(
 ): Promise<VideoBody> {
   const { signal, lift } = startDeadline(source.timeouts.exchange.video, cancellation);
   try {
-    return await openWithin(link, source, { signal, from });
+    const point = from && isResumable(from) ? from : undefined;
+    let answer = await requestVideo(link, source, signal, point);
+    if (answer.statusCode === PARTIAL || answer.statusCode === RANGE_NOT_SATISFIABLE) {
+      const rest = point && restOfVideo(answer, point);
+      if (rest) return rest;
+      discard(answer);
+      // The part does not continue the stored bytes, so the whole video is requested.
+      answer = await requestVideo(link, source, signal);
+    }
+    return wholeVideo(answer, source.secrets());
   } finally {
     // The reader of the stream watches how fast the video itself comes.
     lift();
   }
-}
-
-async function openWithin(
-  link: string,
-  source: VideoSource,
-  { signal, from }: OpenVideoOptions,
-): Promise<VideoBody> {
-  const point = from && isResumable(from) ? from : undefined;
-  const answer = await requestVideo(link, source, signal, point);
-  const { statusCode: status, headers } = answer;
-  if (WHOLE.includes(status)) return wholeVideo(answer, source.secrets());
-  const total = point && status === PARTIAL && !encodingOf(headers) && totalOfRest(headers, point);
-  if (total)
-    return {
-      stream: ignoreErrors(answer.body),
-      offset: point.offset,
-      bytes: total,
-      validator: point.validator,
-    };
-  discard(answer);
-  if (status !== PARTIAL && status !== RANGE_NOT_SATISFIABLE) throw noVideoFault(answer);
-  // The part does not continue the stored bytes, so the whole video is requested.
-  const startedOver = await requestVideo(link, source, signal);
-  if (WHOLE.includes(startedOver.statusCode)) return wholeVideo(startedOver, source.secrets());
-  discard(startedOver);
-  throw noVideoFault(startedOver);
 }
 
 /** Follows redirects by hand: each target is checked, and the key is never sent to another origin. */
@@ -123,11 +106,7 @@ async function requestVideo(
     const path = url.pathname + url.search;
     const linkSecrets = secretsOfLink(path, secrets());
     checkScheme(url, source, linkSecrets);
-    let body: Readable | undefined;
-    const failingAfterRead = dispatcher.compose(
-      (dispatch) => (options, handler) => dispatch(options, new FailAfterRead(handler, () => body)),
-    );
-    const answer = await callService(failingAfterRead, {
+    const answer = await callService(dispatcher, {
       method: 'GET',
       origin: url.origin,
       path,
@@ -141,11 +120,10 @@ async function requestVideo(
       secrets: linkSecrets,
       ...timeouts,
     });
-    body = answer.body;
     const { statusCode: status, headers } = answer;
     if (status < 300 || (point && status === RANGE_NOT_SATISFIABLE)) return answer;
-    const text = await refusalText(answer, { signal, secrets: linkSecrets, ...timeouts });
-    if (isRedirect(answer) && redirects < MAX_REDIRECTS) {
+    const text = await bodyText(answer, { signal, secrets: linkSecrets, ...timeouts });
+    if (status < 400 && headers.location !== undefined && redirects < MAX_REDIRECTS) {
       url = redirectTarget(answer, url);
     } else {
       const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body: text });
@@ -154,16 +132,10 @@ async function requestVideo(
   }
 }
 
-function isRedirect({ statusCode, headers }: Dispatcher.ResponseData): boolean {
-  return statusCode >= 300 && statusCode < 400 && headers.location !== undefined;
-}
-
 function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL {
-  const { location } = headers;
-  if (typeof location === 'string' && URL.canParse(location, from.href)) {
-    const target = new URL(location, from);
-    if (/^https?:$/.test(target.protocol)) return target;
-  }
+  const location = String(headers.location);
+  const target = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+  if (target && /^https?:$/.test(target.protocol)) return target;
   throw new ServiceFault('answered', {
     status: statusCode,
     message: 'the redirect does not lead to an http address',
@@ -171,36 +143,29 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: 
 }
 
 function wholeVideo(answer: Dispatcher.ResponseData, secrets: Secrets): VideoBody {
-  const { headers, statusCode } = answer;
-  const body = ignoreErrors(answer.body);
+  const { headers, statusCode: status, body } = answer;
   const encoding = encodingOf(headers);
-  if (encoding === undefined) {
-    const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
-    const bytes = Number.isSafeInteger(length) ? length : undefined;
-    const { etag } = headers;
+  const stream = encoding === undefined ? readToBreak(body) : decodeBody(body, encoding);
+  const problem = !WHOLE.includes(status)
+    ? `the link answered with status ${status} when all of the video was requested`
+    : `the video is encoded as ${redact(encoding ?? '', secrets, MAX_ENCODING_LENGTH)}, which is not supported`;
+  if (stream === undefined || !WHOLE.includes(status)) {
+    discard(answer);
+    throw new ServiceFault('unreadable', { status, message: problem });
+  }
+  ignoreErrors(stream);
+  // The length and the offsets of the encoded bytes are not those of the video.
+  if (encoding !== undefined) return { stream, offset: 0, encoding };
+  const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
+  const { etag } = headers;
+  return {
+    stream,
+    contentType: headers['content-type']?.toString(),
+    offset: 0,
+    bytes: Number.isSafeInteger(length) ? length : undefined,
     // It goes into heartbeats, which must not contain the key.
-    const validator = isStrongTag(etag) && !isTainted(etag, secrets) ? etag : undefined;
-    const contentType = headers['content-type']?.toString();
-    return { stream: body, contentType, offset: 0, bytes, validator };
-  }
-  const stream = decodeBody(body, encoding);
-  if (stream) {
-    // The length and the offsets of the encoded bytes are not those of the video.
-    return { stream: ignoreErrors(stream), offset: 0, encoding };
-  }
-  discard(answer);
-  throw new ServiceFault('unreadable', {
-    status: statusCode,
-    message: `the video is encoded as ${redact(encoding, secrets, MAX_ENCODING_LENGTH)}, which is not supported`,
-  });
-}
-
-function noVideoFault({ statusCode: status }: Dispatcher.ResponseData): ServiceFault {
-  const message =
-    status === PARTIAL
-      ? 'the link answered with a part of the video when all of it was requested'
-      : `the link answered with status ${status}, which has no video`;
-  return new ServiceFault('unreadable', { status, message });
+    validator: isStrongTag(etag) && !isTainted(etag, secrets) ? etag : undefined,
+  };
 }
 
 function discard({ body }: Dispatcher.ResponseData): void {
@@ -211,8 +176,6 @@ function discard({ body }: Dispatcher.ResponseData): void {
 function ignoreErrors(stream: Readable): Readable {
   return stream.on('error', () => undefined);
 }
-
-type Headers = Dispatcher.ResponseData['headers'];
 
 /** Whether a server can be asked to resume here. Another version may have recorded a point that it cannot. */
 function isResumable({ offset, validator }: ResumePoint): boolean {
@@ -225,23 +188,21 @@ function rangeHeaders({ offset, validator }: ResumePoint): Record<string, string
 }
 
 /**
- * The length of the whole video if a 206 has exactly the rest from this point; undefined otherwise. A 206 without a total
- * is rejected, because it may not reach the end.
+ * The stream of a 206 that has exactly the rest from this point; undefined otherwise. A 206 without a total is rejected, because
+ * it may not reach the end.
  */
-function totalOfRest(headers: Headers, { offset, validator }: ResumePoint): number | undefined {
-  const {
-    'content-range': range,
-    'content-type': type,
-    'content-length': length,
-    etag = validator,
-  } = headers;
-  if (/^multipart\/byteranges/i.test(String(type ?? ''))) return undefined;
-  const [, first, last, whole] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(String(range)) ?? [];
-  const total = Number(whole);
-  const isRest =
-    Number(first) === offset && Number(last) === total - 1 && Number.isSafeInteger(total) && total > offset;
-  const fits = length === undefined || length === String(total - offset);
-  return isRest && fits && etag === validator ? total : undefined;
+function restOfVideo(
+  { headers, body, statusCode }: Dispatcher.ResponseData,
+  { offset, validator }: ResumePoint,
+): VideoBody | undefined {
+  const { 'content-type': type, 'content-length': length, etag = validator } = headers;
+  const [, first, last, whole] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(String(headers['content-range'])) ?? [];
+  const bytes = Number(whole);
+  const isRest = Number(first) === offset && Number(last) === bytes - 1 && bytes > offset;
+  const fits = length === undefined || length === String(bytes - offset);
+  const isPlain = !encodingOf(headers) && !/^multipart\/byteranges/i.test(String(type));
+  if (statusCode !== PARTIAL || !isRest || !fits || !isPlain || etag !== validator) return undefined;
+  return { stream: ignoreErrors(readToBreak(body)), offset, bytes, validator };
 }
 
 /** A weak ETag does not promise the same bytes. */
@@ -250,33 +211,33 @@ function isStrongTag(value: unknown): value is string {
 }
 
 /**
- * When a connection breaks, undici drops the bytes that have arrived but were not read. A resumed download needs them, so
- * the error is passed on only after all of them have been read.
+ * When a connection breaks, the bytes that have arrived but were not read would be lost. A resumed download needs them, so
+ * they are read before the error is passed on.
  */
-class FailAfterRead extends DecoratorHandler {
-  constructor(
-    private readonly inner: Dispatcher.DispatchHandler,
-    private readonly bodyOf: () => Readable | undefined,
-  ) {
-    super(inner);
-  }
+function readToBreak(body: Readable): Readable {
+  const chunks = chunksToBreak(ignoreErrors(body));
+  return new Readable({
+    // Each chunk is read before the next is fetched: an error would take a waiting one with it.
+    highWaterMark: 1,
+    read() {
+      chunks.next().then(
+        ({ value = null }) => this.push(value),
+        (error) => this.destroy(error),
+      );
+    },
+    destroy(error, done) {
+      body.destroy();
+      done(error);
+    },
+  });
+}
 
-  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
-    const fail = () => this.inner.onResponseError?.(controller, error);
-    const body = this.bodyOf();
-    // A destroyed body is not read any further.
-    if (body === undefined || body.destroyed || body.readableLength === 0) {
-      fail();
-      return;
-    }
-    const { read } = body;
-    body.read = (size?: number) => {
-      const chunk: unknown = read.call(body, size);
-      if (chunk === null && body.readableLength === 0) {
-        body.read = read;
-        fail();
-      }
-      return chunk;
-    };
+async function* chunksToBreak(body: Readable): AsyncGenerator<Buffer, undefined> {
+  try {
+    yield* body;
+  } catch (error) {
+    const rest: Buffer | null = body.read();
+    if (rest !== null) yield rest;
+    throw error;
   }
 }

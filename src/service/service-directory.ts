@@ -168,7 +168,7 @@ export function createVideoService(options: VideoServiceOptions): OpenedVideoSer
 function openHttp(options: VideoServiceOptions): OpenedVideoService {
   try {
     const loaded: typeof import('./http-video-service') = require('./http-video-service');
-    return loaded.createHttpVideoService(options);
+    return new loaded.HttpVideoService(options);
   } catch (error) {
     // Any other error would be taken for a submit that may have been sent. Its text may have an option in it.
     throw new ServiceFault('not-sent', { message: 'the HTTP client could not be loaded' }, { cause: error });
