@@ -11,7 +11,7 @@ import { plainHider } from '../contract/redact';
 import { ServerUnavailable } from '../temporal-server';
 import { Closers } from './closers';
 import { type Finding, failed, skipped } from './doctor/check-service';
-import { CHECKS } from './doctor/checks';
+import { CHECKS, type Check } from './doctor/checks';
 import { EXIT, reportError } from './exit-codes';
 import { findNamedServer, findTemporal } from './find-temporal';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
@@ -56,58 +56,40 @@ export async function doctor(options: DoctorOptions, terminal: Terminal): Promis
 /** `videogen doctor --register`: registers the search attributes of jobs, which is the one problem that doctor can fix. */
 async function register({ json }: DoctorOptions, terminal: Terminal, closers: Closers): Promise<number> {
   const server = await findNamedServer(terminal.env, closers);
-  const { namespace, address } = server;
-  const problem = await registerSearchAttributes(server);
+  const { connection, options } = server.client;
+  const { namespace } = options;
+  const problem = await registerSearchAttributes({ connection, namespace });
   if (problem) throw new ConfigError(`${problem.replace(/^t/, 'T')}: use another namespace.`);
   const names = SEARCH_ATTRIBUTES.join(', ');
-  printLine(terminal, `The namespace ${namespace} at ${address} has the search attributes ${names}.`);
+  printLine(terminal, `The namespace ${namespace} at ${server.address} has the search attributes ${names}.`);
   if (json) terminal.out(printableJson({ namespace, attributes: SEARCH_ATTRIBUTES }));
   return EXIT.ok;
 }
 
-/** For one check. At most three wait for one another, so all checks take at most 15 s. */
-const CHECK_LIMIT_MS = 5_000;
-
 /** Starts all checks at once. A check that needs another waits for it. No finding rejects. */
-function startChecks(env: Environment, closers: Closers): [name: string, finding: Promise<Finding>][] {
+function startChecks(env: Environment, closers: Closers): Map<string, Promise<Finding>> {
   const temporal = findTemporal(env, closers);
   temporal.catch(() => undefined);
   const findings = new Map<string, Promise<Finding>>();
-  for (const [name, { needs = [], run }] of Object.entries(CHECKS)) {
-    const needed = needs.map(async (need) => ({ need, finding: await findings.get(need) }));
-    findings.set(
-      name,
-      Promise.all(needed).then((others) => {
-        const missing = others.find(
-          ({ finding }) => finding?.state === 'failed' || finding?.state === 'skipped',
-        );
-        return missing
-          ? skipped(`it needs ${missing.need}`)
-          : inTime((signal) => run({ env, temporal, signal }));
-      }),
-    );
-  }
-  return [...findings];
+  const runCheck = async ({ needs = [], run }: Check): Promise<Finding> => {
+    for (const need of needs) {
+      const state = (await findings.get(need))?.state;
+      if (state === 'failed' || state === 'skipped') return skipped(`it needs ${need}`);
+    }
+    return run({ env, temporal }).catch(findingOf);
+  };
+  for (const [name, check] of Object.entries(CHECKS)) findings.set(name, runCheck(check));
+  return findings;
 }
 
-async function inTime(run: (signal: AbortSignal) => Promise<Finding>): Promise<Finding> {
-  const late = AbortSignal.timeout(CHECK_LIMIT_MS);
-  const timeout = new Promise<never>((_, reject) => {
-    late.onabort = () => reject(new Error(`did not finish within ${CHECK_LIMIT_MS / 1_000} s`));
-  });
-  try {
-    return await Promise.race([run(late), timeout]);
-  } catch (error) {
-    // The settings check reports it.
-    if (error instanceof ConfigError) return skipped('it needs settings');
-    const [, ...fix] = error instanceof ServerUnavailable ? error.message.split('\n') : [];
-    return failed(
-      firstLineOf(error),
-      fix.join('\n') || 'Fix the problem in the message, and run doctor again.',
-    );
-  } finally {
-    late.onabort = null;
-  }
+function findingOf(error: unknown): Finding {
+  // The settings check reports it.
+  if (error instanceof ConfigError) return skipped('it needs settings');
+  const [, ...fix] = error instanceof ServerUnavailable ? error.message.split('\n') : [];
+  return failed(
+    firstLineOf(error),
+    fix.join('\n') || 'Fix the problem in the message, and run doctor again.',
+  );
 }
 
 /** Prints each finding as soon as it and those before it are known: to stdout, or to stderr with `--json`. */
@@ -121,33 +103,29 @@ async function reportInOrder(
   const counts = { ok: 0, warning: 0, failed: 0, skipped: 0 };
   const reports: CheckReport[] = [];
   for (const [name, pending] of started) {
-    const { state, ...finding } = await pending;
-    const found = redact(finding.found);
-    const fix = 'fix' in finding ? { fix: redact(finding.fix) } : {};
+    const { state, found, fix } = await pending;
     counts[state] += 1;
-    const title = `${state.padEnd('warning  '.length)}${name}`;
-    const said = [found, ...(fix.fix?.split('\n') ?? [])].flatMap((text) =>
-      wrapText(text, widthFor(terminal)),
+    const [first = '', ...others] = [found, ...(fix?.split('\n') ?? [])].flatMap((text) =>
+      wrapText(redact(text), widthFor(terminal)),
     );
-    said.forEach((text, index) => {
-      line(`${(index === 0 ? title : '').padEnd(NAME_COLUMNS)}${text}`);
-    });
-    const isSkipped = state === 'skipped';
+    line(`${state.padEnd(STATE_COLUMNS)}${name}`.padEnd(NAME_COLUMNS) + first);
+    for (const other of others) line(' '.repeat(NAME_COLUMNS) + other);
     reports.push({
       name,
       ok: state === 'ok' || state === 'warning',
-      found: isSkipped ? `skipped: ${found}` : found,
-      ...fix,
+      found: `${state === 'skipped' ? 'skipped: ' : ''}${redact(found)}`,
+      ...(fix !== undefined && { fix: redact(fix) }),
     });
   }
   const { warning, failed, skipped } = counts;
   if (failed + skipped > 0)
-    line(`Not ready: ${failed} of ${started.length} checks failed, ${skipped} skipped.`);
+    line(`Not ready: ${failed} of ${started.size} checks failed, ${skipped} skipped.`);
   else line(warning === 0 ? 'Ready to generate.' : `Ready to generate. Warnings: ${warning}.`);
   return reports;
 }
 
-const NAME_COLUMNS = 'warning  encryption  '.length;
+const STATE_COLUMNS = 'warning  '.length;
+const NAME_COLUMNS = STATE_COLUMNS + 'encryption  '.length;
 /** A narrower screen would break every line. */
 const MIN_COLUMNS = 60;
 

@@ -1,21 +1,24 @@
 import { resolve } from 'node:path';
-import { type Client, Connection, type ConnectionLike, type ConnectionOptions } from '@temporalio/client';
+import { type Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import { clientOf } from '../client/connect';
 import { TemporalUnreachable } from '../client/refusals';
+import { inTime } from '../client/temporal-calls';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readDataFolder, readTemporalConfig } from '../config/temporal-config';
 import { codeOf, firstLineOf, GRPC_STATUS } from '../contract/error-code';
 import type { Closers } from './closers';
 import { readStackNote, type StackNote } from './stack-note';
 
+interface Reached {
+  client: Client;
+  version: string;
+}
+
 /** A server that answers: the configured one, or the one of a `videogen dev` on this machine. */
-export interface TemporalServer {
+export interface TemporalServer extends Reached {
   kind: 'named' | 'local';
   address: string;
-  namespace: string;
-  connection: Connection;
-  version: string;
 }
 
 export type Temporal =
@@ -27,19 +30,18 @@ export type Temporal =
 
 /** Finds the Temporal server that `generate` would use. Starts and downloads nothing. */
 export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
-  const { connectionOptions, namespace = 'default' } = readTemporalConfig(env);
+  const { connectionOptions, namespace } = readTemporalConfig(env);
   const { address } = connectionOptions;
   if (address !== undefined) {
-    const reached = await reachServer({ ...connectionOptions, address }, closers);
-    return 'problem' in reached
-      ? { kind: 'silent', address, ...reached }
-      : { kind: 'named', address, namespace, ...reached };
+    const reached = await reachServer({ ...connectionOptions, address }, namespace, env, closers);
+    return 'client' in reached
+      ? { kind: 'named', address, ...reached }
+      : { kind: 'silent', address, ...reached };
   }
   const note = await readStackNote(resolve(readDataFolder(env)));
-  const reached = note && (await reachServer({ address: note.address }, closers));
-  return note && reached && 'connection' in reached
-    ? { kind: 'local', address: note.address, namespace: note.namespace, ...reached }
-    : { kind: 'none' };
+  if (note === undefined) return { kind: 'none' };
+  const reached = await reachServer({ address: note.address }, note.namespace, env, closers);
+  return 'client' in reached ? { kind: 'local', address: note.address, ...reached } : { kind: 'none' };
 }
 
 /** The configured server, or the one that runs on this machine. Starts nothing. */
@@ -60,9 +62,7 @@ export async function findNamedServer(env: Environment, closers: Closers): Promi
 export const CALL_LIMIT_MS = 4_000;
 
 /** One call to Temporal with a deadline; without it, the SDK keeps retrying. */
-export function withinCall<T>(connection: ConnectionLike, call: () => Promise<T>): Promise<T> {
-  return connection.withDeadline(Date.now() + CALL_LIMIT_MS, call);
-}
+export const withinCall = <T>(client: Client, call: () => Promise<T>) => inTime(client, call, CALL_LIMIT_MS);
 
 /** For commands that watch: the default waits two minutes for a server that was gone for long. */
 const RECONNECT_WITHIN_MS = 3_000;
@@ -71,22 +71,26 @@ const REFUSALS: readonly unknown[] = [GRPC_STATUS.permissionDenied, GRPC_STATUS.
 
 async function reachServer(
   options: ConnectionOptions & { address: string },
+  namespace: string | undefined,
+  env: Environment,
   closers: Closers,
-): Promise<Pick<TemporalServer, 'connection' | 'version'> | { problem: string; refused: boolean }> {
+): Promise<Reached | { problem: string; refused: boolean }> {
   // The SDK's own interceptor repeats a call until its time is up, and then forgets why it failed.
   // Of a connection that it shares with an earlier one, it would not know why that failed.
   const channelArgs = { 'grpc.use_local_subchannel_pool': 1 };
   const probe = Connection.lazy({ ...options, interceptors: [], channelArgs });
   try {
-    const info = await withinCall(probe, () => probe.workflowService.getSystemInfo({}));
+    const ask = () => probe.workflowService.getSystemInfo({});
+    const info = await probe.withDeadline(Date.now() + CALL_LIMIT_MS, ask);
     const connection = Connection.lazy({
       ...options,
       connectTimeout: CALL_LIMIT_MS,
       channelArgs: { 'grpc.max_reconnect_backoff_ms': RECONNECT_WITHIN_MS },
     });
     closers.add(() => connection.close());
-    return { connection, version: info.serverVersion };
+    return { client: clientOf(connection, namespace, env), version: info.serverVersion };
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     return { problem: problemOfCall(error), refused: REFUSALS.includes(codeOf(error)) };
   } finally {
     await probe.close();

@@ -1,5 +1,6 @@
-import type { Client, ConnectionLike } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { findUnserved } from '../client/missing-worker';
+import { describeRun } from '../client/temporal-calls';
 import type { Environment } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { cleanText, inShell, shown } from '../contract/clean-text';
@@ -8,11 +9,6 @@ import { keyIdOf } from '../encryption/encryption-codec';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { isNotDecryptedType } from '../encryption/not-decrypted';
 import { withinCall } from './find-temporal';
-
-interface Namespace {
-  connection: ConnectionLike;
-  namespace: string;
-}
 
 /**
  * Names the task queue on which a job or batch waits although no worker polls it, or the key that its worker lacks; undefined if there
@@ -24,40 +20,26 @@ export async function describeMissingWorker(
   env: Environment,
 ): Promise<string | undefined> {
   const unserved = await findUnserved(client.workflow, workflowId);
-  if (unserved === undefined) {
-    const server = { connection: client.connection, namespace: client.options.namespace };
-    return describeMissingKey(server, workflowId);
-  }
+  if (unserved === undefined) return describeMissingKey(client, workflowId);
   const { queue, waitsFor } = unserved;
   const work = waitsFor === 'workflows' ? 'so' : 'which does its submits or downloads, so';
-  return `No worker polls task queue ${shown(queue)}, ${work} ${shown(workflowId)} waits; start one with: ${workerCommand(queue, waitsFor, env)}`;
-}
-
-function workerCommand(queue: string, waitsFor: 'workflows' | 'activities', env: Environment): string {
   const isConfigured = waitsFor === 'activities' || queue === readSetting('VIDEOGEN_TASK_QUEUE', env);
-  return isConfigured ? 'videogen worker' : `VIDEOGEN_TASK_QUEUE=${inShell(queue)} videogen worker`;
+  const setting = isConfigured ? '' : `VIDEOGEN_TASK_QUEUE=${inShell(queue)} `;
+  return `No worker polls task queue ${shown(queue)}, ${work} ${shown(workflowId)} waits; start one with: ${setting}videogen worker`;
 }
 
 /** More than one attempt of a workflow task has few events after its failure. */
 const NEWEST_EVENTS = 10;
 
 /** A worker without the key fails the job's workflow task, or an activity, with a sentence that anyone can read. */
-async function describeMissingKey(
-  { connection, namespace }: Namespace,
-  workflowId: string,
-): Promise<string | undefined> {
-  // Not the SDK's own description: it decodes the memo, which a codec that is not set here may have encoded.
-  const { pendingWorkflowTask, pendingActivities } = await withinCall(connection, () =>
-    connection.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } }),
-  );
+async function describeMissingKey(client: Client, workflowId: string): Promise<string | undefined> {
+  const { pendingWorkflowTask, pendingActivities } = (await describeRun(client, { workflowId })) ?? {};
   const failures = (pendingActivities ?? []).map(({ lastFailure }) => lastFailure);
   if ((pendingWorkflowTask?.attempt ?? 1) > 1) {
-    const { history } = await withinCall(connection, () =>
-      connection.workflowService.getWorkflowExecutionHistoryReverse({
-        namespace,
-        execution: { workflowId },
-        maximumPageSize: NEWEST_EVENTS,
-      }),
+    const { namespace } = client.options;
+    const asked = { namespace, execution: { workflowId }, maximumPageSize: NEWEST_EVENTS };
+    const { history } = await withinCall(client, () =>
+      client.workflowService.getWorkflowExecutionHistoryReverse(asked),
     );
     failures.push(
       ...(history?.events ?? []).map((event) => event.workflowTaskFailedEventAttributes?.failure),
@@ -72,13 +54,12 @@ const MOST_JOBS = 10;
 
 /** A running job that its worker cannot decrypt, or that was encrypted with a key which is not in the ring. */
 export async function findUnreadableJob(
-  server: Namespace,
+  client: Client,
   ring: EncryptionKeyRing | undefined,
 ): Promise<string | undefined> {
-  const { connection, namespace } = server;
-  const { executions } = await withinCall(connection, () =>
-    connection.workflowService.listWorkflowExecutions({
-      namespace,
+  const { executions } = await withinCall(client, () =>
+    client.workflowService.listWorkflowExecutions({
+      namespace: client.options.namespace,
       pageSize: MOST_JOBS,
       query: `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`,
     }),
@@ -89,7 +70,7 @@ export async function findUnreadableJob(
     const missing = keyIds.find((id) => ring?.find(id) === undefined);
     if (missing !== undefined)
       return `${shown(workflowId)} is encrypted with the key ${shown(missing)}, which is not set here`;
-    return describeMissingKey(server, workflowId);
+    return describeMissingKey(client, workflowId);
   });
   return (await Promise.all(problems)).find((problem) => problem !== undefined);
 }

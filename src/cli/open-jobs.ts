@@ -48,7 +48,6 @@ interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker' |
 /** These load Temporal's SDK, which takes long. */
 const load = {
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
-  client: (): typeof import('../client/connect') => require('../client/connect'),
   findTemporal: (): typeof import('./find-temporal') => require('./find-temporal'),
   localServer: (): typeof import('./local-server') => require('./local-server'),
   localStack: (): typeof import('./local-stack') => require('./local-stack'),
@@ -179,8 +178,7 @@ async function openServer(
   const closers = new Closers();
   try {
     if (!isLocal) {
-      const { connection, namespace, address } = await load.findTemporal().findNamedServer(env, closers);
-      const client = load.client().clientOf(connection, namespace, env);
+      const { client, address } = await load.findTemporal().findNamedServer(env, closers);
       // The SDK may be repeating a query of the progress, and an error that cannot be caught would follow.
       const close = async () => (starts ? undefined : closers.close());
       return { client, uiUrl: uiOf(address, env), isLocal, close };

@@ -19,7 +19,7 @@ import { CALL_LIMIT_MS, withinCall } from '../find-temporal';
 import { findUnreadableJob } from '../missing-worker';
 import { type Context, checkService, type Finding, failed, ok, warning } from './check-service';
 
-interface Check {
+export interface Check {
   /** If one of these checks fails, this one is skipped. They come earlier in the table. */
   needs?: readonly string[];
   /** A ConfigError means that the check is skipped: the settings check reports it. */
@@ -78,28 +78,21 @@ function unknownSettings(env: Environment): { name: string; meant?: string | und
   });
 }
 
-/** A misspelt name, such as one without a letter. */
-function nearest(name: string, names: readonly string[]): string | undefined {
-  return names.find((known) => editDistance(known, name, MOST_TYPOS) <= MOST_TYPOS);
-}
+const nearest = (name: string, names: readonly string[]) => names.find((known) => isNear(known, name));
 
-/**
- * How many letters must be added, removed or changed to turn one word into the other; more than `most` for words whose
- * lengths alone differ by more. Comparing with a very long name would take seconds.
- */
-function editDistance(a: string, b: string, most: number): number {
-  const difference = Math.abs(a.length - b.length);
-  if (difference > most) return difference;
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
+/** Whether at most this many letters must be added, removed or changed to turn one word into the other. */
+function isNear(a: string, b: string, typos = MOST_TYPOS): boolean {
+  let same = 0;
+  while (same < a.length && a[same] === b[same]) same++;
+  const [x, y] = [a.slice(same), b.slice(same)];
+  if (x === '' || y === '' || typos === 0) return x.length + y.length <= typos;
+  const [fromX, fromY] = [x.slice(1), y.slice(1)];
+  const rest = [
+    [fromX, y],
+    [x, fromY],
+    [fromX, fromY],
+  ] as const;
+  return rest.some(([left, right]) => isNear(left, right, typos - 1));
 }
 
 /** A name with some of the words of a setting. */
@@ -112,9 +105,9 @@ function sameWords(name: string): string | undefined {
 
 /** A key without a service is a mistake: the videos would silently come from the emulator. */
 function keyWithoutService(env: Environment): string[] {
-  const { VIDEO_API_KEY, VIDEO_API_KEY_FILE } = withoutBlanks(env);
-  if (!usesEmulator(env) || (VIDEO_API_KEY ?? VIDEO_API_KEY_FILE) === undefined) return [];
-  const variable = VIDEO_API_KEY === undefined ? 'VIDEO_API_KEY_FILE' : 'VIDEO_API_KEY';
+  const set = withoutBlanks(env);
+  const variable = ['VIDEO_API_KEY', 'VIDEO_API_KEY_FILE'].find((name) => set[name] !== undefined);
+  if (!usesEmulator(env) || variable === undefined) return [];
   return [
     `${variable} is set, but VIDEO_API_BASE_URL is not: set it to the address of the video service, such as https://api.example.com, or unset ${variable} to use the emulator.`,
   ];
@@ -146,17 +139,19 @@ async function checkTemporal({ env, temporal }: Context): Promise<Finding> {
 
 async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
   const server = await temporal;
-  if (!('connection' in server)) return ok('generate creates it with its server');
-  const { connection, namespace } = server;
+  if (!('client' in server)) return ok('generate creates it with its server');
+  const { client } = server;
+  const { connection, options } = client;
+  const { namespace } = options;
   try {
-    const { config } = await withinCall(connection, () =>
-      connection.workflowService.describeNamespace({ namespace }),
+    const { config } = await withinCall(client, () =>
+      client.workflowService.describeNamespace({ namespace }),
     );
     const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
     const found = `${namespace} retains ended jobs for ${describeDuration(seconds * 1_000)}`;
     // A client that uses them cannot start jobs without them.
     if (!readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env)) return ok(found);
-    const problem = await withinCall(connection, () => searchAttributeProblem({ connection, namespace }));
+    const problem = await withinCall(client, () => searchAttributeProblem({ connection, namespace }));
     if (problem === undefined) return ok(`${found}, with search attributes`);
     const fix = 'Register them with: videogen doctor --register; or unset VIDEOGEN_SEARCH_ATTRIBUTES.';
     return failed(problem, fix);
@@ -178,8 +173,8 @@ async function checkEncryption({ env, temporal }: Context): Promise<Finding> {
   const ring = readEncryptionKeys(env);
   const found = ring === undefined ? 'off: no keys are set' : `the key ${ring.writingId} encrypts`;
   const server = await temporal;
-  if (!('connection' in server)) return ok(found);
-  const unreadable = await findUnreadableJob(server, ring);
+  if (!('client' in server)) return ok(found);
+  const unreadable = await findUnreadableJob(server.client, ring);
   return unreadable === undefined
     ? ok(found)
     : failed(unreadable, 'Give the same keys to all workers and clients of the namespace, and restart them.');
@@ -192,11 +187,12 @@ async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
   const server = await temporal;
   // On this machine, generate starts a worker where the local stack has none.
   if (server.kind !== 'named') return ok('generate uses those of the local stack, or starts its own');
-  const { connection, namespace } = server;
+  const { client } = server;
+  const { namespace } = client.options;
   const { taskQueue, downloadQueue } = resolveWorkerQueues({}, env);
   const workersOf = async (name: string, taskQueueType: number) => {
-    const { pollers } = await withinCall(connection, () =>
-      connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
+    const { pollers } = await withinCall(client, () =>
+      client.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType }),
     );
     const isRecent = (seconds: unknown) => Date.now() - Number(seconds ?? 0) * 1_000 < STALE_AFTER_MS;
     const recent = (pollers ?? []).filter(({ lastAccessTime }) => isRecent(lastAccessTime?.seconds));

@@ -83,11 +83,7 @@ export const settings: Target<Record<string, string>> = {
   inSuite: 80,
   async feed(given, folder) {
     const env = { VIDEOGEN_DATA: join(folder, 'data'), ...given };
-    const context = {
-      env,
-      temporal: Promise.resolve({ kind: 'none' } as const),
-      signal: new AbortController().signal,
-    };
+    const context = { env, temporal: Promise.resolve({ kind: 'none' } as const) };
     // The commands are tried without checks.
     const { CHECKS } = jest.requireActual<typeof import('../../../src/cli/doctor/checks')>(
       '../../../src/cli/doctor/checks',
@@ -95,7 +91,7 @@ export const settings: Target<Record<string, string>> = {
     const finding = await CHECKS.settings?.run(context);
     const texts = [
       ...settingProblems(env),
-      ...(finding && 'fix' in finding ? [finding.found, finding.fix] : []),
+      ...(finding?.fix ? [finding.found, finding.fix] : []),
       ...READERS.flatMap((read) => problemOf(() => read(env))),
     ];
     const [service] = resultOf(() => createVideoService(readServiceConfig(env)));
