@@ -54,10 +54,7 @@ export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerW
         if (refused) throw capReached({ ...refused, ...(submit.lostSubmits > 0 && { advice: LOST_ADVICE }) });
       };
       const accounts = accountsOf(caps, submit);
-      const ofJob: CapAccount[] = [
-        { scope: 'job', limits: limitsOf(caps.job) },
-        { scope: 'job', isOwn: true, limits: limitsOf(submit.cap) },
-      ];
+      const ofJob = [caps.job, submit.cap].map((cap) => ({ scope: 'job' as const, limits: limitsOf(cap) }));
       const estimate = estimateCost(submit.service.profile?.prices, submit.request);
       const takes = takenBy(estimate);
       for (const account of [...ofJob, ...accounts]) refuseIf(unknownTakes(account, takes, estimate));

@@ -11,14 +11,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { VideoActivities } from '../activities';
-import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
+import { cleanText, codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { fileName } from '../src/contract/digest';
 import { durationMs } from '../src/contract/duration';
-import { type ServiceRefusal, serviceRefusal } from '../src/contract/failure-details';
+import type { ServiceRefusal } from '../src/contract/failure-details';
 import type { ChildNews, FallbackInput, JobInput, JobProgress, JobResult } from '../src/contract/job';
 import { childName, SERVICE_MEMO } from '../src/contract/names';
 import { DEFAULT_DEADLINE_MS, DEFAULT_FALLBACK_AFTER_MS, RECORD_POLICY } from '../src/contract/policies';
-import { cutToBytes } from '../src/contract/sizes';
 import {
   createFailure,
   describeEvent,
@@ -39,7 +38,9 @@ import { showJob } from './ui-details';
 /** Temporal takes 0 for no limit. */
 const SHORTEST_TURN_MS = 1_000;
 /** Leaves room in the message of a failure for what became of the services before. */
-const LONGEST_OWN_MESSAGE_BYTES = 600;
+const LONGEST_OWN_MESSAGE_CHARS = 600;
+/** A hundred results of a batch travel together. */
+const LONGEST_REFUSAL_CHARS = 200;
 
 /**
  * One request in; one stored video or one explained failure out, from the first of several services that takes it. Each service
@@ -151,7 +152,7 @@ class FallbackJob {
 
   recordRefused(service: string, { type, details }: VideoFailure, next: string): void {
     const reason = describeEvent(type, details);
-    this.refusedBy.push(serviceRefusal(service, type, reason));
+    this.refusedBy.push({ service, failure: type, message: cleanText(reason, LONGEST_REFUSAL_CHARS) });
     logEvent('nextService', { service, failureType: type, reason, next });
   }
 
@@ -177,7 +178,7 @@ class FallbackJob {
     const { refusedBy, progress } = this;
     if (details.taskId !== undefined || progress.service === undefined)
       return new VideoFailure(type, { ...details, refusedBy });
-    const own = withoutEnd(cutToBytes(details.message ?? '', LONGEST_OWN_MESSAGE_BYTES));
+    const own = withoutEnd(cleanText(details.message ?? '', LONGEST_OWN_MESSAGE_CHARS));
     const before = refusedBy.map((one) => `${one.service} (${withoutEnd(one.message)})`).join(' and ');
     const tried = `that was the service ${progress.service}${before && `, after ${before}`}`;
     return new VideoFailure(type, {

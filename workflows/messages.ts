@@ -10,10 +10,12 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { SubmittedTask, VideoActivities } from '../activities';
+import { cleanText } from '../src/contract/clean-text';
+import { LONGEST_MESSAGE_CHARS } from '../src/contract/failure-details';
 import { decisionProblem } from '../src/contract/input-rules';
 import type { JobProgress, VideoInput } from '../src/contract/job';
 import { describeConflict, identityOf, type JobIdentity } from '../src/contract/job-identity';
-import { DECISION_REFUSED, describeRefusal, type SubmitDecision } from '../src/contract/lost-submit';
+import { DECISION_REFUSED, type SubmitDecision } from '../src/contract/lost-submit';
 import {
   DECIDE_SUBMIT_UPDATE,
   POLL_NOW_SIGNAL,
@@ -88,7 +90,7 @@ export function answerWaitForTask(job: AwaitedTask): void {
 }
 
 function decisionRefused(message: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(describeRefusal(message), DECISION_REFUSED);
+  return ApplicationFailure.nonRetryable(cleanText(message, LONGEST_MESSAGE_CHARS), DECISION_REFUSED);
 }
 
 /** Refuses a malformed decision, or one that no lost submit waits for. */

@@ -62,7 +62,6 @@ export function prepareJob(given: unknown, settings: StartSettings = {}): Prepar
   return {
     type: input.services ? FALLBACK_WORKFLOW_TYPE : WORKFLOW_TYPE,
     identity,
-    identityOf,
     options: {
       staticSummary: describeJob(input),
       staticDetails: staticJobDetails(input),
@@ -85,10 +84,6 @@ export function prepareBatch(given: unknown, settings: StartSettings = {}): Prep
   return {
     type: BATCH_WORKFLOW_TYPE,
     identity,
-    identityOf: (given) => {
-      const other = parseBatchInput(withoutNulls(given), pinned.requestFields);
-      return other.ok ? batchIdentity(other.input) : {};
-    },
     options: {
       staticSummary: describeBatch(input),
       ...commonOptions(workflowId, { ...pinned.memo, [IDENTITY_MEMO]: identity }, temporal),
@@ -138,11 +133,6 @@ function withOwnAttributes(
 function batchIdentity({ requests, requestsFrom }: BatchInput): object {
   if (requests === undefined) return { requestsFrom };
   return { requests: createHash('sha256').update(JSON.stringify(requests)).digest('hex').slice(0, 16) };
-}
-
-/** Some languages send null for an unset field. */
-function withoutNulls(input: object): object {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }
 
 /** A batch in one line: `batch of 12, the first: "A red fox"`, or the key of its requests. */

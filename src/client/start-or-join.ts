@@ -9,7 +9,7 @@ import {
 import type { WorkflowIdReusePolicy } from '@temporalio/common';
 import type { BatchResult } from '../contract/batch';
 import { paidNothing } from '../contract/failure-table';
-import { describeConflict } from '../contract/job-identity';
+import { describeConflict, identityOf } from '../contract/job-identity';
 import { IDENTITY_MEMO, LOST_SUBMIT_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { readFailure, VideoFailure } from '../contract/video-failure';
 import { readFirstInput } from '../encryption/decode-first';
@@ -29,8 +29,6 @@ export interface PreparedStart<Input> {
   type: string;
   /** What makes it the same as another: an existing workflow with another identity is a conflict. */
   identity: object;
-  /** The identity of another workflow of this type, read from its input. */
-  identityOf(input: object): object;
   options: PreparedOptions<Input>;
   /** The reuse policy for starting an ended one again; undefined when the caller joins it as it ended. */
   restartPolicy(handle: WorkflowHandle, existing: Existing): Promise<WorkflowIdReusePolicy | undefined>;
@@ -62,7 +60,7 @@ export async function startOrJoin<Input, Started>(
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       const existing = await handle.describe();
-      const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared));
+      const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing));
       const conflict = describeConflict(handle.workflowId, theirs, identity);
       if (conflict !== undefined) throw new NameTaken('InvalidRequest', conflict);
       if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
@@ -82,16 +80,12 @@ export function startOrJoinOn<Input>(client: Client, taskQueue: string, prepared
   );
 }
 
-/** Programs in other languages write no memo, so the identity of their job is read from its input. */
-async function identityInHistory<Input>(
-  { client, workflowId }: WorkflowHandle,
-  existing: Existing,
-  { type, identityOf }: PreparedStart<Input>,
-): Promise<object | undefined> {
-  if (existing.type !== type) return undefined;
-  // One that cannot be decoded here counts as another job's.
-  const first = await readFirstInput(client, { workflowId, runId: existing.runId });
-  return typeof first === 'object' && first !== null ? identityOf(first) : undefined;
+/**
+ * Programs in other languages write no memo, so the identity of their job is read from its input. One that cannot be decoded
+ * here counts as another job's.
+ */
+async function identityInHistory({ client, workflowId }: WorkflowHandle, { runId }: Existing) {
+  return identityOf(Object(await readFirstInput(client, { workflowId, runId })));
 }
 
 /** Temporal ended them itself, so nobody was told how they ended. */

@@ -1,5 +1,6 @@
 import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import { shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
 import { commandOn, DECISION_REFUSED, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
 import {
@@ -104,7 +105,7 @@ async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Prom
     // Reads the memo, and rejects if it is encrypted with a key that is not here: the worker could not read the decision.
     const { memo, type, status } = await job.describe();
     if (status.name !== 'RUNNING')
-      throw new DecisionRefused(`No decision is needed: ${job.workflowId} has ended.`);
+      throw new DecisionRefused(`No decision is needed: ${shown(job.workflowId)} has ended.`);
     const service = memo?.[SERVICE_MEMO];
     // Not by its children: one that was started again has joined the job of the run before.
     const handle =
@@ -114,7 +115,7 @@ async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Prom
     await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
   } catch (error) {
     if (error instanceof WorkflowNotFoundError)
-      throw new DecisionRefused(`There is no job ${job.workflowId} that runs.`);
+      throw new DecisionRefused(`There is no job ${shown(job.workflowId)} that runs.`);
     const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
     if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
     throw new DecisionRefused(cause.message, { cause: error });

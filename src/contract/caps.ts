@@ -37,8 +37,6 @@ export interface CapAccount {
   scope: CapScope;
   /** Of the gateway key or the batch. */
   name?: string;
-  /** The cap of a job is that of its own input, not the worker's. */
-  isOwn?: boolean;
   limits: CapLimit[];
 }
 
@@ -97,23 +95,15 @@ function leftOf({ unit, limit }: CapLimit, taken: Taken): number {
   return Math.max(0, exact(limit - amountOf(taken, unit)));
 }
 
-/** What was used of a limit, what is reserved of it and what is left, in words. */
-export function describeUse(limit: CapLimit, used: Taken, reserved: Taken) {
-  const { unit } = limit;
-  const left = leftOf(limit, addTaken(used, reserved));
-  return {
-    used: describeAmount(amountOf(used, unit), unit),
-    reserved: describeAmount(amountOf(reserved, unit), unit),
-    left: describeAmount(left, unit),
-  };
-}
-
 /** A sentence for each limit of an account. */
 export function describeCount(account: CapAccount & { used: Taken; reserved: Taken }): string[] {
-  const batch = account.scope === 'batch' ? ` (${account.name})` : '';
-  return account.limits.map((limit) => {
-    const { left, used, reserved } = describeUse(limit, account.used, account.reserved);
-    return `${describeCap(account, limit)}${batch}: ${left} left, ${used} used, ${reserved} reserved`;
+  const { scope, name, limits, used, reserved } = account;
+  const batch = scope === 'batch' ? ` (${name})` : '';
+  return limits.map((limit) => {
+    const { unit } = limit;
+    const left = describeAmount(leftOf(limit, addTaken(used, reserved)), unit);
+    const [usedSoFar, kept] = [used, reserved].map((taken) => describeAmount(amountOf(taken, unit), unit));
+    return `${describeCap(account, limit)}${batch}: ${left} left, ${usedSoFar} used, ${kept} reserved`;
   });
 }
 
@@ -133,7 +123,7 @@ export function capRefusal(
     const reset = resetsAt === undefined ? '' : `; it resets at ${resetsAt}`;
     return {
       message: `${describeCap(account, limit)} ${left === 0 ? 'is reached' : some}${reset}`,
-      advice: adviceFor(account, limit),
+      advice: ADVICE[account.scope],
       cap: `${account.scope}.${fieldOf(unit)}`,
       capLeft: left,
       ...(resetsAt !== undefined && { capResetsAt: resetsAt }),
@@ -147,30 +137,24 @@ export function fieldOf(unit: string): keyof Cap {
   return unit === 'videos' || unit === 'seconds' ? unit : 'money';
 }
 
-function adviceFor({ scope, isOwn }: CapAccount, { unit, limit }: CapLimit): string {
-  if (scope === 'batch') return 'Raise the cap of the batch, and start it again under the same name.';
-  if (scope !== 'job')
-    return 'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.';
-  const [allows, raise] = isOwn
-    ? ["This job's own cap allows", 'Raise `cap`']
-    : ['The worker allows each job', 'Raise `job` in its caps'];
-  return `${allows} ${describeAmount(limit, unit)}. ${raise}${OR_LESS[fieldOf(unit)]}.`;
-}
+const START_LATER =
+  'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.';
 
-const OR_LESS: Record<keyof Cap, string> = {
-  videos: '',
-  seconds: ', or ask for a shorter video',
-  money: ', or ask for a cheaper video',
+const ADVICE: Record<CapScope, string> = {
+  day: START_LATER,
+  key: START_LATER,
+  job: 'Raise the cap of the job, in its input or in the caps of the worker, or ask for a shorter or cheaper video.',
+  batch: 'Raise the cap of the batch, and start it again under the same name.',
 };
 
 /** `the daily cap of 3 videos for the gateway key web_shop`. */
-export function describeCap({ scope, name }: Omit<CapAccount, 'limits'>, { unit, limit }: CapLimit): string {
+function describeCap({ scope, name }: CapAccount, { unit, limit }: CapLimit): string {
   const isDaily = scope === 'day' || scope === 'key';
   const whose = isDaily ? (name === undefined ? '' : ` for the gateway key ${name}`) : ` for this ${scope}`;
   return `the ${isDaily ? 'daily ' : ''}cap of ${describeAmount(limit, unit)}${whose}`;
 }
 
-export function describeAmount(amount: number, unit: string): string {
+function describeAmount(amount: number, unit: string): string {
   if (fieldOf(unit) === 'money') return describeMoney({ amount, currency: unit });
   return amount === 1 ? `1 ${unit.slice(0, -1)}` : `${amount} ${unit}`;
 }

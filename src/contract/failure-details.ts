@@ -1,57 +1,38 @@
 import { cleanText } from './clean-text';
-import { type FailureType, isFailureType } from './failure-table';
-import { type JobCost, readCost } from './job-cost';
+import type { FailureType } from './failure-table';
+import type { JobCost } from './job-cost';
 import type { LostSubmitPolicy } from './lost-submit';
-import { isServiceName } from './service-choice';
-import { cutToBytes } from './sizes';
-
-/** The plain facts of a failure, and the type of each: another version or language may have written any. */
-const FACTS = {
-  taskId: 'string',
-  /** The service that has the task or the lost submit, if it has a name on the worker: a task is adopted there. */
-  service: 'string',
-  /** The HTTP status of the answer. */
-  status: 'number',
-  /** The service's own error code and message, cleaned and cut. */
-  code: 'string',
-  message: 'string',
-  /** What to do, if the general advice for the type does not fit. */
-  advice: 'string',
-  /** The seconds of the service's Retry-After. */
-  retryAfter: 'number',
-  attempt: 'number',
-  /** An answer such as 500, or an earlier lost submit, leaves open whether the service made a task. */
-  mayHaveTask: 'boolean',
-  /** The id of the lost send. */
-  lostSubmit: 'string',
-  /** The policy that applied to this lost submit. */
-  onLostSubmit: 'string',
-  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
-  heldSince: 'string',
-  heldUntil: 'string',
-  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
-  cap: 'string',
-  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
-  capLeft: 'number',
-  /** ISO 8601. Caps of jobs and batches never reset. */
-  capResetsAt: 'string',
-  /** The field of the request that was refused. */
-  field: 'string',
-  /** Whether the service charged for content that it refused. */
-  charged: 'boolean',
-} as const;
-
-interface FactTypes {
-  string: string;
-  number: number;
-  boolean: boolean;
-}
-
-type Facts = { [Name in keyof typeof FACTS]?: FactTypes[(typeof FACTS)[Name]] };
 
 /** The facts of a failure, besides its type: the first element of an ApplicationFailure's `details`. */
-export interface FailureDetails extends Facts, RefusedContent {
+export interface FailureDetails extends RefusedContent {
+  taskId?: string;
+  /** The service that has the task or the lost submit, if it has a name on the worker: a task is adopted there. */
+  service?: string;
+  /** The HTTP status of the answer. */
+  status?: number;
+  /** The service's own error code and message, cleaned and cut. */
+  code?: string;
+  message?: string;
+  /** What to do, if the general advice for the type does not fit. */
+  advice?: string;
+  /** The seconds of the service's Retry-After. */
+  retryAfter?: number;
+  attempt?: number;
+  /** An answer such as 500, or an earlier lost submit, leaves open whether the service made a task. */
+  mayHaveTask?: boolean;
+  /** The id of the lost send. */
+  lostSubmit?: string;
+  /** The policy that applied to this lost submit. */
   onLostSubmit?: LostSubmitPolicy;
+  /** ISO 8601. Set while a job waits for a decision: it has not failed yet. */
+  heldSince?: string;
+  heldUntil?: string;
+  /** The cap that was reached, by its name in the settings, such as `day.videos`. */
+  cap?: string;
+  /** What is left of it, in videos, seconds or units of its currency. Unset if what the video takes is not known. */
+  capLeft?: number;
+  /** ISO 8601. Caps of jobs and batches never reset. */
+  capResetsAt?: string;
   /** What the job costs, as far as it is known. */
   cost?: JobCost;
   /** Which of the job's `services` were tried before, in order. */
@@ -74,18 +55,6 @@ export function cleaned(details: FailureDetails): FailureDetails {
   };
 }
 
-export function readDetails(value: unknown): FailureDetails {
-  const given: Record<string, unknown> = Object(value);
-  const facts = Object.entries(FACTS).filter(([name, type]) => typeof given[name] === type);
-  const [stage, cost, refusedBy] = [given.stage, readCost(given.cost), readRefusals(given.refusedBy)];
-  return {
-    ...Object.fromEntries(facts.map(([name]) => [name, given[name]])),
-    ...(isContentStage(stage) && { stage }),
-    ...(cost && { cost }),
-    ...(refusedBy && { refusedBy }),
-  };
-}
-
 /** What the content policy of a service can refuse: a prompt, an image, or the finished video. */
 export const CONTENT_STAGES = ['prompt', 'image', 'output'] as const;
 
@@ -93,9 +62,13 @@ export const CONTENT_STAGES = ['prompt', 'image', 'output'] as const;
 export type ContentStage = (typeof CONTENT_STAGES)[number];
 
 /** What is known about content that a service refused. Whatever the service does not say is left out. */
-export interface RefusedContent extends Pick<Facts, 'field' | 'charged'> {
+export interface RefusedContent {
   /** What was refused. */
   stage?: ContentStage;
+  /** The field of the request that was refused. */
+  field?: string;
+  /** Whether the service charged for content that it refused. */
+  charged?: boolean;
 }
 
 /** The field of the request behind each stage. */
@@ -106,10 +79,6 @@ const SUBJECTS: Record<ContentStage, string> = {
   image: 'the image',
   output: 'the finished video',
 };
-
-export function isContentStage(stage: unknown): stage is ContentStage {
-  return CONTENT_STAGES.some((known) => known === stage);
-}
 
 /** The field of the request that a stage is about; none for the finished video. */
 export const fieldOfStage = (stage: ContentStage | undefined): string | undefined => stage && FIELDS[stage];
@@ -126,21 +95,4 @@ export interface ServiceRefusal {
   failure: FailureType;
   /** Why, as a sentence. */
   message: string;
-}
-
-/** A hundred results of a batch travel together. */
-const LONGEST_REFUSAL_BYTES = 300;
-
-export function serviceRefusal(service: string, failure: FailureType, message: string): ServiceRefusal {
-  return { service, failure, message: cutToBytes(message, LONGEST_REFUSAL_BYTES) };
-}
-
-/** Refusals as anybody may have written them into a failure; undefined when there are none. */
-export function readRefusals(value: unknown): ServiceRefusal[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  return value.flatMap((one) => {
-    const { service, failure, message }: Record<string, unknown> = Object(one);
-    if (!isServiceName(service) || !isFailureType(failure)) return [];
-    return [serviceRefusal(service, failure, String(message))];
-  });
 }

@@ -19,11 +19,9 @@ export const LONGEST_SEGMENT_BYTES = 240;
 /** Our own files are in folders of these names. A job's name can become the first part of its video's key. */
 const RESERVED_NAMES = ['jobs', 'batches', 'images', 'gateway', 'tasks'];
 const RESERVED_RULE = `${RESERVED_NAMES.join(', ')} are reserved, as names and as folders`;
-/** As JSON, because hundreds of task ids travel in one message. */
-const LONGEST_TASK_ID_BYTES = 1_000;
+/** Temporal's limit for a workflow id. As JSON, because hundreds of task ids travel in one message. */
+const LONGEST_ID_BYTES = 1_000;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
-/** Temporal's limit. */
-const LONGEST_WORKFLOW_ID_BYTES = 1_000;
 const LONGEST_CALLBACK_URL_CHARS = 2_000;
 
 /** What a storage key may leave open until the video is stored. */
@@ -31,21 +29,19 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
-export const TASK_ID_RULE = `must be text of at most ${LONGEST_TASK_ID_BYTES} bytes without control characters, and not empty`;
-export const WORKFLOW_ID_RULE = `must be text of at most ${LONGEST_WORKFLOW_ID_BYTES} bytes without control characters, and not empty; ${RESERVED_RULE}`;
+export const TASK_ID_RULE = `must be text of at most ${LONGEST_ID_BYTES} bytes without control characters, and not empty`;
+export const WORKFLOW_ID_RULE = `${TASK_ID_RULE}; ${RESERVED_RULE}`;
 
 const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_RULE}`;
 
 export function isTaskId(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '' || value.length > LONGEST_TASK_ID_BYTES) return false;
-  return !hasControls(value) && jsonBytes(value) - '""'.length <= LONGEST_TASK_ID_BYTES;
+  if (typeof value !== 'string' || value.trim() === '' || hasControls(value)) return false;
+  return jsonBytes(value) - '""'.length <= LONGEST_ID_BYTES;
 }
 
 /** True for a name that a job or a batch may have. */
 export function isWorkflowId(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '' || isReserved(value)) return false;
-  if (value.length > LONGEST_WORKFLOW_ID_BYTES || hasControls(value)) return false;
-  return new TextEncoder().encode(value).length <= LONGEST_WORKFLOW_ID_BYTES;
+  return isTaskId(value) && !isReserved(value);
 }
 
 /** True for a key or prefix that a job may store its video under. */
@@ -108,13 +104,7 @@ export interface FieldRule {
   sentence: string;
 }
 
-interface FieldGroup {
-  fields: Record<string, FieldRule>;
-  /** About the fields together. */
-  whole?: FieldRule;
-}
-
-export type FieldRules = Record<string, FieldRule | FieldGroup>;
+export type FieldRules = Record<string, FieldRule>;
 
 export const DURATION: FieldRule = {
   accepts: (value) => durationMs(value) !== undefined,
@@ -127,14 +117,16 @@ export const oneOf = (values: readonly string[]): FieldRule => ({
 });
 
 function isPolling(value: unknown): boolean {
-  const { min, max }: { min?: unknown; max?: unknown } = Object(value);
+  if (!isObjectOf(value, { min: DURATION, max: DURATION })) return false;
+  const { min, max }: { min?: unknown; max?: unknown } = value;
   return (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY);
 }
 
+const isCap = (value: unknown) => isObjectOf(value, CAP_FIELDS);
+
 function isSharedCap(value: unknown): boolean {
   const { name, cap }: { name?: unknown; cap?: unknown } = Object(value);
-  if (!isWorkflowId(name) || typeof cap !== 'object' || cap === null) return false;
-  return fieldProblems(cap, CAP_FIELDS).length === 0;
+  return isWorkflowId(name) && isCap(cap);
 }
 
 /**
@@ -146,8 +138,8 @@ export const JOB_FIELDS = {
   deadline: DURATION,
   storage: { accepts: isStorageKey, sentence: STORAGE_RULE },
   polling: {
-    fields: { min: DURATION, max: DURATION },
-    whole: { accepts: isPolling, sentence: 'must have a min that is not longer than its max' },
+    accepts: isPolling,
+    sentence: 'must be like { "min": "2s", "max": "1m" }, with a min that is not longer than the max',
   },
   onLostSubmit: oneOf(LOST_SUBMIT_POLICIES),
   holdFor: DURATION,
@@ -159,12 +151,15 @@ export const JOB_FIELDS = {
     accepts: isCallbackUrl,
     sentence: `must be an http(s) URL of at most ${LONGEST_CALLBACK_URL_CHARS} ASCII characters without a user and a password`,
   },
-  cap: { fields: CAP_FIELDS },
+  cap: {
+    accepts: isCap,
+    sentence: 'must be like { "videos": 3, "seconds": 30, "money": { "amount": 2.5, "currency": "USD" } }',
+  },
   sharedCap: { accepts: isSharedCap, sentence: 'must be the name of a cap and the cap' },
   caller: { accepts: isCaller, sentence: CALLER_RULE },
   service: { accepts: isServiceName, sentence: SERVICE_NAME_RULE },
   submitWithin: DURATION,
-} satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule | FieldGroup>;
+} satisfies Record<Exclude<keyof JobInput, 'request'>, FieldRule>;
 
 /** The rules of the fields that only a job with several services has. */
 export const FALLBACK_FIELDS = {
@@ -186,24 +181,22 @@ export function jobProblems(input: Partial<Record<string, unknown>>, owner?: 'a 
 }
 
 /**
- * Every field that breaks its rule, as a sentence. With an owner, whose fields they are, unknown names are refused too. Without
- * one, as in workflows, null counts as absent: some SDKs send it for an unset field.
+ * Every field that breaks its rule, as a sentence. Null counts as absent: some SDKs send it for an unset field. With an owner,
+ * whose fields they are, unknown names are refused too.
  */
-export function fieldProblems(input: object, rules: FieldRules, owner?: string, group = ''): string[] {
-  const problems = Object.entries(rules).flatMap(([name, rule]) => {
+export function fieldProblems(input: object, rules: FieldRules, owner?: string): string[] {
+  const problems = Object.entries(rules).flatMap(([name, { accepts, sentence }]) => {
     const value: unknown = Reflect.get(input, name);
-    if (value === undefined || (value === null && owner === undefined)) return [];
-    const path = `${group}${name}`;
-    if ('accepts' in rule) return rule.accepts(value) ? [] : [`${path} ${rule.sentence}`];
-    if (owner !== undefined && !isPlainObject(value)) return [`${path} must be an object`];
-    const inside = fieldProblems(Object(value), rule.fields, owner && path, `${path}.`);
-    const isWrong = inside.length === 0 && rule.whole?.accepts(value) === false;
-    return isWrong ? [`${path} ${rule.whole?.sentence}`] : inside;
+    return value == null || accepts(value) ? [] : [`${name} ${sentence}`];
   });
   const unknown = owner === undefined ? [] : Object.keys(input).filter((name) => !Object.hasOwn(rules, name));
   if (unknown.length === 0) return problems;
   const fields = Object.keys(rules).join(', ');
   return [...problems, `${describeNames(unknown)}: not a field of ${owner}; the fields are ${fields}`];
+}
+
+function isObjectOf(value: unknown, rules: FieldRules): value is object {
+  return isPlainObject(value) && fieldProblems(value, rules, 'it').length === 0;
 }
 
 export function isPlainObject(value: unknown): value is object {

@@ -9,8 +9,7 @@ export interface JobIdentity {
 }
 
 /** Any program can write a memo, so what is repeated of it is bounded. */
-const MOST_FIELDS_NAMED = 10;
-const LONGEST_FIELD_CHARS = 30;
+const LONGEST_DIFFERENCE_CHARS = 200;
 const LONGEST_VALUE_CHARS = 200;
 
 /**
@@ -33,10 +32,7 @@ export function describeDifference(existing: unknown, given: object): string | u
   const [before, now] = [fieldsOf(existing), fieldsOf(given)];
   const names = new Set([...Object.keys(before), ...Object.keys(now)]);
   const differing = [...names].filter((name) => before[name] !== now[name]);
-  if (differing.length === 0) return undefined;
-  const more = differing.splice(MOST_FIELDS_NAMED).length;
-  const named = differing.map((name) => cleanText(name, LONGEST_FIELD_CHARS)).join(', ');
-  return more === 0 ? named : `${named} and ${more} more`;
+  return differing.length === 0 ? undefined : cleanText(differing.join(', '), LONGEST_DIFFERENCE_CHARS);
 }
 
 /**

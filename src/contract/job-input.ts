@@ -40,9 +40,9 @@ export function parseBatchInput(given: unknown, requestFields: readonly string[]
   return tooLarge === undefined ? accepted({ requests: checked, ...options }) : refused(tooLarge);
 }
 
-/** Undefined counts as absent. */
+/** Null counts as absent: some SDKs send it for an unset field. */
 function fieldsOf(given: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
 }
 
 /** Its fields have passed their rules. */

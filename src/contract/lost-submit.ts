@@ -1,4 +1,4 @@
-import { cleanText, inShell } from './clean-text';
+import { inShell } from './clean-text';
 import { FAILURES, type FailureType, isTaskOver, toTemporalType } from './failure-table';
 
 /**
@@ -24,21 +24,10 @@ export type SubmitDecision = {
 /** A decision about a lost submit that was refused; the job continues to wait. */
 export class DecisionRefused extends Error {
   override readonly name = 'DecisionRefused';
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(describeRefusal(message), options);
-  }
 }
 
 /** The type of a refused decision as an ApplicationFailure, which is how it crosses Temporal. */
 export const DECISION_REFUSED = toTemporalType('DecisionRefused');
-
-const LONGEST_REFUSAL_CHARS = 2_000;
-
-/** Names of jobs and items are in the sentence, so it is cleaned. */
-export function describeRefusal(sentence: string): string {
-  return cleanText(sentence, LONGEST_REFUSAL_CHARS);
-}
 
 /** A command about one job or batch, as people may paste it into a shell. */
 export function commandOn(command: string, workflowId: string, options = ''): string {

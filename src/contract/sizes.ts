@@ -59,14 +59,6 @@ export function firstThatFit<T>(all: readonly T[], limits: { most: number; bytes
   return end === -1 ? some : some.slice(0, end);
 }
 
-/** Cuts a text to a number of bytes as JSON. */
-export function cutToBytes(text: string, mostBytes: number): string {
-  if (jsonBytes(text) <= mostBytes) return text;
-  let cut = text.slice(0, mostBytes);
-  while (cut !== '' && jsonBytes(`${cut}…`) > mostBytes) cut = cut.slice(0, -Math.ceil(cut.length / 8));
-  return cut === '' ? '' : `${cut}…`;
-}
-
 /** Rounded up, so that a size above a limit never reads as the limit itself. */
 function megabytes(bytes: number): string {
   return `${(Math.ceil(bytes / 100_000) / 10).toFixed(1)} MB`;

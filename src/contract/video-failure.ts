@@ -8,13 +8,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/common';
 import { cleanText, shown } from './clean-text';
-import {
-  cleaned,
-  type FailureDetails,
-  LONGEST_MESSAGE_CHARS,
-  readDetails,
-  refusedSubject,
-} from './failure-details';
+import { cleaned, type FailureDetails, LONGEST_MESSAGE_CHARS, refusedSubject } from './failure-details';
 import { FAILURES, type FailureType, fromTemporalType, toTemporalType } from './failure-table';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, NEXUS_SERVICE, WORKFLOW_TYPE } from './names';
 
@@ -161,7 +155,7 @@ export function readFailure(error: unknown): VideoFailure | undefined {
     if (isCancelledJob(cause)) return new VideoFailure('Cancelled', {}, { cause: error });
     if (!(cause instanceof ApplicationFailure)) continue;
     const type = fromTemporalType(cause.type);
-    if (type) return new VideoFailure(type, readDetails(cause.details?.[0]), { cause: error });
+    if (type) return new VideoFailure(type, Object(cause.details?.[0]), { cause: error });
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
-import { removeVideo } from '../client/forget-files';
+import { removeVideo } from '../client/forget-job';
 import { jobOf, type VideoJob } from '../client/video-job';
 import type { JobResult } from '../contract/job';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';

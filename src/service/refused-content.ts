@@ -1,7 +1,7 @@
 import {
+  CONTENT_STAGES,
   type ContentStage,
   fieldOfStage,
-  isContentStage,
   type RefusedContent,
 } from '../contract/failure-details';
 import { type FoundValue, valuesIn } from './answer-paths';
@@ -111,7 +111,7 @@ export function findRefusedContent(
     ];
     if (!saysRefused(words) || quoted.some((text) => saysRefused(plain(String(text))))) return undefined;
   }
-  const said = firstIn(bodies, STAGE_PATHS, (value) => (isContentStage(value) ? value : undefined));
+  const said = firstIn(bodies, STAGE_PATHS, (value) => CONTENT_STAGES.find((stage) => stage === value));
   const stage = onlyPossible(
     rule?.stage ??
       said?.value ??

@@ -167,23 +167,13 @@ test.each<[string, Setup, Partial<SubmitVideoInput>]>([
   },
 );
 
-test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
-  [
-    'its own',
-    {},
-    { cap: { seconds: 4 } },
-    "This job's own cap allows 4 seconds. Raise `cap`, or ask for a shorter video.",
-  ],
-  [
-    "the worker's",
-    { caps: { job: { seconds: 4 } } },
-    {},
-    'The worker allows each job 4 seconds. Raise `job` in its caps, or ask for a shorter video.',
-  ],
-  ['its own, in videos', {}, { cap: { videos: 0 } }, "This job's own cap allows 0 videos. Raise `cap`."],
-])('a cap of a job alone never resets: %s', async (_whose, setup, input, advice) => {
+test.each<[string, Setup, Partial<SubmitVideoInput>]>([
+  ['its own', {}, { cap: { seconds: 4 } }],
+  ["the worker's", { caps: { job: { seconds: 4 } } }, {}],
+  ['its own, in videos', {}, { cap: { videos: 0 } }],
+])('a cap of a job alone never resets: %s', async (_whose, setup, input) => {
   const { failure, details } = await failureOf(submitter(setup)('fox', input));
-  expect(failure.message.endsWith(advice)).toBe(true);
+  expect(failure.message).toContain('Raise the cap of the job');
   expect(failure.message).not.toContain('resets');
   expect(details.capResetsAt).toBeUndefined();
 });

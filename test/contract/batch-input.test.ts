@@ -101,7 +101,7 @@ describe('the client and the workflow refuse the same', () => {
     [{ callbackUrl: 'https://example.com' }, 'callbackUrl is for a single job, not for a batch'],
     [{ deadline: 'soon' }, DURATION],
     [{ holdFor: 0 }, DURATION],
-    [{ polling: { min: 'x' } }, DURATION],
+    [{ polling: { min: 'x' } }, /^polling must be like/],
     [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
   ])('%j', (wrong, problem) => {
     const sentence = typeof problem === 'string' ? problem : expect.stringMatching(problem);

@@ -4,8 +4,7 @@ import {
   type Cap,
   type CapAccount,
   capRefusal,
-  describeCap,
-  describeUse,
+  describeCount,
   limitsOf,
   type Taken,
   takenBy,
@@ -151,12 +150,8 @@ describe('a cap that is reached', () => {
       'Raise the cap of the batch, and start it again under the same name.',
     ],
     [
-      { scope: 'job', isOwn: true, limits: limitsOf({ seconds: 4 }) },
-      "This job's own cap allows 4 seconds. Raise `cap`, or ask for a shorter video.",
-    ],
-    [
-      { scope: 'job', limits: limitsOf({ money: usd(0.5) }) },
-      'The worker allows each job 0.50 USD. Raise `job` in its caps, or ask for a cheaper video.',
+      { scope: 'job', limits: limitsOf({ seconds: 4 }) },
+      'Raise the cap of the job, in its input or in the caps of the worker, or ask for a shorter or cheaper video.',
     ],
   ])('with %j says what to do', (account, advice) => {
     expect(capRefusal(account, { videos: 3 }, video)?.advice).toBe(advice);
@@ -169,22 +164,15 @@ describe('a cap that is reached', () => {
     expect(ofJob).toMatchObject({ cap: 'job.seconds', capLeft: 4 });
     expect(ofJob).not.toHaveProperty('capResetsAt');
   });
-
-  it('is named alone too', () => {
-    expect(describeCap({ scope: 'day' }, { unit: 'USD', limit: 2.5 })).toBe('the daily cap of 2.50 USD');
-  });
 });
 
 it('what is left of a limit is without what is used and reserved, and never less than nothing', () => {
   const used = { videos: 1, seconds: 5, USD: 0.3 };
   const reserved = { videos: 2, seconds: 2.5, USD: 0.2 };
-  const uses = limitsOf({ videos: 2, seconds: 20.5, money: usd(2) }).map((limit) =>
-    describeUse(limit, used, reserved),
-  );
-  expect(uses).toEqual([
-    { used: '1 video', reserved: '2 videos', left: '0 videos' },
-    { used: '5 seconds', reserved: '2.5 seconds', left: '13 seconds' },
-    { used: '0.30 USD', reserved: '0.20 USD', left: '1.50 USD' },
+  const limits = limitsOf({ videos: 2, seconds: 20.5, money: usd(2) });
+  expect(describeCount({ scope: 'day', limits, used, reserved })).toEqual([
+    'the daily cap of 2 videos: 0 videos left, 1 video used, 2 videos reserved',
+    'the daily cap of 20.5 seconds: 13 seconds left, 5 seconds used, 2.5 seconds reserved',
+    'the daily cap of 2.00 USD: 1.50 USD left, 0.30 USD used, 0.20 USD reserved',
   ]);
-  expect(describeUse({ unit: 'EUR', limit: 1 }, used, reserved).left).toBe('1.00 EUR');
 });

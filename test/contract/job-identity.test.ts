@@ -47,14 +47,6 @@ test('several differences are all named', () => {
   expect(describeDifference({ request }, given)).toBe('prompt, duration');
 });
 
-test('ten differences are named, and more are counted', () => {
-  const fields = (count: number) =>
-    Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, index]));
-  const differing = (count: number) => describeDifference({ request: {} }, { request: fields(count) });
-  expect(differing(10)).toBe('f0, f1, f2, f3, f4, f5, f6, f7, f8, f9');
-  expect(differing(11)).toBe('f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 1 more');
-});
-
 test('only values of more than 200 characters as JSON become digests', () => {
   const identity = { request: { fits: 'x'.repeat(198), long: 'x'.repeat(199) } };
   expect(identityOf(identity).request).toEqual({
@@ -97,7 +89,6 @@ test('a hostile memo makes no hostile message', () => {
   const difference = describeDifference(existing, { request: { prompt: 'A red fox' } }) ?? '';
   expect(difference).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   expect(difference.length).toBeLessThan(500);
-  expect(difference).toMatch(/ and 4\d\d\d more$/);
 });
 
 test.each([undefined, null, 'text', 7, {}, { request: null }, { request: 'text' }])(

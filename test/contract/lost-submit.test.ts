@@ -1,10 +1,5 @@
 import { FAILURES, isFailureType } from '../../src/contract/failure-table';
-import {
-  adoptCommand,
-  DecisionRefused,
-  decisionCommands,
-  describeDecisionCommands,
-} from '../../src/contract/lost-submit';
+import { adoptCommand, decisionCommands, describeDecisionCommands } from '../../src/contract/lost-submit';
 
 it('the commands that settle a lost submit name the job', () => {
   expect(decisionCommands('foxes-3').map(({ command }) => command)).toEqual([
@@ -18,11 +13,6 @@ it('the commands make half a sentence', () => {
   expect(describeDecisionCommands('foxes')).toBe(
     'decide with videogen decide foxes --adopt TASK_ID, or videogen decide foxes --resubmit, or videogen decide foxes --abandon',
   );
-});
-
-it('a refused decision has a clean message, because names are in it', () => {
-  expect(new DecisionRefused('fox\u001b[2J\n is not held').message).toBe('fox is not held');
-  expect(new DecisionRefused('x'.repeat(3_000)).message).toHaveLength(2_000);
 });
 
 it('a name that looks like an option is never read as one', () => {

@@ -1,6 +1,5 @@
 import { parseRequest, parseRequestLines } from '../../src/contract/request';
 import {
-  cutToBytes,
   firstThatFit,
   itemCountProblem,
   jsonBytes,
@@ -62,25 +61,6 @@ describe('a page of a list', () => {
     [{ most: 9, bytes: 1_000 }, ['a', 'b', 'c']],
   ])('has what fits into %j, and at least one element', (limits, some) => {
     expect(firstThatFit(['a', 'b', 'c'], limits)).toEqual(some);
-  });
-});
-
-describe('a text that is cut', () => {
-  it.each(['x'.repeat(500), '狐'.repeat(500), '🦊'.repeat(500), '"'.repeat(500), '\u0000'.repeat(500)])(
-    'has at most the allowed bytes as JSON, whatever it contains (%#)',
-    (text) => {
-      for (const most of [0, 5, 50, 300]) {
-        const cut = cutToBytes(text, most);
-        expect(jsonBytes(cut)).toBeLessThanOrEqual(Math.max(most, jsonBytes('')));
-        expect(text.startsWith(cut.replace(/…$/, '').replace(/\p{Cs}$/u, ''))).toBe(true);
-      }
-    },
-  );
-
-  it('loses little of what fits, and nothing when it is short', () => {
-    expect(cutToBytes('a fox', 7)).toBe('a fox');
-    expect(cutToBytes('x'.repeat(500), 100).length).toBeGreaterThan(80);
-    expect(cutToBytes('x'.repeat(500), 40)).toBe(`${'x'.repeat(35)}…`);
   });
 });
 

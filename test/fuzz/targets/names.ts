@@ -5,12 +5,7 @@ import { describeBatch } from '../../../src/client/prepare-start';
 import { isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
 import { JOB_PHASES, type JobProgress } from '../../../src/contract/job';
 import { describeConflict } from '../../../src/contract/job-identity';
-import {
-  adoptCommand,
-  commandOn,
-  DecisionRefused,
-  describeDecisionCommands,
-} from '../../../src/contract/lost-submit';
+import { adoptCommand, commandOn, describeDecisionCommands } from '../../../src/contract/lost-submit';
 import { searchAttributesOf } from '../../../src/contract/names';
 import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
@@ -125,7 +120,6 @@ export const names: Target<Names> = {
           describeBatch({ requestsFrom: word }),
         ],
         describeConflict(workflowId, { request: { [word]: 1 } }, { taskId })?.message ?? '',
-        new DecisionRefused(`${workflowId} ${word}`).message,
         ...searchAttributesOf({ phase, taskId }).map(({ value }) => value),
         file,
       ],
