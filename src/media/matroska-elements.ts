@@ -1,19 +1,13 @@
-import { type FileBytes, type Outline, unsigned } from './file-bytes';
+import type { FileBytes, Outline } from './file-bytes';
 
 const SEGMENT = 0x18538067;
 const CLUSTER = 0x1f43b675;
-const SEEK_HEAD = 0x114d9b74;
-const SEEK = 0x4dbb;
-const SEEK_POSITION = 0x53ac;
 const CUES = 0x1c53bb6b;
-const CUE_POINT = 0xbb;
-const CUE_TRACK_POSITIONS = 0xb7;
-const CUE_CLUSTER_POSITION = 0xf1;
 const NAMES = new Map([
   [0x1a45dfa3, 'EBML head'],
   [SEGMENT, 'Segment'],
   [CLUSTER, 'Cluster'],
-  [SEEK_HEAD, 'SeekHead'],
+  [0x114d9b74, 'SeekHead'],
   [0x1549a966, 'Info'],
   [0x1654ae6b, 'Tracks'],
   [CUES, 'Cues'],
@@ -22,10 +16,6 @@ const NAMES = new Map([
 ]);
 /** In a live recording these have no size. The scan enters them; they end where the next one begins. */
 const MAY_BE_UNSIZED = new Set([SEGMENT, CLUSTER]);
-/** Elements that contain a position in the Segment, at some depth. */
-const CONTAINS_POSITION = new Set([SEEK_HEAD, SEEK, CUES, CUE_POINT, CUE_TRACK_POSITIONS]);
-const POSITIONS = new Set([SEEK_POSITION, CUE_CLUSTER_POSITION]);
-const MAX_DEPTH = 4;
 
 const MAX_ID_BYTES = 4;
 const MAX_SIZE_BYTES = 8;
@@ -42,9 +32,8 @@ export function outlineOfElements(file: FileBytes): Outline {
   let segment: Element | undefined;
   let hasCluster = false;
   let isEndChecked = false;
-  let furthest = 0;
   for (let at = 0; at < file.size; ) {
-    const element = elementAt(file, at, file.size);
+    const element = elementAt(file, at);
     if (element === 'cut') return { problem: 'it ends within the header of an element' };
     if (element === undefined) break;
     const { id, from, content } = element;
@@ -57,38 +46,16 @@ export function outlineOfElements(file: FileBytes): Outline {
       const name = NAMES.get(id) ?? `0x${id.toString(16)}`;
       return { problem: `it ends within its ${name} element: ${file.size - at} of ${next - at} bytes` };
     }
-    if (CONTAINS_POSITION.has(id)) furthest = Math.max(furthest, furthestPosition(file, from, next));
     at = next;
   }
   if (!segment) return { problem: 'its Segment element is missing' };
-  if (segment.content !== undefined) return { isEndChecked };
-  // A Segment without a size is a live recording, whose index may still refer to bytes that it should have.
-  if (segment.from + furthest >= file.size) {
-    const byte = segment.from + furthest;
-    return { problem: `its index refers to byte ${byte}, but the file has ${file.size} bytes` };
-  }
-  return { isEndChecked, statedSeconds: 'in its metadata' };
-}
-
-function furthestPosition(file: FileBytes, from: number, to: number, depth = 0): number {
-  let furthest = 0;
-  for (let at = from; at < to; ) {
-    const element = elementAt(file, at, to);
-    if (element === undefined || element === 'cut') break;
-    const end = Math.min(element.from + (element.content ?? to), to);
-    if (POSITIONS.has(element.id) && end - element.from <= 8) {
-      furthest = Math.max(furthest, unsigned(file.read(element.from, end)));
-    } else if (CONTAINS_POSITION.has(element.id) && depth < MAX_DEPTH) {
-      furthest = Math.max(furthest, furthestPosition(file, element.from, end, depth + 1));
-    }
-    at = end;
-  }
-  return furthest;
+  // A Segment without a size is a live recording.
+  return segment.content === undefined ? { isEndChecked, statedSeconds: 'in its metadata' } : { isEndChecked };
 }
 
 /** The element at a place, `cut` when the file ends within its header, undefined for padding, which players ignore. */
-function elementAt(file: FileBytes, at: number, to: number): Element | 'cut' | undefined {
-  const header = file.read(at, Math.min(at + MAX_ID_BYTES + MAX_SIZE_BYTES, to));
+function elementAt(file: FileBytes, at: number): Element | 'cut' | undefined {
+  const header = file.read(at, at + MAX_ID_BYTES + MAX_SIZE_BYTES);
   const idBytes = vintBytes(header[0] ?? 0);
   if (idBytes > MAX_ID_BYTES) return undefined;
   if (header.length <= idBytes) return 'cut';

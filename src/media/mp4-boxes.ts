@@ -9,9 +9,6 @@ const TO_THE_END = 0;
 /** Four printable characters; QuickTime has types with a ©. */
 const TYPE = /^[\x20-\x7e\xa9]{4}$/;
 
-/** The tables of four hours of film with sound. A service that makes seconds of video sends a thousandth of it. */
-const MAX_MOOV_BYTES = 16 * 1024 * 1024;
-
 /** The type of a box whose real type is the UUID at the beginning of its content. */
 const UUID_TYPE = 'uuid';
 const UUID_BYTES = 16;
@@ -60,7 +57,7 @@ function boxIn(file: FileBytes, outer: Box, ...[type, ...inner]: string[]): Box 
   return undefined;
 }
 
-/** Reads the outermost boxes of an MP4 or QuickTime file and the sizes of its tables. */
+/** Reads the outermost boxes of an MP4 or QuickTime file. */
 export function outlineOfBoxes(file: FileBytes): Outline {
   const firsts = new Map<string, Box>();
   let c2paBytes = 0;
@@ -73,8 +70,6 @@ export function outlineOfBoxes(file: FileBytes): Outline {
     const { type, size, to } = box;
     if (at + size > file.size)
       return { problem: `it ends within its ${type} box: ${file.size - at} of ${size} bytes` };
-    const problem = describeOversizedTable(file, box);
-    if (problem !== undefined) return { problem };
     if (type === UUID_TYPE && file.read(box.from, Math.min(box.from + UUID_BYTES, to)).equals(C2PA_UUID))
       c2paBytes += size;
     // The index that lists the fragments comes before them.
@@ -134,47 +129,4 @@ function endOfIndex(file: FileBytes, { from, to }: Box): number | undefined {
     end += box.readUInt32BE(at) & 0x7fffffff;
   }
   return end;
-}
-
-/** Boxes that contain sample tables, at any depth. */
-const PARENTS = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf']);
-/** Deeper than any sample table. */
-const MAX_DEPTH = 8;
-/** Where each table states how many samples or entries it has. */
-const COUNT_AT: Record<string, number> = { trun: 4, stsz: 8, stz2: 8, stsc: 4, stco: 4, co64: 4, stss: 4 };
-/** Tables of pairs, each of which begins with the number of its samples. */
-const PAIRS = new Set(['stts', 'ctts']);
-const PAIRS_AT = 8;
-const PAIR_BYTES = 8;
-
-/**
- * A few bytes of a table can state any number of samples, and to read those takes minutes and gigabytes. The limits of the
- * process stop that too, but this gives the user a better reason, at once.
- */
-function describeOversizedTable(file: FileBytes, box: Box, depth = 0): string | undefined {
-  const { type, from, to, size } = box;
-  if (type === 'moov' && size > MAX_MOOV_BYTES)
-    return `its moov box has ${size} bytes, more than any video needs`;
-  if (PARENTS.has(type)) {
-    if (depth === MAX_DEPTH) return undefined;
-    for (const inner of boxesIn(file, box)) {
-      const problem = describeOversizedTable(file, inner, depth + 1);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  }
-  const samples = samplesOf(file, type, from, to);
-  if (samples <= file.size) return undefined;
-  return `its ${type} box lists ${samples} samples, but the file has only ${file.size} bytes`;
-}
-
-function samplesOf(file: FileBytes, type: string, from: number, to: number): number {
-  const countAt = COUNT_AT[type];
-  if (countAt !== undefined) return unsigned(file.read(from + countAt, Math.min(from + countAt + 4, to)));
-  if (!PAIRS.has(type)) return 0;
-  const table = file.read(from, to);
-  let samples = 0;
-  for (let at = PAIRS_AT; at + PAIR_BYTES <= table.length; at += PAIR_BYTES)
-    samples += table.readUInt32BE(at);
-  return samples;
 }
