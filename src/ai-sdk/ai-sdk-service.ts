@@ -7,9 +7,8 @@ import { readingRules } from '../service/reading-rules';
 import { ServiceFault } from '../service/service-fault';
 import { DEFAULT_TIMEOUTS, type OpenedVideoService, type ServiceTimeouts } from '../service/video-service';
 import { callOptionsOf } from './call-options';
-import { KnownSecrets } from './known-secrets';
 import { ModelCall } from './model-call';
-import { ModelConnections } from './model-connections';
+import { KnownSecrets, ModelConnections } from './model-connections';
 import {
   type CallFacts,
   failedPoll,
@@ -63,12 +62,12 @@ export function aiSdkService(
       'aiSdkService: give a function that makes the model with the given fetch: aiSdkService(({ fetch }) => createFal({ fetch }).video(…)).',
     );
   }
-  const { profile = {}, origins = [], downloadAllow = [], providerOptions = {} } = options;
+  const { profile = {}, providerOptions = {} } = options;
   const { requestFields = [], idempotencyHeader = 'Idempotency-Key' } = profile;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const rules = readingRules(profile);
   const secrets = new KnownSecrets();
-  const connections = new ModelConnections({ timeouts, downloadAllow, secrets, origins });
+  const connections = new ModelConnections(secrets, timeouts, options);
 
   const begin = (kind: 'submit' | 'poll', signal?: AbortSignal) =>
     new ModelCall({

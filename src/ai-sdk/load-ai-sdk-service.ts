@@ -89,16 +89,8 @@ function isMissing(error: unknown, name: string): boolean {
   return /MODULE_NOT_FOUND$/.test(String(errorCode(error))) && messageOf(error).includes(`'${name}'`);
 }
 
-/** Where a package words its settings in its own way. */
-interface PackageRule {
-  /** Its settings for the key and the address; `apiKey` and `baseURL` unless it says so. */
-  key?: string;
-  address?: string;
-  /** Its video models call this address, whatever the settings say. */
-  fixedAddress?: string;
-}
-
-const PACKAGES: Record<string, PackageRule> = {
+/** How a package calls its settings for the key and the address, and the address that its video models call whatever they say. */
+const PACKAGES: Record<string, { key?: string; address?: string; fixedAddress?: string }> = {
   '@ai-sdk/fal': { fixedAddress: FAL_QUEUE },
   '@ai-sdk/replicate': { key: 'apiToken' },
   '@ai-sdk/alibaba': { address: 'videoBaseURL' },

@@ -9,7 +9,7 @@ import {
   startDeadline,
 } from '../service/call-service';
 import { ServiceFault } from '../service/service-fault';
-import type { KnownSecrets } from './known-secrets';
+import type { KnownSecrets } from './model-connections';
 import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
 
 /** For what comes before the request, such as fetching a key or an image. Well below what a submit and a poll may take. */

@@ -1,10 +1,42 @@
 import { Agent, type Dispatcher } from 'undici';
-import { isTainted, redact } from '../contract/redact';
+import { isTainted, redact, type Secrets } from '../contract/redact';
 import { checkScheme, createVideoSource, type VideoSource } from '../service/open-video';
 import { ServiceFault } from '../service/service-fault';
+import { SECRET_HEADERS, secretsOf } from '../service/secrets-of-call';
 import type { ServiceTimeouts } from '../service/video-service';
-import { hasKey, type KnownSecrets } from './known-secrets';
 import type { AiSdkVideoModel } from './video-model-types';
+
+/** A provider has one key or two, and a rotated one replaces it. */
+const MOST_KEYS = 20;
+/** A shorter value is a number or a word. */
+const SHORTEST_KEY_CHARS = 8;
+/** `Bearer sk-…` and `Key …`: services quote the key alone. */
+const SCHEME_AND_KEY = /^[A-Za-z][\w-]* (\S+)$/;
+
+/** The idempotency key is made for every submit and named in records: not a secret, although it is called a key. */
+const isSecret = (name: string) => SECRET_HEADERS.test(name) && !/^idempotency-?key$/i.test(name);
+
+/** What must never be repeated: the keys that were named, and those that were seen in requests. */
+export class KnownSecrets {
+  /** The newest first. */
+  private keys: readonly string[] = [];
+
+  readonly hide = (key: string): void => {
+    if (key.length < SHORTEST_KEY_CHARS) return;
+    this.keys = [key, ...this.keys.filter((known) => known !== key)].slice(0, MOST_KEYS);
+  };
+
+  /** The secrets of one request; its keys are hidden from now on. */
+  ofRequest(url: URL, headers: Record<string, string>): Secrets {
+    for (const [name, value] of [...Object.entries(headers), ...url.searchParams])
+      if (isSecret(name)) this.hide(SCHEME_AND_KEY.exec(value)?.[1] ?? value);
+    return { ...this.all, wholeValues: secretsOf(url.pathname + url.search, []).wholeValues };
+  }
+
+  get all(): Secrets {
+    return { keys: this.keys, wholeValues: [] };
+  }
+}
 
 const LONGEST_HOST_CHARS = 200;
 
@@ -13,14 +45,6 @@ export const FAL_QUEUE = 'https://queue.fal.run';
 
 /** A model may lead anywhere, so no host is trusted like the service itself. RFC 2606 reserves this one. */
 const NO_HOST = new URL('https://model.invalid/');
-
-interface ModelConnectionsOptions {
-  timeouts: ServiceTimeouts;
-  downloadAllow: readonly string[];
-  secrets: KnownSecrets;
-  /** Addresses of the service that the host has named. */
-  origins: readonly string[];
-}
 
 /** The connections of one service, and what may go over them. */
 export class ModelConnections {
@@ -34,8 +58,11 @@ export class ModelConnections {
    */
   private readonly origins = new Set<string>();
 
-  constructor(private readonly options: ModelConnectionsOptions) {
-    const { timeouts, downloadAllow, secrets, origins } = options;
+  constructor(
+    private readonly secrets: KnownSecrets,
+    timeouts: ServiceTimeouts,
+    { downloadAllow = [], origins = [] }: { downloadAllow?: readonly string[]; origins?: readonly string[] },
+  ) {
     for (const name of origins) {
       if (this.add(name)) continue;
       throw new TypeError(
@@ -73,9 +100,9 @@ export class ModelConnections {
    * forged, or this worker may have another address for the service than the one that submitted.
    */
   readonly forPoll = (url: URL, headers: Record<string, string>): Dispatcher => {
-    const { secrets } = this.options;
+    const { secrets } = this;
     if (this.origins.has(url.origin)) return this.keepAlive;
-    if (hasKey(headers) || isTainted([url.href, ...Object.values(headers)].join('\n'), secrets.all)) {
+    if (Object.keys(headers).some(isSecret) || isTainted([url.href, ...Object.values(headers)].join('\n'), secrets.all)) {
       const target = redact(url.origin, secrets.all, LONGEST_HOST_CHARS);
       throw new ServiceFault('not-allowed', {
         message: `the model would send its key to ${target}, and this service is at ${[...this.origins].join(', ')}: check the task id, or add the origin to the option origins of the service`,

@@ -34,20 +34,17 @@ type ServiceAnswer = Required<Pick<Exchange, 'status' | 'headers' | 'body'>>;
 
 /** Errors of the AI SDK are known by marks: with several copies of its packages, `instanceof` says nothing. */
 const isMarked = (error: unknown, name = ''): boolean =>
-  Reflect.get(Object(error), Symbol.for(`vercel.ai.error${name}`)) === true;
+  Reflect.get(Object(error), Symbol.for(`vercel.ai.error${name && `.AI_${name}Error`}`)) === true;
 
-/**
- * Errors that a model throws before it sends anything. A key that is not there may come; a request that the model does not
- * understand stays what it is.
- */
-const BEFORE_REQUEST: readonly [name: string, kind: 'not-sent' | 'refused'][] = [
-  ['.AI_LoadAPIKeyError', 'not-sent'],
-  ['.AI_LoadSettingError', 'not-sent'],
-  ['.AI_InvalidArgumentError', 'refused'],
-  ['.AI_InvalidPromptError', 'refused'],
-  ['.AI_UnsupportedFunctionalityError', 'refused'],
-  ['.AI_NoSuchModelError', 'refused'],
-  ['.AI_NoSuchProviderReferenceError', 'refused'],
+/** Errors that a model throws before it sends anything. A key that is not there may come. */
+const UNSENT = ['LoadAPIKey', 'LoadSetting'];
+/** A request that the model does not understand stays what it is. */
+const REFUSED = [
+  'InvalidArgument',
+  'InvalidPrompt',
+  'UnsupportedFunctionality',
+  'NoSuchModel',
+  'NoSuchProviderReference',
 ];
 
 const isGood = (status: number) => status >= 200 && status <= 299;
@@ -61,8 +58,9 @@ export function submitFault(error: unknown, sentNothing: boolean, facts: CallFac
   const telling = changing.find(mayHaveMade) ?? changing.at(-1) ?? facts.exchanges.at(-1);
   if (telling === undefined) {
     if (error instanceof ServiceFault) return error;
-    const [, before] = BEFORE_REQUEST.find(([name]) => isMarked(error, name)) ?? [];
-    return faultInWords(before ?? (sentNothing ? 'not-sent' : 'cut'), error, facts);
+    const isOneOf = (names: readonly string[]) => names.some((name) => isMarked(error, name));
+    if (isOneOf(REFUSED)) return faultInWords('refused', error, facts);
+    return faultInWords(sentNothing || isOneOf(UNSENT) ? 'not-sent' : 'cut', error, facts);
   }
   const { status, fault } = telling;
   if (fault && fault.kind !== 'answered') return fault;
@@ -229,7 +227,7 @@ export function failedPoll(error: unknown, how: 'said' | 'thrown', facts: CallFa
     throw refusal('poll', answer, facts);
   }
   const seen = bodyReading(facts);
-  const isComplaint = isMarked(error) && !isMarked(error, '.AI_APICallError');
+  const isComplaint = isMarked(error) && !isMarked(error, 'APICall');
   if (seen?.json !== false && (how === 'said' ? !UNREAD_ANSWER.test(text) : isComplaint)) {
     const state = seen?.task.state;
     if (how === 'said' || state === 'failed' || state === 'cancelled' || seen?.refusedContent)

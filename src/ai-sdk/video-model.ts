@@ -10,6 +10,7 @@ import type { JobResult, StoredVideo } from '../contract/job';
 import { describeDecisionCommands } from '../contract/lost-submit';
 import { isVideoFailure } from '../contract/video-failure';
 import { createStorage, storeImage, type VideoStorage } from '../storage';
+import { readUpTo } from '../storage/small-files';
 import { CallError, toCallError } from './call-error';
 import {
   type JobOfCall,
@@ -215,17 +216,10 @@ async function readVideo({ uri, bytes, sha256 }: StoredVideo, storage: VideoStor
       `The video is stored at ${uri}, which this process cannot read: set VIDEOGEN_STORAGE here as on the workers (or the option storage of videoModel). If it was removed, call with another providerOptions.videogen.name to make another one.`,
     );
   }
-  const data = new Uint8Array(bytes);
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const chunk of stream) {
-    if (size + chunk.length <= bytes) data.set(chunk, size);
-    hash.update(chunk);
-    size += chunk.length;
-  }
-  if (hash.digest('hex') !== sha256)
+  const data = await readUpTo(stream, bytes + 1);
+  if (createHash('sha256').update(data).digest('hex') !== sha256)
     throw unread(`The file ${uri} is no longer the video of the job. Find out what has changed it.`);
-  return data;
+  return new Uint8Array(data);
 }
 
 /** Nothing is repeated: the video is there, and reading it again would end the same way. */

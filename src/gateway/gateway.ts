@@ -13,7 +13,7 @@ import type { GatewayKeys } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
-import { badField, type HttpRefusal, refusal, refuseUnknownPaths, sendError } from './http-errors';
+import { refuseUnknownPaths, sendError } from './http-errors';
 import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
@@ -50,7 +50,6 @@ export interface GatewayTools extends ServicesOfGateway {
 
 /** Besides those that the service takes beyond its interface. All of them are in memory at once. */
 const MOST_FORM_FIELDS = 20;
-const MOST_JSON_FIELDS = 1_000;
 /** Clients that send slower than this hold a connection for nothing. */
 const HEADERS_WITHIN_MS = 15_000;
 /** A picture of 20 MB at 170 kB/s. */
@@ -113,7 +112,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');
-  limitJson(app);
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
@@ -141,7 +139,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     const { url = '' } = request.routeOptions;
     if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(request);
   });
-  limitForms(app);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
@@ -163,33 +160,4 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   servePage(app, { temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);
   return app;
-}
-
-/** An image in a JSON body: a string that is a `data:` URL. Base64 has no quotes. */
-const IMAGE_IN_JSON = /"\s*data:[^"]*"/gi;
-
-/** Only an image makes a JSON body larger. Measured as it came and before it is parsed: a header may be missing, or lie. */
-function limitJson(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeContentTypeParser('application/json');
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const isLarge = (text: string) => text.length > LARGEST_BODY_BYTES;
-    if (isLarge(body) && isLarge(body.replace(IMAGE_IN_JSON, ''))) done(refusal('body_too_large'));
-    else void parse(request, body, (error, parsed) => done(error ?? tooManyFields(parsed), parsed));
-  });
-}
-
-/** A body with a hundred thousand fields is small, and copying it over and over takes seconds. */
-function tooManyFields(parsed: unknown): HttpRefusal | null {
-  if (Object.keys(Object(parsed)).length <= MOST_JSON_FIELDS) return null;
-  return badField(undefined, `The body has more than ${MOST_JSON_FIELDS} fields.`);
-}
-
-/** The reader of forms limits each part, but not all of them together. */
-function limitForms(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ headers }) => {
-    const isForm = /^multipart\//i.test(headers['content-type'] ?? '');
-    const isLarge = Number(headers['content-length']) > LARGEST_IMAGE_BYTES + LARGEST_BODY_BYTES;
-    if (isForm && isLarge) throw refusal('body_too_large');
-  });
 }

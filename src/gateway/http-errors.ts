@@ -40,7 +40,10 @@ const REFUSALS = {
   aborted: [400, 'The caller went away.'],
   bad_form: [400, 'The form cannot be read, or is cut off.'],
   bad_json: [400, 'The body is not JSON.'],
-  bad_payloads: [400, 'The body has no payloads.'],
+  bad_payloads: [
+    400,
+    'The body must be {"payloads": […]} in Temporal\'s JSON, with at most 5000 payloads.',
+  ],
   invalid_request: [400, 'The request is wrong.'],
   no_task_id: [400, 'The body must be a JSON object that names a task as task_id, id or data.id.'],
   not_an_image: [400, 'The image is not one.'],
@@ -156,33 +159,28 @@ function refusalFor(error: unknown): HttpRefusal | undefined {
   return error instanceof z.ZodError ? badFieldOf(error) : fromFastify(error);
 }
 
-/** Statuses of fastify and its plugins that mean something else in HTTP, or that nobody expects. */
-const STATUSES: Readonly<Record<number, number>> = { 406: 415, 414: 404 };
-
-/** The commonest mistakes, in our words. */
-const FASTIFY_REFUSALS: Readonly<Record<string, () => HttpRefusal>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => refusal('bad_content_type', { param: 'Content-Type' }),
-  FST_ERR_CTP_INVALID_JSON_BODY: () => refusal('bad_json'),
-  FST_ERR_CTP_EMPTY_JSON_BODY: () =>
-    refusal('bad_json', { message: 'The body is empty: it must be a JSON object.' }),
-  FST_REQ_FILE_TOO_LARGE: () => refusal('image_too_large'),
+/** The commonest mistakes that fastify finds, in our words. */
+const OF_FASTIFY: Readonly<Record<string, [code: keyof typeof REFUSALS, facts?: RefusalFacts]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['body_too_large'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['bad_content_type', { param: 'Content-Type' }],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['bad_json'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['bad_json', { message: 'The body is empty: it must be a JSON object.' }],
+  FST_REQ_FILE_TOO_LARGE: ['image_too_large'],
 };
 
 /** The reader of forms gives these no status: a missing boundary, and a form that ends too early. */
 const FORM_PROBLEM = /^Multipart: Boundary|unexpected end of multipart|^The needle /i;
 
-/** A body that is too large or cannot be parsed. */
 function fromFastify(error: unknown): HttpRefusal | undefined {
-  const { statusCode, message, code }: { statusCode?: unknown; message?: unknown; code?: unknown } =
-    Object(error);
+  const { statusCode: status, message, code }: Record<string, unknown> = Object(error);
   // Nobody reads this answer.
   if (code === 'ECONNRESET' && message === 'aborted') return refusal('aborted');
   if (FORM_PROBLEM.test(String(message))) return refusal('bad_form');
-  const known = FASTIFY_REFUSALS[String(code)];
-  if (known) return known();
-  if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
+  const known = OF_FASTIFY[String(code)];
+  if (known) return refusal(...known);
+  if (typeof status !== 'number' || status < 400 || status >= 500) return undefined;
   return new HttpRefusal({
-    status: STATUSES[statusCode] ?? statusCode,
+    status,
     code: String(code ?? 'bad_request').toLowerCase(),
     message: String(message),
   });

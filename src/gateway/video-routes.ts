@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { VideoStorage } from '../storage';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
-import { refusal } from './http-errors';
+import { badField, refusal } from './http-errors';
 import { LARGEST_BASE64_CHARS, settleImage, withoutBytes } from './images';
 import { described } from './openapi';
 import { videoObject } from './video-object';
@@ -19,6 +19,8 @@ import type { VideosOfCaller } from './videos-of-caller';
 
 /** The service takes 2 MiB, which is what Temporal takes too. */
 export const LARGEST_BODY_BYTES = 2 * 1024 * 1024;
+/** Copying a body of a hundred thousand fields takes seconds. */
+const MOST_FIELDS = 1_000;
 const LONGEST_PAGE = 100;
 const LONGEST_WAIT_SECONDS = 60;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
@@ -116,7 +118,11 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         if (isForm && kind !== 'openai') throw refusal('json_only');
         const { owner } = videos;
         const body = isForm ? readForm(request.body, LARGEST_BODY_BYTES) : request.body;
+        if (Object.keys(Object(body)).length > MOST_FIELDS)
+          throw badField(undefined, `The body has more than ${MOST_FIELDS} fields.`);
         const given = withoutBytes(body, owner);
+        // Only an image makes a body larger.
+        if (JSON.stringify(given.body)?.length > LARGEST_BODY_BYTES) throw refusal('body_too_large');
         const wanted = readVideoRequest(kind, given.body, tools);
         await settleImage(storage, given, { imageUrl: wanted.request.image_url, owner });
         const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);

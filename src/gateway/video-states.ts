@@ -29,14 +29,12 @@ export interface VideoSnapshot {
   percent?: Promise<number | undefined>;
 }
 
-interface Entry {
-  state: Promise<VideoSnapshot | undefined>;
-  freshUntilMs: number;
-}
-
 /** The state of jobs, at most a second old, by describing their workflows: no query, so no worker has to be there. */
 export class VideoStates {
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new Map<
+    string,
+    { state: Promise<VideoSnapshot | undefined>; freshUntilMs: number }
+  >();
 
   constructor(
     private readonly client: Client,
@@ -49,8 +47,12 @@ export class VideoStates {
     const nowMs = performance.now();
     if (known && nowMs < known.freshUntilMs) return known.state;
     const state = withDeadline(this.client, () => this.load(workflowId, taskId));
-    const entry: Entry = { state, freshUntilMs: nowMs + FRESH_FOR_MS };
-    this.remember(workflowId, entry);
+    const entry = { state, freshUntilMs: nowMs + FRESH_FOR_MS };
+    // The newest is last.
+    this.entries.delete(workflowId);
+    this.entries.set(workflowId, entry);
+    const [oldest = ''] = this.entries.keys();
+    if (this.entries.size > MOST_REMEMBERED) this.entries.delete(oldest);
     const snapshot = await state.catch(() => undefined);
     if (snapshot?.ending) entry.freshUntilMs = nowMs + ENDED_FRESH_FOR_MS;
     // Somebody may start it in this second.
@@ -81,28 +83,19 @@ export class VideoStates {
     return isStored(this.storage, markOf(workflowId));
   }
 
-  /** The file goes first: a DELETE that stops in between can be repeated. */
+  /** The file goes first: a DELETE that stops in between can be repeated. A file that is no longer this job's stays. */
   async delete(workflowId: string, result: JobResult | undefined): Promise<void> {
-    if (result !== undefined) await this.removeFile(workflowId, result);
-    const deletedAt = new Date().toISOString();
-    await writeSmallJson(this.storage, markOf(workflowId), { workflowId, deletedAt });
-  }
-
-  /** A file that is no longer this job's stays; the caller does not see it. */
-  private async removeFile(job: string, { video: { uri, sha256 }, taskId }: JobResult): Promise<void> {
     const { storage } = this;
-    if (!canRemove(storage)) throw refusal('cannot_delete');
-    const { namespace } = this.client.options;
-    const key = storage.keyOf(uri);
-    if (key !== undefined) await removeVideo(storage, { namespace, job, taskId, key, sha256 });
-  }
-
-  /** The newest is last; the oldest is forgotten when there are too many. */
-  private remember(workflowId: string, entry: Entry): void {
-    this.entries.delete(workflowId);
-    this.entries.set(workflowId, entry);
-    const [oldest] = this.entries.keys();
-    if (this.entries.size > MOST_REMEMBERED && oldest !== undefined) this.forget(oldest);
+    if (result !== undefined) {
+      if (!canRemove(storage)) throw refusal('cannot_delete');
+      const { namespace } = this.client.options;
+      const { video, taskId } = result;
+      const key = storage.keyOf(video.uri);
+      if (key !== undefined)
+        await removeVideo(storage, { namespace, job: workflowId, taskId, key, sha256: video.sha256 });
+    }
+    const deletedAt = new Date().toISOString();
+    await writeSmallJson(storage, markOf(workflowId), { workflowId, deletedAt });
   }
 
   private async load(workflowId: string, taskId: string): Promise<VideoSnapshot | undefined> {

@@ -92,35 +92,30 @@ export class VideosOfCaller {
   }
 
   /** Newest first, after a video if one is given. A client may have deleted that one meanwhile. */
-  list(limit: number, after: string | undefined): ReturnType<VideosOfCaller['listAfter']> {
-    return withDeadline(this.tools.client, () => this.listAfter(limit, after));
-  }
-
-  private async listAfter(limit: number, after: string | undefined) {
+  async list(limit: number, after: string | undefined) {
     const start = after === undefined ? undefined : await this.read(after);
     if (after !== undefined && start === undefined) throw refusal('no_such_video');
     const cursor = start && { startTime: start.description.startTime, workflowId: start.job.workflowId };
     const listed: VideoObject[] = [];
     let found: ListedRun[] = [];
     const showFound = async () => {
-      const shown = await Promise.all(
-        found.map(async ({ workflowId, runId }) => {
-          const one = await this.read(videoIdIn(this.owner, workflowId));
-          // A job that started again is listed once for each run, and shown where its last run is.
-          const isShown = one !== undefined && !one.isDeleted && one.description.runId === runId;
-          return isShown ? [this.show(one)] : [];
-        }),
-      );
+      const shown = await Promise.all(found.map((run) => this.showListed(run)));
       listed.push(...shown.flat());
       found = [];
     };
-    for await (const one of newestFirst(this.tools.client, jobsOfCaller(this.owner), cursor)) {
-      found.push(one);
+    for await (const run of newestFirst(this.tools.client, jobsOfCaller(this.owner), cursor)) {
+      found.push(run);
       if (listed.length + found.length > limit) await showFound();
       if (listed.length > limit) break;
     }
     await showFound();
     return { videos: listed.slice(0, limit), hasMore: listed.length > limit };
+  }
+
+  /** A job that started again is listed once for each run, and shown where its last run is. */
+  private async showListed({ workflowId, runId }: ListedRun): Promise<VideoObject[]> {
+    const one = await this.read(videoIdIn(this.owner, workflowId));
+    return one && !one.isDeleted && one.description.runId === runId ? [this.show(one)] : [];
   }
 
   /** Cancels a job that runs; false. Removes the file and hides a video that has ended; true. */

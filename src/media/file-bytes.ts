@@ -37,12 +37,5 @@ export interface Outline {
   problem?: string;
   /** The file states where it ends, and ends there. */
   isEndChecked?: boolean;
-  /** How long it says that it is, if that is all that states its end. */
-  statedSeconds?: number | 'in its metadata';
   c2paBytes?: number;
-}
-
-/** A number of fixed length, the highest byte first. */
-export function unsigned(bytes: Buffer): number {
-  return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
 }

@@ -103,7 +103,7 @@ async function inspectTracks(
 async function inspectInput(
   input: Input,
   container: Container,
-  { isEndChecked = false, statedSeconds, c2paBytes = 0 }: Outline,
+  { isEndChecked, c2paBytes = 0 }: Outline,
 ): Promise<VideoInspection> {
   const track = await input.getPrimaryVideoTrack();
   if (!track) return noVideo('it has no video track');
@@ -120,16 +120,12 @@ async function inspectInput(
     return noVideo('its last picture is missing');
   const inMetadata = positive(await track.getDurationFromMetadata());
   const found = positive(await input.computeDuration());
-  const stated = statedSeconds === 'in its metadata' ? inMetadata : statedSeconds;
-  const missing = stated && found && describeMissingSeconds(stated, found);
-  if (missing) return noVideo(missing);
   // Matroska states the length of the whole video, but not of its last picture.
   const durationSeconds = isMatroska(container) ? (inMetadata ?? found) : (found ?? inMetadata);
-  const isChecked = isEndChecked || (stated !== undefined && found !== undefined);
   return {
     kind: 'video',
     facts: { ...facts, durationSeconds },
-    end: isChecked ? 'checked' : 'not-stated',
+    end: isEndChecked ? 'checked' : 'not-stated',
   };
 }
 
@@ -139,16 +135,6 @@ async function describeFirstPicture(track: InputVideoTrack): Promise<string | un
   const config = await track.getDecoderConfig();
   const isPicture = startsLikeCodec(first.data, await track.getCodec(), config?.description);
   return isPicture ? undefined : 'its first picture is not valid';
-}
-
-/** More than a frame, the sound of some frames, and what editing cuts from the beginning. */
-const TOLERANCE_SECONDS = 1;
-const TOLERANCE_SHARE = 0.02;
-
-function describeMissingSeconds(stated: number, found: number): string | undefined {
-  if (stated - found <= Math.max(TOLERANCE_SECONDS, stated * TOLERANCE_SHARE)) return undefined;
-  const [says, ends] = [stated, found].map((seconds) => Number(seconds.toFixed(2)));
-  return `it says that it is ${says} s long, but ends after ${ends} s`;
 }
 
 const positive = (value: number | null | undefined) =>

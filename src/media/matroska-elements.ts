@@ -29,7 +29,7 @@ interface Element {
 
 /** Reads the outermost elements of a WebM or Matroska file. */
 export function outlineOfElements(file: FileBytes): Outline {
-  let segment: Element | undefined;
+  let hasSegment = false;
   let hasCluster = false;
   let isEndChecked = false;
   for (let at = 0; at < file.size; ) {
@@ -37,7 +37,7 @@ export function outlineOfElements(file: FileBytes): Outline {
     if (element === 'cut') return { problem: 'it ends within the header of an element' };
     if (element === undefined) break;
     const { id, from, content } = element;
-    if (id === SEGMENT) segment ??= element;
+    hasSegment ||= id === SEGMENT;
     hasCluster ||= id === CLUSTER;
     isEndChecked ||= content !== undefined && (id === SEGMENT || (id === CUES && hasCluster));
     if (content === undefined && !MAY_BE_UNSIZED.has(id)) break;
@@ -48,9 +48,7 @@ export function outlineOfElements(file: FileBytes): Outline {
     }
     at = next;
   }
-  if (!segment) return { problem: 'its Segment element is missing' };
-  // A Segment without a size is a live recording.
-  return segment.content === undefined ? { isEndChecked, statedSeconds: 'in its metadata' } : { isEndChecked };
+  return hasSegment ? { isEndChecked } : { problem: 'its Segment element is missing' };
 }
 
 /** The element at a place, `cut` when the file ends within its header, undefined for padding, which players ignore. */

