@@ -165,6 +165,7 @@ const OF_FASTIFY: Readonly<Record<string, [code: keyof typeof REFUSALS, facts?: 
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['bad_content_type', { param: 'Content-Type' }],
   FST_ERR_CTP_INVALID_JSON_BODY: ['bad_json'],
   FST_ERR_CTP_EMPTY_JSON_BODY: ['bad_json', { message: 'The body is empty: it must be a JSON object.' }],
+  FST_ERR_MAX_PARAM_LENGTH: ['no_such_path'],
   FST_REQ_FILE_TOO_LARGE: ['image_too_large'],
 };
 
