@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
 import { checkScheme, createVideoSource, type VideoSource } from '../service/open-video';
-import { ServiceFault } from '../service/service-fault';
 import { SECRET_HEADERS, secretsOf } from '../service/secrets-of-call';
+import { ServiceFault } from '../service/service-fault';
 import type { ServiceTimeouts } from '../service/video-service';
 import type { AiSdkVideoModel } from './video-model-types';
 
@@ -102,7 +102,10 @@ export class ModelConnections {
   readonly forPoll = (url: URL, headers: Record<string, string>): Dispatcher => {
     const { secrets } = this;
     if (this.origins.has(url.origin)) return this.keepAlive;
-    if (Object.keys(headers).some(isSecret) || isTainted([url.href, ...Object.values(headers)].join('\n'), secrets.all)) {
+    if (
+      Object.keys(headers).some(isSecret) ||
+      isTainted([url.href, ...Object.values(headers)].join('\n'), secrets.all)
+    ) {
       const target = redact(url.origin, secrets.all, LONGEST_HOST_CHARS);
       throw new ServiceFault('not-allowed', {
         message: `the model would send its key to ${target}, and this service is at ${[...this.origins].join(', ')}: check the task id, or add the origin to the option origins of the service`,

@@ -40,10 +40,7 @@ const REFUSALS = {
   aborted: [400, 'The caller went away.'],
   bad_form: [400, 'The form cannot be read, or is cut off.'],
   bad_json: [400, 'The body is not JSON.'],
-  bad_payloads: [
-    400,
-    'The body must be {"payloads": […]} in Temporal\'s JSON, with at most 5000 payloads.',
-  ],
+  bad_payloads: [400, 'The body must be {"payloads": […]} in Temporal\'s JSON, with at most 5000 payloads.'],
   invalid_request: [400, 'The request is wrong.'],
   no_task_id: [400, 'The body must be a JSON object that names a task as task_id, id or data.id.'],
   not_an_image: [400, 'The image is not one.'],
