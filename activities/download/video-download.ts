@@ -124,7 +124,7 @@ export class VideoDownload {
       await this.pump(body);
       return warnings;
     } catch (error) {
-      throw signal.aborted ? error : faultOf(error, body);
+      throw signal.aborted ? error : faultOf(error);
     } finally {
       clearInterval(watching);
       const received = this.receivedBytes - before;
@@ -186,10 +186,9 @@ function isWorthReconnecting(error: unknown): error is ServiceFault {
 }
 
 /** An error that is none of ours comes from the stream: the connection ended inside the video. */
-function faultOf(error: unknown, { encoding }: VideoBody): unknown {
+function faultOf(error: unknown): unknown {
   if (isKnownFault(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
-  if (encoding !== undefined) return new BadVideo(`its ${encoding} encoding is broken: ${message}`);
   // These are words of Node or undici, which may quote the link but never saw the key.
   return new ServiceFault('cut', { message: redact(message, NO_SECRETS) });
 }

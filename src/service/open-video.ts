@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { Agent, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
-import { bodyText, callService, startDeadline } from './call-service';
-import { decodeBody, encodingOf } from './decode-body';
+import { bodyText, callService, encodingOf, startDeadline } from './call-service';
 import { createGuardedConnector, hostMatcher } from './guarded-connector';
 import { traceAnswer } from './read-answer';
 import { secretsOfLink } from './secrets-of-call';
@@ -145,21 +144,18 @@ function redirectTarget({ statusCode, headers }: Dispatcher.ResponseData, from: 
 function wholeVideo(answer: Dispatcher.ResponseData, secrets: Secrets): VideoBody {
   const { headers, statusCode: status, body } = answer;
   const encoding = encodingOf(headers);
-  const stream = encoding === undefined ? readToBreak(body) : decodeBody(body, encoding);
-  const problem = !WHOLE.includes(status)
-    ? `the link answered with status ${status} when all of the video was requested`
-    : `the video is encoded as ${redact(encoding ?? '', secrets, MAX_ENCODING_LENGTH)}, which is not supported`;
-  if (stream === undefined || !WHOLE.includes(status)) {
+  if (!WHOLE.includes(status) || encoding !== undefined) {
     discard(answer);
-    throw new ServiceFault('unreadable', { status, message: problem });
+    const message =
+      encoding === undefined
+        ? `the link answered with status ${status} when all of the video was requested`
+        : `the video is encoded as ${redact(encoding, secrets, MAX_ENCODING_LENGTH)}, which was not requested`;
+    throw new ServiceFault('unreadable', { status, message });
   }
-  ignoreErrors(stream);
-  // The length and the offsets of the encoded bytes are not those of the video.
-  if (encoding !== undefined) return { stream, offset: 0, encoding };
   const length = /^\d+$/.test(String(headers['content-length'])) ? Number(headers['content-length']) : NaN;
   const { etag } = headers;
   return {
-    stream,
+    stream: readToBreak(body),
     contentType: headers['content-type']?.toString(),
     offset: 0,
     bytes: Number.isSafeInteger(length) ? length : undefined,
@@ -202,7 +198,7 @@ function restOfVideo(
   const fits = length === undefined || length === String(bytes - offset);
   const isPlain = !encodingOf(headers) && !/^multipart\/byteranges/i.test(String(type));
   if (statusCode !== PARTIAL || !isRest || !fits || !isPlain || etag !== validator) return undefined;
-  return { stream: ignoreErrors(readToBreak(body)), offset, bytes, validator };
+  return { stream: readToBreak(body), offset, bytes, validator };
 }
 
 /** A weak ETag does not promise the same bytes. */
@@ -216,7 +212,7 @@ function isStrongTag(value: unknown): value is string {
  */
 function readToBreak(body: Readable): Readable {
   const chunks = chunksToBreak(ignoreErrors(body));
-  return new Readable({
+  const stream = new Readable({
     // Each chunk is read before the next is fetched: an error would take a waiting one with it.
     highWaterMark: 1,
     read() {
@@ -230,6 +226,7 @@ function readToBreak(body: Readable): Readable {
       done(error);
     },
   });
+  return ignoreErrors(stream);
 }
 
 async function* chunksToBreak(body: Readable): AsyncGenerator<Buffer, undefined> {

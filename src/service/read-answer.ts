@@ -1,9 +1,8 @@
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
 import { isAmount, type Money, money } from '../contract/money';
-import { bodiesOf, type FoundValue, isObject, parseJson, valuesAt, valuesIn } from './answer-paths';
+import { bodiesOf, type FoundValue, isObject, parseJson, valuesIn } from './answer-paths';
 import {
-  first,
   firstIn,
   idFrom,
   linkFrom,
@@ -17,7 +16,6 @@ import {
   textFrom,
 } from './read-values';
 import {
-  CODE_OF_MESSAGE,
   DEFAULT_RULES,
   isEnvelopeWord,
   isFailedCallWord,
@@ -98,7 +96,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   const percent = note('progress', firstIn(bodies, paths.progress, percentFrom));
   const error = firstIn(bodies, ['error'], (value) => isErrorObject(value) || undefined);
   const code = note('code', firstIn(bodies, paths.code, errorFrom(nameFrom, MAX_LENGTH.code)));
-  const message = note('message', first(messagesIn(bodies, rules), errorFrom(textFrom, MAX_LENGTH.message)));
+  const message = note('message', firstIn(bodies, paths.message, errorFrom(textFrom, MAX_LENGTH.message)));
   const isGood = answer.status >= 200 && answer.status <= 299;
   const isTaskWord = stateOf(word) !== undefined && !isEnvelopeWord(word) && !isFailedCallWord(word);
   const isOfTask = !isGood || isTaskWord || done !== undefined;
@@ -209,16 +207,6 @@ function readWord(bodies: readonly FoundValue[], { paths, stateOf }: ReadingRule
     return word === undefined ? [] : [{ value: word, path }];
   });
   return words.sort((a, b) => rank(a.value) - rank(b.value))[0];
-}
-
-function messagesIn(bodies: readonly FoundValue[], { paths }: ReadingRules): FoundValue[] {
-  return paths.message.flatMap((path) =>
-    bodies.flatMap((body) => {
-      const codePath = CODE_OF_MESSAGE.get(path);
-      const code = codePath === undefined ? undefined : first(valuesAt(body, codePath), nameFrom)?.value;
-      return code !== undefined && meansSuccess(code) ? [] : valuesAt(body, path);
-    }),
-  );
 }
 
 function errorFrom(read: (value: unknown) => string | undefined, maxLength: number) {

@@ -62,9 +62,11 @@ const DEFAULT_PATHS: AnswerPaths = {
     ...['error.code', 'error.type', 'code', 'err_code', 'ErrCode', 'failureCode', 'failCode'],
     'base_resp.status_code',
   ],
+  // The vague names come last: gateways put an "all is well" there, around a task that has failed.
+  // `message` comes late: gateways put an "all is well" there, around a task that has failed.
   message: [
-    ...['error.message', 'error', 'errors[].message', 'message', 'msg', 'detail', 'detail[].msg', 'failure'],
-    ...['failure_reason', 'failMsg', 'task_status_msg', 'ErrMsg', 'base_resp.status_msg'],
+    ...['error.message', 'error', 'errors[].message', 'failure', 'failure_reason', 'failMsg'],
+    ...['task_status_msg', 'message', 'msg', 'detail', 'detail[].msg', 'ErrMsg', 'base_resp.status_msg'],
     ...['raiMediaFilteredReasons[]', 'response.raiMediaFilteredReasons[]'],
     'response.generateVideoResponse.raiMediaFilteredReasons[]',
   ],
@@ -78,15 +80,6 @@ const DEFAULT_PATHS: AnswerPaths = {
     { path: 'credits_used', currency: 'credits' },
   ],
 };
-
-/** The code next to a message: the message is ignored when its code means success. */
-export const CODE_OF_MESSAGE: ReadonlyMap<AnswerPath, AnswerPath> = new Map([
-  ['error.message', 'error.code'],
-  ['message', 'code'],
-  ['msg', 'code'],
-  ['ErrMsg', 'ErrCode'],
-  ['base_resp.status_msg', 'base_resp.status_code'],
-]);
 
 export type NamedState = Exclude<TaskState, 'unknown'>;
 

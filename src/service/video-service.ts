@@ -35,7 +35,6 @@ export interface TaskReading {
 
 /** The body of a video, still to be read. */
 export interface VideoBody {
-  /** Already decoded if the server sent an encoding. */
   stream: Readable;
   contentType?: string | undefined;
   /** Where in the video the stream begins: the requested offset, or 0 (default) when the server starts over. */
@@ -44,8 +43,6 @@ export interface VideoBody {
   bytes?: number | undefined;
   /** A strong ETag that another request can resume with; undefined when it cannot. */
   validator?: string | undefined;
-  /** The encoding in which the server sent it. */
-  encoding?: string;
 }
 
 /** Where to resume a download, and the validator that came with the bytes so far. */

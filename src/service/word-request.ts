@@ -145,8 +145,9 @@ const TASK_PATH = '/v1/videos/{taskId}';
 const IMAGE_MARK = 'image-to-video:';
 
 /** The id under which a new task is known to its job. */
-export function markTask(profile: ServiceProfile, request: VideoRequest, taskId: string): string {
-  return pollsByOperation(profile) && operationFor(request) === 'imageToVideo' ? IMAGE_MARK + taskId : taskId;
+export function markTask({ paths }: ServiceProfile, request: VideoRequest, taskId: string): string {
+  const isMarked = typeof paths?.task === 'object' && operationFor(request) === 'imageToVideo';
+  return isMarked ? IMAGE_MARK + taskId : taskId;
 }
 
 /** The ids under which a job may know a task that the service names. */
@@ -154,39 +155,28 @@ export function idsInJobs(taskId: string): string[] {
   return [taskId, IMAGE_MARK + taskId];
 }
 
-/** The id that the service knows. */
-export function unmarkedId(profile: ServiceProfile, taskId: string): string {
-  return isMarked(profile, taskId) ? taskId.slice(IMAGE_MARK.length) : taskId;
+/** The id that the service knows. Where one path polls all tasks, it is the service's own, whatever it begins with. */
+export function unmarkedId({ paths }: ServiceProfile, taskId: string): string {
+  return typeof paths?.task === 'object' && taskId.startsWith(IMAGE_MARK)
+    ? taskId.slice(IMAGE_MARK.length)
+    : taskId;
 }
 
 /** Where a task is polled. */
 export function taskPathOf(profile: ServiceProfile, taskId: string): string {
   const { task = TASK_PATH } = profile.paths ?? {};
-  const operation = isMarked(profile, taskId) ? 'imageToVideo' : 'textToVideo';
-  return fillPath(typeof task === 'string' ? task : task[operation], {
-    taskId: unmarkedId(profile, taskId),
-  });
-}
-
-/** Without the path of another operation an id is the service's own, whatever it begins with. */
-function isMarked(profile: ServiceProfile, taskId: string): boolean {
-  return pollsByOperation(profile) && taskId.startsWith(IMAGE_MARK);
-}
-
-function pollsByOperation({ paths }: ServiceProfile): boolean {
-  return typeof paths?.task === 'object';
+  const id = unmarkedId(profile, taskId);
+  const path = typeof task === 'string' ? task : task[id === taskId ? 'textToVideo' : 'imageToVideo'];
+  return fillPath(path, { taskId: id });
 }
 
 /** Puts ids in place of `{taskId}` and `{fileId}`; with `{+taskId}`, the slashes of an id stay. */
-export function fillPath(path: string, ids: { taskId: string; fileId?: string }): string {
-  return path.replaceAll(
-    /\{(\+?)(taskId|fileId)\}/g,
-    (mark, keepSlashes: string, name: 'taskId' | 'fileId') => {
-      const id = ids[name];
-      if (id === undefined) return mark;
-      return keepSlashes === '' ? escapeSegment(id) : id.split('/').map(escapeSegment).join('/');
-    },
-  );
+export function fillPath(path: string, ids: Record<string, string>): string {
+  return path.replaceAll(/\{(\+?)(taskId|fileId)\}/g, (mark, plus: string, name: string) => {
+    const id = ids[name];
+    if (id === undefined) return mark;
+    return plus === '' ? escapeSegment(id) : id.split('/').map(escapeSegment).join('/');
+  });
 }
 
 /** Escapes `.` and `..` too: as path segments they would name another resource. */

@@ -1,5 +1,4 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Answer, AskedVideo, ServedVideo } from './hostile-server';
 
 /** How the head of an answer differs from a correct one. A header that is undefined is left out. */
@@ -105,37 +104,6 @@ export function endAt(share: Share): Answer {
   return (response, video) => {
     response.writeHead(200, { 'content-type': 'video/mp4', connection: 'close' });
     response.end(video.bytes.subarray(0, offsetOf(share, video)));
-  };
-}
-
-/** A small body that decodes to a huge one. */
-export function bomb(decodedBytes: number): Answer {
-  return (response, { bytes }) => {
-    const body = gzipSync(Buffer.concat([bytes, Buffer.alloc(decodedBytes)]));
-    response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': body.length }).end(body);
-  };
-}
-
-const ENCODERS = {
-  gzip: (bytes: Buffer) => gzipSync(bytes, { level: 1 }),
-  br: (bytes: Buffer) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } }),
-};
-
-/** The video in an encoding that the client did not ask for. */
-export function encoded(
-  encoding: keyof typeof ENCODERS,
-  damage: 'none' | 'cut' | 'changed' = 'none',
-): Answer {
-  const made = new WeakMap<Buffer, Buffer>();
-  return (response, { bytes, etag }) => {
-    const body = made.get(bytes) ?? ENCODERS[encoding](bytes);
-    made.set(bytes, body);
-    const headers = { 'content-encoding': encoding, 'content-length': body.length, etag };
-    response.writeHead(200, headers);
-    const middle = Math.floor(body.length / 2);
-    if (damage === 'none') response.end(body);
-    else if (damage === 'cut') sendUpTo(response, body.subarray(0, middle), () => response.socket?.end());
-    else response.end(Buffer.concat([body.subarray(0, middle), Buffer.alloc(body.length - middle)]));
   };
 }
 

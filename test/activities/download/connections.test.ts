@@ -84,14 +84,6 @@ describe('a download', () => {
     expect([failure.type, streams.map(({ destroyed }) => destroyed)]).toEqual(['VideoCorrupt', [true]]);
   });
 
-  it('that cannot be decoded is no video', async () => {
-    const world = worldOf(video, (from) => ({ ...cutAfter(5_000, whole(video, from)), encoding: 'gzip' }));
-    const { failure } = await failureOf(world.download());
-    expect(failure.type).toBe('VideoCorrupt');
-    expect(failure.message).toContain('its gzip encoding is broken: socket closed');
-    expect(world.offsets).toHaveLength(1);
-  });
-
   it('is not tried with a fresh link when a link is not allowed, whatever it answered', async () => {
     const world = worldOf(video, () => {
       throw new ServiceFault('not-allowed', { status: 403, message: 'a private address' });
