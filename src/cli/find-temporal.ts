@@ -3,6 +3,7 @@ import { type Client, Connection, type ConnectionOptions } from '@temporalio/cli
 import { msToTs } from '@temporalio/common/lib/time';
 import { clientOf } from '../client/connect';
 import { TemporalUnreachable } from '../client/refusals';
+import { registerSearchAttributes } from '../client/search-attributes';
 import { inTime } from '../client/temporal-calls';
 import { ConfigError, type Environment } from '../config/service-config';
 import { readDataFolder, readTemporalConfig } from '../config/temporal-config';
@@ -121,8 +122,9 @@ export async function connectLocally(
 /** A job's name prevents a second payment only while Temporal retains the job. The dev server's default is one day. */
 const RETENTION_MS = 90 * 24 * 3_600_000;
 
-/** Has the server retain ended jobs for long. */
-export async function retainLong({ workflowService, options: { namespace } }: Client): Promise<void> {
+/** Has this machine's own server retain ended jobs for long, and find them by their search attributes. */
+export async function prepareNamespace({ connection, options: { namespace } }: Client): Promise<void> {
   const config = { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) };
-  await workflowService.updateNamespace({ namespace, config });
+  await connection.workflowService.updateNamespace({ namespace, config });
+  await registerSearchAttributes({ connection, namespace });
 }

@@ -151,9 +151,8 @@ export async function joinJob(
   terminal: Terminal,
   service?: string,
 ): Promise<JobOverview> {
-  const { worker } = session;
   const job = await findJob(session, name);
-  const isElsewhere = worker !== undefined && job.taskQueue !== worker.taskQueue;
+  const isElsewhere = session.taskQueue !== undefined && job.taskQueue !== session.taskQueue;
   const isOther = service !== undefined && job.service && !service.split(',').includes(job.service);
   const kept = [
     ...(isElsewhere ? [`task queue ${shown(job.taskQueue)}`] : []),

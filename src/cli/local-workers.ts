@@ -16,39 +16,30 @@ import type { ScriptedFault } from './read-faults';
 import { EMULATED_JOB_MS, type StackNote } from './stack-note';
 import { printLine, type Terminal } from './terminal';
 
-interface EmulatorOptions {
-  /** The one to use instead of a new one. */
-  running?: StackNote['emulator'];
-  /** For the next calls of a new one. It then prints each submit and the task that it made, so that a lost task can be found. */
-  faults?: readonly ScriptedFault[] | undefined;
-}
-
-/** The configured service without a name, or an emulator. Undefined where all services have names. */
+/**
+ * The configured service without a name, or an emulator: the one that runs, or a new one with faults for its next calls. With faults
+ * it prints each submit and the task that it made, so that a lost task can be found. Undefined where all services have names.
+ */
 export async function openService(
   terminal: Terminal,
   closers: Closers,
-  { running, faults = [] }: EmulatorOptions,
+  running: StackNote['emulator'],
+  faults: readonly ScriptedFault[] = [],
 ): Promise<VideoServiceOptions | undefined> {
   const { env } = terminal;
   if (namesAService(env)) return readServiceConfig(env);
   if (!usesEmulator(env)) return undefined;
   if (running !== undefined) return emulatorAt({ url: running.url, apiKey: running.key });
-  let isPainting = false;
-  /** Paints a video while its job waits, one at a time. The others are painted when they are downloaded. */
-  const paintAhead = async () => {
-    const task = emulator.generations().at(-1);
-    if (task === undefined || isPainting) return;
-    isPainting = true;
-    await emulator.video(task.taskId).catch(() => undefined);
-    isPainting = false;
-  };
+  // Each video is painted while its job waits, one at a time.
+  let painting: Promise<unknown> = Promise.resolve();
   const emulator = await startEmulator({
     jobTimeMs: EMULATED_JOB_MS,
     tasksFile: join(resolve(readDataFolder(env)), 'emulated-tasks.jsonl'),
     onCall: (called) => {
       if (called.call !== 'submit') return;
       if (faults.length > 0) printLine(terminal, describeCall(called));
-      void paintAhead();
+      const task = emulator.generations().at(-1);
+      painting = painting.then(() => task && emulator.video(task.taskId)).catch(() => undefined);
     },
   });
   const describeCall = callDescriber(emulator);
@@ -63,7 +54,7 @@ function emulatorAt({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>): VideoSer
   return { baseUrl: url, apiKey: () => apiKey, profile: { polling: { min: '1s', usually } } };
 }
 
-export interface LocalWorkers {
+interface LocalWorkers {
   terminal: Terminal;
   /** Address of the Temporal server. */
   address: string;

@@ -10,47 +10,43 @@ import { inShell, shown } from '../contract/clean-text';
 import { describeDuration } from '../contract/duration';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
-import { Closers } from './closers';
+import { closingOnError } from './closers';
 import { EXIT } from './exit-codes';
 import { NoSuchJob } from './find-job';
-import type { LocalStack } from './local-stack';
+import { databaseOf, openLocalServer } from './local-server';
+import { openLocalStack } from './local-stack';
 import { EMULATED_JOB_MS } from './stack-note';
 import { printLine, type Terminal } from './terminal';
 
-/** The jobs of a Temporal server, for one command. */
-export interface JobsSession {
+/** A Temporal server, for one command. */
+interface OpenedServer {
   client: Client;
-  videos: VideoClient;
   /** Address of the Temporal UI, if it is known. */
   uiUrl?: string | undefined;
+  /** The task queue of this machine's own worker, if one runs. Its namespace has the search attributes of jobs. */
+  taskQueue?: string;
+  /** Whether the Temporal UI ends with this command. */
+  ownsUi?: boolean;
+  /** Settles when another process that ran Temporal has ended. */
+  ended?: Promise<void> | undefined;
+  close(): Promise<unknown>;
+}
+
+/** The jobs of a Temporal server, for one command. */
+export interface JobsSession extends Pick<OpenedServer, 'client' | 'uiUrl' | 'taskQueue' | 'ownsUi'> {
+  videos: VideoClient;
   /** Aborted by Ctrl-C, or when another process that ran Temporal has ended. It also aborts every call to Temporal. */
   signal: AbortSignal;
   /** Whether Ctrl-C was pressed. */
   isInterrupted(): boolean;
   /** Names the task queue on which a job waits although no worker polls it; undefined if there is none. */
   describeMissingWorker(workflowId: string): Promise<string | undefined>;
-  /** The worker of this machine's own server, if one runs. */
-  worker?: Pick<LocalStack, 'taskQueue' | 'storage'> | undefined;
-  /** Whether the Temporal UI ends with this command. */
-  ownsUi?: boolean | undefined;
-}
-
-interface OpenedServer extends Pick<JobsSession, 'client' | 'uiUrl' | 'worker' | 'ownsUi'> {
-  /** Whether it is this machine's own. */
-  isLocal: boolean;
-  /** Whether the namespace has the search attributes of jobs, if that is known. */
-  searchable?: boolean;
-  /** Settles when another process that ran Temporal has ended. */
-  ended?: Promise<void>;
-  close(): Promise<void>;
 }
 
 /** These load Temporal's SDK, which takes long. */
 const load = {
   videos: (): typeof import('../client/video-client') => require('../client/video-client'),
   findTemporal: (): typeof import('./find-temporal') => require('./find-temporal'),
-  localServer: (): typeof import('./local-server') => require('./local-server'),
-  localStack: (): typeof import('./local-stack') => require('./local-stack'),
   missingWorker: (): typeof import('./missing-worker') => require('./missing-worker'),
 };
 
@@ -75,15 +71,11 @@ export async function onJob(
   run: RunJobs,
   { withWorker }: Pick<JobsWork, 'withWorker'> = {},
 ): Promise<number> {
-  checkName(workflowId);
+  if (!isWorkflowId(workflowId)) throw new ConfigError(`The name of a job ${WORKFLOW_ID_RULE}.`);
   const withoutJobs = () => {
     throw new NoSuchJob(workflowId);
   };
   return withJobs(terminal, { withWorker, run, withoutJobs });
-}
-
-export function checkName(workflowId: string): void {
-  if (!isWorkflowId(workflowId)) throw new ConfigError(`The name of a job ${WORKFLOW_ID_RULE}.`);
 }
 
 /**
@@ -102,23 +94,25 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
     setMaxListeners(0, aborting);
     const stopListening = terminal.onInterrupt(() => interrupted.abort());
     void opened.ended?.then(() => ended.abort());
-    const { client, uiUrl, worker, ownsUi } = opened;
+    const { client, uiUrl, taskQueue, ownsUi } = opened;
     try {
       if (work.starts && signal.aborted) {
         // Starting Temporal takes seconds. A Ctrl-C meanwhile stops the job before anything is paid for.
         printLine(terminal, `Stopped before ${work.starts} was started.`);
         return EXIT.interrupted;
       }
+      const isSearchable = taskQueue === undefined ? undefined : true;
       const videos = await load.videos().createVideoClient({
         env,
         client,
         log: () => undefined,
-        ...(worker && { taskQueue: worker.taskQueue }),
-        searchAttributes: readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? opened.searchable,
+        ...(taskQueue !== undefined && { taskQueue }),
+        searchAttributes: readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? isSearchable,
       });
       const describeMissingWorker = (name: string) => missingWorkerOf(opened, name, env);
       const isInterrupted = () => interrupted.signal.aborted && !ended.signal.aborted;
-      const session = { client, videos, uiUrl, signal, isInterrupted, describeMissingWorker, worker, ownsUi };
+      const server = { client, uiUrl, ownsUi, ...(taskQueue !== undefined && { taskQueue }) };
+      const session = { ...server, videos, signal, isInterrupted, describeMissingWorker };
       const code = await client.withAbortSignal(aborting, () => work.run(session));
       if (!ended.signal.aborted) return code;
     } catch (error) {
@@ -146,14 +140,14 @@ export function devCommand(dataFolder: string | undefined): string {
 }
 
 async function missingWorkerOf(
-  { client, isLocal, worker }: OpenedServer,
+  { client, taskQueue }: OpenedServer,
   workflowId: string,
   env: Terminal['env'],
 ): Promise<string | undefined> {
   const missing = await load.missingWorker().describeMissingWorker(client, workflowId, env);
-  if (missing === undefined || !isLocal) return missing;
+  if (missing === undefined || readTemporalAddress(env) !== undefined) return missing;
   // The command that joined the job has said which settings its worker needs.
-  if (worker !== undefined) return undefined;
+  if (taskQueue !== undefined) return undefined;
   return `No worker for ${shown(workflowId)} runs on this machine; it continues with: ${commandOn('watch', workflowId)}, or with: ${devCommand(env.VIDEOGEN_DATA)}`;
 }
 
@@ -162,37 +156,34 @@ async function openServer(
   { withWorker, starts, isNew }: JobsWork,
 ): Promise<OpenedServer | undefined> {
   const { env } = terminal;
-  const isLocal = readTemporalAddress(env) === undefined;
-  if (isLocal && isNew && usesEmulator(env)) {
+  if (readTemporalAddress(env) !== undefined) return openNamedServer(env, starts !== undefined);
+  if (isNew && usesEmulator(env)) {
     const takes = describeDuration(EMULATED_JOB_MS);
     printLine(
       terminal,
       `Using the emulated video service, whose videos take ${takes}; set VIDEO_API_BASE_URL and VIDEO_API_KEY to use a real one.`,
     );
   }
-  if (isLocal && withWorker) {
-    const stack = await load.localStack().openLocalStack(terminal);
-    const { uiUrl } = stack.note;
-    return { ...stack, uiUrl, isLocal, worker: stack, ownsUi: stack.ended === undefined };
+  if (withWorker) {
+    const stack = await openLocalStack(terminal);
+    return { ...stack, uiUrl: stack.note.uiUrl, ownsUi: stack.ended === undefined };
   }
-  const closers = new Closers();
-  try {
-    if (!isLocal) {
-      const { client, address } = await load.findTemporal().findNamedServer(env, closers);
-      // The SDK may be repeating a query of the progress, and an error that cannot be caught would follow.
-      const close = async () => (starts ? undefined : closers.close());
-      return { client, uiUrl: uiOf(address, env), isLocal, close };
-    }
-    // A command that only looks starts no worker: it must not have a waiting job submitted.
-    const { databaseOf, openLocalServer } = load.localServer();
-    if (!existsSync(databaseOf(env))) return undefined;
+  // A command that only looks starts no worker: it must not have a waiting job submitted.
+  if (!existsSync(databaseOf(env))) return undefined;
+  return closingOnError(async (closers) => {
     const { client, joined } = await openLocalServer(terminal, closers, { headless: true });
     closers.add(() => client.connection.close());
-    return { client, uiUrl: joined?.uiUrl, isLocal, close: () => closers.close() };
-  } catch (error) {
-    await closers.close();
-    throw error;
-  }
+    return { client, uiUrl: joined?.uiUrl, close: () => closers.close() };
+  });
+}
+
+function openNamedServer(env: Terminal['env'], isStarting: boolean): Promise<OpenedServer> {
+  return closingOnError(async (closers) => {
+    const { client, address } = await load.findTemporal().findNamedServer(env, closers);
+    // The SDK may be repeating a query of the progress, and an error that cannot be caught would follow.
+    const close = async () => (isStarting ? undefined : closers.close());
+    return { client, uiUrl: uiOf(address, env), close };
+  });
 }
 
 /** Temporal Cloud has one UI for all namespaces. Where another server has its UI, only a setting can say. */
