@@ -1,8 +1,7 @@
-import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
+import { activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
-import { durationMs } from '../src/contract/duration';
 import { GRPC_STATUS } from '../src/contract/error-code';
-import { DOWNLOAD_POLICY, HEARTBEAT_EVERY_MS, type SUBMIT_POLICY } from '../src/contract/policies';
+import { HEARTBEAT_EVERY_MS } from '../src/contract/policies';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
 export function jobName(): string {
@@ -49,20 +48,4 @@ export async function whileHeartbeating<T>(
 export function sinceScheduledMs(attemptMs: number): number {
   const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
   return currentAttemptScheduledTimestampMs - scheduledTimestampMs + attemptMs;
-}
-
-/** How long after this failure the next attempt begins. */
-export function retryDelayMs(
-  { nextRetryDelay }: ApplicationFailure,
-  { retry }: typeof DOWNLOAD_POLICY | typeof SUBMIT_POLICY,
-): number {
-  const backoffMs = retry.initialInterval * retry.backoffCoefficient ** (activityInfo().attempt - 1);
-  return durationMs(nextRetryDelay) ?? Math.min(backoffMs, retry.maximumInterval);
-}
-
-/** Whether Temporal retries this download after the failure. */
-export function willRetryDownload(failure: unknown, attemptMs: number): boolean {
-  if (!(failure instanceof ApplicationFailure) || failure.nonRetryable) return false;
-  const { scheduleToCloseTimeoutMs: limitMs } = activityInfo();
-  return !limitMs || sinceScheduledMs(attemptMs) + retryDelayMs(failure, DOWNLOAD_POLICY) < limitMs;
 }

@@ -12,14 +12,18 @@ import {
 } from '../src/contract/caps';
 import { cleanText } from '../src/contract/clean-text';
 import type { FailureDetails } from '../src/contract/failure-details';
-import type { JobOptions } from '../src/contract/job';
+import type { JobOptions, TaskStatus } from '../src/contract/job';
+import { mergeCosts } from '../src/contract/job-cost';
 import { accountsOf, type SendCost } from '../src/contract/ledger';
 import type { VideoRequest } from '../src/contract/request';
 import { type CreateFailureOptions, createFailure } from '../src/contract/video-failure';
 import { type Estimate, estimateCost } from '../src/service/prices';
 import type { Prices } from '../src/service/profile';
+import type { VideoStorage } from '../src/storage/storage';
 import type { LedgerWriter } from './ledger-client';
 import { logEvent } from './log-event';
+import type { PollVideoInput } from './poll-video';
+import { openRecord, warnNotRecorded } from './record-task';
 
 /** What counts submits under caps. A submit that is not settled stays counted, whatever crashes. */
 export interface SubmitCaps {
@@ -74,6 +78,32 @@ export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerW
   };
 }
 
+/** Says what a task cost whose end a poll has found: to the caps, and to the record, for `videogen spend`. */
+export function createSettleTask(storage: VideoStorage, caps: SubmitCaps, ofWorker: Caps) {
+  return async function settleTask(input: PollVideoInput, { state, charged }: TaskStatus): Promise<void> {
+    const { taskId, service, record: id, sharedCap, caller } = input;
+    const isAsked = charged !== undefined || accountsOf(ofWorker, input).length > 0;
+    if (id === undefined || !isAsked) return;
+    const record = openRecord(storage, id);
+    try {
+      const { task, openSends } = await record.read();
+      if (task?.taskId !== taskId) return;
+      // An adopted task is taken for that of the lost submit.
+      const { send = openSends.at(-1)?.id, cost } = task;
+      const madeVideo = state === 'succeeded';
+      const ledgerQueue = activityInfo().taskQueue;
+      const spent = charged?.amount === 0 && !madeVideo ? 'nothing' : (charged ?? 'estimate');
+      // Not awaited: the ledger runs on this queue too, and must not wait for the workflow task of a local poll.
+      if (send !== undefined) void caps.settle({ sendId: send, sharedCap, caller, ledgerQueue }, spent);
+      // The charge of a video goes into its own entry.
+      if (!madeVideo && charged && cost?.charged === undefined)
+        await record.add({ event: 'task', send, taskId, service, cost: mergeCosts(cost, { charged }) });
+    } catch (error) {
+      warnNotRecorded(record, error, taskId);
+    }
+  };
+}
+
 /** Whatever a cap refuses after a lost submit, that one may have been paid for. */
 const LOST_ADVICE =
   'An earlier submit was lost, so a task may exist: search for it at the service and adopt it. To submit again, raise the cap.';
@@ -86,19 +116,17 @@ function unknownTakes({ scope, limits }: CapAccount, takes: Taken, estimate: Est
   const cap = `${scope}.${field}`;
   const { estimated, unknown } = estimate;
   const cost = estimated ? `in ${estimated.currency} and the cap in ${unit}` : `not known: ${unknown}`;
-  const why =
+  const [why, advice] =
     field === 'seconds'
-      ? 'the duration of the video is not known: the request has none'
-      : `the cost of the video is ${cost}`;
-  return { message: `${why}, and there is a cap on ${field} (${cap})`, cap, advice: UNKNOWN_ADVICE[field] };
+      ? ['the duration of the video is not known: the request has none', DURATION_ADVICE]
+      : [`the cost of the video is ${cost}`, PRICES_ADVICE];
+  return { message: `${why}, and there is a cap on ${field} (${cap})`, cap, advice };
 }
 
-const UNKNOWN_ADVICE = {
-  videos: undefined,
-  seconds: 'Give the request a duration, or prices.defaults.duration to the profile of the service.',
-  money:
-    'Give the profile of the service prices in the currency of the cap, and the request what they depend on.',
-};
+const DURATION_ADVICE =
+  'Give the request a duration, or prices.defaults.duration to the profile of the service.';
+const PRICES_ADVICE =
+  'Give the profile of the service prices in the currency of the cap, and the request what they depend on.';
 
 function capReached(details: FailureDetails, options?: CreateFailureOptions): ApplicationFailure {
   return createFailure('CapReached', { ...details, attempt: activityInfo().attempt }, options);

@@ -11,14 +11,13 @@ import { createAdoptTask } from './adopt-task';
 import { awaitJob } from './batch/await-job';
 import { createBatchFiles } from './batch/batch-files';
 import { createCancelVideo } from './cancel-video';
-import { createSubmitCaps } from './caps';
+import { createSettleTask, createSubmitCaps } from './caps';
 import { createDownloadVideo, type DownloadOptions } from './download/download-video';
 import { createFindTurn } from './find-turn';
 import { ledgersInTemporal } from './ledger-client';
 import { createPollVideo } from './poll-video';
 import { createSendWebhook } from './send-webhook';
 import { createFindTools, createRouteJob, isServed, type JobQueues } from './service-tools';
-import { createSettleTask } from './settle-task';
 import { createRecallSubmit } from './submit/recall-submit';
 import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
@@ -83,7 +82,7 @@ export function createVideoActivities({
     inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
     adoptTask: createAdoptTask({ find, storage }),
-    pollVideo: createPollVideo(find, createSettleTask({ storage, caps, ofWorker })),
+    pollVideo: createPollVideo(find, createSettleTask(storage, caps, ofWorker)),
     downloadVideo: createDownloadVideo({ ...options, find, storage }),
     cancelVideo: createCancelVideo(find),
     routeJob: createRouteJob(find, {

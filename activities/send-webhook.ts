@@ -4,7 +4,7 @@ import { JOB_FIELDS } from '../src/contract/input-rules';
 import { count } from '../src/contract/metrics';
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
-import { type ReceiverAnswer, ServiceFault, type WebhookSender } from '../src/service';
+import { ServiceFault, type WebhookSender } from '../src/service';
 import { logEvent } from './log-event';
 
 /** Result of the activity sendWebhook. */
@@ -14,6 +14,7 @@ export interface SentWebhook {
   attempt: number;
 }
 
+/** With it a receiver says that it wants nothing further. */
 const GONE = 410;
 
 /** Calls the receiver of a job once. Temporal retries, and the `webhook-id` stays the same. */
@@ -31,42 +32,31 @@ export function createSendWebhook(sender: WebhookSender | undefined) {
     const { accepts, sentence } = JOB_FIELDS.callbackUrl;
     if (!accepts(url)) throw notDelivered(`callbackUrl ${sentence}`, { isFinal: true });
     const body = JSON.stringify(webhookPayload(delivery));
-    const answer = await sender
+    // Without path and query, which may contain a token.
+    const { host } = new URL(url);
+    const { status, retryAfterMs } = await sender
       .send({ url, id: delivery.id, body }, { signal: cancellationSignal() })
       .catch((error: unknown) => {
-        throw error instanceof ServiceFault ? ofFault(error, url) : error;
+        if (!(error instanceof ServiceFault)) throw error;
+        const { kind, facts } = error;
+        const reason = facts.message ?? facts.code ?? kind;
+        // A forbidden address stays forbidden until the operator allows it.
+        if (kind === 'not-allowed') throw notDelivered(reason, { isFinal: true });
+        throw notDelivered(`${host} did not answer: ${reason}`);
       });
-    if (answer.status < 200 || answer.status > 299) throw ofAnswer(answer, url);
+    if (status < 200 || status > 299) {
+      // One could lead anywhere.
+      const redirects = status > 299 && status < 400 ? ', and redirects are not followed' : '';
+      throw notDelivered(`${host} answered ${status}${redirects}`, {
+        isFinal: status === GONE,
+        retryAfterMs,
+      });
+    }
     count(metricMeter, 'videogen_webhooks_total', { result: 'delivered' });
-    logEvent('webhookDelivered', {
-      webhook: delivery.event,
-      job: delivery.job,
-      taskId: delivery.taskId,
-      status: answer.status,
-    });
-    return { status: answer.status, attempt: activityInfo().attempt };
+    const { event: webhook, job, taskId } = delivery;
+    logEvent('webhookDelivered', { webhook, job, taskId, status });
+    return { status, attempt: activityInfo().attempt };
   };
-}
-
-/** A forbidden address stays forbidden until the operator allows it. */
-function ofFault({ kind, facts }: ServiceFault, url: string): ApplicationFailure {
-  const reason = facts.message ?? facts.code ?? kind;
-  if (kind === 'not-allowed') return notDelivered(reason, { isFinal: true });
-  return notDelivered(`${hostOf(url)} did not answer: ${reason}`);
-}
-
-/** 410 is how a receiver says that it wants nothing further. A redirect is not followed: it could lead anywhere. */
-function ofAnswer({ status, retryAfterMs }: ReceiverAnswer, url: string): ApplicationFailure {
-  const redirects = status > 299 && status < 400 ? ', and redirects are not followed' : '';
-  return notDelivered(`${hostOf(url)} answered ${status}${redirects}`, {
-    isFinal: status === GONE,
-    retryAfterMs,
-  });
-}
-
-/** Without path and query, which may contain a token. */
-function hostOf(url: string): string {
-  return new URL(url).host;
 }
 
 function notDelivered(

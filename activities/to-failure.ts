@@ -70,7 +70,10 @@ export function createCallFailure(
   { cause, isFinal = false }: { cause?: Error; isFinal?: boolean } = {},
 ): ApplicationFailure {
   const { attempt, isLocal } = activityInfo();
-  const { [call]: retry } = FAILURES[type].retry;
+  const { retry: retries, mostDownloadAttempts = Number.POSITIVE_INFINITY } = FAILURES[type];
+  const { [call]: retry } = retries;
+  // A submit that has paid for nothing retries until the deadline.
+  const isLastAttempt = call === 'download' && attempt >= mostDownloadAttempts;
   const isLostSubmit = retry === 'hold';
   // A local activity would wait inside its workflow task.
   const isWaitTooLong = isLocal && details.retryAfter !== undefined;
@@ -79,30 +82,22 @@ export function createCallFailure(
     type,
     { ...details, ...(isLostSubmit && { onLostSubmit, lostSubmit }), attempt },
     {
-      retryable: mayRetry && !isFinal && !isWaitTooLong && attempt < mostAttempts(type, call),
+      retryable: mayRetry && !isFinal && !isWaitTooLong && !isLastAttempt,
       nextRetryDelayMs: delayFor(details.retryAfter),
       cause,
     },
   );
 }
 
-/** Only downloads are limited: a submit that has paid for nothing retries until the deadline. */
-function mostAttempts(type: FailureType, call: Call): number {
-  const { mostDownloadAttempts = Number.POSITIVE_INFINITY } = FAILURES[type];
-  return call === 'download' ? mostDownloadAttempts : Number.POSITIVE_INFINITY;
-}
-
 function faultType({ kind, facts }: ServiceFault, call: AnsweredCall): FailureType {
   if (facts.taskMayExist) return 'SubmitUnconfirmed';
   if (facts.limited) return 'RateLimited';
   if (facts.noTask) return 'ServiceFailed';
-  if (facts.refusedContent && isRefusedSubmit(kind, facts.status)) return 'ContentRefused';
-  return kind === 'answered' ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
-}
-
-/** Only answers to submits are marked: in the answer to a poll, a refusal describes the task. */
-function isRefusedSubmit(kind: ServiceFault['kind'], status = 0): boolean {
-  return kind === 'refused' || (kind === 'answered' && mayRefuseContent(status));
+  const isAnswered = kind === 'answered';
+  // Only answers to submits are marked: in the answer to a poll, a refusal describes the task.
+  const mayBeRefused = kind === 'refused' || (isAnswered && mayRefuseContent(facts.status ?? 0));
+  if (facts.refusedContent && mayBeRefused) return 'ContentRefused';
+  return isAnswered ? failureOfStatus(call, facts.status ?? 500) : BY_KIND[kind][call];
 }
 
 function delayFor(retryAfter: number | undefined): number | undefined {

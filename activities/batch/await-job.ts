@@ -5,18 +5,15 @@ import type { FailureDetails } from '../../src/contract/failure-details';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { JobResult } from '../../src/contract/job';
 import { readCost } from '../../src/contract/job-cost';
-import { describeConflict, identityOf, type JobIdentity } from '../../src/contract/job-identity';
+import { describeConflict, type JobIdentity } from '../../src/contract/job-identity';
 import {
   COST_MEMO,
-  FALLBACK_WORKFLOW_TYPE,
   IDENTITY_MEMO,
   LOST_SUBMIT_MEMO,
   SERVICE_MEMO,
   TASK_ID_MEMO,
-  WORKFLOW_TYPE,
 } from '../../src/contract/names';
 import { endedByTemporal, readFailure, VideoFailure } from '../../src/contract/video-failure';
-import { readFirstInput } from '../../src/encryption/decode-first';
 import { describeWorkflow } from '../attempt';
 
 /** Input of the activity awaitJob. */
@@ -53,7 +50,7 @@ export async function awaitJob(input: AwaitJobInput): Promise<JobEnd | HeldJob> 
     return { hadEnded: true, failure: 'Cancelled', details };
   }
   const hadEnded = (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= sinceMs;
-  const conflict = identity && describeConflict(name, await identityIn(found), identity);
+  const conflict = identity && describeConflict(name, found.memo?.[IDENTITY_MEMO], identity);
   if (conflict) return { hadEnded, failure: 'InvalidRequest', details: conflict };
   if (found.status.name !== 'RUNNING') return endOf(found, hadEnded);
   const heldSince = isHeld ? undefined : heldSinceIn(found);
@@ -63,15 +60,6 @@ export async function awaitJob(input: AwaitJobInput): Promise<JobEnd | HeldJob> 
     message: `The job ${name} still runs.`,
     category: ApplicationFailureCategory.BENIGN,
   });
-}
-
-/** Programs in other languages write no memo. */
-async function identityIn({ type, workflowId, runId, memo }: WorkflowExecutionDescription): Promise<unknown> {
-  if (type !== WORKFLOW_TYPE && type !== FALLBACK_WORKFLOW_TYPE) return undefined;
-  const { client } = Context.current();
-  return (
-    memo?.[IDENTITY_MEMO] ?? identityOf(Object(await readFirstInput(client.workflow, { workflowId, runId })))
-  );
 }
 
 /** It told so the run of the parent that started it. */
@@ -93,14 +81,9 @@ async function endOf(
     if (!(error instanceof WorkflowFailedError)) throw error;
     const unexpected = new VideoFailure('Unexpected', { message: String(error.cause) });
     const { type, details } = endedByTemporal(error.cause) ?? readFailure(error) ?? unexpected;
-    const noted = {
-      taskId: memo[TASK_ID_MEMO],
-      service: memo[SERVICE_MEMO],
-      cost: readCost(memo[COST_MEMO]),
-    };
-    const known: FailureDetails = Object.fromEntries(
-      Object.entries(noted).filter(([, value]) => value != null),
-    );
+    const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service, [COST_MEMO]: cost } = memo;
+    const noted = Object.entries({ taskId, service, cost: readCost(cost) });
+    const known: FailureDetails = Object.fromEntries(noted.filter(([, value]) => value != null));
     return { hadEnded, failure: type, details: { ...known, ...details } };
   }
 }

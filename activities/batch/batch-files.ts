@@ -21,7 +21,7 @@ import {
 import { createFailure } from '../../src/contract/video-failure';
 import { estimateCost, type ServiceProfile } from '../../src/service';
 import { asStorageFault, StorageFault, type VideoStorage } from '../../src/storage';
-import { readUpTo } from '../../src/storage/small-files';
+import { readUpTo, writeSmallJson } from '../../src/storage/small-files';
 import type { FindTools } from '../service-tools';
 import { failingAs } from '../to-failure';
 
@@ -112,13 +112,11 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   /** Ties the name to the requests: with other requests, the results would belong to other items. */
   async function claim(key: string, requests: { items: number; sha256: string }): Promise<void> {
     const existing = await read(key, JSON.parse);
-    if (existing === undefined) {
-      await storage.write(key, `${JSON.stringify(requests)}\n`, 'application/json');
-    } else if (Object(existing).sha256 !== requests.sha256) {
+    if (existing === undefined) await writeSmallJson(storage, key, requests);
+    else if (Object(existing).sha256 !== requests.sha256)
       throw refused(
         `the name was used for other requests, according to ${key} in the storage; start the new requests as another batch, under another name`,
       );
-    }
   }
 
   async function readResults(batch: string): Promise<ItemResult[]> {
@@ -126,7 +124,8 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   }
 
   async function requestsIn(key: string, requestFields?: readonly string[]): Promise<VideoRequest[]> {
-    const content = await read(key, String, LARGEST_REQUESTS_FILE_BYTES);
+    // One byte more, so that a file that is too large is seen to be so.
+    const content = await read(key, String, LARGEST_REQUESTS_FILE_BYTES + 1);
     if (content === undefined) throw refused(`there is no ${key} in the storage of the worker`);
     const tooLarge = requestsFileProblem(Buffer.byteLength(content));
     if (tooLarge !== undefined) throw refused(`${key}: ${tooLarge}`);
@@ -144,18 +143,13 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   }
 
   /** The storage writes complete files, so an operator must have changed one that cannot be parsed. */
-  async function read<T>(
-    key: string,
-    parse: (content: string) => T,
-    mostBytes = Number.POSITIVE_INFINITY,
-  ): Promise<T | undefined> {
+  async function read<T>(key: string, parse: (content: string) => T, mostBytes = Number.POSITIVE_INFINITY) {
     const content = await asStorageFault(async () => {
       const stored = await storage.read(key);
-      // One byte more, so that the caller sees that the file is too large.
-      return stored && (await readUpTo(stored, mostBytes + 1)).toString('utf8');
+      return stored && readUpTo(stored, mostBytes);
     });
     try {
-      return content === undefined ? undefined : parse(content);
+      return content && parse(content.toString('utf8'));
     } catch (error) {
       throw new StorageFault(`${key} is damaged (${error}): repair it, or move it away`, { cause: error });
     }

@@ -14,7 +14,7 @@ import { PartFile } from '../../src/storage/part-file';
 import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault, StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
-import { jobName, whileHeartbeating, willRetryDownload } from '../attempt';
+import { jobName, whileHeartbeating } from '../attempt';
 import { logEvent } from '../log-event';
 import { openRecord, warnNotRecorded } from '../record-task';
 import { type FindTools, toolsFor } from '../service-tools';
@@ -70,7 +70,6 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     const at = toolsFor(deps.find, input.service, 'download');
     const workflowId = jobName();
     const signal = cancellationSignal();
-    const attemptAtMs = Date.now();
     const earlier = readPartNote();
     const part = new PartFile(storage, `${workflowId} ${taskId}`);
     const download = new VideoDownload(part, { at, taskId, pace, largestBytes, signal });
@@ -79,7 +78,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
 
     const fetch = async (): Promise<DownloadedVideo> => {
       const recorded = await record?.read();
-      const before = recorded?.stored && (await findStored(recorded.stored, input, storage));
+      const before = recorded?.stored && (await findStored(recorded.stored, taskId, storage));
       if (before) return before;
       if (attempt > 1) await download.takeOver(earlier);
       logEvent('downloading', { taskId, ...(part.bytes > 0 && { bytes: part.bytes }) });
@@ -97,7 +96,7 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       const [problem] = await Promise.all([
         writeSidecar(storage, key, sidecar),
         record
-          ?.add({ event: 'stored', taskId, key, ...stored, storage: input.storage })
+          ?.add({ event: 'stored', taskId, key, ...stored })
           .catch((error: unknown) => warnNotRecorded(record, error, taskId)),
       ]);
       if (problem !== undefined) warnings.push(problem);
@@ -108,17 +107,10 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
     /** Leaves the partial file for the next attempt, or deletes it. Returns what to throw. */
     const giveUp = async (error: unknown): Promise<unknown> => {
       if (signal.aborted) logEvent('downloadStopped', { taskId, bytes: part.bytes });
-      const { failure, isResumed } = signal.aborted ? endedByTemporal() : endedBy(error);
+      const { failure, isResumed } = signal.aborted ? endedByTemporal() : endedBy(error, taskId);
       if (isResumed) heartbeat(await download.leave());
       else await part.remove();
       return failure;
-    };
-
-    const endedBy = (error: unknown) => {
-      const failure = toFailure(error, 'download', { taskId });
-      // A storage that failed may be full, and a partial file would use space.
-      const mayLeave = !(error instanceof BadVideo || error instanceof StorageFault);
-      return { failure, isResumed: mayLeave && willRetryDownload(failure, Date.now() - attemptAtMs) };
     };
 
     // A first attempt has nothing to say yet, and most downloads are over before their first heartbeat.
@@ -130,6 +122,15 @@ export function createDownloadVideo(deps: DownloadVideoDeps) {
       });
     return whileHeartbeating(fetchOrLeave, note);
   };
+}
+
+/** How a failed attempt ends. The janitor removes what it leaves after the last one. */
+function endedBy(error: unknown, taskId: string): { failure: unknown; isResumed: boolean } {
+  const failure = toFailure(error, 'download', { taskId });
+  // A storage that failed may be full, and a partial file would use space.
+  const mayLeave = !(error instanceof BadVideo || error instanceof StorageFault);
+  const isRetried = failure instanceof ApplicationFailure && !failure.nonRetryable;
+  return { failure, isResumed: mayLeave && isRetried };
 }
 
 /** How a stopped attempt ends. Another one follows, unless the job itself is cancelled or gone. */

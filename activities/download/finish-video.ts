@@ -14,7 +14,7 @@ import type { VideoDownload } from './video-download';
 /** The stored video of this task, if the storage still has what is on record, byte for byte. */
 export async function findStored(
   { key, video, warnings, ...stored }: StoredEntry,
-  { taskId, storage: requestedKey }: { taskId: string; storage?: string },
+  taskId: string,
   storage: VideoStorage,
 ): Promise<{ video: StoredVideo; warnings: string[] } | undefined> {
   if (stored.taskId !== taskId) return undefined;
@@ -26,9 +26,7 @@ export async function findStored(
     logEvent('storedVideoGone', { taskId, key });
     return undefined;
   }
-  const isElsewhere = requestedKey !== undefined && requestedKey !== stored.storage;
-  const moved = isElsewhere ? [`the video was stored before as ${key} and stays there`] : [];
-  return { video, warnings: [...warnings, ...moved] };
+  return { video, warnings };
 }
 
 /** A file without a stated length that was cut between two of its parts looks complete. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, activityInfo, metricMeter } from '@temporalio/activity';
+import { durationMs } from '../../src/contract/duration';
 import type { JobOptions } from '../../src/contract/job';
 import { type JobCost, withLostSubmits } from '../../src/contract/job-cost';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -9,7 +10,7 @@ import type { VideoRequest } from '../../src/contract/request';
 import { estimateJob } from '../../src/service/prices';
 import { type JobRecord, recordedJob } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
-import { retryDelayMs, whileHeartbeating } from '../attempt';
+import { whileHeartbeating } from '../attempt';
 import { callWithinLimits } from '../call-within-limits';
 import type { CountedSubmit, SubmitCaps } from '../caps';
 import { logEvent } from '../log-event';
@@ -231,7 +232,10 @@ class Submit {
 
   /** How long the service has been tried once the next attempt begins. */
   private triedMs(failure: unknown): number {
-    const untilNextMs = failure instanceof ApplicationFailure ? retryDelayMs(failure, SUBMIT_POLICY) : 0;
+    const { initialInterval, backoffCoefficient, maximumInterval } = SUBMIT_POLICY.retry;
+    const backoffMs = initialInterval * backoffCoefficient ** (activityInfo().attempt - 1);
+    const { nextRetryDelay } = failure instanceof ApplicationFailure ? failure : {};
+    const untilNextMs = durationMs(nextRetryDelay) ?? Math.min(backoffMs, maximumInterval);
     return (this.notes.before.triedMs ?? 0) + performance.now() - this.startedAtMs + untilNextMs;
   }
 }

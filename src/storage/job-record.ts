@@ -53,8 +53,6 @@ const entrySchema = z.discriminatedUnion('event', [
     key: text,
     video: z.looseObject({ uri: text, bytes: z.number(), sha256: text, contentType: text }),
     warnings: texts,
-    /** What the job asked for as `storage`. */
-    storage: text.optional(),
     cost,
   }),
   // Nothing is paid again under this name and request.

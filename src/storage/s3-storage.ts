@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { errorCode } from '../contract/error-code';
-import { NO_SECRETS, redact, type Secrets } from '../contract/redact';
+import { redact } from '../contract/redact';
 import { fixForBucket, IGNORES_IF_NONE_MATCH, runProbe, writeAndRead } from './probe';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { ByteRange, FileToPublish, ListedFile, S3Connection, VideoStorage } from './storage';
@@ -60,8 +60,8 @@ export function createS3Storage({
     try {
       return await work(await open());
     } catch (error) {
-      const secrets = await secretsOf(open());
-      throw storageFault(error, (text) => redact(text, secrets));
+      const wholeValues = await credentialsOf(open()).catch(() => []);
+      throw storageFault(error, (text) => redact(text, { keys: [], wholeValues }));
     }
   };
   const read = async (Key: string, range?: ByteRange) => {
@@ -96,10 +96,16 @@ export function createS3Storage({
     async create(key, content) {
       const put = { ...objectOf(key), Body: content, ContentType: 'application/json', IfNoneMatch: '*' };
       const abortSignal = AbortSignal.timeout(SMALL_CALL_MS);
-      return call(async (s3) => {
+      return call(async ({ sdk, client }) => {
         refuseIfIgnored();
-        const { sdk, client } = s3;
-        return succeedsIfFree(s3, () => client.send(new sdk.PutObjectCommand(put), { abortSignal }));
+        try {
+          await client.send(new sdk.PutObjectCommand(put), { abortSignal });
+          return true;
+        } catch (error) {
+          const { $metadata } = error instanceof sdk.S3ServiceException ? error : {};
+          if ($metadata?.httpStatusCode !== PRECONDITION_FAILED) throw error;
+          return false;
+        }
       });
     },
 
@@ -206,20 +212,11 @@ async function loadSdk() {
   }
 }
 
-/** A shorter key is a word, such as `test`: it is only hidden as a whole. */
-const MIN_KEY_LENGTH = 8;
-
 /** Some servers quote what the request was signed with. */
-async function secretsOf(opening: Promise<S3>): Promise<Secrets> {
-  const credentials = await opening.then(({ client }) => client.config.credentials()).catch(() => undefined);
-  if (credentials === undefined) return NO_SECRETS;
-  const { accessKeyId, secretAccessKey, sessionToken = '' } = credentials;
-  const given = [secretAccessKey, sessionToken];
-  return {
-    keys: given.filter((key) => key.length >= MIN_KEY_LENGTH),
-    // A piece of an id gives no access.
-    wholeValues: [accessKeyId, ...given],
-  };
+async function credentialsOf(opening: Promise<S3>): Promise<string[]> {
+  const { client } = await opening;
+  const { accessKeyId, secretAccessKey, sessionToken = '' } = await client.config.credentials();
+  return [accessKeyId, secretAccessKey, sessionToken];
 }
 
 interface ObjectName {
@@ -237,27 +234,6 @@ async function getObject({ sdk, client }: S3, object: ObjectName, range?: ByteRa
     if (error instanceof sdk.NoSuchKey) return undefined;
     throw error;
   }
-}
-
-/** False if the server says that the key is taken. */
-async function succeedsIfFree({ sdk }: S3, conditional: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await conditional();
-    return true;
-  } catch (error) {
-    const isTaken =
-      error instanceof sdk.S3ServiceException && error.$metadata.httpStatusCode === PRECONDITION_FAILED;
-    if (!isTaken) throw error;
-    return false;
-  }
-}
-
-/** Does nothing if the upload no longer exists. */
-async function abortUpload({ sdk, client }: S3, object: ObjectName, UploadId?: string): Promise<void> {
-  const abort = new sdk.AbortMultipartUploadCommand({ ...object, UploadId });
-  await client.send(abort).catch((error: unknown) => {
-    if (!(error instanceof sdk.NoSuchUpload)) throw error;
-  });
 }
 
 /** Uploads a file, if its key is free. Nothing of it is visible before its upload is completed. */
@@ -282,8 +258,12 @@ async function uploadFile(
   try {
     await upload.done();
   } catch (error) {
-    // The library leaves an upload that could not be completed.
-    if (upload.uploadId !== undefined) await abortUpload(s3, object, upload.uploadId).catch(() => undefined);
+    const { uploadId: UploadId } = upload;
+    if (UploadId !== undefined) {
+      // The library leaves an upload that could not be completed.
+      const abort = new s3.sdk.AbortMultipartUploadCommand({ ...object, UploadId });
+      await s3.client.send(abort).catch(() => undefined);
+    }
     if (error instanceof StorageFault) throw error;
     // After every failure, not only when S3 says that the key is taken: a server may close the connection before its
     // refusal is read, and the answer to a completed upload may be lost.

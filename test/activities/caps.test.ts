@@ -1,11 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { createAdoptTask } from '../../activities/adopt-task';
-import { createSubmitCaps } from '../../activities/caps';
+import { createSettleTask, createSubmitCaps } from '../../activities/caps';
 import type { LedgerWriter } from '../../activities/ledger-client';
 import { createPollVideo, type PollVideoInput } from '../../activities/poll-video';
 import type { SubmittedTask } from '../../activities/record-task';
 import { createFindTools } from '../../activities/service-tools';
-import { createSettleTask } from '../../activities/settle-task';
 import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
 import { run } from '../../src/cli/run';
 import type { Caps } from '../../src/contract/caps';
@@ -55,7 +54,7 @@ function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLos
   const caps = createSubmitCaps({ caps: ofWorker, ledger: writer });
   const imageLinks = new ImageLinks(storage, undefined);
   const submitVideo = createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps });
-  const pollVideo = createPollVideo(find, createSettleTask({ storage, caps, ofWorker }));
+  const pollVideo = createPollVideo(find, createSettleTask(storage, caps, ofWorker));
   const adoptTask = createAdoptTask({ find, storage });
   return {
     submit: (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>

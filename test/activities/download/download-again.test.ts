@@ -1,9 +1,7 @@
 import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ActivityCancellationDetails } from '@temporalio/common';
-import { willRetryDownload } from '../../../activities/attempt';
 import type { FailureType } from '../../../src/contract/failure-table';
-import { createFailure } from '../../../src/contract/video-failure';
 import type { Faults } from '../../../src/testing';
 import { type ActivityWorld, failureOf } from '../activity-world';
 import { sha256, useDownloadWorld } from './download-world';
@@ -17,39 +15,6 @@ beforeEach(() => {
 
 const download = (storage?: string, info = {}) =>
   world.run(world.activities.downloadVideo, { taskId, storage }, info);
-
-describe('a failed download is retried by Temporal', () => {
-  const scheduledTimestampMs = 1_000_000;
-  /** An attempt that took a second, some time after the first was scheduled. */
-  const willRetry = (afterMs: number, info: object, options: object = {}) =>
-    world.run(
-      async () =>
-        willRetryDownload(createFailure('ServiceFailed', {}, { retryable: true, ...options }), 1_000),
-      undefined,
-      { scheduledTimestampMs, currentAttemptScheduledTimestampMs: scheduledTimestampMs + afterMs, ...info },
-    ).result;
-
-  it('unless it is final', async () => {
-    expect(await willRetry(0, { scheduleToCloseTimeoutMs: 60_000 }, { retryable: false })).toBe(false);
-    const other = world.run(async () => willRetryDownload(new Error('x'), 0), undefined);
-    expect(await other.result).toBe(false);
-  });
-
-  it('always, when there is no limit for all attempts', async () => {
-    expect(await willRetry(9e9, { scheduleToCloseTimeoutMs: 0 })).toBe(true);
-  });
-
-  it.each([
-    ['a second before the second attempt', 1, {}, 2_000],
-    ['eight seconds before the fifth', 4, {}, 9_000],
-    ['a minute before any later one', 20, {}, 61_000],
-    ['as long as the failure says', 4, { nextRetryDelayMs: 30_000 }, 31_000],
-  ])('when there is time for it, with %s', async (_what, attempt, options, neededMs) => {
-    const info = { attempt, scheduleToCloseTimeoutMs: 100_000 };
-    expect(await willRetry(100_000 - neededMs - 1, info, options)).toBe(true);
-    expect(await willRetry(100_000 - neededMs, info, options)).toBe(false);
-  });
-});
 
 /** Faults that one attempt survives twice, and the failure when they continue. */
 const CONNECTIONS: [what: string, fault: Faults['download'], type: FailureType, message: string | RegExp][] =
