@@ -54,18 +54,16 @@ export class ChildJobs {
     setHandler(childNews, onNews, {
       description: 'Sent by a child job that waits for a decision or no longer does, or has a task',
     });
-    setHandler(pollNow, () => this.pollNow(), {
+    const tellRunning = () => {
+      // One that has just ended needs no poll; without the catch, Temporal would fail the parent.
+      for (const name of this.running)
+        void getExternalWorkflowHandle(name)
+          .signal(pollNow)
+          .catch(() => undefined);
+    };
+    setHandler(pollNow, tellRunning, {
       description: 'Has the running jobs poll their tasks now instead of at their next polls',
     });
-  }
-
-  /** One that has just ended needs no poll; without the catch, Temporal would fail the parent. */
-  private pollNow(): void {
-    for (const name of this.running) {
-      getExternalWorkflowHandle(name)
-        .signal(pollNow)
-        .catch(() => undefined);
-    }
   }
 
   /** Runs a child to its end. Without an input, it is one that was held when the run before this one ended. */

@@ -36,7 +36,9 @@ export async function explainFailure(job: Job, error: unknown): Promise<unknown>
   const atService = failure.type === 'Cancelled' ? await cancelAtService(job) : undefined;
   job.markFailed(failure, atService);
   measureEnd(job);
-  logEnd(job, failure, atService);
+  const { type: failureType, details, advice } = failure;
+  if (failureType === 'Cancelled') logJob(job, 'cancelled', { atService });
+  else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
   return thrown(failure, error instanceof ActivityFailure ? { cause: error } : {});
 }
 
@@ -52,11 +54,6 @@ export function measureEnd(job: Job): void {
   count(metricMeter, 'videogen_jobs_total', { outcome });
   observe(metricMeter, 'videogen_job_duration_seconds', (Date.now() - startedAtMs) / 1_000, { outcome });
   if (taskId !== undefined) observe(metricMeter, 'videogen_job_polls', polls);
-}
-
-function logEnd(job: Job, { type: failureType, details, advice }: VideoFailure, atService?: string): void {
-  if (failureType === 'Cancelled') logJob(job, 'cancelled', { atService });
-  else logJob(job, 'failed', { failureType, reason: describeEvent(failureType, details), advice });
 }
 
 function failureOf(error: unknown, { known, hold }: Job): VideoFailure | undefined {
@@ -91,11 +88,10 @@ function activityFailure(error: unknown): VideoFailure | undefined {
       return new VideoFailure('DeadlineExceeded', {
         message: `no worker could decrypt the input of ${error.activityType}; do all workers have the same keys?`,
       });
-    case 'between-attempts':
-    case 'while-running':
-      return new VideoFailure('DeadlineExceeded');
     case undefined:
       return new VideoFailure('Unexpected', { message: String(error.cause) });
+    default:
+      return new VideoFailure('DeadlineExceeded');
   }
 }
 

@@ -18,7 +18,7 @@ import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-fail
 
 /** How slow a download may be before it is retried. */
 export interface DownloadPace {
-  /** In each window, at least `leastBytes` must arrive, unless the disk is the slow part. */
+  /** In each window, at least `leastBytes` must arrive. */
   windowMs: number;
   leastBytes: number;
 }
@@ -170,7 +170,7 @@ export class VideoDownload {
     return setInterval(() => {
       const received = this.receivedBytes - before;
       before = this.receivedBytes;
-      if (received >= leastBytes || this.part.waitsForDisk) return;
+      if (received >= leastBytes) return;
       const message = `only ${received} bytes arrived in ${describeDuration(windowMs)}`;
       stream.destroy(new ServiceFault('cut', { message }));
     }, windowMs);

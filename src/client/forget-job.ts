@@ -13,10 +13,10 @@ import {
   fileName,
   isStored,
   type JobName,
+  JobRecord,
   type RemovingStorage,
   readSmallFile,
   recordIds,
-  recordsOf,
   type VideoStorage,
 } from '../storage';
 import { findOverview, readStart } from './job-overview';
@@ -248,7 +248,13 @@ async function forgetFiles(
   recordIds: readonly string[],
   removals: Removals,
 ): Promise<boolean> {
-  const records = await recordsOf(storage, name, recordIds);
+  const records = [];
+  for (const id of recordIds) {
+    const record = new JobRecord(storage, name, id);
+    const recorded = await record.read();
+    // Several namespaces may share a storage.
+    if (recorded.entries[0]?.namespace === name.namespace) records.push({ record, recorded });
+  }
   for (const { recorded } of records) {
     if (recorded.stored === undefined) continue;
     const { key, taskId, video } = recorded.stored;

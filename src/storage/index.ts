@@ -22,7 +22,6 @@ export {
   recordId,
   recordIds,
   recordOfKey,
-  recordsOf,
   type StoredEntry,
 } from './job-record';
 export { createPart, sweepParts } from './part-file';

@@ -184,24 +184,6 @@ export async function recordIds(
   return ids;
 }
 
-/** The records of a job, one for each request that its name was used for. `known`: their ids, if they were listed already. */
-export async function recordsOf(
-  storage: Pick<RemovingStorage, 'list' | 'read' | 'create'>,
-  owner: JobName,
-  known?: readonly string[],
-): Promise<{ record: JobRecord; recorded: RecordedJob }[]> {
-  const name = fileName(owner.job);
-  const ids = known ?? (await recordIds(storage, `${name}.`)).get(name) ?? [];
-  const found = [];
-  for (const id of ids) {
-    const record = new JobRecord(storage, owner, id);
-    const recorded = await record.read();
-    // Several namespaces may share a storage.
-    if (recorded.entries[0]?.namespace === owner.namespace) found.push({ record, recorded });
-  }
-  return found;
-}
-
 /** What the entries of a record say together. */
 export type RecordedJob = ReturnType<typeof recordedJob>;
 

@@ -14,9 +14,7 @@ import { asStorageFault } from './storage-fault';
 type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
 
 /** Where videos are written before they are published. */
-function partsFolderOf({ partsFolder = tmpdir() }: PartsFolder): string {
-  return partsFolder;
-}
+const partsFolderOf = ({ partsFolder = tmpdir() }: PartsFolder) => partsFolder;
 
 /** A file for a video that is not published yet. In a folder that others share, only this user may read it. */
 export async function createPart(
@@ -79,7 +77,6 @@ export class PartFile {
   bytes = 0;
   /** What is in the file, while more is being written. */
   onDisk: PartContent | undefined;
-  waitsForDisk = false;
   private hash = createHash('sha256');
   private path: string | undefined;
   /** The names of what earlier attempts left. */
@@ -124,19 +121,17 @@ export class PartFile {
         check(chunk);
         this.bytes += chunk.length;
         this.hash.update(chunk);
-        let note: PartContent | undefined;
-        if (performance.now() - notedAtMs >= NOTE_MS) {
-          note = content();
-          notedAtMs = performance.now();
-        }
+        const isNoted = performance.now() - notedAtMs >= NOTE_MS;
+        if (isNoted) notedAtMs = performance.now();
+        const note = isNoted ? content() : undefined;
         const hasRoom = disk.write(chunk, (error) => {
           if (!error) this.onDisk = note ?? this.onDisk;
         });
-        if (!hasRoom) await this.awaitDisk(Promise.race([once(disk, 'drain'), written]));
+        if (!hasRoom) await Promise.race([once(disk, 'drain'), written]);
       }
     } finally {
       disk.end();
-      await this.awaitDisk(written);
+      await written;
       this.onDisk = content();
     }
   }
@@ -181,12 +176,5 @@ export class PartFile {
       this.path = path;
     }
     return this.path;
-  }
-
-  private async awaitDisk(disk: Promise<unknown>): Promise<void> {
-    this.waitsForDisk = true;
-    await disk.finally(() => {
-      this.waitsForDisk = false;
-    });
   }
 }

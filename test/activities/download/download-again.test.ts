@@ -145,13 +145,4 @@ describe('the next attempt', () => {
     'starts over when the note is %j',
     (note) => expectComplete(next(note)),
   );
-
-  it('finds no partial file after an attempt that Temporal does not retry', async () => {
-    const inTime = { scheduleToCloseTimeoutMs: 60_000, scheduledTimestampMs: 0 };
-    const last = await leavePart({ ...inTime, currentAttemptScheduledTimestampMs: 59_500 });
-    expect(last.part).toBeUndefined();
-    expect(await world.files()).toEqual([]);
-    expect(await leavePart({ ...inTime, currentAttemptScheduledTimestampMs: 30_000 })).toHaveProperty('part');
-    expect(await world.files()).toHaveLength(1);
-  });
 });

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openVideoBytes } from '../../../src/service';
 import { box } from '../../media/boxes';
 import { disk, ioError } from '../../support/slow-disk';
@@ -84,16 +83,5 @@ describe('a server that sends too little', () => {
     const { failure } = await failureOf(world.download());
     expect(failure.type).toBe('ServiceUnreachable');
     expect(failure.message).toContain('bytes arrived in 300 ms');
-  });
-
-  it('is not the reason when the disk is slow', async () => {
-    disk.onWrite = async (write, ...given) => {
-      await sleep(400);
-      return write(...given);
-    };
-    const some = Buffer.concat([video, box('free', MIB)]);
-    const world = createMemoryWorld(some, { pace });
-    expect((await world.download().result).video.bytes).toBe(some.length);
-    expect(world.linesOf('resuming')).toEqual([]);
   });
 });
