@@ -18,7 +18,7 @@ export interface PollVideoInput
   service?: string | undefined;
   /** The id of the job's record in the storage, for what the task was charged. */
   record?: string;
-  /** When the poll before this one was, since the submit. Left out when that says little about when the task ends. */
+  /** When the last poll that was answered was, since the submit. */
   polledMs?: number | undefined;
 }
 

@@ -15,10 +15,6 @@ import { notifyReceiver, tellParent } from './notify';
 import type { CarriedJob } from './runs';
 import { showJob } from './ui-details';
 
-/** A poll that comes so much later than planned was held up, for example because no worker was running. */
-const HELD_UP_MS = 10_000;
-const HELD_UP_FACTOR = 2;
-
 /** The state of one job. The query, the Temporal UI and continue-as-new all read it from here. */
 export class Job {
   /** The workflow id. */
@@ -31,7 +27,6 @@ export class Job {
   failure: VideoFailure | undefined;
   phase: JobPhase = 'submitting';
   private nextPollAtMs: number | undefined;
-  private plannedMs = 0;
   /** The answered poll before the last one, in milliseconds since the submit. */
   private polledBeforeMs = 0;
   private unservedQueue: string | undefined;
@@ -115,7 +110,6 @@ export class Job {
 
   planPoll(delayMs: number): void {
     this.nextPollAtMs = Date.now() + delayMs;
-    this.plannedMs = delayMs;
     this.show();
   }
 
@@ -159,13 +153,6 @@ export class Job {
   /** How long a video that was found ready may have been so. */
   get lagMs(): number {
     return this.known.polledMs - this.polledBeforeMs;
-  }
-
-  /** When the last answered poll was, for the worker to learn from the next. Undefined when that one was held up. */
-  polledInTimeMs(): number | undefined {
-    const { polledMs } = this.known;
-    const isHeldUp = this.waitedMs() - polledMs > this.plannedMs * HELD_UP_FACTOR + HELD_UP_MS;
-    return isHeldUp ? undefined : polledMs;
   }
 
   markSucceeded(video: StoredVideo, warnings: string[]): void {

@@ -82,9 +82,9 @@ function backoffMs({ input: { polling } }: Job, failures: number): number {
  * paid job.
  */
 async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefined> {
-  const { service, record, kind, polls, progress } = job.known;
+  const { service, record, kind, polls, polledMs, progress } = job.known;
   const { sharedCap, caller, polling } = job.input;
-  const waiting = { kind, waitedMs: job.waitedMs(), polledMs: job.polledInTimeMs(), progress, polling };
+  const waiting = { kind, waitedMs: job.waitedMs(), polledMs, progress, polling };
   const asked = { taskId, service, record, sharedCap, caller, ...waiting };
   const summary = `poll ${polls + 1}`;
   const local = proxyLocalActivities<VideoActivities>({ ...LOCAL_POLL_POLICY, summary });

@@ -6,7 +6,7 @@ import type { FailureType } from '../../src/contract/failure-table';
 import { count, observe } from '../../src/contract/metrics';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
-import { describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media/sniff-container';
+import { HEAD_TO_SNIFF } from '../../src/media/sniff-container';
 import type { FoundService, TaskReading, VideoBody } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
 import { openVideoBytes } from '../../src/service/video-bytes';
@@ -54,8 +54,6 @@ export class VideoDownload {
   of: number | undefined;
   /** How many bytes came in this attempt, those that came twice included. */
   private receivedBytes = 0;
-  /** The first bytes, which show the container. */
-  private head = Buffer.alloc(0);
   private validator: string | undefined;
 
   constructor(
@@ -137,10 +135,7 @@ export class VideoDownload {
   /** Writes the stream of a server, which resumes or starts over, to the part. */
   private async pump({ stream, offset = 0, bytes, validator }: VideoBody): Promise<void> {
     const hasChanged = offset > 0 && this.of !== undefined && bytes !== undefined && bytes !== this.of;
-    if (offset !== this.part.bytes || hasChanged) {
-      await this.part.clear();
-      this.head = Buffer.alloc(0);
-    }
+    if (offset !== this.part.bytes || hasChanged) await this.part.clear();
     if (hasChanged) throw new ServiceFault('cut', { message: 'the length of the video has changed' });
     this.refuseIfLarger(bytes ?? 0);
     this.of = bytes;
@@ -151,11 +146,6 @@ export class VideoDownload {
   private check(chunk: Buffer): void {
     this.receivedBytes += chunk.length;
     this.refuseIfLarger(this.part.bytes + chunk.length);
-    if (this.part.bytes >= HEAD_TO_SNIFF) return;
-    this.head = Buffer.concat([this.head, chunk.subarray(0, HEAD_TO_SNIFF - this.head.length)]);
-    // What does not begin like a video is not read to its end.
-    if (this.head.length === HEAD_TO_SNIFF && sniffContainer(this.head) === undefined)
-      throw new BadVideo(describeHead(this.head));
   }
 
   private refuseIfLarger(bytes: number): void {

@@ -12,7 +12,6 @@ const MINUTE = 60 * SECOND;
 /** After a poll that failed the pause is doubled, from the first of these up to the second. */
 const FAILED_POLL_MS = { least: 3 * SECOND, most: 2 * MINUTE };
 const LONGEST_RETRY_AFTER_MS = 10 * MINUTE;
-const HELD_UP_MS = 10 * SECOND;
 /** This many polls in a row without the video are too many. */
 const MOST_WITHOUT_VIDEO = 5;
 const LEAST_POLL_CLOSE_MS = MINUTE;
@@ -99,7 +98,6 @@ export class JobModel {
   private asked: WaitingTask & { polledMs?: number } = {};
   private withinMs: number | undefined;
   private polledMs = 0;
-  private plannedMs = 0;
   private retryAfterMs: number | undefined;
   private failedPolls = 0;
   private polledLocally = false;
@@ -321,7 +319,7 @@ export class JobModel {
   private poll(note: NoteOf<'activity'>): Phase {
     this.expect(note, 'task', note.input.taskId, this.taskId);
     // The same poll once more is told the same.
-    if (this.phase.name !== 'to-poll-regularly') this.asked = { ...this.waiting(), ...this.polledInTime() };
+    if (this.phase.name !== 'to-poll-regularly') this.asked = { ...this.waiting(), polledMs: this.polledMs };
     const { taskId: _, waitedMs, polledMs, progress, polling, kind, service } = note.input;
     const found = { waitedMs, polledMs, progress, polling, kind, service };
     const expected = { ...this.asked, service: this.script.service };
@@ -343,7 +341,6 @@ export class JobModel {
         // The SDK has no timer below a millisecond.
         const pauseMs = Math.max(this.pauseMs(), 1);
         if (Math.abs(note.ms - pauseMs) > 0.001) this.wrong(note, `the pause is to be ${pauseMs} ms`);
-        this.plannedMs = pauseMs;
         return { name: 'sleeping', untilMs: this.nowMs + note.ms };
       }
       default:
@@ -556,12 +553,6 @@ export class JobModel {
       this.expect(note, 'task id in the failure', note.outcome.details?.taskId, this.taskId);
     }
     return { name: 'ended' };
-  }
-
-  /** When the last answered poll was; left out when the next comes much too late for the worker to learn from it. */
-  private polledInTime(): { polledMs?: number } {
-    const isHeldUp = this.nowMs - this.submittedAtMs - this.polledMs > 2 * this.plannedMs + HELD_UP_MS;
-    return isHeldUp ? {} : { polledMs: this.polledMs };
   }
 
   private remainingMs(): number {

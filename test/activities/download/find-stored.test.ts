@@ -1,4 +1,4 @@
-import { findStored } from '../../../activities/download/finish-video';
+import { findStored } from '../../../activities/download/download-video';
 import type { StoredEntry, VideoStorage } from '../../../src/storage';
 import { startAttempt } from '../activity-world';
 import { sha256 } from './download-world';

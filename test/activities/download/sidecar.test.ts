@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { writeSidecar } from '../../../activities/download/finish-video';
+import { writeSidecar } from '../../../activities/download/download-video';
 import { hasControls } from '../../../src/contract/clean-text';
 import { createFileStorage, type VideoStorage } from '../../../src/storage';
 
