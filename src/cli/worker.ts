@@ -4,7 +4,7 @@ import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { createVideoService, recordAnswers } from '../service';
-import { exporterForMonitor } from '../worker/sdk-metrics';
+import { exporterForMonitor } from '../worker/worker-monitor';
 import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
 import { EXIT } from './exit-codes';
 import { openLog } from './open-log';

@@ -55,23 +55,18 @@ function watchParent(pid: number): ChildProcess {
 const TAIL_LINES = 8;
 const TAIL_CHARACTERS = 2_000;
 
-/** The last lines that a process printed. They usually say why it ended. */
-export class OutputTail {
-  private text = '';
-
-  constructor({ stdout, stderr }: ChildProcess) {
-    for (const stream of [stdout, stderr]) stream?.on('data', (chunk: Buffer) => this.add(chunk));
-  }
-
-  toString(): string {
-    const lines = this.text.split('\n').map((line) => line.trim());
-    return lines.filter((line) => line !== '').join(' | ') || '(it printed nothing)';
-  }
-
-  private add(chunk: Buffer): void {
-    const lines = `${this.text}${chunk}`.split('\n').slice(-TAIL_LINES);
-    this.text = lines.join('\n').slice(-TAIL_CHARACTERS);
-  }
+/** Returns the last lines that a process has printed so far. They usually say why it ended. */
+export function outputTail({ stdout, stderr }: ChildProcess): () => string {
+  let text = '';
+  const add = (chunk: Buffer) => {
+    const lines = `${text}${chunk}`.split('\n').slice(-TAIL_LINES);
+    text = lines.join('\n').slice(-TAIL_CHARACTERS);
+  };
+  for (const stream of [stdout, stderr]) stream?.on('data', add);
+  return () => {
+    const lines = text.split('\n').map((line) => line.trim());
+    return lines.filter(Boolean).join(' | ') || '(it printed nothing)';
+  };
 }
 
 export interface ToolRun {
@@ -86,102 +81,89 @@ export interface ToolRun {
 
 /** Runs a program to its end. If it fails, the error contains the last lines that it printed. */
 export async function runTool(executable: string, args: readonly string[], run: ToolRun): Promise<void> {
-  const timeout = AbortSignal.timeout(run.timeoutMs);
-  const stopped = run.signal === undefined ? timeout : AbortSignal.any([run.signal, timeout]);
+  const { cwd, searchPath, env, timeoutMs, signal } = run;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const stopped = AbortSignal.any([timeout, ...(signal ? [signal] : [])]);
+  const settings = { ...process.env, ...(searchPath !== undefined && { PATH: searchPath }), ...env };
+  const program = startProgram(executable, args, { cwd, env: settings });
+  const stop = () => signalGroup(program.child, 'SIGKILL');
+  stopped.addEventListener('abort', stop, { once: true });
+  if (stopped.aborted) stop();
+  const end = await program.ended;
+  stopped.removeEventListener('abort', stop);
+  if (program.child.exitCode === 0) return;
+  if (!stopped.aborted) throw new Error(`${executable} ${end}`);
+  const reason = timeout.aborted ? `it took more than ${timeoutMs / 1_000} s` : stopped.reason;
+  throw new Error(`${executable} was stopped because ${reason}: ${program.output()}`);
+}
+
+/** `ended` says how the program ended, when it has and its output is read. */
+function startProgram(
+  executable: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+) {
   const child = spawn(executable, args, {
-    cwd: run.cwd,
-    env: { ...process.env, ...(run.searchPath !== undefined && { PATH: run.searchPath }), ...run.env },
+    ...options,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // The tool may be a wrapper, so whatever it starts ends with it. Ctrl-C goes only to our process, which decides.
+    // The program may be a wrapper, so whatever it starts ends with it. Ctrl-C goes only to our process, which decides.
     // Windows has no process groups and would open a console.
     detached: process.platform !== 'win32',
   });
   endWithParent(child);
-  const output = new OutputTail(child);
-  const stop = () => signalGroup(child, 'SIGKILL');
-  if (stopped.aborted) stop();
-  stopped.addEventListener('abort', stop, { once: true });
-  try {
-    await new Promise<void>((resolve, reject) => {
-      child.once('error', (error) => reject(new Error(`${executable} did not start: ${error.message}`)));
-      child.once('close', (code, signal) => {
-        if (code === 0) return resolve();
-        const how = stopped.aborted
-          ? `was stopped because ${timeout.aborted ? `it took more than ${run.timeoutMs / 1_000} s` : stopped.reason}`
-          : `ended with ${signal ?? `code ${code}`}`;
-        reject(new Error(`${executable} ${how}: ${output}`));
-      });
-    });
-  } finally {
-    stopped.removeEventListener('abort', stop);
-  }
+  const output = outputTail(child);
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`did not start: ${error.message}`));
+    child.once('close', (code, signal) => resolve(`ended with ${signal ?? `code ${code}`}: ${output()}`));
+  });
+  return { child, output, ended };
 }
 
 // A start takes one second, or several on a busy machine. After this long, waiting does not help.
 const START_TIMEOUT_MS = 60_000;
 
-/** A child process that runs a server. It ends on request or with our process, and does not keep our process alive. */
-export class ServerProcess {
-  private readonly child: ChildProcess;
-  /** Settles when the process has ended and all of its output is in the log. */
-  private readonly ended: Promise<void>;
-  private readonly output: OutputTail;
-  private failure: string | undefined;
+/**
+ * Starts a server and waits until it is ready, or returns why it is not. It ends on request or with our process, and does not
+ * keep our process alive. Its output is appended to `logFile`.
+ */
+export async function startServer(
+  executable: string,
+  args: readonly string[],
+  {
+    logFile = devNull,
+    untilReady,
+  }: { logFile?: string | undefined; untilReady(signal: AbortSignal): Promise<void> },
+): Promise<{ pid: number; stop(): Promise<void> } | string> {
+  const { child, output, ended } = startProgram(executable, args);
+  const log = createWriteStream(logFile, { flags: 'a', mode: 0o600 });
+  // A full disk costs the log, not the server.
+  log.on('error', () => undefined);
+  for (const stream of [child.stdout, child.stderr]) stream.pipe(log, { end: false });
+  child.once('close', () => log.end());
+  const sockets = [child.stdout, child.stderr].filter((stream) => stream instanceof Socket);
+  const handles = [child, ...sockets];
+  // By SIGKILL: all that a server has accepted is on disk, and SIGTERM would wait two seconds for its own pollers.
+  const stop = async () => {
+    for (const handle of handles) handle.ref();
+    child.kill('SIGKILL');
+    await ended;
+  };
 
-  /** Ctrl-C goes only to our process, which ends the server when it is done. The server's output is appended to `logFile`. */
-  constructor(executable: string, args: readonly string[], logFile?: string) {
-    const child = spawn(executable, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    const log = createWriteStream(logFile ?? devNull, { flags: 'a', mode: 0o600 });
-    // A full disk costs the log, not the server.
-    log.on('error', () => undefined);
-    for (const stream of [child.stdout, child.stderr]) stream.pipe(log, { end: false });
-    child.once('error', (error) => {
-      this.failure = error.message;
-    });
-    this.child = child;
-    this.output = new OutputTail(child);
-    this.ended = new Promise((resolve) => {
-      child.once('close', () => log.end(() => resolve()));
-    });
-    endWithParent(child);
+  const waiting = new AbortController();
+  const timer = setTimeout(() => waiting.abort(), START_TIMEOUT_MS);
+  const ready = untilReady(waiting.signal).then(
+    () => undefined,
+    () => `was not ready after ${START_TIMEOUT_MS / 1_000} s: ${output()}`,
+  );
+  const problem = await Promise.race([ready, ended]);
+  clearTimeout(timer);
+  waiting.abort();
+  const isRunning = child.exitCode === null && child.signalCode === null;
+  if (problem === undefined && isRunning) {
+    for (const handle of handles) handle.unref();
+    return { pid: child.pid ?? 0, stop };
   }
-
-  get pid(): number {
-    return this.child.pid ?? 0;
-  }
-
-  /** Waits until the server is ready, and then lets our process end without it. If it does not get ready, ends it and says why. */
-  async whyNotReady(untilReady: (signal: AbortSignal) => Promise<void>): Promise<string | undefined> {
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), START_TIMEOUT_MS);
-    const ready = untilReady(limit.signal).then(
-      () => true,
-      () => false,
-    );
-    const isReady = await Promise.race([ready, this.ended.then(() => false)]);
-    clearTimeout(timer);
-    limit.abort();
-    const isRunning = this.child.exitCode === null && this.child.signalCode === null;
-    if (isReady && isRunning) {
-      for (const handle of this.handles()) handle.unref();
-      return undefined;
-    }
-    await this.end();
-    if (this.failure !== undefined) return `did not start: ${this.failure}`;
-    return isRunning
-      ? `was not ready after ${START_TIMEOUT_MS / 1_000} s: ${this.output}`
-      : `ended with ${this.child.signalCode ?? `code ${this.child.exitCode}`}: ${this.output}`;
-  }
-
-  /** By SIGKILL: all that a server has accepted is on disk, and SIGTERM would wait two seconds for its own pollers. */
-  async end(): Promise<void> {
-    for (const handle of this.handles()) handle.ref();
-    this.child.kill('SIGKILL');
-    await this.ended;
-  }
-
-  private handles(): (ChildProcess | Socket)[] {
-    const sockets = [this.child.stdout, this.child.stderr].filter((stream) => stream instanceof Socket);
-    return [this.child, ...sockets];
-  }
+  await stop();
+  // Another server may have answered on its port.
+  return problem ?? ended;
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServerProcess } from './child-process';
+import { startServer } from './child-process';
 import { ServerUnavailable } from './find-server';
 import { freePort, isPortFree, LOOPBACK, untilPortOpen } from './loopback-port';
 
@@ -30,7 +30,7 @@ const NAMESPACE = 'default';
 export interface DevServer {
   readonly address: string;
   readonly namespace: string;
-  readonly uiUrl?: string;
+  readonly uiUrl?: string | undefined;
   readonly pid: number;
   /** Sends SIGKILL. */
   stop(): Promise<void>;
@@ -44,27 +44,25 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
   const port = await chosenPort(options.port);
   const uiPort = options.headless === true ? undefined : await chosenPort(options.uiPort);
   const args = startArguments({ ...options, port, uiPort });
+  const address = `${LOOPBACK}:${port}`;
   // The database contains requests, with prompts and links: only this user may read what the server writes.
   const umask = options.dbFilename === undefined ? undefined : process.umask(0o077);
-  const server = new ServerProcess(options.executable, args, options.logFile);
+  const starting = startServer(options.executable, args, {
+    logFile: options.logFile,
+    untilReady: (signal) => untilReady(port, signal),
+  });
   if (umask !== undefined) process.umask(umask);
   options.onStarted?.();
-  const address = `${LOOPBACK}:${port}`;
-  const problem = await server.whyNotReady((signal) => untilReady(port, signal));
-  if (problem !== undefined) {
+  const server = await starting;
+  if (typeof server === 'string') {
     throw new ServerUnavailable(
-      `The Temporal dev server ${options.executable} on ${address} ${problem}`,
+      `The Temporal dev server ${options.executable} on ${address} ${server}`,
       [],
       'If that file is damaged or not the Temporal CLI, delete it, or set VIDEOGEN_TEMPORAL_CLI to one that works.',
     );
   }
-  return {
-    address,
-    namespace: NAMESPACE,
-    pid: server.pid,
-    ...(uiPort === undefined ? {} : { uiUrl: `http://${LOOPBACK}:${uiPort}` }),
-    stop: () => server.end(),
-  };
+  const uiUrl = uiPort === undefined ? undefined : `http://${LOOPBACK}:${uiPort}`;
+  return { ...server, address, namespace: NAMESPACE, uiUrl };
 }
 
 /** The port that the caller asked for is in use. */

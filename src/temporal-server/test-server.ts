@@ -5,7 +5,7 @@ import {
   type WorkflowClientInterceptor,
 } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { ServerProcess } from './child-process';
+import { startServer } from './child-process';
 import { findOnSearchPath } from './executable-file';
 import { freePort, LOOPBACK, untilPortOpen } from './loopback-port';
 
@@ -33,16 +33,16 @@ export async function startTestServer(
   const placeholder = await findOnSearchPath('sleep', searchPath);
   if (placeholder === undefined) return createEnvironment(executable, client);
   const port = await freePort();
-  const server = new ServerProcess(executable, [`${port}`]);
-  const problem = await server.whyNotReady((signal) => untilPortOpen(port, signal));
-  if (problem !== undefined) {
-    throw new Error(`The time-skipping test server ${executable} on ${LOOPBACK}:${port} ${problem}`);
-  }
+  const server = await startServer(executable, [`${port}`], {
+    untilReady: (signal) => untilPortOpen(port, signal),
+  });
+  if (typeof server === 'string')
+    throw new Error(`The time-skipping test server ${executable} on ${LOOPBACK}:${port} ${server}`);
   try {
     const { environment, stop } = await createEnvironment(placeholder, client, port);
-    return { environment, stop: () => stop().finally(() => server.end()) };
+    return { environment, stop: () => stop().finally(() => server.stop()) };
   } catch (error) {
-    await server.end();
+    await server.stop();
     throw error;
   }
 }

@@ -20,7 +20,7 @@ export {
 } from '../storage';
 export { createVideoNexusHandler } from './load-nexus-handler';
 export type { VideoNexusOptions } from './nexus-handler';
-export { prometheusMetrics } from './sdk-metrics';
+export { prometheusMetrics } from './worker-monitor';
 export { VideoPlugin, type VideoPluginOptions } from './video-plugin';
 export {
   createVideoWorker,

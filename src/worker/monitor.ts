@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import { ConfigError } from '../config/read-setting';
 import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/setting-forms';
@@ -18,7 +17,7 @@ export interface HealthPart {
   service?: string | undefined;
   status: PartStatus;
   /** Why it is not ok, without secrets. */
-  reason?: string;
+  reason?: string | undefined;
 }
 
 /** What /readyz and /livez answer. */
@@ -48,19 +47,14 @@ export interface Monitor {
 }
 
 /** Below what Prometheus waits for by default, which is 10 s. */
-const ANSWER_WITHIN_MS = 8_000;
+const SCRAPED_WITHIN_MS = 8_000;
 /** Longer than any answer takes. */
 const SILENT_CONNECTION_ENDS_MS = 10_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', connection: 'close' };
 
-interface SharedMonitor {
-  sources: Set<MonitorSource>;
-  server: Server;
-}
-
 /** By host and port: all workers of a process share one monitor. */
-const open = new Map<string, Promise<SharedMonitor>>();
+const open = new Map<string, Promise<{ sources: Set<MonitorSource>; server: Server }>>();
 
 /**
  * Serves `/metrics`, `/livez` and `/readyz` of the given source. Its answers have no secrets, and it takes no input but the
@@ -94,19 +88,17 @@ export async function openMonitor(
   };
 }
 
-async function listen(host: string, port: number): Promise<SharedMonitor> {
+async function listen(host: string, port: number) {
   const sources = new Set<MonitorSource>();
   const server = createServer((request, response) => void answer([...sources], request, response));
   server.timeout = SILENT_CONNECTION_ENDS_MS;
   server.listen(port, host);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
+  await once(server, 'listening').catch((error: unknown) => {
     throw new ConfigError(
       `The monitor cannot listen on ${host}, port ${port} (${errorCode(error) ?? error}): set VIDEOGEN_MONITOR_PORT to another port, with an address of this machine.`,
       { cause: error },
     );
-  }
+  });
   // The monitor alone does not keep the process alive.
   server.unref();
   return { sources, server };
@@ -118,24 +110,24 @@ interface Answer {
   body: string;
 }
 
-const ROUTES: ReadonlyMap<string, (sources: MonitorSource[]) => Promise<Answer>> = new Map([
-  ['/livez', async (sources) => healthAnswer(sources.flatMap(({ liveness }) => liveness?.() ?? []))],
-  ['/readyz', async (sources) => healthAnswer(await healthOf(sources))],
-  ['/metrics', metricsOf],
-]);
-
 async function answer(
   sources: MonitorSource[],
   { url = '', method = '' }: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const [path = ''] = url.split('?');
-  const route = ['GET', 'HEAD'].includes(method) ? ROUTES.get(path) : undefined;
-  const { status, type, body } = route
-    ? await within(route(sources), ANSWER_WITHIN_MS).catch(() => NO_ANSWER)
-    : NOT_FOUND;
+  const route = ['GET', 'HEAD'].includes(method) ? path : undefined;
+  // Without the error, which may quote an address.
+  const { status, type, body } = await answerOf(sources, route).catch(() => NO_ANSWER);
   const headers = { ...HEADERS, 'content-type': type, 'content-length': Buffer.byteLength(body) };
   response.writeHead(status, headers).end(body);
+}
+
+async function answerOf(sources: MonitorSource[], path: string | undefined): Promise<Answer> {
+  if (path === '/livez') return healthAnswer(sources.flatMap(({ liveness }) => liveness?.() ?? []));
+  if (path === '/readyz') return healthAnswer(await healthOf(sources));
+  if (path === '/metrics') return metricsOf(sources);
+  return json(404, { error: 'There are /metrics, /livez and /readyz, for GET and HEAD.' });
 }
 
 async function healthOf(sources: MonitorSource[]): Promise<HealthPart[]> {
@@ -147,7 +139,10 @@ async function metricsOf(sources: MonitorSource[]): Promise<Answer> {
   const texts = await Promise.all([
     healthOf(sources).then(readyMetric),
     ...sources.map(({ registry }) => registry?.metrics() ?? ''),
-    ...Array.from(exporters, scrape),
+    ...Array.from(exporters, async (url) => {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(SCRAPED_WITHIN_MS) });
+      return answer.text();
+    }),
   ]);
   return { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: texts.join('') };
 }
@@ -161,10 +156,6 @@ function readyMetric(parts: HealthPart[]): string {
   }
   const samples = Array.from(ready, ([labels, isReady]) => `videogen_ready{${labels}} ${Number(isReady)}\n`);
   return `# HELP videogen_ready 1 if /readyz finds this part ready, else 0.\n# TYPE videogen_ready gauge\n${samples.join('')}`;
-}
-
-async function scrape(url: string): Promise<string> {
-  return (await fetch(url, { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) })).text();
 }
 
 /** The worst status says how the whole is. A process that drains is no longer starting. */
@@ -183,12 +174,4 @@ function json(status: number, body: object): Answer {
   return { status, type: 'application/json; charset=utf-8', body: `${JSON.stringify(body)}\n` };
 }
 
-const NOT_FOUND = json(404, { error: 'There are /metrics, /livez and /readyz, for GET and HEAD.' });
-/** Without the error, which may quote an address. */
-const NO_ANSWER = json(503, { error: `No answer within ${ANSWER_WITHIN_MS / 1_000} s, or none at all.` });
-
-/** Rejects when the answer takes longer. */
-export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
-  const late = sleep(ms, undefined, { ref: false }).then(() => Promise.reject(new Error('late')));
-  return Promise.race([answer, late]);
-}
+const NO_ANSWER = json(503, { error: 'A part of the answer is missing.' });

@@ -17,9 +17,8 @@ import {
 import { encryptedWorker } from './encrypt-worker';
 import type { Monitor } from './monitor';
 import { withOwnWorkflows } from './own-workflows';
-import { installSdkMetrics } from './sdk-metrics';
 import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions } from './video-work';
-import { openWorkerMonitor } from './worker-monitor';
+import { installSdkMetrics, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows, deploymentOptions, withOwnDefaults, withoutOwnTasks } from './worker-options';
 
 export { WORKER_ROLES, type WorkerRole };
@@ -120,7 +119,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     monitor =
       monitored &&
       (await openWorkerMonitor(monitored, {
-        workers: () => workers,
+        workers,
         work,
         namespace: ofCaller.namespace ?? namespace,
         taskQueue,

@@ -1,4 +1,4 @@
-import { exporterUrl } from '../../src/worker/sdk-metrics';
+import { exporterUrl } from '../../src/worker/worker-monitor';
 
 /** Every series of ours with its value, without the labels that the SDK adds. */
 export async function readMetrics(): Promise<Map<string, number>> {

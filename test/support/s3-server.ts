@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { endWithParent, OutputTail } from '../../src/temporal-server/child-process';
+import { endWithParent, outputTail } from '../../src/temporal-server/child-process';
 import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
 
@@ -75,14 +75,14 @@ export async function startS3Server(): Promise<S3Server> {
 }
 
 async function untilItAnswers(child: ChildProcess, port: number): Promise<void> {
-  const output = new OutputTail(child);
+  const output = outputTail(child);
   let failure: Error | undefined;
   child.once('error', (error) => {
     failure = error;
   });
   while (!(await acceptsConnections(port))) {
     if (failure !== undefined) throw failure;
-    if (child.exitCode !== null) throw new Error(`the S3 server ended with ${child.exitCode}: ${output}`);
+    if (child.exitCode !== null) throw new Error(`the S3 server ended with ${child.exitCode}: ${output()}`);
     await sleep(CHECK_INTERVAL_MS);
   }
 }

@@ -1,6 +1,6 @@
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { prometheusMetrics } from '../../src/worker/sdk-metrics';
+import { prometheusMetrics } from '../../src/worker/worker-monitor';
 import { captureLogs } from '../support/logs';
 import { readMetrics } from '../support/read-metrics';
 import { inWorld } from '../support/world';

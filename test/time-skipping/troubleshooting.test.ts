@@ -6,7 +6,7 @@ import { FAILURES, type FailureType, isFailureType } from '../../src/contract/fa
 import type { JobInput } from '../../src/contract/job';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { prometheusMetrics } from '../../src/worker/sdk-metrics';
+import { prometheusMetrics } from '../../src/worker/worker-monitor';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { captureLogs, type LogLine } from '../support/logs';
 import { readMetrics } from '../support/read-metrics';
