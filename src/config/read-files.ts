@@ -57,11 +57,6 @@ export function parseSecret<Value>(
   throw problemWith(name, setting, error?.issues[0]?.message ?? 'is empty');
 }
 
-/** A profile has a few levels. */
-const DEEPEST_LEVEL = 50;
-/** `- - - x` and `? ? ? x` nest without brackets. */
-const COMPACT_LEVELS = new RegExp(`(?:[-?:][ \\t]+){${DEEPEST_LEVEL}}`);
-
 type ReadYaml = { ok: true; value: unknown } | { ok: false; problem: string };
 
 /** The value of a YAML or JSON file, or what is wrong with it, as a phrase that follows the name of its setting. */
@@ -73,36 +68,21 @@ export function readYamlFile(file: string, { folder = '.', not = 'which is not' 
     const code = errorCode(error) ?? 'no code';
     return { ok: false, problem: `is ${JSON.stringify(file)}, ${not} a file that can be read (${code})` };
   }
-  // JSON is YAML too.
-  const given = readYaml(content);
-  return given.ok ? given : { ok: false, problem: `names a file that is not YAML (${given.problem})` };
-}
-
-/** The value of a YAML or JSON text, or the first problem, on one line. */
-function readYaml(text: string): ReadYaml {
-  // The parser is recursive. Where the stack ends, V8 may end the whole process instead of throwing.
-  if (isDeep(text)) return { ok: false, problem: `it is nested more than ${DEEPEST_LEVEL} levels deep` };
-  // Loaded only here, because few have a profile in a file and it loads slowly.
+  const notYaml = (why: string): ReadYaml => ({
+    ok: false,
+    problem: `names a file that is not YAML (${why})`,
+  });
+  // Loaded only here, because few have a profile in a file and it loads slowly. JSON is YAML too.
   const yaml: typeof import('yaml') = require('yaml');
-  const lines = new yaml.LineCounter();
+  const lineCounter = new yaml.LineCounter();
   try {
     // Pretty errors and warnings quote lines of the file, which may have a key in it, and many of them take seconds.
-    const document = yaml.parseDocument(text, { prettyErrors: false, logLevel: 'error', lineCounter: lines });
+    const document = yaml.parseDocument(content, { prettyErrors: false, logLevel: 'error', lineCounter });
     const [error] = document.errors;
     if (!error) return { ok: true, value: document.toJS() };
-    const { line, col } = lines.linePos(error.pos[0]);
-    return { ok: false, problem: `${error.message} at line ${line}, column ${col}` };
+    const { line, col } = lineCounter.linePos(error.pos[0]);
+    return notYaml(`${error.message} at line ${line}, column ${col}`);
   } catch (error) {
-    return { ok: false, problem: error instanceof Error ? error.message : String(error) };
+    return notYaml(error instanceof Error ? error.message : String(error));
   }
-}
-
-function isDeep(text: string): boolean {
-  let level = 0;
-  for (const sign of text) {
-    if (sign === '[' || sign === '{') level++;
-    else if (sign === ']' || sign === '}') level = Math.max(0, level - 1);
-    if (level > DEEPEST_LEVEL) return true;
-  }
-  return COMPACT_LEVELS.test(text);
 }

@@ -266,11 +266,6 @@ export const SETTINGS = {
       meaning: '`true` to connect with TLS; the certificates are in `TEMPORAL_TLS_…`.',
       unset: '`true` with an API key',
     },
-    TEMPORAL_TLS_DISABLE_HOST_VERIFICATION: {
-      type: forms.sdkFlag.optional(),
-      meaning: "`true` to accept a certificate with another host's name.",
-      unset: '`false`',
-    },
     TEMPORAL_CONFIG_FILE: {
       // The SDK silently takes a missing file for an empty one.
       type: z.string().refine(existsSync, 'names a file that does not exist').optional(),

@@ -17,15 +17,10 @@ export function readDeploymentVersion(
   throw problemWith(names, { fix: 'set both, or neither' }, 'are not both set');
 }
 
-const CHECKED_BEFORE_THE_SDK = [
-  'TEMPORAL_CONFIG_FILE',
-  'TEMPORAL_TLS',
-  'TEMPORAL_TLS_DISABLE_HOST_VERIFICATION',
-] as const;
-
 /** How to reach Temporal, as all its SDKs read it: from TEMPORAL_… and the profile file. */
 export function readTemporalConfig(env: Environment = process.env): ClientConnectConfig {
-  for (const name of CHECKED_BEFORE_THE_SDK) readSetting(name, env);
+  readSetting('TEMPORAL_CONFIG_FILE', env);
+  readSetting('TEMPORAL_TLS', env);
   const set = withoutBlanks(env);
   try {
     const { connectionOptions, ...config } = loadClientConnectConfig({ overrideEnvVars: set });

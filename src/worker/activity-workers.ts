@@ -1,9 +1,11 @@
-import type { Worker, WorkerOptions } from '@temporalio/worker';
+import { Runtime, type Worker, type WorkerOptions } from '@temporalio/worker';
 import type { JobQueues } from '../../activities';
 import type { WorkerQueues } from '../config/queues';
+import { cleanText } from '../contract/clean-text';
+import { LOG_EVENTS, type LogEvent } from '../contract/log-events';
 import { serviceQueueOf } from '../contract/names';
 import { type FoundService, RateLimiter } from '../service';
-import { startJanitor } from './janitor';
+import { sweepParts, type VideoStorage } from '../storage';
 import { submitTuner } from './submit-slots';
 import type { VideoWork } from './video-work';
 
@@ -21,31 +23,33 @@ export type WorkerRole = (typeof WORKER_ROLES)[number];
 
 /** The workers next to that of the jobs: for submits, one for each service, and for downloads, if they have a queue of their own. */
 export function activityWorkers(
-  { activities, directory }: VideoWork,
+  { activities: { submitVideo, downloadVideo }, directory }: VideoWork,
   { taskQueue, submitQueue, downloadQueue, submitsPerSecond }: WorkerQueues,
   roles: readonly WorkerRole[] = WORKER_ROLES,
 ): WorkerOptions[] {
   const submits = (queue: string, found: Partial<FoundService>): WorkerOptions => ({
     taskQueue: queue,
-    activities: { submitVideo: activities.submitVideo },
+    activities: { submitVideo },
     tuner: submitTuner(found.rateLimiter ?? new RateLimiter(), MAX_CONCURRENT_SUBMITS),
     maxTaskQueueActivitiesPerSecond: found.submitsPerSecond ?? submitsPerSecond,
   });
-  const ownDefault = directory.findForNew();
-  const ofSubmits = () => [
+  const workers: WorkerOptions[] = [];
+  if (roles.includes('submits')) {
+    const ownDefault = directory.findForNew();
     // Without a default it tells jobs that name no service so.
-    submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault),
-    ...directory.all().map((found) => submits(serviceQueueOf(submitQueue, found.name), found)),
-  ];
-  const ofDownloads: WorkerOptions = {
-    taskQueue: downloadQueue,
-    activities: { downloadVideo: activities.downloadVideo },
-    maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
-  };
-  return [
-    ...(roles.includes('submits') ? ofSubmits() : []),
-    ...(roles.includes('downloads') && downloadQueue !== taskQueue ? [ofDownloads] : []),
-  ];
+    workers.push(submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault));
+    for (const found of directory.all())
+      workers.push(submits(serviceQueueOf(submitQueue, found.name), found));
+  }
+  if (roles.includes('downloads') && downloadQueue !== taskQueue) {
+    const maxConcurrentActivityTaskExecutions = MAX_CONCURRENT_DOWNLOADS;
+    workers.push({
+      taskQueue: downloadQueue,
+      activities: { downloadVideo },
+      maxConcurrentActivityTaskExecutions,
+    });
+  }
+  return workers;
 }
 
 /** What the activities of a worker tell jobs. `roles`: what this process does. */
@@ -65,12 +69,12 @@ export function jobQueues(
  * be created: without one of them jobs would silently wait. Each one that is created runs: otherwise it would keep the
  * connection. Rejects with the first failure when all have ended.
  */
-export async function runWith(
+export async function runWith<T>(
   workers: Worker[],
-  running: Promise<unknown>,
+  running: Promise<T>,
   creating: readonly Promise<Worker>[],
   { storage }: VideoWork,
-): Promise<void> {
+): Promise<T> {
   let isOver = false;
   const end = () => {
     isOver = true;
@@ -80,13 +84,14 @@ export async function runWith(
     const other = await created;
     workers.push(other);
     const ended = other.run();
-    if (isOver) shutDown([other]);
+    if (isOver) other.shutdown();
     await ended;
   });
   const all = [running, ...others].map((one) => one.finally(end));
   const stopJanitor = startJanitor(storage);
   try {
     await Promise.all(all);
+    return await running;
   } finally {
     await Promise.allSettled(all);
     stopJanitor();
@@ -95,4 +100,29 @@ export async function runWith(
 
 export function shutDown(workers: readonly Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+}
+
+const HOUR_MS = 3_600_000;
+/** No running download goes this long without writing. */
+const LEFTOVER_AFTER_MS = 24 * HOUR_MS;
+
+/** Removes unfinished downloads of killed workers from the storage, every hour. Returns a function that stops it. */
+export function startJanitor(storage: VideoStorage): () => void {
+  // The runtime may be the host's, with a logger of its own.
+  const log = (event: LogEvent, fields: Record<string, unknown>) => {
+    const { level, message } = LOG_EVENTS[event];
+    Runtime.instance().logger[level](message, { event, ...fields });
+  };
+  const sweep = async () => {
+    try {
+      const removed = await sweepParts(storage, LEFTOVER_AFTER_MS);
+      if (removed > 0) log('leftoversRemoved', { removed });
+    } catch (error) {
+      log('leftoversNotRemoved', { error: cleanText(String(error)) });
+    }
+  };
+  void sweep();
+  // The timer alone does not keep the process alive.
+  const timer = setInterval(() => void sweep(), HOUR_MS).unref();
+  return () => clearInterval(timer);
 }

@@ -20,10 +20,10 @@ export {
 } from '../storage';
 export { createVideoNexusHandler } from './load-nexus-handler';
 export type { VideoNexusOptions } from './nexus-handler';
-export { prometheusMetrics } from './worker-monitor';
 export { VideoPlugin, type VideoPluginOptions } from './video-plugin';
 export {
   createVideoWorker,
   type VideoWorker,
   type VideoWorkerOptions,
 } from './video-worker';
+export { prometheusMetrics } from './worker-monitor';

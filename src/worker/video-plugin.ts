@@ -103,7 +103,8 @@ export class VideoPlugin extends SimplePlugin {
       // Only logged: the host's worker runs already, and has other work.
       const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
       work.ready().catch(logProblem);
-      const opened = monitored && openWorkerMonitor(monitored, { workers, work, taskQueue }).catch(logProblem);
+      const opened =
+        monitored && openWorkerMonitor(monitored, { workers, work, taskQueue }).catch(logProblem);
       try {
         await runWith(workers, running, creating, work);
       } finally {

@@ -7,7 +7,14 @@ import {
 } from '../../activities';
 import { checkCaps } from '../config/caps-config';
 import { readWebhookConfig } from '../config/operation-config';
-import { ConfigError, type Environment, namesAService, readServiceConfig } from '../config/service-config';
+import {
+  ConfigError,
+  type Environment,
+  keyReader,
+  namesAService,
+  readServiceConfig,
+} from '../config/service-config';
+import type { ServiceInFile, ServicesFile } from '../config/services-file';
 import { readSetting } from '../config/settings';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import type { Caps } from '../contract/caps';
@@ -15,9 +22,11 @@ import type { LostSubmitPolicy } from '../contract/lost-submit';
 import { endInspector } from '../media/inspector';
 import {
   createVideoService,
+  type NamedService,
   type NamedServices,
   namedService,
   namedServicesProblem,
+  type OpenedVideoService,
   type RateLimiter,
   type RateLimiters,
   ServiceDirectory,
@@ -26,7 +35,6 @@ import {
   type WebhookOptions,
 } from '../service';
 import { createStorage, type VideoStorage } from '../storage';
-import { openServicesOfFile } from './services-of-file';
 
 /** What a worker's activities use; the environment says the rest. */
 export interface VideoWorkOptions extends DownloadOptions {
@@ -54,19 +62,12 @@ export interface VideoWorkOptions extends DownloadOptions {
   rateLimiters?: RateLimiters;
 }
 
-/** A service of a worker that is watched: whether it answers. */
-export interface WatchedService {
-  /** Its name, if it has one. */
-  name?: string;
-  reach: ServiceReach;
-}
-
 export interface VideoWork {
   activities: VideoActivities;
   storage: VideoStorage;
   directory: ServiceDirectory;
-  /** Whether each service answers, as the activities find out. */
-  watched: readonly WatchedService[];
+  /** Whether each service answers, as the activities find out. By name; that of the environment has none. */
+  reaches: ReadonlyMap<string | undefined, ServiceReach>;
   /** Rejects if the storage cannot be used or a package of a service cannot be loaded. */
   ready(): Promise<void>;
   /** For a worker of a host: runs what the plugin adds for as long as that worker runs. */
@@ -108,10 +109,10 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
   const onLostSubmit = options.onLostSubmit ?? readSetting('VIDEOGEN_ON_LOST_SUBMIT', env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const { service, services, defaultService, ready, close } = openServices(options);
-  const watched: WatchedService[] = [];
+  const reaches = new Map<string | undefined, ServiceReach>();
   const watch = (one: VideoService, name?: string): VideoService => {
     const reach = new ServiceReach();
-    watched.push({ reach, ...(name !== undefined && { name }) });
+    reaches.set(name, reach);
     return reach.watch(one);
   };
   const named = Object.entries(services).map(([name, given]) => {
@@ -142,7 +143,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
     activities,
     storage,
     directory,
-    watched,
+    reaches,
     ready: async () => {
       await storage.probe?.();
       await ready();
@@ -182,4 +183,40 @@ function openServices(options: VideoWorkOptions) {
       await ofFile?.close();
     },
   };
+}
+
+/** Only a worker with such a service loads anything of the AI SDK. */
+const aiSdk = (): typeof import('../ai-sdk/load-ai-sdk-service') => require('../ai-sdk/load-ai-sdk-service');
+
+/** The services of the file. Throws a ConfigError for a key that cannot be read. */
+export function openServicesOfFile(
+  file: ServicesFile,
+  env: Environment | undefined,
+): { services: Record<string, NamedService>; ready(): Promise<void>; close(): Promise<void> } {
+  const opened = [...file.services].map(([name, entry]) => {
+    const { submitsPerSecond, onLostSubmit } = entry;
+    return [name, { service: openServiceOfFile(entry, env), submitsPerSecond, onLostSubmit }] as const;
+  });
+  return {
+    services: Object.fromEntries(opened),
+    ready: async () => {
+      for (const [name, { aiSdk: model }] of file.services) {
+        const problem = model && (await aiSdk().findAiSdkProblem(model));
+        if (problem !== undefined)
+          throw new ConfigError(`services.${name}.aiSdk of VIDEOGEN_SERVICES_FILE: ${problem}.`);
+      }
+    },
+    close: async () => {
+      await Promise.all(opened.map(([, { service }]) => service.close()));
+    },
+  };
+}
+
+function openServiceOfFile(entry: ServiceInFile, env: Environment | undefined): OpenedVideoService {
+  const { baseUrl = '', aiSdk: model, profile, downloadAllow } = entry;
+  const apiKey = keyReader(entry, env);
+  const options = { apiKey, ...(profile && { profile }), ...(downloadAllow.length > 0 && { downloadAllow }) };
+  return model
+    ? aiSdk().loadAiSdkService({ ...model, ...options })
+    : createVideoService({ baseUrl, ...options });
 }

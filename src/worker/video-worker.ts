@@ -102,13 +102,15 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
       namespace ??= ofEnvironment;
     }
     const shared = withOwnDefaults({ connection, namespace, workerDeploymentOptions }, env);
+    const maxCachedWorkflows = cachedWorkflows(ofCaller);
     const jobs: WorkerOptions = {
       taskQueue,
       activities: work.activities,
       ...ofCaller,
-      maxCachedWorkflows: cachedWorkflows(ofCaller),
+      maxCachedWorkflows,
     };
     const ofOthers = withoutOwnTasks(ofCaller);
+    const others = activityWorkers(work, queues, roles).map((own) => ({ ...ofOthers, ...own }));
     const create = (own: WorkerOptions) =>
       createTraced((traces) => {
         const plugins = [...(ofCaller.plugins ?? []), ...traces];
@@ -116,25 +118,16 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
         return Worker.create(own === jobs ? withOwnWorkflows(all) : all);
       });
     // Before a worker is created: one that never runs keeps the connection, and a taken port would be reported as that.
-    monitor =
-      monitored &&
-      (await openWorkerMonitor(monitored, {
-        workers,
-        work,
-        namespace: ofCaller.namespace ?? namespace,
-        taskQueue,
-      }));
-    const [first = jobs, ...others] = [
-      ...(roles.includes('jobs') ? [jobs] : []),
-      ...activityWorkers(work, queues, roles).map((own) => ({ ...ofOthers, ...own })),
-    ];
+    if (monitored) {
+      const ofWorkers = { workers, work, namespace: ofCaller.namespace ?? namespace, taskQueue };
+      monitor = await openWorkerMonitor(monitored, ofWorkers);
+    }
     // The others are created when it runs, for the same reason.
+    const first = roles.includes('jobs') ? jobs : (others.shift() ?? jobs);
     const worker = await create(first);
     workers.push(worker);
-    const runAll = async <T>(running: Promise<T>): Promise<T> => {
-      await runWith(workers, running, others.map(create), work).finally(close);
-      return running;
-    };
+    const runAll = <T>(running: Promise<T>) =>
+      runWith(workers, running, others.map(create), work).finally(close);
     return {
       run: () => runAll(worker.run()),
       runUntil: (until) => runAll(worker.runUntil(until)),

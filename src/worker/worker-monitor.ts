@@ -31,7 +31,7 @@ export async function openWorkerMonitor(
     health: async () => [
       polling(workers),
       await temporalHealth(workers[0]),
-      ...work.watched.map(({ name: service, reach: { problem: reason } }): HealthPart => {
+      ...Array.from(work.reaches, ([service, { problem: reason }]): HealthPart => {
         const status = reason === undefined ? 'ok' : 'unready';
         return { part: 'service', service, status, reason };
       }),

@@ -68,7 +68,6 @@ describe('the problems of an environment', () => {
     ['TEMPORAL_ADDRESS', 'user@host:7233'],
     ['TEMPORAL_API_KEY', 'two\nlines'],
     ['TEMPORAL_TLS', 'yes'],
-    ['TEMPORAL_TLS_DISABLE_HOST_VERIFICATION', 'yes'],
     ['TEMPORAL_CONFIG_FILE', '/nowhere/temporal.toml'],
     ['TEMPORAL_PROFILE', 'unknown'],
     ['VIDEOGEN_SEARCH_ATTRIBUTES', 'maybe'],

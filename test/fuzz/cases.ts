@@ -25,11 +25,6 @@ export const CASES: Case[] = [
   },
   {
     target: 'profiles',
-    name: 'a deeply nested file does not end the process',
-    input: `read: ${'['.repeat(900)}`,
-  },
-  {
-    target: 'profiles',
     name: 'a file of many mistakes is read at once',
     input: `read:\n  taskId: ${'"'.repeat(19_000)}`,
   },

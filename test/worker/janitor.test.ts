@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { newPartName } from '../../src/storage/disk-files';
-import { startJanitor } from '../../src/worker/janitor';
+import { startJanitor } from '../../src/worker/activity-workers';
 import { captureLogs } from '../support/logs';
 import { eventually } from '../temporal-server/eventually';
 

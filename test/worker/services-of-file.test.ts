@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { readSetting } from '../../src/config/settings';
 import { ServiceDirectory } from '../../src/service';
 import { activityWorkers } from '../../src/worker/activity-workers';
-import { openServicesOfFile } from '../../src/worker/services-of-file';
-import { prepareWork } from '../../src/worker/video-work';
+import { openServicesOfFile, prepareWork } from '../../src/worker/video-work';
 
 let folder: string;
 let server: Server;
@@ -82,7 +81,7 @@ test('each service has its own queue of submits, with its own pace, and jobs tha
     ['films-submit-one', 2],
     ['films-submit-two', 9],
   ]);
-  expect(work.watched.map(({ name }) => name)).toEqual(['one', 'two']);
+  expect([...work.reaches.keys()]).toEqual(['one', 'two']);
   await work.close();
 });
 

@@ -11,8 +11,11 @@ import { readSetting } from '../../config/settings';
 import { readTemporalAddress } from '../../config/temporal-config';
 import { cleanText } from '../../contract/clean-text';
 import { createVideoService, ServiceFault, type VideoServiceOptions } from '../../service';
-import { aiSdk } from '../../worker/services-of-file';
 import { CALL_LIMIT_MS, type Temporal } from '../find-temporal';
+
+/** Loaded only for a service that is a model of the AI SDK. */
+const aiSdk = (): typeof import('../../ai-sdk/load-ai-sdk-service') =>
+  require('../../ai-sdk/load-ai-sdk-service');
 
 /** The result of a check. For a skipped check, `found` says why it was skipped. */
 export interface Finding {
