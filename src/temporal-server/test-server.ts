@@ -5,8 +5,7 @@ import {
   type WorkflowClientInterceptor,
 } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { startServer } from './child-process';
-import { findOnSearchPath } from './executable-file';
+import { findOnSearchPath, startServer } from './child-process';
 import { freePort, LOOPBACK, untilPortOpen } from './loopback-port';
 
 export interface TestServer {

@@ -1,12 +1,11 @@
 import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection, WorkerOptions } from '@temporalio/worker';
-import { ConfigError } from '../config/read-setting';
 import { lastAttemptThatRan } from '../contract/video-failure';
 import { FAILURE_CONVERTER_PATH, withEncryption } from '../encryption/data-converter';
 import type { PendingActivity } from '../encryption/encryption-codec';
 import { CONVERTER_NAME } from '../encryption/failure-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
-import { isInBundle } from './own-workflows';
+import { requireInBundle } from './own-workflows';
 
 /** The activity fails in the end, whether Temporal answers or not. */
 const DESCRIBED_WITHIN_MS = 5_000;
@@ -22,7 +21,13 @@ export function encryptedWorker<Given extends Options>(
     ring,
     lastAttempt: connection && ((activity) => readLastAttempt(connection, activity)),
   });
-  if (dataConverter.failureConverterPath === FAILURE_CONVERTER_PATH) checkBundle(options.workflowBundle);
+  // The SDK takes the failure converter from the bundle alone, and silently writes messages in the open without it.
+  if (dataConverter.failureConverterPath === FAILURE_CONVERTER_PATH)
+    requireInBundle(
+      options.workflowBundle,
+      CONVERTER_NAME,
+      'The workflowBundle would write the messages of failures in the open: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }) and encryption: true, or with failureConverterPath: encryptedDataConverter().failureConverterPath.',
+    );
   return { ...options, dataConverter };
 }
 
@@ -44,12 +49,4 @@ async function readLastAttempt(
   const wasReset = attempt === 1 && Boolean(lastFailure || lastAttemptCompleteTime || heartbeatDetails);
   if (wasReset) return undefined;
   return lastAttemptThatRan(lastFailure?.applicationFailureInfo?.type) ?? attempt - 1;
-}
-
-/** The SDK takes the failure converter from the bundle alone, and silently writes messages in the open without it. */
-function checkBundle(bundle: WorkerOptions['workflowBundle']): void {
-  if (bundle === undefined || isInBundle(CONVERTER_NAME, bundle)) return;
-  throw new ConfigError(
-    'The workflowBundle would write the messages of failures in the open: build it with bundleWorkflowCode({ …, plugins: [videoPlugin] }) and encryption: true, or with failureConverterPath: encryptedDataConverter().failureConverterPath.',
-  );
 }

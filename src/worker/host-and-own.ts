@@ -1,6 +1,6 @@
 /**
  * The workflows of a host and ours in one module. The bundler resolves the first path, which ends in `index`, to
- * the host's own module; see bundle-with-host.ts. CommonJS, because the names of the exports are known only when that module has run.
+ * the host's own module; see `bundleWithHost` in own-workflows.ts. CommonJS, because the names of the exports are known only when that module has run.
  *
  * The host keeps all its exports, also a `default` that answers for every other name. Of ours only the workflows are added,
  * so that the host's messages may have the names of ours.

@@ -50,22 +50,23 @@ export function createLogger({ level: least, format, write }: LoggerOptions): Vi
   };
 }
 
-/** Lines of the SDK that say what a line of ours says, or that say nothing to the operator of a worker. They become `debug`. */
-const QUIETER: readonly ((message: string, fields: Fields) => boolean)[] = [
-  // A worker for submits has none.
-  (message) => message.startsWith('No workflows registered'),
-  // Its state, its options, its bundle.
-  (_, { level, sdkComponent }) => level === 'info' && (sdkComponent === 'worker' || sdkComponent === 'core'),
-  // `failed` and `cancelled` say why, and what to do.
-  (message, { error }) => message === 'Workflow failed' && isVideoError(error),
-  // `pollsFailing` says it once.
-  (message, { activityType }) => message === 'Activity failed' && activityType === 'pollVideo',
-];
-
-/** The level at which a line is logged. Lines of ours have an `event`, and keep the level of their table. */
+/**
+ * The level at which a line is logged. Lines of ours have an `event`, and keep the level of their table. Lines of the SDK that
+ * say what a line of ours says, or nothing to the operator of a worker, become `debug`.
+ */
 function levelOf(level: LogLevel, message: string, fields: Fields = {}): LogLevel {
-  if (fields.event !== undefined || level === 'trace') return level;
-  return QUIETER.some((isQuieter) => isQuieter(message, { ...fields, level })) ? 'debug' : level;
+  const { event, sdkComponent, error, activityType } = fields;
+  if (event !== undefined || level === 'trace') return level;
+  const isQuieter =
+    // A worker for submits has none.
+    message.startsWith('No workflows registered') ||
+    // Its state, its options, its bundle.
+    (level === 'info' && (sdkComponent === 'worker' || sdkComponent === 'core')) ||
+    // `failed` and `cancelled` say why, and what to do.
+    (message === 'Workflow failed' && isVideoError(error)) ||
+    // `pollsFailing` says it once.
+    (message === 'Activity failed' && activityType === 'pollVideo');
+  return isQuieter ? 'debug' : level;
 }
 
 function isVideoError(error: unknown): boolean {
@@ -76,20 +77,15 @@ function isVideoError(error: unknown): boolean {
 /** Fields of the SDK that say nothing to people or programs that read our log. */
 const LEFT_OUT = /^(taskToken|isLocal|target|spanContexts|workflowExists|payload.*)$/;
 
-/** The SDK calls the same id `runId` in workflows and `workflowRunId` in activities. */
-const RENAMED: Readonly<Record<string, string>> = { workflowRunId: 'runId' };
-
 /** The fields of a line, bounded and without control characters: others choose the names and texts in it. */
 function cleanFields(fields: Fields = {}): Fields {
   const kept = Object.entries(fields).filter(([name, value]) => value != null && !LEFT_OUT.test(name));
-  return Object.fromEntries(
-    kept
-      .slice(0, MOST_FIELDS)
-      .map(([name, value]) => [
-        RENAMED[name] ?? cleanText(name, LONGEST_NAME_CHARS),
-        name === 'error' ? errorText(value) : cleanValue(value),
-      ]),
-  );
+  const cleaned = kept.slice(0, MOST_FIELDS).map(([name, value]) => [
+    // The SDK calls the same id `runId` in workflows and `workflowRunId` in activities.
+    name === 'workflowRunId' ? 'runId' : cleanText(name, LONGEST_NAME_CHARS),
+    name === 'error' ? errorText(value) : cleanValue(value),
+  ]);
+  return Object.fromEntries(cleaned);
 }
 
 function cleanValue(value: unknown): string | number | boolean {

@@ -34,18 +34,18 @@ export function createHandler({ requestFields, services }: VideoNexusOptions = {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
         // The request id stays the same when Temporal sends the operation again.
         const { workflowId = `video-nexus-${context.requestId}`, ...input } = Object(given);
-        const job = orRefuse(() => prepareJob(input, { workflowId, requestFields, services }));
-        const outcome = await startOrJoin(getClient(), job, (options) => jobs.start(context, options)).catch(
-          (error: unknown) => {
-            throw refusalOf('CONFLICT', error);
-          },
+        const job = await orRefuse('BAD_REQUEST', () =>
+          prepareJob(input, { workflowId, requestFields, services }),
+        );
+        const outcome = await orRefuse('CONFLICT', () =>
+          startOrJoin(getClient(), job, (options) => jobs.start(context, options)),
         );
         return 'started' in outcome ? outcome.started : join(context, job.options, outcome.existing);
       },
       cancel: (context: CancelOperationContext, token: string) => jobs.cancel(context, token),
     },
     async progress(_context, given) {
-      const workflowId = orRefuse(() => parseWorkflowId(Object(given).workflowId));
+      const workflowId = await orRefuse('BAD_REQUEST', () => parseWorkflowId(Object(given).workflowId));
       const progress = await progressOf(getClient(), workflowId);
       if (progress === undefined) throw refusal('NOT_FOUND', { message: `there is no job ${workflowId}` });
       return progress;
@@ -98,17 +98,12 @@ async function join(
 
 type RefusalType = 'BAD_REQUEST' | 'CONFLICT' | 'NOT_FOUND';
 
-function orRefuse<T>(parse: () => T): T {
+async function orRefuse<T>(type: RefusalType, work: () => T | Promise<T>): Promise<T> {
   try {
-    return parse();
+    return await work();
   } catch (error) {
-    throw refusalOf('BAD_REQUEST', error);
+    throw isVideoFailure(error, 'InvalidRequest') ? refusal(type, error.details) : error;
   }
-}
-
-function refusalOf(type: RefusalType, error: unknown): unknown {
-  if (!isVideoFailure(error, 'InvalidRequest')) return error;
-  return refusal(type, error.details);
 }
 
 /** The caller reads it like any failure of a job. Temporal does not retry these types. */

@@ -17,10 +17,15 @@ import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
 import { activityWorkers, jobQueues, runWith } from './activity-workers';
-import { bundleWithHost, checkHostBundle } from './bundle-with-host';
 import { encryptedWorker } from './encrypt-worker';
 import { createVideoNexusHandler } from './load-nexus-handler';
-import { PLUGIN_NAME, SDK_VERSIONS, withOwnWorkflows } from './own-workflows';
+import {
+  bundleWithHost,
+  checkHostBundle,
+  PLUGIN_NAME,
+  SDK_VERSIONS,
+  withOwnWorkflows,
+} from './own-workflows';
 import {
   prepareWork,
   refuseUnversionedCaps,
@@ -88,7 +93,7 @@ export class VideoPlugin extends SimplePlugin {
     checkWorkerCopy(options.connection);
     const { taskQueue } = options;
     const queues = resolveWorkerQueues({ ...this.given, taskQueue }, this.given.env);
-    if (options.workflowBundle) checkHostBundle(options.workflowBundle);
+    checkHostBundle(options.workflowBundle);
     refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
     const work = prepareWork(this.given, jobQueues(queues));
     checkActivityNames(options.activities, work);

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findOnSearchPath } from '../../src/temporal-server/executable-file';
+import { findOnSearchPath } from '../../src/temporal-server/child-process';
 
 const CHECK_EVERY_MS = 250;
 

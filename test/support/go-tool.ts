@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readServerOptions } from '../../src/config/temporal-config';
-import { runTool } from '../../src/temporal-server/child-process';
-import { executableName } from '../../src/temporal-server/executable-file';
+import { executableName, runTool } from '../../src/temporal-server/child-process';
 import { buildOnce, requireOnSearchPath } from './build-once';
 
 /** For `beforeAll`: the largest tool took two minutes on two cores with empty caches. */

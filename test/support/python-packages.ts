@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readServerOptions } from '../../src/config/temporal-config';
-import { runTool } from '../../src/temporal-server/child-process';
-import { executableName } from '../../src/temporal-server/executable-file';
+import { executableName, runTool } from '../../src/temporal-server/child-process';
 import { buildOnce, requireOnSearchPath } from './build-once';
 
 const run = promisify(execFile);
