@@ -69,12 +69,11 @@ export function jobQueues(
  * be created: without one of them jobs would silently wait. Each one that is created runs: otherwise it would keep the
  * connection. Rejects with the first failure when all have ended.
  */
-export async function runWith<T>(
-  workers: Worker[],
-  running: Promise<T>,
+export async function runWith(
+  { workers, storage }: VideoWork,
+  running: Promise<void>,
   creating: readonly Promise<Worker>[],
-  { storage }: VideoWork,
-): Promise<T> {
+): Promise<void> {
   let isOver = false;
   const end = () => {
     isOver = true;
@@ -91,7 +90,6 @@ export async function runWith<T>(
   const stopJanitor = startJanitor(storage);
   try {
     await Promise.all(all);
-    return await running;
   } finally {
     await Promise.allSettled(all);
     stopJanitor();

@@ -11,12 +11,11 @@ import type { ServiceHandler } from 'nexus-rpc';
 import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, readKnownServices } from '../config/service-config';
-import type { MonitorAddress } from '../config/setting-forms';
 import { readSetting } from '../config/settings';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
-import { activityWorkers, jobQueues, runWith } from './activity-workers';
+import { activityWorkers, jobQueues, runWith, type WorkerRole } from './activity-workers';
 import { encryptedWorker } from './encrypt-worker';
 import { createVideoNexusHandler } from './load-nexus-handler';
 import {
@@ -38,16 +37,6 @@ import { optionsForOtherWorkers, withOwnDefaults } from './worker-options';
 
 /** Options of VideoPlugin; the environment says the rest. */
 export interface VideoPluginOptions extends VideoWorkOptions {
-  /** The task queue of downloads, with a worker next to yours. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or your worker's task queue. */
-  downloadQueue?: string;
-  /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
-  submitsPerSecond?: number;
-  /**
-   * Where /metrics, /livez and /readyz are served while your worker runs; `false` for nowhere. Default:
-   * `VIDEOGEN_MONITOR_PORT`. All workers of a process share one. What the SDK measures is in
-   * it if you install a runtime with `prometheusMetrics`.
-   */
-  monitor?: MonitorAddress | false;
   /** Whether your worker serves the Nexus service VideoGeneration, for callers in other namespaces. */
   nexus?: boolean;
   /**
@@ -55,6 +44,13 @@ export interface VideoPluginOptions extends VideoWorkOptions {
    * that they run, your own workflows included, and comes after the codecs of your own data converter. Default: false.
    */
   encryption?: boolean;
+}
+
+/** What createVideoWorker gives besides. */
+export interface OwnWorkerOptions extends VideoPluginOptions {
+  /** Checked and ready. */
+  work: VideoWork;
+  roles: readonly WorkerRole[];
 }
 
 /**
@@ -71,7 +67,7 @@ export interface VideoPluginOptions extends VideoWorkOptions {
  * ```
  */
 export class VideoPlugin extends SimplePlugin {
-  private readonly given: VideoPluginOptions;
+  private readonly given: VideoPluginOptions & Partial<OwnWorkerOptions>;
 
   constructor(options: VideoPluginOptions = {}) {
     super({ name: PLUGIN_NAME });
@@ -91,32 +87,35 @@ export class VideoPlugin extends SimplePlugin {
     if (workOf(Object.values(options.activities ?? {}))) return options;
     checkSdkVersions();
     checkWorkerCopy(options.connection);
-    const { taskQueue } = options;
-    const queues = resolveWorkerQueues({ ...this.given, taskQueue }, this.given.env);
+    const { taskQueue, namespace } = options;
+    const { env, roles, work: ownWork } = this.given;
+    const queues = resolveWorkerQueues({ ...this.given, taskQueue }, env);
     checkHostBundle(options.workflowBundle);
     refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
-    const work = prepareWork(this.given, jobQueues(queues));
+    const work = ownWork ?? prepareWork(this.given, jobQueues(queues));
     checkActivityNames(options.activities, work);
-    const { env } = this.given;
     const monitored = monitorAddress(this.given.monitor, env);
-    const host = this.encrypted(optionsForOtherWorkers(options, this));
-    work.runNextTo = async (first, running) => {
-      const workers = [first];
-      const creating = activityWorkers(work, queues).map((own) =>
-        Worker.create(withOwnDefaults({ ...host, ...own }, env)),
-      );
+    const shared = this.encrypted(optionsForOtherWorkers(options, this));
+    const others = activityWorkers(work, queues, roles).map((own) =>
+      withOwnDefaults({ ...shared, ...own }, env),
+    );
+    const first = roles?.includes('jobs') === false ? others.shift() : undefined;
+    work.runNextTo = async (worker, running) => {
+      work.workers.push(worker);
+      const creating = others.map((other) => Worker.create(other));
       // Only logged: the host's worker runs already, and has other work.
       const logProblem = (error: unknown) => Runtime.instance().logger.error(String(error));
-      work.ready().catch(logProblem);
+      if (!ownWork) work.ready().catch(logProblem);
       const opened =
-        monitored && openWorkerMonitor(monitored, { workers, work, taskQueue }).catch(logProblem);
+        monitored && openWorkerMonitor(monitored, work, { namespace, taskQueue }).catch(logProblem);
       try {
-        await runWith(workers, running, creating, work);
+        await runWith(work, running, creating);
       } finally {
         await (await opened)?.close();
         await work.close();
       }
     };
+    if (first) return { ...first, plugins: options.plugins };
     // A plugin for this one worker: what it adds depends on the worker's task queue.
     const added = new SimplePlugin({
       name: this.name,
@@ -167,10 +166,7 @@ export class VideoPlugin extends SimplePlugin {
   private nexusService(): ServiceHandler {
     const { requestFields } = readSetting('VIDEOGEN_PROFILE', this.given.env) ?? {};
     const services = servicesForClients(this.given) ?? readKnownServices(this.given.env);
-    return createVideoNexusHandler({
-      requestFields,
-      ...(services && { services }),
-    });
+    return createVideoNexusHandler({ requestFields, ...(services && { services }) });
   }
 }
 

@@ -15,6 +15,7 @@ import {
   readServiceConfig,
 } from '../config/service-config';
 import type { ServiceInFile, ServicesFile } from '../config/services-file';
+import type { MonitorAddress } from '../config/setting-forms';
 import { readSetting } from '../config/settings';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
 import type { Caps } from '../contract/caps';
@@ -60,6 +61,16 @@ export interface VideoWorkOptions extends DownloadOptions {
   rateLimiter?: RateLimiter;
   /** Those of the named services. Give the same to all workers of a process that call the same services. */
   rateLimiters?: RateLimiters;
+  /** The task queue of downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
+  downloadQueue?: string;
+  /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
+  submitsPerSecond?: number;
+  /**
+   * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT`. All workers of a
+   * process share one. What the SDK measures is in it if createVideoWorker is called before anything else of the SDK starts, or
+   * if you install a runtime with `prometheusMetrics`.
+   */
+  monitor?: MonitorAddress | false;
 }
 
 export interface VideoWork {
@@ -68,9 +79,11 @@ export interface VideoWork {
   directory: ServiceDirectory;
   /** Whether each service answers, as the activities find out. By name; that of the environment has none. */
   reaches: ReadonlyMap<string | undefined, ServiceReach>;
+  /** Those of the SDK that run; more may come. */
+  workers: Worker[];
   /** Rejects if the storage cannot be used or a package of a service cannot be loaded. */
   ready(): Promise<void>;
-  /** For a worker of a host: runs what the plugin adds for as long as that worker runs. */
+  /** Runs what the plugin adds for as long as the given worker runs. */
   runNextTo?: ((worker: Worker, running: Promise<void>) => Promise<void>) | undefined;
   /** Closes the services, unless the caller gave them, and ends the process that inspects videos. */
   close(): Promise<void>;
@@ -144,6 +157,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
     storage,
     directory,
     reaches,
+    workers: [],
     ready: async () => {
       await storage.probe?.();
       await ready();

@@ -4,22 +4,14 @@ import { createTraced } from '../client/export-traces';
 import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
-import type { MonitorAddress } from '../config/setting-forms';
 import { readTemporalConfig } from '../config/temporal-config';
-import {
-  activityWorkers,
-  jobQueues,
-  runWith,
-  shutDown,
-  WORKER_ROLES,
-  type WorkerRole,
-} from './activity-workers';
+import { jobQueues, shutDown, WORKER_ROLES, type WorkerRole } from './activity-workers';
 import { encryptedWorker } from './encrypt-worker';
 import type { Monitor } from './monitor';
-import { withOwnWorkflows } from './own-workflows';
+import { type OwnWorkerOptions, VideoPlugin } from './video-plugin';
 import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions } from './video-work';
 import { installSdkMetrics, openWorkerMonitor } from './worker-monitor';
-import { cachedWorkflows, deploymentOptions, withOwnDefaults, withoutOwnTasks } from './worker-options';
+import { cachedWorkflows, deploymentOptions } from './worker-options';
 
 export { WORKER_ROLES, type WorkerRole };
 
@@ -31,17 +23,8 @@ export interface VideoWorkerOptions extends VideoWorkOptions {
   namespace?: string;
   /** The task queue of the jobs. Default: `VIDEOGEN_TASK_QUEUE`, or `video-generation`. */
   taskQueue?: string;
-  /** The task queue of their downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
-  downloadQueue?: string;
   /** What this worker does. Default: everything. A part without a queue of its own belongs to `jobs`. */
   roles?: readonly WorkerRole[];
-  /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
-  submitsPerSecond?: number;
-  /**
-   * Where /metrics, /livez and /readyz are served; `false` for nowhere. Default: `VIDEOGEN_MONITOR_PORT`. The
-   * SDK measures only if this starts before anything else of it.
-   */
-  monitor?: MonitorAddress | false;
   /** Other options of the SDK's worker, such as `workflowBundle` or `maxConcurrentActivityTaskExecutions`. */
   worker?: Partial<WorkerOptions>;
 }
@@ -80,13 +63,11 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);
   const work = prepareWork(options, jobQueues(queues, roles));
-  const workers: Worker[] = [];
   let ownConnection: NativeConnection | undefined;
   let monitor: Monitor | undefined;
   /** The caller closes what the caller gave. */
   const close = async () => {
     await monitor?.close();
-    await work.close();
     await ownConnection?.close();
   };
 
@@ -101,39 +82,22 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
       ownConnection = connection;
       namespace ??= ofEnvironment;
     }
-    const shared = withOwnDefaults({ connection, namespace, workerDeploymentOptions }, env);
+    const own: OwnWorkerOptions = { ...options, monitor: false, work, roles };
+    const common = { connection, namespace, taskQueue, ...ofCaller, workerDeploymentOptions };
     const maxCachedWorkflows = cachedWorkflows(ofCaller);
-    const jobs: WorkerOptions = {
-      taskQueue,
-      activities: work.activities,
-      ...ofCaller,
-      maxCachedWorkflows,
-    };
-    const ofOthers = withoutOwnTasks(ofCaller);
-    const others = activityWorkers(work, queues, roles).map((own) => ({ ...ofOthers, ...own }));
-    const create = (own: WorkerOptions) =>
-      createTraced((traces) => {
-        const plugins = [...(ofCaller.plugins ?? []), ...traces];
-        const all = encryptedWorker({ ...shared, ...own, plugins }, { ring, connection });
-        return Worker.create(own === jobs ? withOwnWorkflows(all) : all);
-      });
+    const all = encryptedWorker({ ...common, maxCachedWorkflows }, { ring, connection });
     // Before a worker is created: one that never runs keeps the connection, and a taken port would be reported as that.
-    if (monitored) {
-      const ofWorkers = { workers, work, namespace: ofCaller.namespace ?? namespace, taskQueue };
-      monitor = await openWorkerMonitor(monitored, ofWorkers);
-    }
-    // The others are created when it runs, for the same reason.
-    const first = roles.includes('jobs') ? jobs : (others.shift() ?? jobs);
-    const worker = await create(first);
-    workers.push(worker);
-    const runAll = <T>(running: Promise<T>) =>
-      runWith(workers, running, others.map(create), work).finally(close);
+    monitor = monitored && (await openWorkerMonitor(monitored, work, common));
+    const worker = await createTraced((traces) =>
+      Worker.create({ ...all, plugins: [new VideoPlugin(own), ...(ofCaller.plugins ?? []), ...traces] }),
+    );
     return {
-      run: () => runAll(worker.run()),
-      runUntil: (until) => runAll(worker.runUntil(until)),
-      shutdown: () => shutDown(workers),
+      run: () => worker.run().finally(close),
+      runUntil: (until) => worker.runUntil(until).finally(close),
+      shutdown: () => shutDown(work.workers),
     };
   } catch (error) {
+    await work.close();
     await close();
     throw error;
   }

@@ -11,27 +11,19 @@ import type { VideoWork } from './video-work';
 /** As long as the gateway waits for its own /readyz. */
 const TEMPORAL_WITHIN_MS = 2_000;
 
-interface MonitoredWorkers {
-  /** Those that run now; more may come. */
-  workers: readonly Worker[];
-  work: VideoWork;
-  /** By default that of the first worker. */
-  namespace?: string | undefined;
-  taskQueue: string;
-}
-
 /** Serves the health and the metrics of one VideoWorker, or of a host's worker with those that the plugin adds. */
 export async function openWorkerMonitor(
   address: MonitorAddress,
-  { workers, work, namespace, taskQueue }: MonitoredWorkers,
+  { workers, reaches }: VideoWork,
+  { namespace = 'default', taskQueue }: { namespace?: string | undefined; taskQueue: string },
 ): Promise<Monitor> {
-  startCounters(namespace ?? workers[0]?.options.namespace ?? 'default', taskQueue);
+  startCounters(namespace, taskQueue);
   return openMonitor(address, {
     exporter: exporterUrl(),
     health: async () => [
       polling(workers),
       await temporalHealth(workers[0]),
-      ...Array.from(work.reaches, ([service, { problem: reason }]): HealthPart => {
+      ...Array.from(reaches, ([service, { problem: reason }]): HealthPart => {
         const status = reason === undefined ? 'ok' : 'unready';
         return { part: 'service', service, status, reason };
       }),

@@ -29,7 +29,9 @@ describe('a worker that starts', () => {
       VIDEO_API_KEY: 'k',
       VIDEOGEN_STORAGE: storage,
     });
-    const sdk = loadedBy("require('@temporalio/worker'); require('@temporalio/envconfig')");
+    const sdk = loadedBy(
+      "require('@temporalio/worker'); require('@temporalio/envconfig'); require('@temporalio/plugin')",
+    );
     const { packages, folders } = loadedBy(`
       require('./dist/src/cli/worker');
       require('./dist/src/worker/video-work').prepareWork({ env: ${env} }).storage.probe();
