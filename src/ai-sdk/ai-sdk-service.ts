@@ -1,6 +1,5 @@
 import type { FailureType } from '../contract/failure-table';
 import { BY_KIND, failureOfStatus } from '../service/answer-table';
-import { MAX_ANSWER_BYTES } from '../service/call-service';
 import { openVideo } from '../service/open-video';
 import type { ServiceProfile } from '../service/profile';
 import { readingRules } from '../service/reading-rules';
@@ -40,9 +39,6 @@ export interface AiSdkServiceOptions {
   origins?: readonly string[];
 }
 
-/** An answer to a poll may have the video in it, as base64. It is in memory several times while the model reads it. */
-const LARGEST_POLL_BYTES = 32 * 1024 * 1024;
-
 /**
  * A video service for a model of the AI SDK with `doStart` and `doStatus`: give a function that makes the model with the `fetch`
  * that it gets. Through that `fetch` it is known what was sent, and keys are found and hidden.
@@ -68,17 +64,8 @@ export function aiSdkService(
   const rules = readingRules(profile);
   const secrets = new KnownSecrets();
   const connections = new ModelConnections(secrets, timeouts, options);
+  const calling = { connections, timeouts, secrets };
 
-  const begin = (kind: 'submit' | 'poll', signal?: AbortSignal) =>
-    new ModelCall({
-      ...(kind === 'submit'
-        ? { route: connections.forSubmit, mostBytes: MAX_ANSWER_BYTES }
-        : { route: connections.forPoll, mostBytes: LARGEST_POLL_BYTES }),
-      timeouts: timeouts[kind],
-      limitMs: timeouts.exchange[kind],
-      secrets,
-      signal,
-    });
   const modelOf = async ({ fetch }: ModelCall): Promise<StartingModel> => {
     const model = await source({ fetch, hide: secrets.hide });
     checkModel(model);
@@ -99,7 +86,7 @@ export function aiSdkService(
     address: undefined,
     start: (request, { idempotencyKey }) =>
       advised('submit', async () => {
-        const call = begin('submit');
+        const call = new ModelCall('submit', calling);
         const { model, asked } = await call.prepare(async (signal) => {
           const made = await modelOf(call);
           const wording = { providerOptions, requestFields, images: connections.videos, signal };
@@ -123,7 +110,7 @@ export function aiSdkService(
     status: (taskId, { signal } = {}) =>
       advised('poll', async () => {
         const operation = operationOf(taskId);
-        const call = begin('poll', signal);
+        const call = new ModelCall('poll', calling, signal);
         const model = await call.prepare(() => modelOf(call));
         try {
           const result = await call.run((abortSignal) => model.doStatus({ operation, abortSignal }));

@@ -1,7 +1,5 @@
-import type { Dispatcher } from 'undici';
 import { redact } from '../contract/redact';
 import {
-  type AnswerTimeouts,
   bodyBytes,
   callService,
   MAX_ANSWER_BYTES,
@@ -9,7 +7,8 @@ import {
   startDeadline,
 } from '../service/call-service';
 import { ServiceFault } from '../service/service-fault';
-import type { KnownSecrets } from './model-connections';
+import type { ServiceTimeouts } from '../service/video-service';
+import type { KnownSecrets, ModelConnections } from './model-connections';
 import type { AiSdkFetch, AiSdkVideoModel } from './video-model-types';
 
 /** For what comes before the request, such as fetching a key or an image. Well below what a submit and a poll may take. */
@@ -33,24 +32,23 @@ export interface Exchange {
 export const mayChange = ({ method }: Pick<Exchange, 'method'>): boolean =>
   method !== 'GET' && method !== 'HEAD';
 
-export interface ModelCallOptions {
-  /** What sends a request. Throws a ServiceFault for one that may not be sent. */
-  route: (url: URL, headers: Record<string, string>) => Dispatcher;
-  timeouts: AnswerTimeouts;
-  /** For the whole call. */
-  limitMs: number;
-  /** The largest answer. */
-  mostBytes: number;
-  secrets: KnownSecrets;
-  signal?: AbortSignal | undefined;
-}
+/** An answer to a poll may have the video in it, as base64. It is in memory several times while the model reads it. */
+const LARGEST_ANSWER_BYTES = { submit: MAX_ANSWER_BYTES, poll: 32 * 1024 * 1024 };
 
 /** One call of a model, with what it sent and what came back. */
 export class ModelCall {
   readonly exchanges: Exchange[] = [];
   private readonly ended = new AbortController();
 
-  constructor(private readonly options: ModelCallOptions) {}
+  constructor(
+    private readonly kind: 'submit' | 'poll',
+    private readonly service: {
+      connections: ModelConnections;
+      timeouts: ServiceTimeouts;
+      secrets: KnownSecrets;
+    },
+    private readonly cancellation?: AbortSignal,
+  ) {}
 
   /** True when the model has our `fetch` and did not call it: then it has sent nothing, whatever its error says. */
   hasSentNothing(model: AiSdkVideoModel): boolean {
@@ -60,8 +58,8 @@ export class ModelCall {
 
   /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so no submit is lost. */
   async prepare<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { signal: cancellation, secrets, limitMs } = this.options;
-    const withinMs = Math.min(limitMs, PREPARED_WITHIN_MS);
+    const { cancellation, service } = this;
+    const withinMs = Math.min(service.timeouts.exchange[this.kind], PREPARED_WITHIN_MS);
     const { signal, lift } = startDeadline(withinMs, cancellation);
     try {
       return await unlessAborted(work(signal), signal);
@@ -73,7 +71,7 @@ export class ModelCall {
       const message = signal.aborted
         ? `the call of the model could not be prepared within ${withinMs} ms`
         : messageOf(error);
-      throw new ServiceFault('not-sent', { message: redact(message, secrets.all) });
+      throw new ServiceFault('not-sent', { message: redact(message, service.secrets.all) });
     } finally {
       lift();
     }
@@ -81,7 +79,7 @@ export class ModelCall {
 
   /** Asks the model, within the time of the call. */
   async run<T>(work: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
-    const { signal, lift } = startDeadline(this.options.limitMs, this.options.signal);
+    const { signal, lift } = startDeadline(this.service.timeouts.exchange[this.kind], this.cancellation);
     try {
       return await unlessAborted((async () => work(signal))(), signal);
     } finally {
@@ -92,7 +90,9 @@ export class ModelCall {
 
   /** For the provider. Sends each request once, with our limits, and notes whether it has left. */
   readonly fetch: AiSdkFetch = async (input, init) => {
-    const { route, timeouts, mostBytes, secrets: known } = this.options;
+    const { connections, secrets: known } = this.service;
+    const timeouts = this.service.timeouts[this.kind];
+    const route = this.kind === 'submit' ? connections.forSubmit : connections.forPoll;
     const request = new Request(input, init);
     const url = new URL(request.url);
     const headers = { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' };
@@ -123,7 +123,7 @@ export class ModelCall {
         for (const one of [value].flat()) received.append(name, one);
       exchange.status = status;
       exchange.headers = Object.fromEntries(received);
-      const body = await bodyBytes(answer, { ...timeouts, signal, secrets }, mostBytes);
+      const body = await bodyBytes(answer, { ...timeouts, signal, secrets }, LARGEST_ANSWER_BYTES[this.kind]);
       if (body.length <= MAX_ANSWER_BYTES) exchange.body = body.toString('utf8');
       return new Response(body.length > 0 ? body : null, { status, headers: received });
     } catch (error) {

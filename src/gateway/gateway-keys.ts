@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { ConfigError } from '../config/read-setting';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 
@@ -20,7 +20,6 @@ export interface GatewayKey {
 }
 
 const DIGEST = /^[0-9a-f]{64}$/i;
-const LARGEST_FILE_BYTES = 1024 * 1024;
 
 /** How the limits are written in the file, after the digest. */
 const LIMITS = new Map<string, keyof KeyLimits>([
@@ -78,19 +77,22 @@ export interface GatewayKeys {
   find(key: string): GatewayKey | undefined;
 }
 
-/** Keys of a file that is read again when it has changed: a key that was removed is refused at the next call. */
+/** Keys of a file that is read at every call: a key that was removed is refused at the next one. */
 export function openKeyFile(file: string, onProblem: (problem: ConfigError) => void): GatewayKeys {
-  let version = versionOf(file);
-  let keys = readKeys(file);
+  let text = readKeyFile(file);
+  let keys = parseKeys(text, file);
+  let problem: string | undefined;
   const refresh = () => {
-    const now = versionOf(file);
-    if (now === version) return;
-    version = now;
     try {
-      keys = readKeys(file);
+      const now = readKeyFile(file);
+      if (now !== text) keys = parseKeys(now, file);
+      text = now;
+      problem = undefined;
     } catch (error) {
       // A file that is being edited must not lock everyone out, nor let a removed key in again.
-      onProblem(error instanceof ConfigError ? error : new ConfigError(String(error)));
+      const found = error instanceof ConfigError ? error : new ConfigError(String(error));
+      if (found.message !== problem) onProblem(found);
+      problem = found.message;
     }
   };
   return {
@@ -103,27 +105,13 @@ export function openKeyFile(file: string, onProblem: (problem: ConfigError) => v
   };
 }
 
-function readKeys(file: string): GatewayKey[] {
-  let text: string;
+function readKeyFile(file: string): string {
   try {
-    if (statSync(file).size > LARGEST_FILE_BYTES) throw new Error('it is larger than 1 MiB');
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (error) {
     throw new ConfigError(
       `VIDEOGEN_GATEWAY_KEYS_FILE names ${file}, which cannot be read (${error instanceof Error ? error.message : error}): make it with videogen gateway-key NAME.`,
     );
-  }
-  return parseKeys(text, file);
-}
-
-/** Changes whenever the file does, even within a second. */
-function versionOf(file: string): string {
-  try {
-    const { mtimeNs, size, ino } = statSync(file, { bigint: true });
-    return `${mtimeNs} ${size} ${ino}`;
-  } catch (error) {
-    // Reading it fails too, and says why.
-    return String(error);
   }
 }
 
