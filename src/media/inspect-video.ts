@@ -11,7 +11,7 @@ import {
   WEBM,
 } from 'mediabunny';
 import type { Container, VideoFacts } from '../contract/job';
-import { FileBytes, type Outline, TooMuchToRead } from './file-bytes';
+import { FileBytes, type Outline } from './file-bytes';
 import { outlineOfElements } from './matroska-elements';
 import { outlineOfBoxes } from './mp4-boxes';
 import { describeHead, HEAD_TO_SNIFF, sniffContainer } from './sniff-container';
@@ -56,10 +56,7 @@ export async function inspectVideo(path: string): Promise<VideoInspection> {
     const head = file.read(0, HEAD_TO_SNIFF);
     const container = sniffContainer(head);
     if (container === undefined) return noVideo(describeHead(head));
-    const outline = outlineOf(file, container);
-    if (outline.problem !== undefined) return noVideo(outline.problem);
-    file.readsLeft = MAX_READS + file.size / BYTES_A_READ;
-    return await inspectTracks(file, container, outline);
+    return await inspectContainer(file, container);
   } finally {
     file.close();
   }
@@ -67,20 +64,7 @@ export async function inspectVideo(path: string): Promise<VideoInspection> {
 
 const isMatroska = (container: Container) => container === 'webm' || container === 'mkv';
 
-function outlineOf(file: FileBytes, container: Container): Outline {
-  try {
-    return isMatroska(container) ? outlineOfElements(file) : outlineOfBoxes(file);
-  } catch (error) {
-    if (!(error instanceof TooMuchToRead)) throw error;
-    return { problem: `it has more ${isMatroska(container) ? 'elements' : 'boxes'} than any video needs` };
-  }
-}
-
-async function inspectTracks(
-  file: FileBytes,
-  container: Container,
-  outline: Outline,
-): Promise<VideoInspection> {
+async function inspectContainer(file: FileBytes, container: Container): Promise<VideoInspection> {
   const source = new CustomSource({
     getSize: () => file.size,
     read: (start, end) => file.read(start, end),
@@ -91,9 +75,12 @@ async function inspectTracks(
   });
   const input = new Input({ formats: FORMATS, source });
   try {
+    const outline = isMatroska(container) ? outlineOfElements(file) : outlineOfBoxes(file);
+    if (outline.problem !== undefined) return noVideo(outline.problem);
+    file.readsLeft = MAX_READS + file.size / BYTES_A_READ;
     return await inspectInput(input, container, outline);
   } catch {
-    // mediabunny throws for a file that it cannot read.
+    // mediabunny throws for a file that it cannot read, and each read for one of too many parts.
     return noVideo('its tables cannot be read');
   } finally {
     input.dispose();

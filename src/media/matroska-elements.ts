@@ -3,17 +3,6 @@ import type { FileBytes, Outline } from './file-bytes';
 const SEGMENT = 0x18538067;
 const CLUSTER = 0x1f43b675;
 const CUES = 0x1c53bb6b;
-const NAMES = new Map([
-  [0x1a45dfa3, 'EBML head'],
-  [SEGMENT, 'Segment'],
-  [CLUSTER, 'Cluster'],
-  [0x114d9b74, 'SeekHead'],
-  [0x1549a966, 'Info'],
-  [0x1654ae6b, 'Tracks'],
-  [CUES, 'Cues'],
-  [0xa3, 'SimpleBlock'],
-  [0xa0, 'BlockGroup'],
-]);
 /** In a live recording these have no size. The scan enters them; they end where the next one begins. */
 const MAY_BE_UNSIZED = new Set([SEGMENT, CLUSTER]);
 
@@ -42,10 +31,8 @@ export function outlineOfElements(file: FileBytes): Outline {
     isEndChecked ||= content !== undefined && (id === SEGMENT || (id === CUES && hasCluster));
     if (content === undefined && !MAY_BE_UNSIZED.has(id)) break;
     const next = from + (content ?? 0);
-    if (next > file.size) {
-      const name = NAMES.get(id) ?? `0x${id.toString(16)}`;
-      return { problem: `it ends within its ${name} element: ${file.size - at} of ${next - at} bytes` };
-    }
+    if (next > file.size)
+      return { problem: `it ends within one of its elements: ${file.size - at} of ${next - at} bytes` };
     at = next;
   }
   return hasSegment ? { isEndChecked } : { problem: 'its Segment element is missing' };
