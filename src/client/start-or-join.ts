@@ -107,10 +107,7 @@ export async function jobRestartPolicy(
   if (status.name !== 'FAILED') return undefined;
   const failure = await runAlone(handle, runId)
     .result()
-    .then(
-      () => undefined,
-      (error: unknown) => readFailure(error),
-    );
+    .then(() => undefined, readFailure);
   // The same content would be refused again, and services suspend accounts that repeat such requests.
   if (failure === undefined || failure.taskId !== undefined || failure.type === 'ContentRefused')
     return undefined;

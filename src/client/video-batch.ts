@@ -2,8 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from '../contract/batch';
 import { PROGRESS_QUERY } from '../contract/names';
 import { orTellUnserved } from './missing-worker';
-import { jobProgress } from './video-job';
-import { type FollowOptions, failureIn, followedWorkflow, resultOf } from './workflow-handle';
+import { type FollowOptions, failureIn, followedWorkflow, jobProgress, resultOf } from './video-job';
 
 /**
  * One batch of videos, from `startBatch` or `batch`. Its methods ask Temporal, so they work in any process.

@@ -108,12 +108,6 @@ export interface VideoClient {
 export async function createVideoClient(options: VideoClientOptions = {}): Promise<VideoClient> {
   const { env, log = (line) => process.emitWarning(line, 'VideogenWarning') } = options;
   const taskQueue = options.taskQueue ?? readSetting('VIDEOGEN_TASK_QUEUE', env);
-  // Read at the first start: commands that only show jobs need no profile.
-  let fields = options.requestFields;
-  const requestFields = () => {
-    fields ??= readSetting('VIDEOGEN_PROFILE', env)?.requestFields ?? [];
-    return fields;
-  };
   const searchAttributes =
     options.searchAttributes ?? readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? false;
   const client = options.client ?? (await connectClient(env));
@@ -124,7 +118,8 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     services,
     searchAttributes,
     hidesTaskId,
-    requestFields: requestFields(),
+    // Read at a start: commands that only show jobs need no profile.
+    requestFields: options.requestFields ?? readSetting('VIDEOGEN_PROFILE', env)?.requestFields,
   });
 
   const start: VideoClient['start'] = async (given, startOptions) => {

@@ -1,5 +1,11 @@
-import { type WorkflowHandle, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  WorkflowFailedError,
+  type WorkflowHandle,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
+import { ApplicationFailure, TerminatedFailure } from '@temporalio/common';
 import { shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
 import { commandOn, DECISION_REFUSED, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
@@ -7,13 +13,14 @@ import {
   childName,
   DECIDE_SUBMIT_UPDATE,
   FALLBACK_WORKFLOW_TYPE,
+  POLL_NOW_SIGNAL,
   PROGRESS_QUERY,
   SERVICE_MEMO,
+  TASK_ID_MEMO,
+  WAIT_FOR_TASK_UPDATE,
 } from '../contract/names';
-import { VideoFailure } from '../contract/video-failure';
+import { endedByTemporal, readFailure, VideoFailure } from '../contract/video-failure';
 import { orTellUnserved } from './missing-worker';
-import { taskInMemo, untilTask } from './wait-for-task';
-import { type FollowOptions, failureIn, followedWorkflow, resultOf } from './workflow-handle';
 
 /**
  * One job, from `start` or `handle`. Its methods ask Temporal, so they work in any process.
@@ -121,3 +128,115 @@ async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Prom
     throw new DecisionRefused(cause.message, { cause: error });
   }
 }
+
+/** For holds that are over, and for runs that end while the update waits. */
+const MAX_UPDATES = 50;
+
+const UPDATE_ID = 'task';
+
+/** Waits for the task id. All callers share one update by its id: Temporal takes ten updates at once and 2,000 in one run. */
+async function untilTask(handle: WorkflowHandle): Promise<string> {
+  let updateId = UPDATE_ID;
+  for (let left = MAX_UPDATES; ; left--) {
+    try {
+      return await handle.executeUpdate<string, []>(WAIT_FOR_TASK_UPDATE, { updateId });
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return taskOfEnded(handle);
+      if (left === 0) throw error;
+      const heldSince = readFailure(error)?.details.heldSince;
+      if (heldSince !== undefined) {
+        // Temporal repeats its answer to an update id even when that hold is over. The same hold twice is a hold now.
+        const next = `${UPDATE_ID}-after-${heldSince}`;
+        if (next === updateId) throw error;
+        updateId = next;
+      } else if (!endedWithItsRun(error)) {
+        throw error;
+      } else if ((await handle.describe()).status.name !== 'RUNNING') {
+        return taskOfEnded(handle);
+      }
+    }
+  }
+}
+
+/** An ended job takes no updates; its memo and its result have the task id. */
+async function taskOfEnded(handle: WorkflowHandle): Promise<string> {
+  return (await taskInMemo(handle)).taskId ?? (await handle.result()).taskId;
+}
+
+/** The task of a job and the service that has it, as far as the memo says. */
+async function taskInMemo(handle: WorkflowHandle): Promise<{ taskId?: string; service?: string }> {
+  const { memo = {} } = await handle.describe();
+  const { [TASK_ID_MEMO]: taskId, [SERVICE_MEMO]: service } = memo;
+  return {
+    ...(typeof taskId === 'string' && { taskId }),
+    ...(typeof service === 'string' && { service }),
+  };
+}
+
+/** A reset or a termination ends a run together with its open updates. */
+function endedWithItsRun(error: unknown): boolean {
+  if (!(error instanceof WorkflowUpdateFailedError)) return false;
+  const { cause } = error;
+  return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
+}
+
+/** Options for following a job or a batch. */
+export interface FollowOptions {
+  /** Milliseconds between two queries. Default: 1000. Temporal Cloud bills each query as an Action. */
+  everyMs?: number;
+  /** Stops following when it is aborted. The job or batch continues. */
+  signal?: AbortSignal;
+}
+
+/** What a job and a batch have in common. */
+export function followedWorkflow<Progress, Asked>(
+  handle: WorkflowHandle,
+  progress: (asked?: Asked) => Promise<Progress>,
+) {
+  return {
+    workflowId: handle.workflowId,
+    progress,
+    follow: (options?: FollowOptions & Asked) => follow(handle, () => progress(options), options),
+    pollNow: () => handle.signal(POLL_NOW_SIGNAL),
+    cancel: async () => {
+      await handle.cancel();
+    },
+  };
+}
+
+/** Yields the progress now and at each change, until the workflow ends or the signal is aborted. */
+async function* follow<Progress>(
+  handle: WorkflowHandle,
+  query: () => Promise<Progress>,
+  { everyMs = 1_000, signal }: FollowOptions = {},
+): AsyncGenerator<Progress, void, undefined> {
+  let last: string | undefined;
+  while (!signal?.aborted) {
+    const { status } = await handle.describe();
+    // No worker may be running to answer; then the next query may succeed.
+    const progress = await query().catch(() => undefined);
+    const text = JSON.stringify(progress);
+    if (progress !== undefined && text !== last) yield progress;
+    last = text ?? last;
+    if (status.name !== 'RUNNING') return;
+    await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** A reset terminates a run and starts another, which has the result. */
+export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> {
+  for (;;) {
+    try {
+      return await handle.result();
+    } catch (error) {
+      if (!(causeOf(error) instanceof TerminatedFailure)) throw error;
+      if ((await handle.describe()).status.name === 'TERMINATED') throw error;
+    }
+  }
+}
+
+/** Why a job or a batch failed: an error of this package, if it is about the job or the batch. */
+export const failureIn = (error: unknown): VideoFailure | undefined =>
+  endedByTemporal(causeOf(error)) ?? readFailure(error);
+
+const causeOf = (error: unknown) => (error instanceof WorkflowFailedError ? error.cause : undefined);

@@ -57,6 +57,11 @@ export function jsonIn(text: string): unknown {
   }
 }
 
+/** True for an object that is not a list, such as one in JSON. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Foreign text inside our markdown: links, images and headings in it stay plain text. */
 export function plainMarkdown(text: string): string {
   return oneLine(text).replace(/[\\`*_{}[\]<>#!|~&]/g, '\\$&');

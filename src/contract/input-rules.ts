@@ -1,5 +1,5 @@
 import { CAP_FIELDS } from './caps';
-import { hasControls } from './clean-text';
+import { hasControls, isRecord } from './clean-text';
 import { durationMs } from './duration';
 import type { FallbackInput, JobInput } from './job';
 import { LOST_SUBMIT_POLICIES } from './lost-submit';
@@ -118,15 +118,13 @@ export const oneOf = (values: readonly string[]): FieldRule => ({
 
 function isPolling(value: unknown): boolean {
   if (!isObjectOf(value, { min: DURATION, max: DURATION })) return false;
-  const { min, max }: { min?: unknown; max?: unknown } = value;
-  return (durationMs(min) ?? 0) <= (durationMs(max) ?? Number.POSITIVE_INFINITY);
+  return (durationMs(value.min) ?? 0) <= (durationMs(value.max) ?? Number.POSITIVE_INFINITY);
 }
 
 const isCap = (value: unknown) => isObjectOf(value, CAP_FIELDS);
 
 function isSharedCap(value: unknown): boolean {
-  const { name, cap }: { name?: unknown; cap?: unknown } = Object(value);
-  return isWorkflowId(name) && isCap(cap);
+  return isRecord(value) && isWorkflowId(value.name) && isCap(value.cap);
 }
 
 /**
@@ -195,12 +193,8 @@ export function fieldProblems(input: object, rules: FieldRules, owner?: string):
   return [...problems, `${describeNames(unknown)}: not a field of ${owner}; the fields are ${fields}`];
 }
 
-function isObjectOf(value: unknown, rules: FieldRules): value is object {
-  return isPlainObject(value) && fieldProblems(value, rules, 'it').length === 0;
-}
-
-export function isPlainObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function isObjectOf(value: unknown, rules: FieldRules): value is Record<string, unknown> {
+  return isRecord(value) && fieldProblems(value, rules, 'it').length === 0;
 }
 
 /** Why a decision about a lost submit cannot be taken; undefined when it can. */

@@ -1,5 +1,6 @@
 import { type BatchInput, batchProblems } from './batch';
-import { isPlainObject, jobProblems } from './input-rules';
+import { isRecord } from './clean-text';
+import { jobProblems } from './input-rules';
 import type { VideoInput } from './job';
 import { parseRequest } from './request';
 import { requestsSizeProblem } from './sizes';
@@ -12,7 +13,7 @@ type Parsed<Input> = { ok: true; input: Input } | { ok: false; problem: string }
  * accepts beyond the interface.
  */
 export function parseJobInput(given: unknown, requestFields: readonly string[] = []): Parsed<VideoInput> {
-  if (!isPlainObject(given)) return refused('a job must be a JSON object');
+  if (!isRecord(given)) return refused('a job must be a JSON object');
   const { request, ...options } = fieldsOf(given);
   // Pasted ids often come with a space or a line break.
   if (typeof options.taskId === 'string') options.taskId = options.taskId.trim();
@@ -25,7 +26,7 @@ export function parseJobInput(given: unknown, requestFields: readonly string[] =
 
 /** Parses what a caller passes for a batch. */
 export function parseBatchInput(given: unknown, requestFields: readonly string[] = []): Parsed<BatchInput> {
-  if (!isPlainObject(given)) return refused('a batch must be a JSON object');
+  if (!isRecord(given)) return refused('a batch must be a JSON object');
   const { requests, ...options } = fieldsOf(given);
   const wrong = batchProblems({ requests, ...options }, 'a batch');
   if (wrong.length > 0) return refused(wrong.join('; '));

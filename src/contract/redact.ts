@@ -57,14 +57,14 @@ const SHORTEST_VALUE_CHARS = 5;
  * place that has one becomes `…`. A text whose escapes spell a secret is repeated without them.
  */
 export function plainHider(secrets: Secrets): (text: string) => string {
-  const pieces = piecesOf(secrets);
+  const forms = formsOf(secrets);
   return (text) => {
     const spellings = spellingsOf(text);
     if (spellings === undefined) return HIDDEN;
-    const telling = spellings.findLast((spelled) => hidePieces(spelled, pieces) !== spelled);
+    const telling = spellings.findLast((spelled) => hidePieces(spelled, forms) !== spelled);
     if (telling === undefined) return text;
-    const hidden = hidePieces(telling, pieces);
-    const shown = hidePieces(text, pieces);
+    const hidden = hidePieces(telling, forms);
+    const shown = hidePieces(text, forms);
     return spellingsOf(shown)?.includes(hidden) ? shown : hidden;
   };
 }
@@ -75,20 +75,32 @@ const KEY_SHARE = 0.5;
 /** True when a text that must stay exact, such as a task id, contains at least half of a key in one piece, in any encoding. */
 export function isTainted(text: string, { keys }: Secrets): boolean {
   const long = keys.filter((key) => lettersOf(key).length >= PIECE_CHARS);
-  const pieces = piecesOf({ keys: long, wholeValues: [] }, KEY_SHARE);
-  return !spellingsOf(text)?.every((spelled) => hidePieces(spelled, pieces) === spelled);
+  const forms = formsOf({ keys: long, wholeValues: [] }, KEY_SHARE);
+  return !spellingsOf(text)?.every((spelled) => hidePieces(spelled, forms) === spelled);
 }
 
 /** What is left of a text without separators and case. */
 const lettersOf = (text: string) => text.replace(/[^A-Za-z0-9]+/g, '').toLowerCase();
 
-/** One encoding of a secret, and the shortest piece of it that counts. */
-interface KeyForm {
+/** One encoding of a secret, and the shortest piece of it that is hidden. */
+interface SecretForm {
   letters: string;
   pieceChars: number;
 }
 
-function formsOf(key: string): KeyForm[] {
+/** What of the secrets is hidden: at least this share of each encoding of a key, and other values as a whole. */
+function formsOf({ keys, wholeValues }: Secrets, share = 0): SecretForm[] {
+  const values = wholeValues.map(lettersOf).filter(({ length }) => length >= SHORTEST_VALUE_CHARS);
+  const wholes = values.map((letters) => ({ letters, pieceChars: letters.length }));
+  const forms = keys.flatMap((key) => spellingsOf(key) ?? key).flatMap(formsOfKey);
+  const pieces = forms.map(({ letters, pieceChars }) => ({
+    letters,
+    pieceChars: Math.max(pieceChars, Math.ceil(letters.length * share)),
+  }));
+  return [...pieces, ...wholes];
+}
+
+function formsOfKey(key: string): SecretForm[] {
   const letters = lettersOf(key);
   if (letters === '') return [];
   const plain = { letters, pieceChars: Math.min(PIECE_CHARS, letters.length) };
@@ -108,31 +120,14 @@ function base64After(before: number, bytes: Buffer): string {
   return whole.slice(before === 0 ? 0 : before + 1, padded.length % 3 === 0 ? undefined : -1);
 }
 
-/** By their length. */
-type Pieces = Map<number, Set<string>>;
-
-/** What of the secrets is hidden: at least this share of each encoding of a key, and other values as a whole. */
-function piecesOf({ keys, wholeValues }: Secrets, share = 0): Pieces {
-  const values = wholeValues.map(lettersOf).filter(({ length }) => length >= SHORTEST_VALUE_CHARS);
-  const wholes = values.map((letters) => ({ letters, pieceChars: letters.length }));
-  const forms = keys.flatMap((key) => spellingsOf(key) ?? key).flatMap(formsOf);
-  const pieces: Pieces = new Map();
-  for (const { letters, pieceChars } of [...forms, ...wholes]) {
-    const length = Math.max(pieceChars, Math.ceil(letters.length * share));
-    const all = pieces.get(length) ?? new Set();
-    pieces.set(length, all);
-    for (let at = 0; at + length <= letters.length; at++) all.add(letters.slice(at, at + length));
-  }
-  return pieces;
-}
-
 /** A text with `…` in place of each piece, whatever separates its letters and digits. */
-function hidePieces(text: string, pieces: Pieces): string {
+function hidePieces(text: string, forms: readonly SecretForm[]): string {
   const letters = lettersOf(text);
   const found: { first: number; last: number }[] = [];
-  for (const [length, all] of pieces) {
-    for (let at = 0; at + length <= letters.length; at++) {
-      if (all.has(letters.slice(at, at + length))) found.push({ first: at, last: at + length - 1 });
+  for (const { letters: secret, pieceChars } of forms) {
+    for (let at = 0; at + pieceChars <= letters.length; at++) {
+      if (secret.includes(letters.slice(at, at + pieceChars)))
+        found.push({ first: at, last: at + pieceChars - 1 });
     }
   }
   if (found.length === 0) return text;

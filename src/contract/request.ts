@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cleanText, jsonIn } from './clean-text';
+import { cleanText, isRecord, jsonIn } from './clean-text';
 import { describeNames, describeValue } from './redact-links';
 import { requestSizeProblem } from './sizes';
 
@@ -90,10 +90,6 @@ function describeRule(issue: z.core.$ZodIssue): string {
     default:
       return issue.message;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Enough for one sentence. */

@@ -24,31 +24,22 @@ function adviceOf(type: FailureType, details: FailureDetails): string {
 /** The same without what to do. */
 export function describeEvent(type: FailureType, facts: FailureDetails): string {
   const details = cleaned(facts);
-  const meaning = meaningOf(type, details);
-  const task = details.taskId ? ` (task ${shown(details.taskId)})` : '';
-  const status = details.status ? `HTTP ${details.status}` : '';
+  const { taskId, status, code, message, charged } = details;
+  const subject = type === 'ContentRefused' ? refusedSubject(details) : undefined;
+  const meaning = subject ? `The content policy of the service refused ${subject}` : FAILURES[type].meaning;
+  const task = taskId ? ` (task ${shown(taskId)})` : '';
   // Messages of Node repeat the code.
-  const code = details.code && details.message?.includes(details.code) ? '' : details.code;
-  const reason = [status, code, details.message].filter(Boolean).join(' ');
+  const ownCode = code && message?.includes(code) ? '' : code;
+  const reason = [status ? `HTTP ${status}` : '', ownCode, message].filter(Boolean).join(' ');
   const sentence = `${meaning}${task}${reason && `: ${withoutEnd(reason)}`}`;
-  return `${sentence}${/[?!…]$/.test(sentence) ? '' : '.'}${describeCharge(details)}`;
+  const end = /[?!…]$/.test(sentence) ? '' : '.';
+  if (charged === undefined) return `${sentence}${end}`;
+  return `${sentence}${end} The service charges ${charged ? 'for it' : 'nothing for it'}.`;
 }
 
 /** A sentence that becomes a part of another one. */
 export function withoutEnd(sentence: string): string {
   return sentence.replace(/[.\s]+$/, '');
-}
-
-function meaningOf(type: FailureType, details: FailureDetails): string {
-  const subject = type === 'ContentRefused' ? refusedSubject(details) : undefined;
-  return subject === undefined
-    ? FAILURES[type].meaning
-    : `The content policy of the service refused ${subject}`;
-}
-
-function describeCharge({ charged }: FailureDetails): string {
-  if (charged === undefined) return '';
-  return charged ? ' The service charges for it.' : ' The service charges nothing for it.';
 }
 
 export interface CreateFailureOptions {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { isTemporalError } from '../client/connect';
-import { newestFirst } from '../client/newest-first';
+import { newestFirst } from '../client/list-jobs';
 import { NameTaken } from '../client/start-or-join';
 import type { ListedRun } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { run } from '../../src/cli/run';
-import { newestFirst } from '../../src/client/newest-first';
+import { newestFirst } from '../../src/client/list-jobs';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { prefixOf, taskIdFor, videoIdIn, workflowIdOf } from '../../src/gateway/task-names';
