@@ -160,26 +160,21 @@ class StartWatcher extends DecoratorHandler {
 
 class DeadlineExpired extends Error {
   override readonly name = 'DeadlineExpired';
-
-  constructor(limitMs: number) {
-    super(`no complete answer within ${describeDuration(limitMs)}`);
-  }
 }
 
-export interface ExchangeDeadline {
-  /** Aborted by the deadline or by the cancellation. */
+interface Deadline {
   signal: AbortSignal;
-  /** Stops the deadline; the cancellation still applies. */
   lift(): void;
 }
 
 /**
- * One deadline for a whole exchange. The timeouts between two chunks are not enough: a server that sends a byte now and
- * then never hits them.
+ * One deadline for a whole exchange, until it is lifted. The timeouts between two chunks are not enough: a server that sends a
+ * byte now and then never hits them.
  */
-export function startDeadline(limitMs: number, cancellation?: AbortSignal): ExchangeDeadline {
+export function startDeadline(limitMs: number, cancellation?: AbortSignal): Deadline {
   const expiry = new AbortController();
-  const timer = setTimeout(() => expiry.abort(new DeadlineExpired(limitMs)), limitMs);
+  const expired = new DeadlineExpired(`no complete answer within ${describeDuration(limitMs)}`);
+  const timer = setTimeout(() => expiry.abort(expired), limitMs);
   return {
     signal: cancellation === undefined ? expiry.signal : AbortSignal.any([cancellation, expiry.signal]),
     lift: () => clearTimeout(timer),

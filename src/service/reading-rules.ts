@@ -62,7 +62,6 @@ const DEFAULT_PATHS: AnswerPaths = {
     ...['error.code', 'error.type', 'code', 'err_code', 'ErrCode', 'failureCode', 'failCode'],
     'base_resp.status_code',
   ],
-  // The vague names come last: gateways put an "all is well" there, around a task that has failed.
   // `message` comes late: gateways put an "all is well" there, around a task that has failed.
   message: [
     ...['error.message', 'error', 'errors[].message', 'failure', 'failure_reason', 'failMsg'],

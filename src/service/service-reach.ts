@@ -1,5 +1,4 @@
-import { ServiceFault } from './service-fault';
-import type { VideoService } from './video-service';
+import type { ServiceFault } from './service-fault';
 
 /** An answer within this time says enough: a single call that fails may be chance. */
 const ANSWERED_WITHIN_MS = 60_000;
@@ -9,7 +8,7 @@ const FAILED_WITHIN_MS = 5 * 60_000;
 /** Faults without an answer. A refusal is one, and so is a 429. */
 const UNANSWERED: ReadonlySet<ServiceFault['kind']> = new Set(['not-sent', 'cut']);
 
-/** Knows from the calls of jobs whether the service answers. */
+/** Knows from the calls of jobs whether the service answers. Videos may come from another host, so they say nothing. */
 export class ServiceReach {
   private answeredAtMs = Number.NEGATIVE_INFINITY;
   /** Of the last call, if it had no answer. A code: what a server or a socket says may quote an address. */
@@ -24,40 +23,17 @@ export class ServiceReach {
     return isAnswered || this.now() - this.failedAtMs > FAILED_WITHIN_MS ? undefined : this.failure;
   }
 
-  /** The same service, whose calls are noticed. Videos may come from another host, so they say nothing. */
-  watch(service: VideoService): VideoService {
-    const cancel = service.cancel?.bind(service);
-    return {
-      // Read each time: a host's own service may change them.
-      get address() {
-        return service.address;
-      },
-      get profile() {
-        return service.profile;
-      },
-      start: (request, options) => this.notice(service.start(request, options)),
-      status: (taskId, options) => this.notice(service.status(taskId, options)),
-      ...(cancel && { cancel: (...call) => this.notice(cancel(...call)) }),
-      open: (link, options) => service.open(link, options),
-    };
-  }
-
-  private notice<T>(call: Promise<T>): Promise<T> {
-    call.then(
-      () => this.markAnswered(),
-      (error: unknown) => {
-        if (!(error instanceof ServiceFault)) return;
-        const { kind, facts } = error;
-        if (!UNANSWERED.has(kind)) return this.markAnswered();
-        this.failure = `no answer (${facts.code ?? kind})`;
-        this.failedAtMs = this.now();
-      },
-    );
-    return call;
-  }
-
-  private markAnswered(): void {
+  markAnswered(): void {
     this.answeredAtMs = this.now();
     this.failure = undefined;
+  }
+
+  recordFault({ kind, facts }: ServiceFault): void {
+    if (UNANSWERED.has(kind)) {
+      this.failure = `no answer (${facts.code ?? kind})`;
+      this.failedAtMs = this.now();
+    } else {
+      this.markAnswered();
+    }
   }
 }

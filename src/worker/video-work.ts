@@ -25,13 +25,11 @@ import {
   createVideoService,
   type NamedService,
   type NamedServices,
-  namedService,
   namedServicesProblem,
   type OpenedVideoService,
   type RateLimiter,
   type RateLimiters,
   ServiceDirectory,
-  ServiceReach,
   type VideoService,
   type WebhookOptions,
 } from '../service';
@@ -77,8 +75,6 @@ export interface VideoWork {
   activities: VideoActivities;
   storage: VideoStorage;
   directory: ServiceDirectory;
-  /** Whether each service answers, as the activities find out. By name; that of the environment has none. */
-  reaches: ReadonlyMap<string | undefined, ServiceReach>;
   /** Those of the SDK that run; more may come. */
   workers: Worker[];
   /** Rejects if the storage cannot be used or a package of a service cannot be loaded. */
@@ -122,19 +118,9 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
   const onLostSubmit = options.onLostSubmit ?? readSetting('VIDEOGEN_ON_LOST_SUBMIT', env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const { service, services, defaultService, ready, close } = openServices(options);
-  const reaches = new Map<string | undefined, ServiceReach>();
-  const watch = (one: VideoService, name?: string): VideoService => {
-    const reach = new ServiceReach();
-    reaches.set(name, reach);
-    return reach.watch(one);
-  };
-  const named = Object.entries(services).map(([name, given]) => {
-    const entry = namedService(given);
-    return [name, { ...entry, service: watch(entry.service, name) }] as const;
-  });
   const directory = new ServiceDirectory({
-    service: service && watch(service),
-    services: Object.fromEntries(named),
+    service,
+    services,
     defaultService,
     rateLimiter,
     rateLimiters,
@@ -156,7 +142,6 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
     activities,
     storage,
     directory,
-    reaches,
     workers: [],
     ready: async () => {
       await storage.probe?.();

@@ -14,7 +14,7 @@ const TEMPORAL_WITHIN_MS = 2_000;
 /** Serves the health and the metrics of one VideoWorker, or of a host's worker with those that the plugin adds. */
 export async function openWorkerMonitor(
   address: MonitorAddress,
-  { workers, reaches }: VideoWork,
+  { workers, directory }: VideoWork,
   { namespace = 'default', taskQueue }: { namespace?: string | undefined; taskQueue: string },
 ): Promise<Monitor> {
   startCounters(namespace, taskQueue);
@@ -23,9 +23,9 @@ export async function openWorkerMonitor(
     health: async () => [
       polling(workers),
       await temporalHealth(workers[0]),
-      ...Array.from(reaches, ([service, { problem: reason }]): HealthPart => {
+      ...directory.watched().map(({ name, reach: { problem: reason } }): HealthPart => {
         const status = reason === undefined ? 'ok' : 'unready';
-        return { part: 'service', service, status, reason };
+        return { part: 'service', service: name, status, reason };
       }),
     ],
     liveness: () => [polling(workers)].filter(({ status }) => status === 'unready'),

@@ -1,74 +1,71 @@
-import { ServiceFault, ServiceReach, type VideoService } from '../../src/service';
+import { ServiceFault, ServiceReach } from '../../src/service';
 
-function watched(answers: (() => Promise<never>)[]) {
+function watched(answers: ServiceFault[]) {
   let now = 0;
   const reach = new ServiceReach(() => now);
-  const answer = () => answers.shift()?.() ?? Promise.reject(new Error('no answer left'));
-  const silent: VideoService = { start: answer, status: answer, open: answer, cancel: answer };
-  const service = reach.watch(silent);
   return {
     reach,
-    call: () => service.status('task').catch(() => undefined),
+    call: () => {
+      const answer = answers.shift();
+      if (answer) reach.recordFault(answer);
+    },
     pass: (ms: number) => {
       now += ms;
     },
   };
 }
 
-const fault =
-  (kind: ServiceFault['kind'], facts: ServiceFault['facts'] = {}) =>
-  () =>
-    Promise.reject(new ServiceFault(kind, facts));
+const fault = (kind: ServiceFault['kind'], facts: ServiceFault['facts'] = {}) =>
+  new ServiceFault(kind, facts);
 
-test('a call says whether the service answers, by a code alone', async () => {
+test('a call says whether the service answers, by a code alone', () => {
   const { reach, call } = watched([
     fault('not-sent', { code: 'ECONNREFUSED', message: 'at 10.0.0.1' }),
     fault('cut'),
     fault('answered', { status: 500 }),
   ]);
   expect(reach.problem).toBeUndefined();
-  await call();
+  call();
   expect(reach.problem).toBe('no answer (ECONNREFUSED)');
-  await call();
+  call();
   expect(reach.problem).toBe('no answer (cut)');
-  await call();
+  call();
   expect(reach.problem).toBeUndefined();
 });
 
-test('a failed call within a minute of an answer is chance, and afterwards it is not', async () => {
+test('a failed call within a minute of an answer is chance, and afterwards it is not', () => {
   const { reach, call, pass } = watched([
     fault('answered', { status: 200 }),
     fault('cut'),
     fault('answered', { status: 200 }),
   ]);
-  await call();
+  call();
   pass(30_000);
-  await call();
+  call();
   expect(reach.problem).toBeUndefined();
   pass(31_000);
   expect(reach.problem).toBe('no answer (cut)');
-  await call();
+  call();
   expect(reach.problem).toBeUndefined();
 });
 
-test('a failed call counts for five minutes: a worker without jobs makes no other', async () => {
+test('a failed call counts for five minutes: a worker without jobs makes no other', () => {
   const { reach, call, pass } = watched([fault('cut')]);
-  await call();
+  call();
   pass(299_000);
   expect(reach.problem).toBe('no answer (cut)');
   pass(2_000);
   expect(reach.problem).toBeUndefined();
 });
 
-test('a service that limits or refuses calls is reachable, and an error that is not about it changes nothing', async () => {
+test('a service that limits or refuses calls is reachable', () => {
   const { reach, call } = watched([
     fault('answered', { status: 429, limited: true }),
     fault('answered', { status: 401 }),
     fault('unreadable'),
-    () => Promise.reject(new Error('cancelled')),
   ]);
-  for (let calls = 0; calls < 4; calls++) {
-    await call();
+  for (let calls = 0; calls < 3; calls++) {
+    call();
     expect(reach.problem).toBeUndefined();
   }
 });
