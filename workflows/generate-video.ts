@@ -107,29 +107,12 @@ async function download(job: Job): Promise<JobResult> {
     scheduleToCloseTimeout: Math.max(job.remainingMs(), DOWNLOAD_AT_LEAST_MS),
     summary: describeTask(taskId),
   });
-  const { video, warnings } = await noticeUnserved(job, route?.download, () =>
-    downloadVideo({
-      taskId,
-      service,
-      expected,
-      record,
-      storage,
-      startedAtMs,
-      cost,
-    }),
-  );
+  const given = { taskId, service, expected, record, storage, startedAtMs, cost };
+  const { video, warnings } = await noticeUnserved(job, route?.download, () => downloadVideo(given));
   job.markSucceeded(video, warnings);
   measureEnd(job);
   await job.notifyReceiver('video.completed');
   const { polls } = job.known;
-  return {
-    taskId,
-    video,
-    seed: expected?.seed,
-    polls,
-    waitedMs,
-    warnings,
-    ...(cost && { cost }),
-    ...(service && { service }),
-  };
+  const result = { taskId, video, seed: expected?.seed, polls, waitedMs, warnings };
+  return { ...result, ...(cost && { cost }), ...(service && { service }) };
 }

@@ -24,7 +24,7 @@ import {
 } from '../src/contract/names';
 import { ADOPT_POLICY } from '../src/contract/policies';
 import { describeTask } from '../src/contract/summaries';
-import { createFailure, describeEvent, readFailure } from '../src/contract/video-failure';
+import { createFailure, describeEvent, readFailure, VideoFailure } from '../src/contract/video-failure';
 import type { Job } from './job';
 
 /** Query: the progress of a job. */
@@ -138,16 +138,15 @@ async function adopt(job: Job, taskId: string): Promise<SubmittedTask> {
 }
 
 function whyNotAdopted(taskId: string, error: unknown): string {
-  const task = JSON.stringify(taskId);
-  if (isCancellation(error)) return `Task ${task} is not adopted: the job was cancelled.`;
-  const failure = readFailure(error);
-  if (failure?.type === 'TaskUnknown') {
-    return `Task ${task} is not adopted: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it. The job stays held.`;
+  const refused = `Task ${JSON.stringify(taskId)} is not adopted`;
+  if (isCancellation(error)) return `${refused}: the job was cancelled.`;
+  const { type, details } = readFailure(error) ?? new VideoFailure('ServiceUnreachable');
+  switch (type) {
+    case 'TaskUnknown':
+      return `${refused}: the service does not know it. Check the task id, and that the worker's API key belongs to the account that submitted it. The job stays held.`;
+    case 'InvalidRequest':
+      return `${refused}: ${details.message}. The job stays held.`;
+    default:
+      return `${refused}, because polling it failed: ${describeEvent(type, details)} The job stays held; decide again.`;
   }
-  if (failure?.type === 'InvalidRequest')
-    return `Task ${task} is not adopted: ${failure.details.message}. The job stays held.`;
-  const reason = failure
-    ? describeEvent(failure.type, failure.details)
-    : 'the service did not answer in time.';
-  return `Task ${task} is not adopted, because polling it failed: ${reason} The job stays held; decide again.`;
 }

@@ -6,7 +6,7 @@ import type { FailureType } from '../../src/contract/failure-table';
 import { count, observe } from '../../src/contract/metrics';
 import { FRUITFUL_BYTES, FRUITLESS_CONNECTIONS } from '../../src/contract/policies';
 import { NO_SECRETS, redact } from '../../src/contract/redact';
-import { HEAD_TO_SNIFF } from '../../src/media/sniff-container';
+import { describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media/sniff-container';
 import type { FoundService, TaskReading, VideoBody } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
 import { openVideoBytes } from '../../src/service/video-bytes';
@@ -146,6 +146,10 @@ export class VideoDownload {
   private check(chunk: Buffer): void {
     this.receivedBytes += chunk.length;
     this.refuseIfLarger(this.part.bytes + chunk.length);
+    // What does not begin like a video is not read to its end, if its first chunk shows that.
+    const head = chunk.subarray(0, HEAD_TO_SNIFF);
+    const showsKind = this.part.bytes === 0 && head.length === HEAD_TO_SNIFF;
+    if (showsKind && sniffContainer(head) === undefined) throw new BadVideo(describeHead(head));
   }
 
   private refuseIfLarger(bytes: number): void {

@@ -20,22 +20,16 @@ export interface ImageSource {
 export async function prepareRequest(
   given: VideoRequest,
   { profile }: Pick<VideoService, 'profile'>,
-  source: ImageSource,
+  { storage, imageLinks }: ImageSource,
 ): Promise<VideoRequest> {
   const parsed = parseRequest(given, profile?.requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
   const mapped = profile?.request && mapRequest(profile, parsed.request);
   if (mapped && !mapped.ok) throw refused(mapped.problem);
-  return withImageLink(parsed.request, source);
-}
-
-/**
- * The same with a link in place of a reference to a stored image. The link opens the image, so it
- * goes into this one call and nowhere else: what identifies the job, and what is recorded of it, is the reference.
- */
-async function withImageLink(request: VideoRequest, { storage, imageLinks }: ImageSource) {
-  const { image_url: url } = request;
-  if (url === undefined || !claimsToBeImageReference(url)) return request;
+  const { image_url: url } = parsed.request;
+  if (url === undefined || !claimsToBeImageReference(url)) return parsed.request;
+  // A link opens the image, so it goes into this one call and nowhere else: what identifies the job, and what is recorded of
+  // it, is the reference.
   const reference = parseImageReference(url);
   if (reference === undefined || !(await withinTime(() => hasImage(storage, reference)))) {
     throw refused('image_url names an image that is not in the storage of the worker', {
@@ -49,7 +43,7 @@ async function withImageLink(request: VideoRequest, { storage, imageLinks }: Ima
         'Set VIDEOGEN_GATEWAY_URL for the worker to the address at which the service reaches the gateway, or store in S3, and start a new job.',
     });
   }
-  return { ...request, image_url: link };
+  return { ...parsed.request, image_url: link };
 }
 
 function refused(message: string, advice: { advice?: string } = {}) {

@@ -36,16 +36,13 @@ export function createRecallSubmit(deps: Pick<SubmitVideoDeps, 'find' | 'storage
     // Once the record has entries, it has every send.
     const isUnknown = input.mayHaveSent && recorded.entries.length === 0;
     const lost = known.lost.at(-1) ?? (isUnknown ? unknownSend() : undefined);
-    if (lost) throw lostFailure(lost, input);
-    return { mayHaveTask: mayHaveTask || recorded.mayHavePaid };
-  });
-
-  function lostFailure({ id, why, service }: LostSubmit, input: RecallSubmitInput) {
+    if (lost === undefined) return { mayHaveTask: mayHaveTask || recorded.mayHavePaid };
+    const { id: lostSubmit, why: message, service } = lost;
     const found = deps.find(input.service, 'new task');
     const { onLostSubmit: policy = deps.onLostSubmit } = 'problem' in found ? {} : found;
     const { onLostSubmit = policy } = input;
-    return createFailure('SubmitUnconfirmed', { message: why, lostSubmit: id, service, onLostSubmit });
-  }
+    throw createFailure('SubmitUnconfirmed', { message, lostSubmit, service, onLostSubmit });
+  });
 }
 
 function unknownSend(): LostSubmit {

@@ -3,11 +3,6 @@ import { LARGEST_SMALL_FILE_BYTES, readSmallFile, smallJson, withinTime } from '
 import type { VideoStorage } from './storage';
 import { StorageFault, storageFault } from './storage-fault';
 
-/** Every entry has an id that its writer made, by which the writer knows it again. */
-export interface LogEntry {
-  id: string;
-}
-
 /** The file of an entry is not one. */
 export class DamagedEntry extends StorageFault {}
 
@@ -24,9 +19,10 @@ const ENTRIES_PER_READ_AHEAD = 4;
 /**
  * A log to which entries are only ever appended: a small file for each, `<prefix>0001.json`, `0002.json` and so on, up to the
  * first that is missing. Each is created exclusively and never changed, so a write that lands late takes a free number or
- * is refused. The field `follows` of a file is the id of the entry before it.
+ * is refused. Every entry has an id that its writer made, by which the writer knows it again. The field `follows` of a file is
+ * the id of the entry before it.
  */
-export class EntryLog<Entry extends LogEntry> {
+export class EntryLog<Entry extends { id: string }> {
   constructor(
     private readonly storage: Pick<VideoStorage, 'read' | 'create'>,
     private readonly prefix: string,
