@@ -46,7 +46,13 @@ export function createAdoptTask({ find, storage }: { find: FindTools; storage: V
       throw createCallFailure('TaskUnknown', 'poll', { taskId }, { isFinal: true });
     if (!claim.claimed && (await endedWithoutVideo(storage, claim.by)))
       claim = await claimTask(storage, task, owner, claim.by);
-    if (!claim.claimed) throw hasAnotherJob(taskId, claim.by);
+    if (!claim.claimed) {
+      const by = shown(claim.by.job);
+      throw createCallFailure('InvalidRequest', 'submit', {
+        message: `the task ${shown(taskId)} belongs to the job ${by}, which is running or has its video`,
+        advice: `Use the video of ${by}, or check the task id.`,
+      });
+    }
     if (recorded.task?.taskId !== taskId) await record.add({ event: 'task', ...task });
     return taskOnRecord(task, record, { recorded, request }, find);
   });
@@ -67,11 +73,4 @@ async function endedWithoutVideo(
   // Terminated before it could hand its video over, nobody reaches it under its name.
   if (found) return !['RUNNING', 'PAUSED', 'COMPLETED'].includes(found.status.name);
   return recorded?.stored === undefined;
-}
-
-function hasAnotherJob(taskId: string, by: TaskClaim) {
-  return createCallFailure('InvalidRequest', 'submit', {
-    message: `the task ${shown(taskId)} belongs to the job ${shown(by.job)}, which is running or has its video`,
-    advice: `Use the video of ${shown(by.job)}, or check the task id.`,
-  });
 }

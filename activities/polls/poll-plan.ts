@@ -88,22 +88,20 @@ export class PollPlan {
     return cleanText(parts.filter(Boolean).join(' '), LONGEST_KIND_CHARS);
   }
 
-  private get polling(): NonNullable<VideoService['profile']>['polling'] {
-    return this.at.service.profile?.polling;
-  }
-
   /** The job's own rules, else those of the profile, else the default. */
   private rulesOf(own: JobOptions['polling']): { min: number; max: number } {
-    const min = durationMs(own?.min) ?? durationMs(this.polling?.min) ?? DEFAULT_MIN_MS;
-    const max = durationMs(own?.max) ?? durationMs(this.polling?.max) ?? DEFAULT_MAX_MS;
+    const { polling } = this.at.service.profile ?? {};
+    const min = durationMs(own?.min) ?? durationMs(polling?.min) ?? DEFAULT_MIN_MS;
+    const max = durationMs(own?.max) ?? durationMs(polling?.max) ?? DEFAULT_MAX_MS;
     // A minimum above the default maximum raises the maximum.
     return { min: Math.max(min, LEAST_MIN_MS), max: Math.max(min, max, LEAST_MIN_MS) };
   }
 
   /** Before any task has ended. */
   private expected(): readonly ExpectedEnds[] {
-    const median = durationMs(this.polling?.usually?.median);
-    const slow = durationMs(this.polling?.usually?.slow);
+    const { usually } = this.at.service.profile?.polling ?? {};
+    const median = durationMs(usually?.median);
+    const slow = durationMs(usually?.slow);
     if (median === undefined || slow === undefined) return UNKNOWN_SERVICE;
     const spread = Math.max(Math.log(slow / median) / Math.log(19), LEAST_SPREAD);
     return [{ ms: median, spread, weight: 1 }];

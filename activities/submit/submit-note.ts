@@ -95,13 +95,13 @@ export function readNote(details: unknown): SubmitNote {
 
 /** The submits of a note whose end nobody knows. */
 export function lostIn({ sends }: SubmitNote): LostSubmit[] {
-  return sends.filter(isOpen).map(({ id, attempt, service }) => ({ id, why: whyLost(attempt), service }));
-}
-
-function whyLost(attempt: number): string {
-  return attempt === BEFORE_RESET
-    ? 'the submit was reset or paused in Temporal, so it is unknown what was sent before'
-    : `attempt ${attempt} ended before its answer was known`;
+  return sends.filter(isOpen).map(({ id, attempt, service }) => {
+    const why =
+      attempt === BEFORE_RESET
+        ? 'the submit was reset or paused in Temporal, so it is unknown what was sent before'
+        : `attempt ${attempt} ended before its answer was known`;
+    return { id, why, service };
+  });
 }
 
 /** The note with the send of an attempt that has left nothing about it. */

@@ -9,33 +9,13 @@ export { isPartName, makeFolder, newPartName, syncFolder } from './disk-files';
 export { DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
 export * from './images';
-export {
-  digestOfJob,
-  type JobEntry,
-  type JobName,
-  JobRecord,
-  NO_TASK,
-  type NoTask,
-  RECORD_FOLDER,
-  type RecordedJob,
-  readRecordAt,
-  recordId,
-  recordIds,
-  recordOfKey,
-  type StoredEntry,
-} from './job-record';
+export * from './job-record';
 export { createPart, sweepParts } from './part-file';
 export { createS3Storage, type S3StorageOptions } from './s3-storage';
-export {
-  isStored,
-  RECORD_IO_MS,
-  readSmallFile,
-  withinTime,
-  writeSmallJson,
-} from './small-files';
+export * from './small-files';
 export * from './storage';
 export * from './storage-fault';
-export { type Claim, claimTask, type TaskClaim, type TaskName, type TaskOwner } from './task-claims';
+export * from './task-claims';
 
 /** Where videos are stored, as the settings say. */
 export type StorageConfig = { kind: 'file'; folder: string } | ({ kind: 's3' } & S3StorageOptions);
