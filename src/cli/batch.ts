@@ -29,7 +29,7 @@ async function runBatch(
 ): Promise<number> {
   const started = await session.videos.startBatch(input, { workflowId });
   const title = `Batch ${shown(workflowId)} of ${requests.length}`;
-  const result = await followStarted(session, started, { title, options, terminal });
+  const result = await followStarted(session, started, title, options, terminal);
   if (typeof result === 'number') return result;
   for (const line of await summaryLines(result, terminal.env)) printLine(terminal, line);
   const results = await copyOut(result.results.uri, undefined, terminal.env);

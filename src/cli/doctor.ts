@@ -15,7 +15,6 @@ import { CHECKS, type Check } from './doctor/checks';
 import { EXIT, reportError } from './exit-codes';
 import { findNamedServer, findTemporal } from './find-temporal';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
-import { wrapText } from './text-table';
 
 interface DoctorOptions {
   register?: boolean;
@@ -105,11 +104,8 @@ async function reportInOrder(
   for (const [name, pending] of started) {
     const { state, found, fix } = await pending;
     counts[state] += 1;
-    const [first = '', ...others] = [found, ...(fix?.split('\n') ?? [])].flatMap((text) =>
-      wrapText(redact(text), widthFor(terminal)),
-    );
-    line(`${state.padEnd(STATE_COLUMNS)}${name}`.padEnd(NAME_COLUMNS) + first);
-    for (const other of others) line(' '.repeat(NAME_COLUMNS) + other);
+    line(`${state.padEnd(STATE_COLUMNS)}${name}`.padEnd(NAME_COLUMNS) + redact(found));
+    for (const text of fix?.split('\n') ?? []) line(' '.repeat(NAME_COLUMNS) + redact(text));
     reports.push({
       name,
       ok: state === 'ok' || state === 'warning',
@@ -126,11 +122,6 @@ async function reportInOrder(
 
 const STATE_COLUMNS = 'warning  '.length;
 const NAME_COLUMNS = STATE_COLUMNS + 'encryption  '.length;
-/** A narrower screen would break every line. */
-const MIN_COLUMNS = 60;
-
-const widthFor = (terminal: Terminal) =>
-  Math.max(terminal.columns() ?? Number.POSITIVE_INFINITY, MIN_COLUMNS) - 1 - NAME_COLUMNS;
 
 /** Where the configured keys are read. */
 const SECRETS: readonly ((env: Environment) => unknown)[] = [

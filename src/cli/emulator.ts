@@ -2,9 +2,9 @@ import { ConfigError } from '../config/service-config';
 import { readSecret } from '../config/settings';
 import { inShell } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
-import { startEmulator } from '../testing/emulator';
+import { type Emulator, startEmulator } from '../testing/emulator';
+import type { RecordedCall } from '../testing/emulator-options';
 import { FAL } from '../testing/fal-dialect';
-import { callDescriber } from './call-describer';
 import { EXIT } from './exit-codes';
 import { readFaults } from './read-faults';
 import { readPort } from './read-port';
@@ -56,4 +56,15 @@ export async function emulator(options: EmulatorCommandOptions, terminal: Termin
   await untilInterrupted(terminal);
   await running.close();
   return EXIT.ok;
+}
+
+/** Describes each call to an emulator with the tasks that it made, so that a lost task can be found. */
+export function callDescriber(emulator: Emulator): (call: RecordedCall) => string {
+  let described = emulator.generations().length;
+  return ({ method, path, status }) => {
+    const made = emulator.generations().slice(described);
+    described += made.length;
+    const tasks = made.map((task) => `, created ${emulator.idOf(task)}`).join('');
+    return `${method} ${path}: ${status ?? 'no answer'}${tasks}`;
+  };
 }

@@ -5,7 +5,7 @@ import { firstLineOf } from '../contract/error-code';
 import type { RefusedContent } from '../contract/failure-details';
 import { FAILURES } from '../contract/failure-table';
 import { adoptCommand, DecisionRefused } from '../contract/lost-submit';
-import { describeEvent, isVideoFailure, type VideoFailure } from '../contract/video-failure';
+import { describeEvent, isVideoFailure } from '../contract/video-failure';
 import { StorageFault } from '../storage';
 import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server';
 import { CopyFailed } from './copy-out';
@@ -73,8 +73,12 @@ export function errorObject(error: unknown): { error: ErrorObject } {
 /** Prints an error for people and, with `--json`, for programs. The last line is the command that adopts a paid task. */
 export function reportError(error: unknown, { json }: { json?: boolean }, terminal: Terminal): number {
   for (const line of linesOf(error)) printLine(terminal, line);
-  const pickUp = isVideoFailure(error) && pickUpCommand(error);
-  if (pickUp) printLine(terminal, pickUp);
+  const adopt = isVideoFailure(error) && adoptCommand(error);
+  if (adopt) {
+    const isKnown = error.taskId !== undefined;
+    const pickUp = isKnown ? 'Pick the task up again' : 'If the task is found at the service, pick it up';
+    printLine(terminal, `${pickUp} with: ${adopt}`);
+  }
   if (json) terminal.out(printableJson(errorObject(error)));
   return exitCodeOf(error);
 }
@@ -89,12 +93,4 @@ function linesOf(error: unknown): readonly string[] {
 /** The SDK's own sentence says only which call failed; the server says why. */
 function messageWithCause({ name, message, cause }: Error): string {
   return name === 'ServiceError' && cause !== undefined ? `${message}: ${firstLineOf(cause)}` : message;
-}
-
-function pickUpCommand(failure: VideoFailure): string | undefined {
-  const command = adoptCommand(failure);
-  if (command === undefined) return undefined;
-  return failure.taskId === undefined
-    ? `If the task is found at the service, pick it up with: ${command}`
-    : `Pick the task up again with: ${command}`;
 }

@@ -1,14 +1,12 @@
 import { stringify } from 'yaml';
 import { ConfigError, type Environment, readApiKey, readableKeys } from '../config/service-config';
 import { readSetting } from '../config/settings';
-import { printableJson } from '../contract/clean-text';
 import { refusedSubject } from '../contract/failure-details';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { describeMoney } from '../contract/money';
 import { NO_SECRETS, redact } from '../contract/redact';
 import {
   missingIn,
-  type ProposedProfile,
   proposeProfile,
   type ReadingRules,
   readingRules,
@@ -19,43 +17,33 @@ import {
   traceAnswer,
 } from '../service';
 import { chooseService } from './choose-service';
-import { EXIT, reportError } from './exit-codes';
+import { EXIT } from './exit-codes';
 import { type SavedAnswer, savedAnswers } from './saved-answers';
 import type { Terminal } from './terminal';
 
 interface ExplainOptions {
   status: string;
   service?: string;
-  json?: boolean;
 }
 
 /** `videogen explain`: shows how saved answers of a service are read, and proposes a profile for the rest. */
 export async function explain(file: string, options: ExplainOptions, terminal: Terminal): Promise<number> {
-  try {
-    if (!/^[1-5]\d\d$/.test(options.status))
-      throw new ConfigError(
-        `--status is ${JSON.stringify(options.status)}: give the HTTP status of the answer, such as 200.`,
-      );
-    const { service } = options;
-    const { env } = terminal;
-    const inUse =
-      (service === undefined
-        ? readSetting('VIDEOGEN_PROFILE', env)
-        : chooseService(service, env).known?.profile) ?? {};
-    // The output may be shared, and what was saved by hand may contain the key.
-    const secrets = secretsOf('', keysIn(env), inUse);
-    const saved = savedAnswers(file, Number(options.status));
-    const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
-    const proposed = proposeProfile(answers, inUse);
-    terminal.out(
-      options.json
-        ? printableJson(forPrograms(answers, inUse, proposed))
-        : forPeople(answers, inUse, proposed).join('\n'),
+  if (!/^[1-5]\d\d$/.test(options.status))
+    throw new ConfigError(
+      `--status is ${JSON.stringify(options.status)}: give the HTTP status of the answer, such as 200.`,
     );
-    return EXIT.ok;
-  } catch (error) {
-    return reportError(error, options, terminal);
-  }
+  const { service } = options;
+  const { env } = terminal;
+  const inUse =
+    (service === undefined
+      ? readSetting('VIDEOGEN_PROFILE', env)
+      : chooseService(service, env).known?.profile) ?? {};
+  // The output may be shared, and what was saved by hand may contain the key.
+  const secrets = secretsOf('', keysIn(env), inUse);
+  const saved = savedAnswers(file, Number(options.status));
+  const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
+  terminal.out(describeAnswers(answers, inUse).join('\n'));
+  return EXIT.ok;
 }
 
 /** The configured keys, if any. */
@@ -67,26 +55,8 @@ function keysIn(env: Environment): string[] {
   }
 }
 
-function forPrograms(answers: readonly SavedAnswer[], inUse: ServiceProfile, proposed: ProposedProfile) {
-  const rules = readingRules(inUse);
-  return {
-    answers: answers.map((answer) => {
-      const { name, call, status } = answer;
-      const { task, ...reading } = traceAnswer(answer, rules);
-      const link = 'videoUrl' in task ? { videoUrl: shown(task.videoUrl ?? '') } : {};
-      const missing = missingIn(answer, { task, ...reading });
-      return { name, call, status, ...reading, task: { ...task, ...link }, missing };
-    }),
-    profile: proposed.profile ?? inUse,
-    notes: proposed.notes,
-  };
-}
-
-function forPeople(
-  answers: readonly SavedAnswer[],
-  inUse: ServiceProfile,
-  { profile, notes }: ProposedProfile,
-): string[] {
+function describeAnswers(answers: readonly SavedAnswer[], inUse: ServiceProfile): string[] {
+  const { profile, notes } = proposeProfile(answers, inUse);
   const rules = readingRules(inUse);
   const today = explained(answers, rules);
   const questions = notes.map((note) => `# ${note}`);

@@ -105,18 +105,13 @@ function silence(error: unknown): string {
   return `Temporal does not answer since ${new Date().toISOString()} (${reason}). Trying again; Ctrl-C stops.`;
 }
 
-interface StartedOptions {
-  /** `Job fox`, or `Batch foxes of 40`. */
-  title: string;
-  options: { wait: boolean; json?: boolean; service?: string };
-  terminal: Terminal;
-}
-
-/** Follows a job or a batch that was started or joined. Returns its result, or an exit code. */
+/** Follows a job or a batch that was started or joined, such as `Job fox`. Returns its result, or an exit code. */
 export async function followStarted<Result extends object>(
   session: JobsSession,
   job: { workflowId: string; result(): Promise<Result> },
-  { title, options, terminal }: StartedOptions,
+  title: string,
+  options: { wait: boolean; json?: boolean; service?: string },
+  terminal: Terminal,
 ): Promise<Result | number> {
   const { workflowId } = job;
   const { taskQueue } = await joinJob(session, workflowId, terminal, options.service);

@@ -25,43 +25,38 @@ export async function generate(
   const workflowId = options.id ?? `video-${randomUUID()}`;
   const { choice, requestFields } = chooseService(options.service, terminal.env);
   const image = await readImageFile(options);
-  const order: Order = {
-    workflowId,
-    input: readJobInput(prompt, image ? { ...options, imageUrl: image.url } : options, {
-      onEmulator: usesEmulator(terminal.env),
-      choice,
-      requestFields,
-    }),
-    options,
-  };
+  const input = readJobInput(prompt, image ? { ...options, imageUrl: image.url } : options, {
+    onEmulator: usesEmulator(terminal.env),
+    choice,
+    requestFields,
+  });
   if (options.wait) await checkOut(options.out);
   // Its worker finds the image in the storage.
   if (image) await storeImage(createStorage(readStorageConfig(terminal.env)), image);
   return await withJobs(terminal, {
     withWorker: true,
     starts: 'the job',
-    isNew: order.input !== undefined,
-    run: (session) => runJob(session, order, terminal),
+    isNew: input !== undefined,
+    run: (session) => runJob(session, workflowId, input, options, terminal),
   });
 }
 
-interface Order {
-  workflowId: string;
-  /** Undefined to follow an existing job. */
-  input: JobInput | undefined;
-  options: GenerateOptions;
-}
-
-async function runJob(session: JobsSession, order: Order, terminal: Terminal): Promise<number> {
+/** Without an input it follows an existing job. */
+async function runJob(
+  session: JobsSession,
+  workflowId: string,
+  input: JobInput | undefined,
+  options: GenerateOptions,
+  terminal: Terminal,
+): Promise<number> {
   const { videos } = session;
-  const { workflowId, input, options } = order;
   if (input === undefined && (await findJob(session, workflowId)).kind === 'batch') {
     const item = shown(itemName(workflowId, 1));
     throw new ConfigError(`${shown(workflowId)} is a batch: name one of its items, such as ${item}.`);
   }
   const job = input ? await videos.start(input, { workflowId }) : videos.handle(workflowId);
   const title = `Job ${shown(workflowId)}`;
-  const result = await followStarted(session, job, { title, options, terminal });
+  const result = await followStarted(session, job, title, options, terminal);
   if (typeof result === 'number') return result;
   const { uri, sha256 } = result.video;
   const file = await copyOut(uri, options.out, terminal.env, sha256);

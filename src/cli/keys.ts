@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { ConfigError, withoutBlanks } from '../config/read-setting';
 import { readSetting } from '../config/settings';
+import { firstLineOf } from '../contract/error-code';
 import { isKeyId, KEY_ID_RULE, makeEncryptionKey, parseKeyRing } from '../encryption/key-ring';
 import { makeKey, parseKeys } from '../gateway/gateway-keys';
 import { EXIT } from './exit-codes';
@@ -83,20 +84,22 @@ function takeOut(name: string, text: string, file: string, isLast: boolean) {
 const lineBefore = (text: string) => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
 function readKeyFile(file: string): string {
-  try {
-    return existsSync(file) ? readFileSync(file, 'utf8') : '';
-  } catch (error) {
-    throw new ConfigError(`${file} cannot be read (${error instanceof Error ? error.message : error}).`);
-  }
+  return orRefused(file, 'read', () => (existsSync(file) ? readFileSync(file, 'utf8') : ''));
 }
 
 /** A process that reads the file meanwhile finds it whole. */
 function replaceKeyFile(file: string, text: string): void {
   const next = `${file}.new`;
-  try {
+  orRefused(file, 'written', () => {
     writeFileSync(next, text, { mode: 0o600 });
     renameSync(next, file);
+  });
+}
+
+function orRefused<T>(file: string, what: 'read' | 'written', use: () => T): T {
+  try {
+    return use();
   } catch (error) {
-    throw new ConfigError(`${file} cannot be written (${error instanceof Error ? error.message : error}).`);
+    throw new ConfigError(`${file} cannot be ${what} (${firstLineOf(error)}).`);
   }
 }

@@ -9,8 +9,8 @@ import { createVideoService, RateLimiter, RateLimiters, type VideoServiceOptions
 import type { VideoStorage } from '../storage';
 import { type Emulator, emulatedTimes, startEmulator } from '../testing/emulator';
 import { createVideoWorker } from '../worker/video-worker';
-import { callDescriber } from './call-describer';
 import type { Closers } from './closers';
+import { callDescriber } from './emulator';
 import { openLog } from './open-log';
 import type { ScriptedFault } from './read-faults';
 import { EMULATED_JOB_MS, type StackNote } from './stack-note';

@@ -188,7 +188,7 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'run a worker',
     options: [
       ['--record <dir>', 'record the answers of the service there, without keys and signatures'],
-      ['--only <role...>', 'run only jobs, submits or downloads'],
+      ['--only <role...>', 'do only a part of the work', ['jobs', 'submits', 'downloads']],
     ],
     example: 'videogen worker --only downloads',
     isTraced: true,
@@ -251,7 +251,6 @@ const COMMANDS: Record<string, CommandRow> = {
     options: [
       ['--status <code>', 'HTTP status of an answer that was saved without it', '200'],
       ['--service <name>', 'read them with the profile of this service in VIDEOGEN_SERVICES_FILE'],
-      JSON_OBJECT,
     ],
     example: 'videogen explain answer.json',
     load: () => require('./explain').explain,
@@ -277,7 +276,8 @@ export function describeProgram(terminal: Terminal, call: (call: CommandCall) =>
     .configureOutput({
       writeOut: (text) => terminal.out(text.trimEnd()),
       writeErr: (text) => terminal.err(text),
-      outputError: (text, write) => write(cutUsage(text)),
+      // A mistyped argument is quoted, however long it is.
+      outputError: (text, write) => write(text.slice(0, LONGEST_USAGE_CHARS)),
     });
   for (const [name, row] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(row.about);
@@ -296,9 +296,4 @@ function optionOf([flags, about, values]: OptionRow): Option {
   return typeof values === 'string' ? option.default(values) : values ? option.choices(values) : option;
 }
 
-/** A mistyped argument is quoted, however long it is. */
 export const LONGEST_USAGE_CHARS = 2_000;
-
-function cutUsage(text: string): string {
-  return text.length <= LONGEST_USAGE_CHARS ? text : `${text.slice(0, LONGEST_USAGE_CHARS)}…\n`;
-}

@@ -15,6 +15,7 @@ import { errorCode } from '../contract/error-code';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
+import { readMoney } from '../contract/money';
 import { type LineProblem, parseRequestLines, type VideoRequest } from '../contract/request';
 import { type GivenChoice, servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
@@ -136,13 +137,12 @@ export function readCap(given: string[] | undefined): Cap | undefined {
 }
 
 function readLimit(text: string): Cap {
-  const [, digits = '', unit = ''] = /^\s*([\d.]+)\s*([A-Za-z][\w-]*)\s*$/.exec(text) ?? [];
+  const [, digits, unit = ''] = /^\s*([\d.]+)\s*([A-Za-z][\w-]*)\s*$/.exec(text) ?? [];
   const value = Number(digits);
   if (/^videos?$/.test(unit) && CAP_FIELDS.videos.accepts(value)) return { videos: value };
   if (/^(seconds?|s)$/.test(unit) && CAP_FIELDS.seconds.accepts(value)) return { seconds: value };
-  const money = { amount: value, currency: unit };
-  if (digits !== '' && !/^(videos?|seconds?|s)$/.test(unit) && CAP_FIELDS.money.accepts(money))
-    return { money };
+  const money = readMoney({ amount: value, currency: unit });
+  if (money && !/^(video|second|s)$/.test(unit)) return { money };
   throw new ConfigError(
     `--cap is ${JSON.stringify(text)}: give a number with videos, seconds or a currency, such as "2.50 USD".`,
   );

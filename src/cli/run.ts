@@ -40,11 +40,8 @@ async function runCall({ given, load, isTraced }: CommandCall, terminal: Termina
 /** Runs a command whose spans go where the OTEL_… variables say. A platform may set some of them for all that it runs. */
 export async function whileExporting(terminal: Terminal, command: () => Promise<number>): Promise<number> {
   const setting = (name: string) => terminal.env[`OTEL_${name}`]?.trim() ?? '';
-  const exporter =
-    setting('TRACES_EXPORTER') ||
-    setting('EXPORTER_OTLP_ENDPOINT') ||
-    setting('EXPORTER_OTLP_TRACES_ENDPOINT') ||
-    'none';
+  const endpoint = setting('EXPORTER_OTLP_ENDPOINT') || setting('EXPORTER_OTLP_TRACES_ENDPOINT');
+  const exporter = setting('TRACES_EXPORTER') || endpoint || 'none';
   if (exporter === 'none' || setting('SDK_DISABLED').toLowerCase() === 'true') return command();
   // Without such variables nothing of OpenTelemetry is loaded.
   const { exportTraces }: typeof import('../client/export-traces') = require('../client/export-traces');

@@ -46,11 +46,7 @@ export async function spend(options: SpendOptions, terminal: Terminal): Promise<
   const { videos, damaged } = await readPaidVideos(storage, namespace, since);
   for (const key of damaged) printLine(terminal, `${key} is damaged and was skipped.`);
   const total = addUp('total', videos);
-  const by = {
-    service: groupBy('service', videos),
-    caller: groupBy('caller', videos),
-    day: groupBy('day', videos),
-  };
+  const by = Object.fromEntries(DIVISIONS.map((division) => [division, groupBy(division, videos)]));
   const columns = options.json ? undefined : terminal.outColumns();
   if (columns === undefined) {
     terminal.out(printableJson({ since, ...total, by }));
@@ -96,7 +92,9 @@ interface PaidVideo {
   isCharged: boolean;
 }
 
-function groupBy(division: 'service' | 'caller' | 'day', videos: readonly PaidVideo[]): SpentGroup[] {
+const DIVISIONS = ['service', 'caller', 'day'] as const;
+
+function groupBy(division: (typeof DIVISIONS)[number], videos: readonly PaidVideo[]): SpentGroup[] {
   const names = [...new Set(videos.map((video) => video[division]))].sort();
   return names.map((name) =>
     addUp(

@@ -12,7 +12,6 @@ import { findJob } from './find-job';
 import { ageText, isBatch, type JobRow, type Progress, progressLine } from './job-lines';
 import { type JobsSession, onJob, pageOf } from './open-jobs';
 import type { Terminal } from './terminal';
-import { wrapText } from './text-table';
 
 /** Without a worker nobody answers a query. */
 const QUERY_WITHIN_MS = 3_000;
@@ -36,9 +35,8 @@ export interface StatusReport extends JobRow {
 export function status(workflowId: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   return onJob(workflowId, terminal, async (session) => {
     const report = await readReport(session, workflowId);
-    const columns = options.json ? undefined : terminal.outColumns();
-    if (columns === undefined) terminal.out(printableJson(report));
-    else for (const line of reportLines(report, columns, Date.now())) terminal.out(line);
+    if (options.json || terminal.outColumns() === undefined) terminal.out(printableJson(report));
+    else terminal.out(reportLines(report, Date.now()).join('\n'));
     return EXIT.ok;
   });
 }
@@ -97,8 +95,8 @@ function commandsFor({ workflowId, kind, state, failure, taskId, progress }: Job
   }
 }
 
-/** The report for people, in lines that fit the screen. */
-export function reportLines(report: StatusReport, columns: number, nowMs: number): string[] {
+/** The report for people. */
+export function reportLines(report: StatusReport, nowMs: number): string[] {
   const { kind, state, failure, counts, progress, result, error, startedAt, endedAt, retrying } = report;
   const running = progress && !isBatch(progress) ? progress : undefined;
   const stored = result && 'video' in result ? result : undefined;
@@ -135,12 +133,6 @@ export function reportLines(report: StatusReport, columns: number, nowMs: number
     ['note', report.note],
     ['advice', error?.advice],
   ];
-  const width = Math.max(10, columns - LABEL_COLUMNS);
-  const lines = fields.flatMap(([label, value]) =>
-    value
-      ? wrapText(value, width).map((line, index) => (index === 0 ? label : '').padEnd(LABEL_COLUMNS) + line)
-      : [],
-  );
-  // A command must stay whole, so that it can be copied.
+  const lines = fields.flatMap(([label, value]) => (value ? label.padEnd(LABEL_COLUMNS) + value : []));
   return [...lines, ...report.commands.map((command) => `  ${command}`)];
 }

@@ -35,17 +35,6 @@ export function cutToWidth(text: string, columns: number): string {
   return `${cut}…`;
 }
 
-/** The text in lines that are broken between words. The terminal breaks a word that is longer than a line. */
-export function wrapText(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
-    if (lines.length > 0 && widthOf(longer) <= columns) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines;
-}
-
 export function oneLine(text: string): string {
   return printable(text).replaceAll('\n', ' ');
 }

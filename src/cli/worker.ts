@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { monitorAddress } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
-import { ConfigError, type Environment, readServiceConfig } from '../config/service-config';
+import { type Environment, readServiceConfig } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { createVideoService, recordAnswers } from '../service';
-import { createVideoWorker, WORKER_ROLES, type WorkerRole } from '../worker/video-worker';
+import { createVideoWorker, type WorkerRole } from '../worker/video-worker';
 import { exporterForMonitor } from '../worker/worker-monitor';
 import { EXIT } from './exit-codes';
 import { openLog } from './open-log';
@@ -13,14 +13,14 @@ import { printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface WorkerCommandOptions {
   record?: string;
-  only?: string[];
+  only?: WorkerRole[];
 }
 
 /** `videogen worker`: runs a worker until Ctrl-C or SIGTERM, then drains it. */
 export async function worker({ record, only }: WorkerCommandOptions, terminal: Terminal): Promise<number> {
   const { env } = terminal;
   const monitor = monitorAddress(undefined, env);
-  const roles = only && [...new Set(only.map(readRole))];
+  const roles = only && [...new Set(only)];
   keepHeapSmall();
   openLog(terminal, 'info', monitor && { metrics: await exporterForMonitor() });
   const service = record === undefined ? undefined : recordedService(record, terminal);
@@ -54,12 +54,6 @@ function keepHeapSmall(): void {
 function recordedService(folder: string, terminal: Terminal) {
   const onAnswer = recordAnswers(folder, (message) => printLine(terminal, message));
   return createVideoService({ ...readServiceConfig(terminal.env), onAnswer });
-}
-
-function readRole(given: string): WorkerRole {
-  const role = WORKER_ROLES.find((known) => known === given);
-  if (role !== undefined) return role;
-  throw new ConfigError(`--only is ${JSON.stringify(given)}: give any of ${WORKER_ROLES.join(', ')}.`);
 }
 
 /** `task queue q` for a worker with all roles, `the downloads of q-downloads` for one with some. */

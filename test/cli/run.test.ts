@@ -252,15 +252,15 @@ describe('a storage that cannot be written', () => {
 });
 
 describe('worker', () => {
-  it.each<[string[], string]>([
-    [['download'], '"download"'],
-    [['jobs', 'polls'], '"polls"'],
-    [['jobs,submits'], '"jobs,submits"'],
-  ])('--only %j is refused in one sentence', async (roles, given) => {
+  it.each([
+    ['download', ['download']],
+    ['polls', ['jobs', 'polls']],
+    ['jobs,submits', ['jobs,submits']],
+  ])('--only with %s is refused', async (given, roles) => {
     expect(await videogen(['worker', '--only', ...roles])).toEqual({
       code: 2,
       out: '',
-      err: `--only is ${given}: give any of jobs, submits, downloads.\n`,
+      err: expect.stringContaining(`'${given}' is invalid. Allowed choices are jobs, submits, downloads.`),
     });
   });
 

@@ -1,5 +1,4 @@
 import { reportLines, type StatusReport } from '../../src/cli/status';
-import { widthOf } from '../../src/cli/text-table';
 import { STEERING } from '../support/hostile-text';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
@@ -25,7 +24,7 @@ test('a failed job shows what happened, what to do, and the command', () => {
     taskId: 'task_1',
     advice: 'Try again.',
   };
-  expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), 80, NOW)).toEqual([
+  expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), NOW)).toEqual([
     'job       fox-1',
     'request   text to video: "A fox"',
     'state     failed: DeadlineExceeded',
@@ -48,7 +47,7 @@ test('a job of several services shows which of them made no task, and why', () =
     },
   ];
   const progress = { phase: 'waiting' as const, polls: 1, startedAt: '', deadlineAt: '', refusedBy };
-  const lines = reportLines(report({ service: 'veo', progress }), 80, NOW);
+  const lines = reportLines(report({ service: 'veo', progress }), NOW);
   expect(lines.slice(4, 6)).toEqual([
     'service   veo',
     'refused   fal: The service refused the API key: HTTP 401.',
@@ -67,7 +66,6 @@ test('a running one without a worker shows what Temporal knows', () => {
       retrying: { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' },
       note: 'No worker answers, so this is what Temporal knows.',
     }),
-    80,
     NOW,
   );
   expect(lines).toContain('state     running: cancellation requested');
@@ -91,26 +89,19 @@ test('a held one says until when somebody has to decide', () => {
     hold,
   };
   const held = { ...running, state: 'needs-decision' as const, phase: 'needs-decision' as const, progress };
-  expect(reportLines(held, 80, NOW)).toEqual(
+  expect(reportLines(held, NOW)).toEqual(
     expect.arrayContaining([
       'problem   A paid task may exist.',
       'decide by 2026-11-17T11:00:00.000Z, in 23 h',
     ]),
   );
   expect(
-    reportLines({ ...held, progress: { ...progress, hold: { ...hold, until: hold.since } } }, 80, NOW),
+    reportLines({ ...held, progress: { ...progress, hold: { ...hold, until: hold.since } } }, NOW),
   ).toContain('decide by 2026-11-16T11:00:00.000Z, in 0 s');
-});
-
-test('lines are wrapped, but a command stays whole for the clipboard', () => {
-  const command = `videogen retry ${'x'.repeat(100)}`;
-  const lines = reportLines(report({ summary: '狐 '.repeat(60), commands: [command] }), 40, NOW);
-  expect(lines.at(-1)).toBe(`  ${command}`);
-  expect(lines.slice(0, -1).every((line) => widthOf(line) <= 40)).toBe(true);
 });
 
 test('names steer no terminal', () => {
   const hostile = 'a\u001b[31mb\u0007\u202ec';
-  const lines = reportLines(report({ workflowId: hostile, taskId: hostile, taskQueue: hostile }), 80, NOW);
+  const lines = reportLines(report({ workflowId: hostile, taskId: hostile, taskQueue: hostile }), NOW);
   expect(lines.join('')).not.toMatch(STEERING);
 });
