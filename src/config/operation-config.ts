@@ -1,9 +1,11 @@
 import type { LogLevel } from '../contract/log-events';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import type { WebhookOptions } from '../service';
-import { type Environment, problemWith } from './read-setting';
+import { ConfigError, type Environment, problemWith } from './read-setting';
+import { namesAService, readApiKey } from './service-config';
 import { DEFAULT_MONITOR_HOST, type MonitorAddress } from './setting-forms';
-import { readSecret, readSetting, SETTINGS } from './settings';
+import { readSecret, readSetting, SETTING_READERS, SETTINGS } from './settings';
+import { readDeploymentVersion, readTemporalConfig } from './temporal-config';
 
 /** How a worker sends webhooks; undefined when it has no secret and so sends none. */
 export function readWebhookConfig(env?: Environment): WebhookOptions | undefined {
@@ -44,4 +46,27 @@ export function readLogConfig(
 /** The keys that encrypt payloads; undefined when there are none. They are read once: new keys need a restart. */
 export function readEncryptionKeys(env?: Environment): EncryptionKeyRing | undefined {
   return readSecret('VIDEOGEN_ENCRYPTION_KEYS', env)?.();
+}
+
+const READERS: readonly ((env: Environment) => unknown)[] = [
+  ...SETTING_READERS,
+  // Rules about more than one setting, and about files that they name.
+  (env) => namesAService(env) && readApiKey(env),
+  readDeploymentVersion,
+  readTemporalConfig,
+  readWebhookConfig,
+];
+
+/** What is wrong with the settings, a line each. */
+export function settingProblems(env: Environment): string[] {
+  const problems = READERS.flatMap((read) => {
+    try {
+      read(env);
+      return [];
+    } catch (error) {
+      if (error instanceof ConfigError) return [error.message];
+      throw error;
+    }
+  });
+  return [...new Set(problems)];
 }

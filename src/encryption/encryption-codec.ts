@@ -161,9 +161,7 @@ function notDecrypted(reason: NotDecryptedReason, keyId: string): NotDecrypted {
   return new NotDecrypted(SENTENCES[reason](shown(keyId)), reason);
 }
 
-const LONGEST_FIELD_BYTES = 200;
-
 function textOf({ metadata }: Payload, field: string): string | undefined {
   const value = metadata?.[field];
-  return value && value.length <= LONGEST_FIELD_BYTES ? Buffer.from(value).toString('utf8') : undefined;
+  return value ? Buffer.from(value).toString('utf8') : undefined;
 }

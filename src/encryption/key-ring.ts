@@ -18,8 +18,6 @@ export const KEY_ID_RULE = 'must be 1 to 63 letters, digits, dots, dashes or und
 const KEY_TEXT = /^[A-Za-z0-9+/_-]{43}=?$/;
 const ENTRY = /^([^:]*):(.*)$/;
 const ENTRY_RULE = `that is not ID:BASE64 with ${KEY_BYTES} bytes: the id ${KEY_ID_RULE}`;
-/** Every payload names its key, so old keys are needed only while their jobs are retained. */
-const MOST_KEYS = 100;
 
 /** The problem follows the name of a setting. Never with a value: it may be a key. */
 export type ParsedKeyRing = { ring: EncryptionKeyRing } | { problem: string };
@@ -42,7 +40,6 @@ export function parseKeyRing(text: string): ParsedKeyRing {
     .map((entry) => entry.trim())
     .filter(Boolean);
   if (entries.length === 0) return { problem: 'has no key' };
-  if (entries.length > MOST_KEYS) return { problem: `has more than ${MOST_KEYS} keys` };
   const keys = new Map<string, string>();
   for (const [index, entry] of entries.entries()) {
     const [, id = '', key = ''] = ENTRY.exec(entry) ?? [];

@@ -18,9 +18,8 @@ export {
   StorageFault,
   type VideoStorage,
 } from '../storage';
-export { createVideoNexusHandler } from './load-nexus-handler';
 export type { VideoNexusOptions } from './nexus-handler';
-export { VideoPlugin, type VideoPluginOptions } from './video-plugin';
+export { createVideoNexusHandler, VideoPlugin, type VideoPluginOptions } from './video-plugin';
 export {
   createVideoWorker,
   type VideoWorker,

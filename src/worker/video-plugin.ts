@@ -12,12 +12,13 @@ import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
 import { ConfigError, readKnownServices } from '../config/service-config';
 import { readSetting } from '../config/settings';
+import { errorCode } from '../contract/error-code';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
 import { RateLimiter, RateLimiters, servicesForClients } from '../service';
 import { activityWorkers, jobQueues, runWith, type WorkerRole } from './activity-workers';
 import { encryptedWorker } from './encrypt-worker';
-import { createVideoNexusHandler } from './load-nexus-handler';
+import type { VideoNexusOptions } from './nexus-handler';
 import {
   bundleWithHost,
   checkHostBundle,
@@ -25,13 +26,7 @@ import {
   SDK_VERSIONS,
   withOwnWorkflows,
 } from './own-workflows';
-import {
-  prepareWork,
-  refuseUnversionedCaps,
-  type VideoWork,
-  type VideoWorkOptions,
-  workOf,
-} from './video-work';
+import { prepareWork, type VideoWork, type VideoWorkOptions, workOf } from './video-work';
 import { openWorkerMonitor } from './worker-monitor';
 import { optionsForOtherWorkers, withOwnDefaults } from './worker-options';
 
@@ -194,4 +189,42 @@ function checkActivityNames(ofHost: object = {}, { activities }: VideoWork): voi
   throw new ConfigError(
     `Your worker and temporal-videogen both have the activity ${taken}: rename or remove your own.`,
   );
+}
+
+/**
+ * The ledger of the caps moves on with each version of a worker, which the server refuses from a worker that has a version and
+ * does not use it: no job would ever be submitted.
+ */
+function refuseUnversionedCaps(
+  { caps, env }: VideoWorkOptions,
+  deployment: WorkerOptions['workerDeploymentOptions'],
+): void {
+  const hasCaps = Object.keys(caps ?? readSetting('VIDEOGEN_CAPS', env)).length > 0;
+  if (!hasCaps || deployment === undefined || deployment.useWorkerVersioning) return;
+  throw new ConfigError(
+    'Caps do not work with workerDeploymentOptions of useWorkerVersioning: false: leave these options out, or use versioning.',
+  );
+}
+
+/**
+ * Creates the handler of the Nexus service, for the `nexusServices` of a worker that runs jobs. Needs the optional packages
+ * `@temporalio/nexus` and `nexus-rpc`, which it loads only here.
+ *
+ * @example
+ * ```ts
+ * const worker = await createVideoWorker({ worker: { nexusServices: [createVideoNexusHandler()] } });
+ * ```
+ */
+export function createVideoNexusHandler(options?: VideoNexusOptions): ServiceHandler {
+  let handler: typeof import('./nexus-handler');
+  try {
+    handler = require('./nexus-handler');
+  } catch (error) {
+    if (errorCode(error) !== 'MODULE_NOT_FOUND') throw error;
+    throw new ConfigError(
+      "Temporal's packages for Nexus are not installed: run `npm install @temporalio/nexus nexus-rpc`.",
+      { cause: error },
+    );
+  }
+  return handler.createHandler(options);
 }

@@ -1,4 +1,4 @@
-import type { Worker, WorkerOptions } from '@temporalio/worker';
+import type { Worker } from '@temporalio/worker';
 import {
   createVideoActivities,
   type DownloadOptions,
@@ -95,21 +95,6 @@ export function workOf(activities: Iterable<unknown>): VideoWork | undefined {
     if (work) return work;
   }
   return undefined;
-}
-
-/**
- * The ledger of the caps moves on with each version of a worker, which the server refuses from a worker that has a version and
- * does not use it: no job would ever be submitted.
- */
-export function refuseUnversionedCaps(
-  { caps, env }: VideoWorkOptions,
-  deployment: WorkerOptions['workerDeploymentOptions'],
-): void {
-  const hasCaps = Object.keys(caps ?? readSetting('VIDEOGEN_CAPS', env)).length > 0;
-  if (!hasCaps || deployment === undefined || deployment.useWorkerVersioning) return;
-  throw new ConfigError(
-    'Caps do not work with workerDeploymentOptions of useWorkerVersioning: false: leave these options out, or use versioning.',
-  );
 }
 
 /** `queues`: where jobs that run with these activities have their submits and downloads done. */

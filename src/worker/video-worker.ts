@@ -9,7 +9,7 @@ import { jobQueues, shutDown, WORKER_ROLES, type WorkerRole } from './activity-w
 import { encryptedWorker } from './encrypt-worker';
 import type { Monitor } from './monitor';
 import { type OwnWorkerOptions, VideoPlugin } from './video-plugin';
-import { prepareWork, refuseUnversionedCaps, type VideoWorkOptions } from './video-work';
+import { prepareWork, type VideoWorkOptions } from './video-work';
 import { installSdkMetrics, openWorkerMonitor } from './worker-monitor';
 import { cachedWorkflows, deploymentOptions } from './worker-options';
 
@@ -60,7 +60,6 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   // The same for each queue, so that the activities of a job run on the version of its workflow.
   const workerDeploymentOptions = deploymentOptions(ofCaller, env);
   const monitored = monitorAddress(options.monitor, env);
-  refuseUnversionedCaps(options, workerDeploymentOptions);
   const ring = readEncryptionKeys(env);
   const work = prepareWork(options, jobQueues(queues, roles));
   let ownConnection: NativeConnection | undefined;

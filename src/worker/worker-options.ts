@@ -30,34 +30,32 @@ export function withOwnDefaults<Options extends Partial<WorkerOptions>>(
   };
 }
 
-/** Drops the options for workflows and other activities, which a worker that only submits or downloads does not run. */
-export function withoutOwnTasks({
-  workflowBundle,
-  workflowsPath,
-  bundlerOptions,
-  activities,
-  tuner,
-  nexusServices,
-  maxActivitiesPerSecond,
-  maxTaskQueueActivitiesPerSecond,
-  maxConcurrentActivityTaskExecutions,
-  maxConcurrentLocalActivityExecutions,
-  maxConcurrentNexusTaskExecutions,
-  maxConcurrentWorkflowTaskExecutions,
-  ...rest
-}: Partial<WorkerOptions> = {}): Partial<WorkerOptions> {
-  return rest;
-}
-
 /**
- * The options of the host for its other workers, as the given plugin gets them. Plugins before it have already
- * changed them, and the SDK adds those of the connection again.
+ * The options of the host for its other workers, as the given plugin gets them: without those for workflows and other
+ * activities. Plugins before it have already changed them, and the SDK adds those of the connection again.
  */
-export function optionsForOtherWorkers(options: WorkerOptions, plugin: WorkerPlugin): Partial<WorkerOptions> {
-  const { plugins = [], connection } = options;
-  const ofConnection = new Set<object>(connection?.plugins);
+export function optionsForOtherWorkers(
+  {
+    workflowBundle,
+    workflowsPath,
+    bundlerOptions,
+    activities,
+    tuner,
+    nexusServices,
+    maxActivitiesPerSecond,
+    maxTaskQueueActivitiesPerSecond,
+    maxConcurrentActivityTaskExecutions,
+    maxConcurrentLocalActivityExecutions,
+    maxConcurrentNexusTaskExecutions,
+    maxConcurrentWorkflowTaskExecutions,
+    plugins = [],
+    ...rest
+  }: WorkerOptions,
+  plugin: WorkerPlugin,
+): Partial<WorkerOptions> {
+  const ofConnection = new Set<object>(rest.connection?.plugins);
   const later = plugins.slice(plugins.indexOf(plugin) + 1);
-  return { ...withoutOwnTasks(options), plugins: later.filter((one) => !ofConnection.has(one)) };
+  return { ...rest, plugins: later.filter((one) => !ofConnection.has(one)) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { settingProblems } from '../../src/config/operation-config';
 import type { Setting } from '../../src/config/read-setting';
-import { settingProblems } from '../../src/config/setting-problems';
 import { SETTING_NAMES, SETTINGS } from '../../src/config/settings';
 
 const ROOT = join(__dirname, '../..');

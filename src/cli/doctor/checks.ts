@@ -1,11 +1,10 @@
 import { version as sdkVersion } from '@temporalio/client/package.json';
 import { searchAttributeProblem } from '../../client/search-attributes';
-import { readEncryptionKeys } from '../../config/operation-config';
+import { readEncryptionKeys, settingProblems } from '../../config/operation-config';
 import { packageManifest } from '../../config/package-manifest';
 import { resolveWorkerQueues } from '../../config/queues';
 import { withoutBlanks } from '../../config/read-setting';
 import { type Environment, usesEmulator } from '../../config/service-config';
-import { settingProblems } from '../../config/setting-problems';
 import { readSetting, SETTING_NAMES } from '../../config/settings';
 import { readStorageConfig } from '../../config/storage-config';
 import { readServerOptions } from '../../config/temporal-config';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { settingProblems } from '../../../src/config/operation-config';
 import { localTaskQueue, resolveWorkerQueues } from '../../../src/config/queues';
 import { ConfigError, readServiceConfig } from '../../../src/config/service-config';
-import { settingProblems } from '../../../src/config/setting-problems';
 import { readSetting, VARIABLES } from '../../../src/config/settings';
 import { readDownloadOptions, readStorageConfig } from '../../../src/config/storage-config';
 import { readDataFolder, readServerOptions, readTemporalConfig } from '../../../src/config/temporal-config';
