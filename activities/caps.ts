@@ -1,5 +1,6 @@
 import { type ApplicationFailure, activityInfo } from '@temporalio/activity';
 import {
+  accountsOf,
   addTaken,
   type Cap,
   type CapAccount,
@@ -7,6 +8,7 @@ import {
   capRefusal,
   fieldOf,
   limitsOf,
+  type SendCost,
   type Taken,
   takenBy,
 } from '../src/contract/caps';
@@ -14,7 +16,6 @@ import { cleanText } from '../src/contract/clean-text';
 import type { FailureDetails } from '../src/contract/failure-details';
 import type { JobOptions, TaskStatus } from '../src/contract/job';
 import { mergeCosts } from '../src/contract/job-cost';
-import { accountsOf, type SendCost } from '../src/contract/ledger';
 import type { VideoRequest } from '../src/contract/request';
 import { type CreateFailureOptions, createFailure } from '../src/contract/video-failure';
 import { type Estimate, estimateCost } from '../src/service/prices';

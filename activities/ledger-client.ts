@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
-import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../src/contract/ledger';
+import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../src/contract/caps';
 import { LEDGER_UPDATE, LEDGER_WORKFLOW_TYPE, ledgerIdOf } from '../src/contract/names';
 import { LEDGER_WITHIN_MS } from '../src/contract/policies';
 

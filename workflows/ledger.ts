@@ -7,10 +7,12 @@ import {
   setWorkflowOptions,
   workflowInfo,
 } from '@temporalio/workflow';
-import { addTaken, type CapAccount, capRefusal, type Taken } from '../src/contract/caps';
 import {
+  addTaken,
+  type CapAccount,
   type CarriedLedger,
   type CountedAccount,
+  capRefusal,
   dayOf,
   type LedgerAnswer,
   type LedgerEntry,
@@ -18,7 +20,8 @@ import {
   MOST_ACCOUNTS,
   MOST_OPEN_RESERVATIONS,
   type SendCost,
-} from '../src/contract/ledger';
+  type Taken,
+} from '../src/contract/caps';
 import { LEDGER_QUERY, LEDGER_UPDATE } from '../src/contract/names';
 import { LONGEST_HISTORY_EVENTS, LONGEST_LEDGER_RUN_MS } from '../src/contract/policies';
 import { createFailure } from '../src/contract/video-failure';

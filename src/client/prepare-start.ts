@@ -125,8 +125,9 @@ function withOwnAttributes(
   { temporal, hidesTaskId }: StartSettings,
 ): TypedSearchAttributes {
   const given = temporal?.typedSearchAttributes ?? [];
-  const own = new TypedSearchAttributes(firstSearchAttributes(input, { hidesTaskId }));
-  return own.updateCopy(Array.isArray(given) ? given : given.getAll());
+  // Temporal cannot encrypt search attributes.
+  const shown = firstSearchAttributes(input).filter(({ key }) => !hidesTaskId || key.name !== 'VideoTaskId');
+  return new TypedSearchAttributes(shown).updateCopy(Array.isArray(given) ? given : given.getAll());
 }
 
 /** A digest, because a memo cannot hold thousands of requests. */

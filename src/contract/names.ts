@@ -110,18 +110,9 @@ export function searchAttributesOf({ phase, taskId, failure }: Searchable) {
   ] satisfies SearchAttributePair[];
 }
 
-/**
- * The attributes at the start; a job that adopts a task submits nothing. A job updates those alone that it started with, so
- * one that hides its task id starts without it: Temporal cannot encrypt search attributes.
- */
-export function firstSearchAttributes(
-  { taskId }: VideoInput,
-  { hidesTaskId = false }: { hidesTaskId?: boolean } = {},
-): SearchAttributePair[] {
-  return searchAttributesOf(
-    taskId === undefined ? { phase: 'submitting' } : { phase: 'waiting', taskId },
-  ).filter(({ key }) => !hidesTaskId || key !== TASK_ID);
-}
+/** The attributes at the start; a job that adopts a task submits nothing. A job updates those alone that it started with. */
+export const firstSearchAttributes = ({ taskId }: VideoInput) =>
+  searchAttributesOf(taskId === undefined ? { phase: 'submitting' } : { phase: 'waiting', taskId });
 
 /** The name of the job at one of the services, such as `fox.fal-seedance`. */
 export const childName = (name: string, service: string) => `${name}.${service}`;

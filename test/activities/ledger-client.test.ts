@@ -1,6 +1,6 @@
 import { type Client, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ledgersInTemporal } from '../../activities/ledger-client';
-import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/ledger';
+import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/caps';
 import { LEDGER_WITHIN_MS } from '../../src/contract/policies';
 
 const entry = (id: string): LedgerEntry => ({

@@ -1,5 +1,4 @@
-import type { Caps } from '../../src/contract/caps';
-import { accountsOf, dayOf } from '../../src/contract/ledger';
+import { accountsOf, type Caps, dayOf } from '../../src/contract/caps';
 import { jsonBytes } from '../../src/contract/sizes';
 
 const [videos] = [(limit: number) => [{ unit: 'videos', limit }]];

@@ -5,7 +5,7 @@ import { temporal } from '@temporalio/proto';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import type { LedgerReport } from '../../src/contract/ledger';
+import type { LedgerReport } from '../../src/contract/caps';
 import { DEFAULT_TASK_QUEUE, LEDGER_QUERY, ledgerIdOf, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorkerOptions } from '../../src/worker/video-worker';

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import type { LedgerReport } from '../../src/contract/ledger';
+import type { LedgerReport } from '../../src/contract/caps';
 import { LEDGER_QUERY, ledgerIdOf } from '../../src/contract/names';
 
 /** What the ledger of a task queue has counted. */

@@ -1,12 +1,15 @@
-import { type Cap, type CapAccount, limitsOf, takenBy } from '../../src/contract/caps';
 import {
   accountsOf,
+  type Cap,
+  type CapAccount,
   type CarriedLedger,
   type LedgerEntry,
+  limitsOf,
   MOST_ACCOUNTS,
   MOST_OPEN_RESERVATIONS,
   type SendCost,
-} from '../../src/contract/ledger';
+  takenBy,
+} from '../../src/contract/caps';
 import { jsonBytes } from '../../src/contract/sizes';
 import { Ledger } from '../../workflows/ledger';
 
