@@ -1,6 +1,5 @@
 import { fileName } from './digest';
 import type { FailureDetails } from './failure-details';
-import type { JobOptions } from './job';
 import { describeMoney, exact, type Money, readMoney } from './money';
 
 /** How much may be made. Every limit that is set holds. */
@@ -209,7 +208,7 @@ export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 /** The accounts of a job that have a limit. Others are not counted. */
 export function accountsOf(
   { batch, key, keys = {}, day }: Caps,
-  { sharedCap, caller }: Pick<JobOptions, 'sharedCap' | 'caller'>,
+  { sharedCap, caller }: { sharedCap?: { name: string; cap: Cap }; caller?: string },
 ): CapAccount[] {
   const accounts: CapAccount[] = [{ scope: 'day', limits: limitsOf(day) }];
   if (caller != null) {
