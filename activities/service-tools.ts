@@ -16,7 +16,7 @@ export type FindTools = (name: string | undefined, task?: 'new task') => Service
 export function createFindTools(directory: ServiceDirectory): FindTools {
   const learned = new LearnedTimes();
   return (name, task) => {
-    const found = task === 'new task' ? directory.findForNew(name) : directory.find(name);
+    const found = directory.find(task === 'new task' ? (name ?? directory.defaultService) : name);
     return 'problem' in found ? found : { ...found, pollPlan: new PollPlan(found, learned) };
   };
 }

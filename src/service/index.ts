@@ -50,7 +50,7 @@ export type {
   VideoService,
   VideoServiceOptions,
 } from './video-service';
-export type { ReceiverAnswer, Webhook, WebhookOptions, WebhookSender } from './webhook-sender';
+export type { WebhookOptions, WebhookSender } from './webhook-sender';
 export {
   isWebhookSecret,
   signWebhook,

@@ -28,16 +28,12 @@ export interface VideoSourceOptions {
   secrets: () => Secrets;
 }
 
-export interface VideoSource extends VideoSourceOptions {
-  dispatcher: Agent;
-  /** Whether the operator allows this host. */
-  isAllowed: (hostname: string) => boolean;
-}
+export type VideoSource = ReturnType<typeof createVideoSource>;
 
 const ALLOW = 'VIDEOGEN_DOWNLOAD_ALLOW, or to downloadAllow of the service,';
 
 /** Videos have an agent of their own, so that none is fetched over a connection whose address was not checked. */
-export function createVideoSource(options: VideoSourceOptions): VideoSource {
+export function createVideoSource(options: VideoSourceOptions) {
   const { base, downloadAllow, timeouts } = options;
   const connect = createGuardedConnector({
     timeout: timeouts.connect,
@@ -46,6 +42,7 @@ export function createVideoSource(options: VideoSourceOptions): VideoSource {
     describe: (target, kind) =>
       `the link leads to ${target}, a ${kind} address: add the host to ${ALLOW} if videos really come from there`,
   });
+  // Allowed are the hosts that the operator names.
   return { ...options, isAllowed: hostMatcher(downloadAllow), dispatcher: new Agent({ connect }) };
 }
 

@@ -61,7 +61,8 @@ export class RateLimiters {
 export class ServiceDirectory {
   private readonly unnamed: FoundService | undefined;
   private readonly named: ReadonlyMap<string, FoundService & { name: string }>;
-  private readonly defaultService: string | undefined;
+  /** For a job that names none and has no task yet. */
+  readonly defaultService: string | undefined;
 
   constructor(options: ServiceDirectoryOptions) {
     const { service, services = {}, defaultService, rateLimiter = new RateLimiter() } = options;
@@ -82,11 +83,6 @@ export class ServiceDirectory {
    */
   find(name?: string): FoundService | { problem: string } {
     return name === undefined && this.unnamed ? this.unnamed : this.findNamed(name ?? this.defaultService);
-  }
-
-  /** The service of a job that has no task yet. One that names none gets the default, if there is one. */
-  findForNew(name: string | undefined = this.defaultService): FoundService | { problem: string } {
-    return this.find(name);
   }
 
   /** Those whose submits have a queue of their own. */

@@ -20,29 +20,13 @@ export interface WebhookOptions {
   allow?: readonly string[];
 }
 
-export interface Webhook {
-  url: string;
-  id: string;
-  body: string;
-}
-
-export interface ReceiverAnswer {
-  status: number;
-  retryAfterMs?: number;
-}
-
 /** Calls receivers. Each call is one attempt: only Temporal retries. */
-export interface WebhookSender {
-  /** The receiver of jobs that name none. */
-  readonly defaultUrl: string | undefined;
-  /** Returns at the headers of the answer, whatever its status; a ServiceFault when none come or the address is forbidden. */
-  send(webhook: Webhook, options?: { signal?: AbortSignal }): Promise<ReceiverAnswer>;
-}
+export type WebhookSender = ReturnType<typeof createWebhookSender>;
 
 const CONNECT_MS = 10_000;
 
 /** Receivers are named by callers, so they are guarded as the links of videos are. Redirects are not followed. */
-export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: WebhookOptions): WebhookSender {
+export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: WebhookOptions) {
   const isAllowed = hostMatcher(defaultUrl === undefined ? allow : [...allow, new URL(defaultUrl).hostname]);
   const agent = new Agent({
     // Webhooks are rare: no connection is kept, so nothing has to be closed.
@@ -55,8 +39,13 @@ export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: Web
     }),
   });
   return {
+    /** The receiver of jobs that name none. */
     defaultUrl,
-    async send({ url, id, body }, { signal: cancellation } = {}) {
+    /** Returns at the headers of the answer, whatever its status; a ServiceFault when none come or the address is forbidden. */
+    async send(
+      { url, id, body }: { url: string; id: string; body: string },
+      { signal: cancellation }: { signal?: AbortSignal } = {},
+    ): Promise<{ status: number; retryAfterMs?: number }> {
       const { origin, protocol, hostname, pathname, search } = new URL(url);
       if (protocol !== 'https:' && !isAllowed(hostname)) {
         throw new ServiceFault('not-allowed', {

@@ -35,7 +35,7 @@ export function activityWorkers(
   });
   const workers: WorkerOptions[] = [];
   if (roles.includes('submits')) {
-    const ownDefault = directory.findForNew();
+    const ownDefault = directory.find(directory.defaultService);
     // Without a default it tells jobs that name no service so.
     workers.push(submits(submitQueue, 'problem' in ownDefault ? {} : ownDefault));
     for (const found of directory.all())

@@ -32,7 +32,7 @@ test('a service of a program that wraps another one is that service itself', () 
 test('an unknown service is refused with a sentence that says what to do', () => {
   const directory = new ServiceDirectory({ services });
   expect(foundIn(directory.find('palin'))).toBe('this worker has no service palin: name one of plain, paced');
-  expect(foundIn(directory.findForNew())).toBe(
+  expect(foundIn(directory.find(directory.defaultService))).toBe(
     'the job names no service, and this worker has no default: name one of plain, paced',
   );
   expect(foundIn(new ServiceDirectory({ service: unnamed }).find('plain'))).toBe(
@@ -42,12 +42,18 @@ test('an unknown service is refused with a sentence that says what to do', () =>
 
 test('a default takes new jobs that name no service; tasks without a name stay where they were made', () => {
   const directory = new ServiceDirectory({ service: unnamed, services, defaultService: 'plain' });
-  expect(foundIn(directory.findForNew())).toBe('plain');
+  expect(foundIn(directory.find(directory.defaultService))).toBe('plain');
   expect(foundIn(directory.find())).toBe('unnamed');
   const onlyNamed = new ServiceDirectory({ services, defaultService: 'plain' });
-  expect([foundIn(onlyNamed.findForNew()), foundIn(onlyNamed.find())]).toEqual(['plain', 'plain']);
+  expect([foundIn(onlyNamed.find(onlyNamed.defaultService)), foundIn(onlyNamed.find())]).toEqual([
+    'plain',
+    'plain',
+  ]);
   const noDefault = new ServiceDirectory({ service: unnamed, services });
-  expect([foundIn(noDefault.findForNew()), foundIn(noDefault.find())]).toEqual(['unnamed', 'unnamed']);
+  expect([foundIn(noDefault.find(noDefault.defaultService)), foundIn(noDefault.find())]).toEqual([
+    'unnamed',
+    'unnamed',
+  ]);
 });
 
 test('each service has a rate limiter of its own, which several workers can share', () => {

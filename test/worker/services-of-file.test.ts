@@ -89,7 +89,7 @@ test('a base URL beside the file keeps its tasks, and the default of the file ta
   const both = { ...env(), VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-unnamed' };
   const work = prepareWork({ env: both });
   expect(work.directory.find()).not.toHaveProperty('name');
-  expect(work.directory.findForNew()).toMatchObject({ name: 'two' });
+  expect(work.directory.find(work.directory.defaultService)).toMatchObject({ name: 'two' });
   await work.close();
 });
 
