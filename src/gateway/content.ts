@@ -45,11 +45,13 @@ export async function sendContent(
     throw refusal(code === 'ContentRefused' ? 'content_refused' : 'no_video', { message, advice, param });
   }
   const { uri, bytes, sha256, contentType } = ending.result.video;
+  // The storage chose it by the kind of the video.
+  const [extension = '.mp4'] = /\.[a-z0-9]{1,5}$/i.exec(uri) ?? [];
   const etag = `"${sha256}"`;
   reply.headers({
     etag,
     'accept-ranges': 'bytes',
-    'content-disposition': `inline; filename="${taskId}.${extensionOf(uri)}"`,
+    'content-disposition': `inline; filename="${taskId}${extension}"`,
     // It is the caller's alone, and may be deleted. With the ETag, asking again costs no bytes.
     'cache-control': 'private, no-cache',
   });
@@ -95,9 +97,4 @@ function rangeOf(
   const end = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1);
   if (last !== '' && first !== '' && Number(last) < start) return undefined;
   return start > end ? 'unsatisfiable' : { start, end };
-}
-
-/** The storage chose it by the kind of the video. */
-function extensionOf(uri: string): string {
-  return /\.([a-z0-9]{1,5})$/i.exec(uri)?.[1] ?? 'mp4';
 }

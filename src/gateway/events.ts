@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { sha256 } from '../contract/digest';
 import type { VideoObject } from './video-object';
 import type { VideosOfCaller } from './videos-of-caller';
 
@@ -82,7 +82,7 @@ async function* eventsOf(
   }
 }
 
-const eventIdOf = (data: string) => createHash('sha256').update(data).digest('hex').slice(0, 16);
+const eventIdOf = (data: string) => sha256(data).slice(0, 16);
 
 const hasEnded = ({ status }: VideoObject) => status === 'completed' || status === 'failed';
 

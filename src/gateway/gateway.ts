@@ -62,7 +62,7 @@ const WITHOUT_A_KEY = new Set(['/v1/hooks', '/v1/hooks/:secret', '/v1/images/:ow
 /** No page of another site may read, frame or guess the content of an answer. It is for the one caller whose key came along. */
 const SECURITY_HEADERS = {
   'cache-control': 'private, no-store',
-  vary: 'Authorization',
+  vary: 'Authorization, Origin',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',

@@ -62,7 +62,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
     // Before the body is read.
     const onRequest = async (request: FastifyRequest) => {
       const { secret: given }: { secret?: string } = Object(request.params);
-      if (!isSame(String(given), readSecret(request, tools))) throw refusal('no_such_path');
+      if (!isSame(String(given), readSecret(tools))) throw refusal('no_such_path');
     };
     scope.post('/v1/hooks/:secret', { ...bySecret, onRequest }, async (request) => {
       const sent = orRefuse('no_task_id', () => JSON.parse(String(request.body)));
@@ -70,7 +70,7 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
     });
     scope.post('/v1/hooks', bySignature, async (request) => {
       const { headers, body } = request;
-      const secret = readSecret(request, tools);
+      const secret = readSecret(tools);
       if (!isWebhookSecret(secret)) throw refusal('no_such_path');
       const sent = orRefuse('no_such_path', () => verifySignature(headers, String(body ?? ''), secret));
       return receive(sent, request);
@@ -128,15 +128,11 @@ function taskIdIn(sent: unknown): string | undefined {
   return [taskId, taskIdInData, idInData, id].find(isTaskId);
 }
 
-/** Without a secret there is nothing here. A file that cannot be read right now opens nothing. */
-function readSecret(request: FastifyRequest, { hookSecret, logError }: HookTools): string {
-  try {
-    const secret = hookSecret?.();
-    if (secret !== undefined) return secret;
-  } catch (error) {
-    logError(request, error);
-  }
-  throw refusal('no_such_path');
+/** Without a secret there is nothing here. */
+function readSecret({ hookSecret }: HookTools): string {
+  const secret = hookSecret?.();
+  if (secret === undefined) throw refusal('no_such_path');
+  return secret;
 }
 
 /** Digests have one length, so the time says nothing about the secret. */

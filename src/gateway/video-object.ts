@@ -2,7 +2,7 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
 import { CONTENT_STAGES } from '../contract/failure-details';
 import type { JobResult } from '../contract/job';
-import { type JobCost, readCost } from '../contract/job-cost';
+import { readCost } from '../contract/job-cost';
 import { COST_MEMO, LOST_SUBMIT_MEMO, SERVICE_MEMO, TASK_ID_MEMO } from '../contract/names';
 import { describeEvent, type VideoFailure } from '../contract/video-failure';
 
@@ -106,6 +106,8 @@ export function toVideoObject(
   const { memo, startTime, closeTime } = description;
   const { callback: _, ...asked } = askedIn(description);
   const { result, failure } = ending ?? {};
+  const video = result?.video;
+  const cost = result?.cost ?? readCost(memo?.[COST_MEMO]);
   const serviceTask = readText(memo?.[TASK_ID_MEMO]);
   const lostSince = readText(memo?.[LOST_SUBMIT_MEMO]);
   const service = readText(memo?.[SERVICE_MEMO]);
@@ -115,15 +117,23 @@ export function toVideoObject(
     id: taskId,
     task_id: taskId,
     object: 'video',
-    status: statusOf(ending, serviceTask !== undefined),
+    status: result ? 'completed' : failure ? 'failed' : serviceTask ? 'in_progress' : 'queued',
     progress: result ? 100 : 0,
-    ...NOTHING_ASKED,
+    model: 'default',
+    prompt: null,
+    seconds: null,
+    size: null,
+    seed: null,
     ...asked,
     created_at: secondsOf(startTime),
     completed_at: closeTime === undefined ? null : secondsOf(closeTime),
     service_task_id: serviceTask ?? null,
-    video: result ? videoOf(result, urls.content) : null,
-    cost: costOf(result?.cost ?? readCost(memo?.[COST_MEMO])),
+    video: video
+      ? { url: urls.content, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 }
+      : null,
+    cost: cost
+      ? { estimated: cost.estimated ?? null, charged: cost.charged ?? null, unknown: cost.unknown ?? null }
+      : null,
     error: failure ? errorOf(failure) : null,
     needs_decision: !ending && !serviceTask && lostSince ? { since: lostSince } : null,
     ...(service && { service }),
@@ -131,24 +141,7 @@ export function toVideoObject(
   };
 }
 
-const NOTHING_ASKED = { model: 'default', prompt: null, seconds: null, size: null, seed: null };
-
 const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
-
-function statusOf(ending: Ending | undefined, hasTask: boolean): VideoObject['status'] {
-  if (ending === undefined) return hasTask ? 'in_progress' : 'queued';
-  return ending.result ? 'completed' : 'failed';
-}
-
-function costOf(cost: JobCost | undefined): VideoObject['cost'] {
-  if (cost === undefined) return null;
-  const { estimated = null, charged = null, unknown = null } = cost;
-  return { estimated, charged, unknown };
-}
-
-function videoOf({ video }: JobResult, url: string): VideoObject['video'] {
-  return { url, content_type: video.contentType, bytes: video.bytes, sha256: video.sha256 };
-}
 
 export function errorOf(failure: VideoFailure): NonNullable<VideoObject['error']> {
   const { type, details, advice } = failure;

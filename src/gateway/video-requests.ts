@@ -63,20 +63,16 @@ function takeJobOptions(body: unknown): { body: unknown; options: VideoOptions }
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return { body, options: {} };
   const rest = Object.entries(body).filter(([name]) => !Object.hasOwn(OPTIONS, name));
   const options = Object.entries(OPTIONS).flatMap(([param, name]) => {
-    const value = listed(param, Reflect.get(body, param));
+    const given: unknown = Reflect.get(body, param);
+    // A form sends a list as text.
+    const isText = param === 'services' && typeof given === 'string';
+    const value = isText ? given.split(',').map((one) => one.trim()) : given;
     if (value === undefined || value === null) return [];
     const { accepts, sentence } = FIELDS[name];
     if (accepts(value)) return [[name, value]];
     throw badField(param, `${param} ${sentence}.`);
   });
   return { body: Object.fromEntries(rest), options: Object.fromEntries(options) };
-}
-
-/** A form sends a list as text. */
-function listed(param: string, value: unknown): unknown {
-  return param === 'services' && typeof value === 'string'
-    ? value.split(',').map((name) => name.trim())
-    : value;
 }
 
 /**
@@ -167,19 +163,16 @@ const FORM_NUMBERS = new Set(['duration', 'seed']);
 export function readForm(body: unknown, largestTextBytes: number): Record<string, unknown> {
   const fields = Object.entries<unknown>(Object(body)).map(([name, value]) => {
     const texts = [value].flat().filter((one) => typeof one === 'string');
-    if (texts.some((text) => Buffer.byteLength(text) >= largestTextBytes)) throw textTooLarge(name);
+    if (texts.some((text) => Buffer.byteLength(text) >= largestTextBytes))
+      throw refusal('field_too_large', {
+        advice: 'Send the image as the file of the form, or with POST /v1/images.',
+        param: name,
+      });
     const isNumber = FORM_NUMBERS.has(name) && typeof value === 'string' && /^-?\d{1,15}$/.test(value);
     return [name, isNumber ? Number(value) : value];
   });
   return Object.fromEntries(fields);
 }
-
-const textTooLarge = (name: string) =>
-  refusal('field_too_large', {
-    message: `${name} is too large for a text of a form, which may have 2 MiB.`,
-    advice: 'Send the image as the file of the form, or with POST /v1/images.',
-    param: name,
-  });
 
 const prompt = z.string().regex(/\S/).describe('What the video shows.');
 const image = z.url().describe('The address of the image to start from.');
