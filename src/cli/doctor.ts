@@ -1,6 +1,6 @@
 import { registerSearchAttributes } from '../client/search-attributes';
 import { readEncryptionKeys } from '../config/operation-config';
-import { ConfigError, type Environment, readableKeys } from '../config/service-config';
+import { ConfigError, type Environment, ifReadable, readableKeys } from '../config/service-config';
 import { readSecret } from '../config/settings';
 import { readS3Connection } from '../config/storage-config';
 import { readTemporalConfig } from '../config/temporal-config';
@@ -135,14 +135,7 @@ const SECRETS: readonly ((env: Environment) => unknown)[] = [
 
 /** Redacts the configured keys: findings repeat messages of servers, which may quote a key. */
 function redactorOf(env: Environment): (text: string) => string {
-  const keys = SECRETS.flatMap((read) => {
-    try {
-      return read(env) ?? [];
-    } catch {
-      // A key that cannot be read is never sent, so no server can quote it.
-      return [];
-    }
-  });
+  const keys = SECRETS.flatMap((read) => ifReadable(() => [read(env)].flat()));
   // Only whole keys: pieces of a key and links are left alone, because paths and addresses must stay readable.
   return plainHider({ keys: [], wholeValues: keys.filter((key) => typeof key === 'string') });
 }

@@ -1,11 +1,18 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
-import { ConfigError, type Environment, readApiKey, readableKeys } from '../config/service-config';
+import { z } from 'zod';
+import { UnreadableFile } from '../config/read-files';
+import { ConfigError, ifReadable, readApiKey, readableKeys } from '../config/service-config';
 import { readSetting } from '../config/settings';
+import { jsonIn } from '../contract/clean-text';
+import { errorCode } from '../contract/error-code';
 import { refusedSubject } from '../contract/failure-details';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { describeMoney } from '../contract/money';
 import { NO_SECRETS, redact } from '../contract/redact';
 import {
+  type AnswerSample,
   missingIn,
   proposeProfile,
   type ReadingRules,
@@ -18,8 +25,47 @@ import {
 } from '../service';
 import { chooseService } from './choose-service';
 import { EXIT } from './exit-codes';
-import { type SavedAnswer, savedAnswers } from './saved-answers';
 import type { Terminal } from './terminal';
+
+/** An answer that somebody saved or a worker recorded. */
+interface SavedAnswer extends AnswerSample {
+  name: string;
+}
+
+/** What a worker records; other fields of a recording are not needed. */
+const recording = z.object({
+  call: z.enum(['submit', 'poll', 'link', 'cancel']),
+  status: z.number(),
+  body: z.union([z.string(), z.unknown().transform((body) => JSON.stringify(body) ?? '')]),
+});
+
+/** The answers in a file, or in the files of a folder in the order of their names. */
+function savedAnswers(path: string, status: number): SavedAnswer[] {
+  const saved = savedAt(path, status);
+  if (saved.length === 0) throw new ConfigError(`There are no answers in ${path}.`);
+  return saved;
+}
+
+function savedAt(path: string, status: number): SavedAnswer[] {
+  try {
+    if (!statSync(path).isDirectory()) return [savedIn(path, status)];
+    const names = readdirSync(path).filter((name) => name.endsWith('.json'));
+    return names.sort().map((name) => savedIn(join(path, name), status));
+  } catch (error) {
+    throw new ConfigError(
+      `${path} cannot be read (${errorCode(error)}): give a file with an answer, or a folder of them.`,
+    );
+  }
+}
+
+/** A recorded answer. Any other text is the body of an answer. */
+function savedIn(path: string, status: number): SavedAnswer {
+  const stats = statSync(path);
+  // Reading a device may never end. A pipe of the shell ends.
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) throw new UnreadableFile('not a regular file');
+  const body = readFileSync(path, 'utf8');
+  return { name: basename(path), status, body, ...recording.safeParse(jsonIn(body)).data };
+}
 
 interface ExplainOptions {
   status: string;
@@ -39,20 +85,12 @@ export async function explain(file: string, options: ExplainOptions, terminal: T
       ? readSetting('VIDEOGEN_PROFILE', env)
       : chooseService(service, env).known?.profile) ?? {};
   // The output may be shared, and what was saved by hand may contain the key.
-  const secrets = secretsOf('', keysIn(env), inUse);
+  const keys = [...ifReadable(() => [readApiKey(env)()]), ...readableKeys(env)];
+  const secrets = secretsOf('', keys, inUse);
   const saved = savedAnswers(file, Number(options.status));
   const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
   terminal.out(describeAnswers(answers, inUse).join('\n'));
   return EXIT.ok;
-}
-
-/** The configured keys, if any. */
-function keysIn(env: Environment): string[] {
-  try {
-    return [readApiKey(env)(), ...readableKeys(env)];
-  } catch {
-    return readableKeys(env);
-  }
 }
 
 function describeAnswers(answers: readonly SavedAnswer[], inUse: ServiceProfile): string[] {

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
 import { ConfigError, usesEmulator } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
+import { firstLineOf } from '../contract/error-code';
 import type { JobInput } from '../contract/job';
-import { createStorage, storeImage } from '../storage';
+import { BadImage, type CheckedImage, checkImage, createStorage, storeImage, tooLarge } from '../storage';
+import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
 import { chooseService } from './choose-service';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { followStarted } from './follow-jobs';
-import { readImageFile } from './image-file';
 import { storedLines } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
-import { type GenerateOptions, readJobInput } from './read-input';
+import { type GenerateOptions, readJobInput, refused } from './read-input';
 import { printLine, type Terminal } from './terminal';
 
 /** `videogen generate`: starts or follows one job, and waits for its video unless `--no-wait` is given. */
@@ -64,4 +66,23 @@ async function runJob(
   for (const line of storedLines(result, copiedTo)) printLine(terminal, line);
   terminal.out(options.json ? printableJson({ workflowId, ...result, copiedTo }) : file);
   return EXIT.ok;
+}
+
+/** The image of `--image`, checked before anything is started; undefined without the option. */
+export async function readImageFile({
+  image: file,
+  imageUrl,
+}: Pick<GenerateOptions, 'image' | 'imageUrl'>): Promise<CheckedImage | undefined> {
+  if (file === undefined) return undefined;
+  if (imageUrl !== undefined) throw refused('give either --image or --image-url, not both');
+  try {
+    const found = await stat(file);
+    // A device may never end, and opening a FIFO waits for a writer.
+    if (!found.isFile()) throw new BadImage('not-an-image', 'is not a file');
+    if (found.size > LARGEST_IMAGE_BYTES) throw tooLarge();
+    return checkImage(await readFile(file), COMMAND_LINE_OWNER);
+  } catch (error) {
+    const problem = error instanceof BadImage ? error.message : `cannot be read: ${firstLineOf(error)}`;
+    throw refused(`${shown(file)} ${problem}`);
+  }
 }

@@ -70,16 +70,17 @@ export function readKnownServices(env?: Environment): KnownServices<ServiceOfFil
   return { services: Object.fromEntries(services), default: file.default };
 }
 
+/** What can be read. A key that cannot be read is never sent, so nobody can quote it. */
+export function ifReadable<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
 /** The keys of the file that can be read here, to hide them in what is shown. */
 export function readableKeys(env?: Environment): string[] {
-  // A key that cannot be read is never sent, so nobody can quote it.
-  const ifReadable = <T>(read: () => T[]): T[] => {
-    try {
-      return read();
-    } catch {
-      return [];
-    }
-  };
   const services = ifReadable(() => [
     ...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? []),
   ]);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readImageFile } from '../../src/cli/image-file';
+import { readImageFile } from '../../src/cli/generate';
 import { run } from '../../src/cli/run';
 import { FAILURES } from '../../src/contract/failure-table';
 import { HTML, PNG, sha256Of, TOO_LARGE_PNG } from '../support/images';
