@@ -52,8 +52,10 @@ function converted(given) {
 const converterOf = ({ dataConverter }) => (convert ? { dataConverter: converted(dataConverter) } : {});
 
 /** The bundle of the built package has no converters of others in it; that of the run has, and the same workflows. */
-function bundleOf({ workflowBundle }) {
-  const isBuilt = workflowBundle?.codePath?.endsWith(['dist', 'workflows', 'bundle.js'].join(sep));
+function bundleOf({ workflowBundle, workflowsPath, plugins = [] }) {
+  // A worker with our plugin and without workflows of its own gets the built bundle.
+  const isBuilt =
+    !workflowBundle && !workflowsPath && plugins.some(({ name }) => name === 'temporal-videogen');
   const codePath = process.env.VIDEOGEN_TEST_BUNDLE;
   return isBuilt && codePath ? { workflowBundle: { codePath } } : {};
 }
