@@ -294,12 +294,12 @@ describe('a cancelled job whose service', () => {
 
   test.each([
     ['refuses it', { kind: 'refused', status: 409, message: 'over' }, 1, 'refused to cancel the task'],
-    ['cannot answer', { kind: 'server-error' }, 3, 'could not be reached to cancel the task'],
+    ['cannot answer', { kind: 'server-error' }, 5, 'could not be reached to cancel the task'],
   ] as const)(
     'has one and %s still ends, and says that the service may continue',
     async (_what, fault, calls, sentence) => {
       await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
-        emulator.next('cancel', fault, fault, fault, fault);
+        emulator.next('cancel', fault, fault, fault, fault, fault, fault);
         const { job, taskId } = await videos.submit({ request });
         await job.cancel();
         expectRow(await failureOf(job.result()), 'Cancelled', taskId);
