@@ -13,7 +13,7 @@ import type { GatewayKeys } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
-import { refuseUnknownPaths, sendError } from './http-errors';
+import { refusal, refuseUnknownPaths, sendError } from './http-errors';
 import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
@@ -112,6 +112,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');
+  limitJson(app);
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
@@ -160,4 +161,23 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   servePage(app, { temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);
   return app;
+}
+
+/** An image in a JSON body: a string that is a `data:` URL. Base64 has no quotes. */
+const IMAGE_IN_JSON = /"\s*data:[^"]*"/gi;
+
+/** Only an image makes a JSON body larger. Measured before it is parsed: ten million small objects take a gigabyte. */
+function limitJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const isOfInterface = request.routeOptions.url?.startsWith('/v1/');
+    const isLarge = body.length > LARGEST_BODY_BYTES && charsWithoutImages(body) > LARGEST_BODY_BYTES;
+    if (isOfInterface && isLarge) done(refusal('body_too_large'));
+    else void parse(request, body, done);
+  });
+}
+
+function charsWithoutImages(body: string): number {
+  return (body.match(IMAGE_IN_JSON) ?? []).reduce((left, image) => left - image.length, body.length);
 }

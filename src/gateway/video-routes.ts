@@ -121,8 +121,8 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         if (Object.keys(Object(body)).length > MOST_FIELDS)
           throw badField(undefined, `The body has more than ${MOST_FIELDS} fields.`);
         const given = withoutBytes(body, owner);
-        // Only an image makes a body larger.
-        if (JSON.stringify(given.body)?.length > LARGEST_BODY_BYTES) throw refusal('body_too_large');
+        // Only an image makes a body larger; JSON was measured before it was parsed.
+        if (isForm && JSON.stringify(given.body).length > LARGEST_BODY_BYTES) throw refusal('body_too_large');
         const wanted = readVideoRequest(kind, given.body, tools);
         await settleImage(storage, given, { imageUrl: wanted.request.image_url, owner });
         const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);

@@ -24,7 +24,7 @@ async function post(json: string): Promise<[number, string]> {
 
 describe('a JSON body of more than 2 MiB', () => {
   it.each([
-    ['without an image is refused', `{"prompt":"${LONG}"}`, [413, 'body_too_large']],
+    ['without an image is refused unparsed', `{"prompt":"${LONG}`, [413, 'body_too_large']],
     [
       'that is large besides its image is too',
       `{"prompt":"${LONG}","image_url":"data:image/png;base64,${PNG}"}`,
@@ -43,4 +43,18 @@ describe('a JSON body of more than 2 MiB', () => {
 it('a body of many fields is refused before anything looks at each', async () => {
   const fields = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`f${index}`, 1]));
   expect(await post(JSON.stringify({ prompt: 'A fox', ...fields }))).toEqual([400, 'invalid_request']);
+});
+
+it('a body that is nested too deeply to be written again is refused like any other', async () => {
+  const deep = 100_000;
+  const json = `{"prompt":"A fox","x":${'['.repeat(deep)}${']'.repeat(deep)}}`;
+  expect(await post(json)).toEqual([400, 'invalid_request']);
+});
+
+it('blanks around the bytes of an image do not hold the gateway up', async () => {
+  const started = Date.now();
+  const blanks = ' '.repeat(200_000);
+  for (const url of [`data:image/png;base64,${blanks}!`, `data:;${blanks}base64${blanks},${blanks}!`])
+    expect(await post(JSON.stringify({ prompt: 'A fox', image_url: url }))).toEqual([400, 'invalid_request']);
+  expect(Date.now() - started).toBeLessThan(10_000);
 });
