@@ -6,7 +6,14 @@ const LONGEST_VALUE_CHARS = 10_000;
 
 /** A request as it is written to files: links without secrets, images and long texts cut. */
 export function requestOnRecord(request: VideoRequest): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(request, (_name, value) => recordedPart(value)));
+  const recorded: object = JSON.parse(JSON.stringify(request, (_name, value) => recordedPart(value)));
+  return Object.fromEntries(
+    Object.entries(recorded).map(([name, value]) => {
+      const json = JSON.stringify(value);
+      const isShort = typeof value === 'string' || json.length <= LONGEST_VALUE_CHARS;
+      return [name, isShort ? value : cut(json)];
+    }),
+  );
 }
 
 /** The service's own fields may contain links at any depth, also as names. */

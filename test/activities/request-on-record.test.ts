@@ -1,4 +1,6 @@
 import { requestOnRecord } from '../../activities/request-on-record';
+import { requestSizeProblem } from '../../src/contract/sizes';
+import { LARGEST_SMALL_FILE_BYTES, smallJson } from '../../src/storage/small-files';
 import { signedLinks } from '../support/signed-links';
 
 const SECRET = 'a1B2c3D4e5F6g7H8i9J0';
@@ -26,11 +28,30 @@ it('other values are recorded as they are, at any depth', () => {
   expect(requestOnRecord(request)).toEqual(request);
 });
 
+it('a value that is longer than any is cut', () => {
+  const request = { prompt: 'A fox', long: ['x'.repeat(9_000), 'y'.repeat(9_000)] };
+  const record = requestOnRecord(request);
+  expect(record.long).toMatch(/^\["x+","y+… \(18007 characters\)$/);
+});
+
+it.each<[what: string, long: unknown]>([
+  ['numbers', Array.from({ length: 200_000 }, (_, index) => index % 10)],
+  ['texts', Array.from({ length: 140 }, () => 'x'.repeat(10_000))],
+  ['objects', Array.from({ length: 50_000 }, (_, x) => ({ x, y: 1 }))],
+])('the largest request with a list of %s fits into a record, or it could never be sent', (_what, long) => {
+  const request = { prompt: 'A fox', long };
+  expect(requestSizeProblem(request)).toBeUndefined();
+  const entry = smallJson({ event: 'sending', request: requestOnRecord(request) });
+  expect(Buffer.byteLength(entry)).toBeLessThan(LARGEST_SMALL_FILE_BYTES / 2);
+});
+
 it('a text is cut only if it is longer than any prompt', () => {
   expect(requestOnRecord({ prompt: 'x'.repeat(10_000) }).prompt).toBe('x'.repeat(10_000));
   expect(requestOnRecord({ prompt: 'x'.repeat(10_001) }).prompt).toBe(
     `${'x'.repeat(10_000)}… (10001 characters)`,
   );
+  const longest = ['x'.repeat(9_996)];
+  expect(requestOnRecord({ prompt: 'A fox', longest } as { prompt: string }).longest).toEqual(longest);
 });
 
 it.each([
