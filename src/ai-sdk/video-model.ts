@@ -207,7 +207,7 @@ const MAX_VIDEO_BYTES = 256 * 1024 * 1024;
 async function readVideo({ uri, bytes, sha256 }: StoredVideo, storage: VideoStorage): Promise<Uint8Array> {
   if (bytes > MAX_VIDEO_BYTES) {
     throw unread(
-      `The AI SDK keeps videos in memory, and ${uri} has ${bytes} bytes, more than ${MAX_VIDEO_BYTES}: fetch it with \`videogen download\`.`,
+      `The AI SDK keeps videos in memory, and ${uri} has ${bytes} bytes, more than ${MAX_VIDEO_BYTES}: fetch it with \`videogen generate --id NAME --out FILE\`.`,
     );
   }
   const stream = await storage.open?.(uri);

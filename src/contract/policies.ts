@@ -65,12 +65,16 @@ export const ASK_WORKER_POLICY = {
   startToCloseTimeout: 10 * SECOND,
 } as const satisfies LocalActivityOptions;
 
-/** For a poll as a local activity. Until it ends, queries, signals and cancellations wait. Well below the 5 s after which the SDK warns. */
+/** Until a local poll ends, queries, signals and cancellations wait. Well below the 5 s after which the SDK warns. */
+const LOCAL_POLL_CLOSE_MS = 3_000;
+const LOCAL_POLL_RETRY_MS = 500;
+
+/** For a poll as a local activity. */
 export const LOCAL_POLL_POLICY = {
-  scheduleToCloseTimeout: 3 * SECOND,
+  scheduleToCloseTimeout: LOCAL_POLL_CLOSE_MS,
   cancellationType: 'TRY_CANCEL',
   // For a fault of a moment. The polling loop waits out longer ones, and a Retry-After, on its durable timer.
-  retry: { initialInterval: 0.5 * SECOND, maximumAttempts: 2 },
+  retry: { initialInterval: LOCAL_POLL_RETRY_MS, maximumAttempts: 2 },
 } as const satisfies LocalActivityOptions;
 
 /** For a slow service, and for the last poll. A few attempts for a short fault; then the loop shows the problem and polls later. */
