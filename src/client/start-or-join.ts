@@ -60,7 +60,8 @@ export async function startOrJoin<Input, Started>(
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
       const existing = await handle.describe();
-      const theirs = existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing));
+      const theirs =
+        existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared.type));
       const conflict = describeConflict(handle.workflowId, theirs, identity);
       if (conflict !== undefined) throw new NameTaken('InvalidRequest', conflict);
       if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
@@ -82,9 +83,15 @@ export function startOrJoinOn<Input>(client: Client, taskQueue: string, prepared
 
 /**
  * Programs in other languages write no memo, so the identity of their job is read from its input. One that cannot be decoded
- * here counts as another job's.
+ * here counts as another job's, and so does a workflow of another type.
  */
-async function identityInHistory({ client, workflowId }: WorkflowHandle, { runId }: Existing) {
+async function identityInHistory(
+  { client, workflowId }: WorkflowHandle,
+  existing: Existing,
+  type: string,
+): Promise<object | undefined> {
+  if (existing.type !== type) return undefined;
+  const { runId } = existing;
   return identityOf(Object(await readFirstInput(client, { workflowId, runId })));
 }
 

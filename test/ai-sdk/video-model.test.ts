@@ -210,7 +210,10 @@ describe('a finished video', () => {
 
   test.each([
     [{ uri: 's3://films/fox.mp4' }, /stored at s3:.*, which this process cannot read: set VIDEOGEN_STORAGE/],
-    [{ bytes: 1e12 }, /fox[.]mp4 has 1000000000000 bytes, .*: fetch it with `videogen download`/],
+    [
+      { bytes: 1e12 },
+      /fox[.]mp4 has 1000000000000 bytes, .*: fetch it with `videogen generate --id NAME --out FILE`/,
+    ],
   ])('with %j says where it is and what to do', async (facts, sentence) => {
     await expect(delivered(CONTENT, facts)).rejects.toThrow(sentence);
   });
