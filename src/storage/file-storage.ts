@@ -116,12 +116,10 @@ async function openRegular(path: string): Promise<FileHandle | undefined> {
   const found = await lstat(path).catch(unless(['ENOENT'], undefined));
   if (found === undefined) return undefined;
   // A broken link has the name, and opening a FIFO waits for a writer.
-  const isFile = await stat(path).then(
-    (file) => file.isFile(),
-    () => false,
-  );
+  const isFile = await stat(path).then((file) => file.isFile(), unless([...GONE, 'ELOOP'], false));
   if (!isFile) throw new StorageFault(`${path} is not a regular file`);
-  return open(path);
+  // It may have been removed meanwhile.
+  return open(path).catch(unless(['ENOENT'], undefined));
 }
 
 /** Other processes may remove files meanwhile. */

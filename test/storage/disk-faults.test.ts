@@ -267,3 +267,15 @@ it('a file of a folder that may not be read is an error ', async () => {
   disk.failNext('open', 'EACCES', isAt('0001.json'));
   await expect(storage.read('0001.json')).rejects.toThrow('EACCES');
 });
+
+it('a file that the disk cannot find out about is an error of the disk', async () => {
+  await storage.create('0001.json', '{}');
+  disk.failNext('stat', 'EIO', isAt('0001.json'));
+  await expect(storage.read('0001.json')).rejects.toMatchObject({ code: 'EIO' });
+});
+
+it('a file that is removed while it is opened is not there', async () => {
+  await storage.create('0001.json', '{}');
+  disk.failNext('open', 'ENOENT', isAt('0001.json'));
+  expect(await storage.read('0001.json')).toBeUndefined();
+});
