@@ -39,7 +39,8 @@ export async function followJob(
   };
   const noted = new Set<string>();
   let printed: string | undefined;
-  let askAboutWorkerAt = Date.now() + NO_WORKER_AFTER_MS;
+  const isLaterAt = Date.now() + NO_WORKER_AFTER_MS;
+  let hasAskedAboutWorker = false;
   let row: JobRow | undefined;
   let isSilent = false;
   while (!signal.aborted && !terminal.isOutClosed()) {
@@ -61,8 +62,8 @@ export async function followJob(
       if (!noted.has(hold)) print(note);
       noted.add(hold);
     }
-    if (Date.now() >= askAboutWorkerAt && row.endedAt === undefined) {
-      askAboutWorkerAt = Number.POSITIVE_INFINITY;
+    if (Date.now() >= isLaterAt && !hasAskedAboutWorker && row.endedAt === undefined) {
+      hasAskedAboutWorker = true;
       // A failed call must not disturb the job.
       const missing = await session.describeMissingWorker(name).catch(() => undefined);
       if (missing !== undefined) print(missing);
@@ -80,7 +81,7 @@ export async function followJob(
       clear();
       return row;
     }
-    const everyMs = Date.now() < askAboutWorkerAt ? READ_EVERY_MS : READ_LATER_EVERY_MS;
+    const everyMs = Date.now() < isLaterAt ? READ_EVERY_MS : READ_LATER_EVERY_MS;
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
   clear();

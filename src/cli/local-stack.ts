@@ -111,7 +111,8 @@ async function openStack(
       storage,
       temporalUiUrl: uiUrl,
       port: gatewayPort,
-      codec,
+      // Otherwise the settings say for whom it decrypts.
+      ...(codec && { codec }),
     }));
   const queues = dev ? [taskQueue, readSetting('VIDEOGEN_TASK_QUEUE', env)] : [taskQueue];
   await load.workers().startWorkers({ ...workers, address, queues, gatewayUrl: pageUrl });

@@ -79,9 +79,14 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
   const isEmulated = usesEmulator(env);
   // There is nothing to learn about an emulator, which has another address each time.
   const service = opened && isEmulated ? { ...opened, address: undefined } : opened;
-  // The emulator does not fetch the images that it gets links to.
-  const imagesFrom = workers.gatewayUrl ?? (isEmulated ? serviceOptions?.baseUrl : undefined);
-  const gatewayUrl = readSetting('VIDEOGEN_GATEWAY_URL', env) ?? imagesFrom;
+  const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
+  const named = [...(file?.services.values() ?? [])];
+  const gatewayUrl =
+    readSetting('VIDEOGEN_GATEWAY_URL', env) ??
+    imagesFrom(
+      [serviceOptions, ...named],
+      workers.gatewayUrl ?? (isEmulated ? serviceOptions?.baseUrl : undefined),
+    );
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
   const rateLimiter = new RateLimiter();
@@ -95,7 +100,7 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
       taskQueue,
       downloadQueue,
       service,
-      defaultService: readSetting('VIDEOGEN_SERVICES_FILE', env)?.default,
+      defaultService: file?.default,
       storage: { ...storage, probe: undefined },
       rateLimiter,
       rateLimiters,
@@ -111,4 +116,18 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
       await running;
     });
   }
+}
+
+const LOOPBACK = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/**
+ * Where services fetch images of a folder. Only one on this machine reaches the gateway of a stack: for one elsewhere, the job
+ * must fail before it is sent. The emulator, which fetches none, gets links to itself.
+ */
+export function imagesFrom(
+  services: readonly ({ baseUrl?: string | undefined } | undefined)[],
+  gatewayUrl: string | undefined,
+): string | undefined {
+  const isHere = ({ baseUrl = '' } = {}) => URL.canParse(baseUrl) && LOOPBACK.has(new URL(baseUrl).hostname);
+  return services.some(isHere) ? gatewayUrl : undefined;
 }

@@ -127,12 +127,14 @@ async function readPaidVideos(storage: VideoStorage, namespace: string, since: D
     if (taskId !== undefined) tasks.add(taskId);
     videos.push(...paidVideosOf(record, at));
   };
-  const reading: Promise<void>[] = [];
+  const keys: string[] = [];
+  // None is read while the list goes on: nobody would wait for it, and its error would end the process.
+  const readAll = () => Promise.all(keys.splice(0).map(read));
   for await (const key of recordsIn(storage, since)) {
-    reading.push(read(key));
-    if (reading.length === READS_AT_ONCE) await Promise.all(reading.splice(0));
+    keys.push(key);
+    if (keys.length === READS_AT_ONCE) await readAll();
   }
-  await Promise.all(reading);
+  await readAll();
   return { videos, damaged };
 }
 

@@ -190,3 +190,9 @@ test('while Temporal is away it is tried again, and the first answer must come',
 test('Ctrl-C ends it without a row', async () => {
   expect((await follow([waiting()])).row).toBeUndefined();
 });
+
+test('after ten seconds a job is read every two seconds: each reading is a query, which may be billed', async () => {
+  jest.mocked(findJob).mockClear();
+  await follow([waiting()]);
+  expect(jest.mocked(findJob).mock.calls.length).toBeLessThan(10 * 2 + 50 / 2 + 3);
+});
