@@ -1,10 +1,10 @@
 import { mayRetryAsItIs } from '../client/retry-job';
 import { inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
-import { inShell, printableJson, shown } from '../contract/clean-text';
+import { printableJson, shown } from '../contract/clean-text';
 import type { JobResult } from '../contract/job';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
-import { commandOn, decisionCommands } from '../contract/lost-submit';
+import { commandOn, copyCommand, decisionCommands } from '../contract/lost-submit';
 import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
@@ -88,7 +88,7 @@ function commandsFor({ workflowId, kind, state, failure, taskId, progress }: Job
     case 'needs-decision':
       return decide(workflowId);
     case 'succeeded':
-      return kind === 'batch' ? [] : [`videogen generate --id ${inShell(workflowId)} --out FILE.mp4`];
+      return kind === 'batch' ? [] : [copyCommand(workflowId)];
     case 'failed':
     case 'cancelled':
       return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
 import { FAILURES, type FailureType, isTaskOver, paidNothing } from '../contract/failure-table';
-import { commandOn, decisionCommands } from '../contract/lost-submit';
+import { commandOn, copyCommand, decisionCommands } from '../contract/lost-submit';
 import { LOST_SUBMIT_MEMO, OWN_MEMOS } from '../contract/names';
 import { servicesOf } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
@@ -87,7 +87,12 @@ export async function retryJob(
   return { workflowId: prepared.options.workflowId, kind: 'job', adopted, isJoined };
 }
 
-function refuseUnlessEnded({ workflowId, state, kind, endedAt }: JobOverview): void {
+export function refuseUnlessEnded({
+  workflowId,
+  state,
+  kind,
+  endedAt,
+}: Pick<JobOverview, 'workflowId' | 'state' | 'kind' | 'endedAt'>): void {
   const name = shown(workflowId);
   if (state === 'needs-decision')
     throw new RetryRefused(
@@ -97,10 +102,7 @@ function refuseUnlessEnded({ workflowId, state, kind, endedAt }: JobOverview): v
   if (endedAt === undefined)
     throw new RetryRefused(`${name} is still running.`, [commandOn('watch', workflowId)]);
   if (state === 'succeeded')
-    throw new RetryRefused(
-      `${name} has succeeded.`,
-      kind === 'batch' ? [] : [commandOn('download', workflowId)],
-    );
+    throw new RetryRefused(`${name} has succeeded.`, kind === 'batch' ? [] : [copyCommand(workflowId)]);
 }
 
 /**

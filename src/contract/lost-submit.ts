@@ -39,6 +39,10 @@ export function commandOn(command: string, workflowId: string, options = ''): st
     : `videogen ${command} ${name}${more}`;
 }
 
+/** Copies the video of a job that has one. */
+export const copyCommand = (workflowId: string) =>
+  `videogen generate --id ${inShell(workflowId)} --out FILE.mp4`;
+
 /** The commands that settle a lost submit, for the terminal and the Temporal UI. */
 export function decisionCommands(workflowId: string): { when: string; command: string }[] {
   const decide = (decision: string) => commandOn('decide', workflowId, decision);
