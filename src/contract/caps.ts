@@ -1,6 +1,7 @@
 import { fileName } from './digest';
 import type { FailureDetails } from './failure-details';
 import { describeMoney, exact, type Money, readMoney } from './money';
+import { jsonBytes } from './sizes';
 
 /** How much may be made. Every limit that is set holds. */
 export interface Cap {
@@ -202,6 +203,9 @@ export const MOST_ACCOUNTS = 2_000;
 /** In one update, and as many again that were late: far below the size of a message. */
 export const MOST_ENTRIES = 200;
 
+/** A longer name of a batch would take too much of the ledger. */
+const LONGEST_NAME_BYTES = 200;
+
 /** The day of UTC that a time is in, such as `2026-11-17`. */
 export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
@@ -216,9 +220,9 @@ export function accountsOf(
     accounts.unshift({ scope: 'key', name: caller, limits: limitsOf(ofKey) });
   }
   if (sharedCap != null) {
-    const limits = limitsOf(batch, sharedCap.cap);
-    // A long name would take too much of the ledger.
-    accounts.unshift({ scope: 'batch', name: fileName(sharedCap.name), limits });
+    const { name, cap } = sharedCap;
+    const isShort = jsonBytes(name) <= LONGEST_NAME_BYTES;
+    accounts.unshift({ scope: 'batch', name: isShort ? name : fileName(name), limits: limitsOf(batch, cap) });
   }
   return accounts.filter(({ limits }) => limits.length > 0);
 }

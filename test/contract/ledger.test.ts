@@ -38,7 +38,8 @@ describe('the name under which a batch is counted', () => {
   const nameOf = (name: string) => accountsOf({}, { sharedCap: { name, cap: { videos: 1 } } })[0]?.name;
 
   it('is that of the batch if it is short', () => {
-    expect(nameOf('x'.repeat(98))).toBe('x'.repeat(98));
+    for (const name of ['red foxes', 'Füchse/2', '狐'.repeat(32), 'x'.repeat(98)])
+      expect(nameOf(name)).toBe(name);
   });
 
   it('is short, and different for different batches', () => {
