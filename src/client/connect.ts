@@ -22,6 +22,8 @@ type ConnectionOptions = ClientConnectConfig['connectionOptions'];
 /** Connects to Temporal with the settings of the environment. The caller closes the connection. */
 export async function connectClient(env?: Environment): Promise<Client> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
+  // Wrong keys are said before a connection is open, which nobody would close.
+  readEncryptionKeys(env);
   const connection = await orUnreachable(connectionOptions, Connection.connect(connectionOptions));
   return clientOf(connection, namespace, env);
 }

@@ -1,4 +1,4 @@
-import { unreachable } from '../../src/client/connect';
+import { connectClient, unreachable } from '../../src/client/connect';
 
 const KEY = 'temporal-key-0123456789';
 
@@ -15,4 +15,9 @@ it('quotes a connection error without the API key and without our headers', () =
 
 it('shortens an endless connection error', () => {
   expect(unreachable({}, new Error('x'.repeat(1e6))).message.length).toBeLessThan(1_000);
+});
+
+it('refuses wrong encryption keys before it connects', async () => {
+  const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', VIDEOGEN_ENCRYPTION_KEYS: 'no-key' };
+  await expect(connectClient(env)).rejects.toThrow('VIDEOGEN_ENCRYPTION_KEYS');
 });
