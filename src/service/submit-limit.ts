@@ -215,7 +215,7 @@ export class SubmitLimit {
   }
 
   private recordPass(limited: Limited, reason: PermitReason): void {
-    this.pace.recordPass();
+    this.pace.recordPass(this.clock());
     limited.fewestPlaces = Math.min(limited.fewestPlaces, limited.places);
     if (!this.followsTasks) return;
     if (this.trial !== undefined) {
@@ -294,6 +294,8 @@ export class SubmitLimit {
 
 /** More passes than this make the measure no better; older ones are forgotten, because limits change. */
 const MOST_COUNTED = 120;
+/** A longer time without a pass counts as this: the service may have been down, or without credit. */
+const MOST_REFUSED_MS = 5 * 60_000;
 /** The refused pace counts as at most this much faster than the measured one: a burst is no pace. */
 const MOST_DIFFERENCE = 2;
 /** After this many passes without a refusal the pace has doubled: the fewer are counted, the sooner it is tested. */
@@ -313,9 +315,12 @@ class SubmitPace {
   private recent = 0;
   /** Since when passes are counted: a refusal. */
   private countedFrom: number | undefined;
+  /** The first refusal in a row. */
+  private refusedFrom = 0;
   private knownMs = MIN_BACKOFF_MS;
 
-  recordPass(): void {
+  recordPass(now: number): void {
+    if (this.refusedInARow > 0) this.excludeTime(Math.max(0, now - this.refusedFrom - MOST_REFUSED_MS));
     this.recent += 1;
     this.refusedInARow = 0;
   }
@@ -324,6 +329,7 @@ class SubmitPace {
     this.refusedInARow += 1;
     // Until something passes, the service still has nothing left.
     if (this.refusedInARow > 1) return;
+    this.refusedFrom = now;
     const refusedMs = this.intervalMs();
     this.endTest();
     if (this.countedFrom === undefined) {
@@ -331,7 +337,8 @@ class SubmitPace {
       this.counted = 0;
       return;
     }
-    const measuredMs = (now - this.countedFrom) / this.counted;
+    // So much may have been left out that nothing remains to measure: the pace at most doubles.
+    const measuredMs = Math.max((now - this.countedFrom) / this.counted, refusedMs / MOST_DIFFERENCE);
     const difference = Math.min(Math.max(measuredMs / refusedMs, 1), MOST_DIFFERENCE);
     this.knownMs = measuredMs / Math.sqrt(difference);
     while (this.counted > MOST_COUNTED) {
@@ -351,6 +358,7 @@ class SubmitPace {
   /** For a time without submits: the service could have accepted more. */
   excludeTime(ms: number): void {
     if (this.countedFrom !== undefined) this.countedFrom += ms;
+    this.refusedFrom += ms;
   }
 
   /** For a pace that was not kept: its passes show nothing about a faster one. */

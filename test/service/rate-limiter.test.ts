@@ -347,6 +347,21 @@ describe('the rate limiter at a service that limits submits in a time', () => {
     expect(waits).toEqual([1_222, 2_444, 4_888, 60_000]);
   });
 
+  it('submits at least each minute soon after hours in which the service refused everything', () => {
+    const { submit, waitOf, advance } = setUp();
+    const submitInTurn = (outcome: CallOutcome) => {
+      advance(waitOf());
+      submit(outcome);
+    };
+    submitInTurn(limited());
+    for (let refusals = 0; refusals < 120; refusals += 1) submitInTurn(limited());
+    for (let passes = 0; passes < 10; passes += 1) submitInTurn(PASSED);
+    submitInTurn(limited());
+    expect(waitOf()).toBeLessThan(60_000);
+    submitInTurn(PASSED);
+    expect(waitOf()).toBeLessThan(60_000);
+  });
+
   it('keeps the pace through a time without submits, from which it learns nothing', () => {
     const { submit, waitOf, advance } = setUpPaced();
     advance(30_000);
