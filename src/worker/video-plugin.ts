@@ -62,17 +62,18 @@ export interface OwnWorkerOptions extends VideoPluginOptions {
  * ```
  */
 export class VideoPlugin extends SimplePlugin {
-  private readonly given: VideoPluginOptions & Partial<OwnWorkerOptions>;
+  /** Hard private: the SDK logs the options of a worker with its plugins, and these have the keys. */
+  readonly #given: VideoPluginOptions & Partial<OwnWorkerOptions>;
 
   constructor(options: VideoPluginOptions = {}) {
     super({ name: PLUGIN_NAME });
     // All workers with this plugin call the same services, so they share their rate limiters.
-    this.given = { rateLimiter: new RateLimiter(), rateLimiters: new RateLimiters(), ...options };
+    this.#given = { rateLimiter: new RateLimiter(), rateLimiters: new RateLimiters(), ...options };
   }
 
   override configureClient(options: Parameters<SimplePlugin['configureClient']>[0]) {
     const configured = super.configureClient(options);
-    if (!this.given.encryption) return configured;
+    if (!this.#given.encryption) return configured;
     const dataConverter = withEncryption(configured.dataConverter, { ring: this.readRing() });
     return { ...configured, dataConverter };
   }
@@ -83,13 +84,13 @@ export class VideoPlugin extends SimplePlugin {
     checkSdkVersions();
     checkWorkerCopy(options.connection);
     const { taskQueue, namespace } = options;
-    const { env, roles, work: ownWork } = this.given;
-    const queues = resolveWorkerQueues({ ...this.given, taskQueue }, env);
+    const { env, roles, work: ownWork } = this.#given;
+    const queues = resolveWorkerQueues({ ...this.#given, taskQueue }, env);
     checkHostBundle(options.workflowBundle);
-    refuseUnversionedCaps(this.given, options.workerDeploymentOptions);
-    const work = ownWork ?? prepareWork(this.given, jobQueues(queues));
+    refuseUnversionedCaps(this.#given, options.workerDeploymentOptions);
+    const work = ownWork ?? prepareWork(this.#given, jobQueues(queues));
     checkActivityNames(options.activities, work);
-    const monitored = monitorAddress(this.given.monitor, env);
+    const monitored = monitorAddress(this.#given.monitor, env);
     const shared = this.encrypted(optionsForOtherWorkers(options, this));
     const others = activityWorkers(work, queues, roles).map((own) =>
       withOwnDefaults({ ...shared, ...own }, env),
@@ -115,7 +116,7 @@ export class VideoPlugin extends SimplePlugin {
     const added = new SimplePlugin({
       name: this.name,
       activities: work.activities,
-      ...(this.given.nexus && { nexusServices: [this.nexusService()] }),
+      ...(this.#given.nexus && { nexusServices: [this.nexusService()] }),
     });
     const own = withOwnWorkflows(this.encrypted(options));
     return added.configureWorker(withOwnDefaults(own, env));
@@ -146,12 +147,12 @@ export class VideoPlugin extends SimplePlugin {
   private encrypted<
     Options extends Pick<Partial<WorkerOptions>, 'dataConverter' | 'connection' | 'workflowBundle'>,
   >(options: Options): Options {
-    if (!this.given.encryption) return options;
+    if (!this.#given.encryption) return options;
     return encryptedWorker(options, { ring: this.readRing(), connection: options.connection });
   }
 
   private readRing(): EncryptionKeyRing {
-    const ring = readEncryptionKeys(this.given.env);
+    const ring = readEncryptionKeys(this.#given.env);
     if (ring) return ring;
     throw new ConfigError(
       'The plugin is to encrypt, and there are no keys: set VIDEOGEN_ENCRYPTION_KEYS, or leave encryption out.',
@@ -159,8 +160,8 @@ export class VideoPlugin extends SimplePlugin {
   }
 
   private nexusService(): ServiceHandler {
-    const { requestFields } = readSetting('VIDEOGEN_PROFILE', this.given.env) ?? {};
-    const services = servicesForClients(this.given) ?? readKnownServices(this.given.env);
+    const { requestFields } = readSetting('VIDEOGEN_PROFILE', this.#given.env) ?? {};
+    const services = servicesForClients(this.#given) ?? readKnownServices(this.#given.env);
     return createVideoNexusHandler({ requestFields, ...(services && { services }) });
   }
 }
