@@ -12,7 +12,8 @@ import { inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const polling = { min: '1s', max: '1s' } as const;
-const COLUMNS = 80;
+// Names of other jobs of this test are long.
+const COLUMNS = 200;
 const CHARGE = 0.45;
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const profile: ServiceProfile = {
