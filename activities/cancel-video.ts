@@ -15,10 +15,14 @@ export interface CancelVideoInput {
 /** Asks the service to cancel a task, if the service supports it. */
 export function createCancelVideo(find: FindTools) {
   return async function cancelVideo({ taskId, service: name }: CancelVideoInput): Promise<CancelAnswer> {
-    const { service } = toolsFor(find, name, 'poll');
+    const { service, rateLimiter } = toolsFor(find, name, 'poll');
     try {
       const answer = await service.cancel?.(taskId, { signal: cancellationSignal() });
-      if (answer === 'asked') logEvent('cancelAsked', { taskId });
+      if (answer === 'asked') {
+        logEvent('cancelAsked', { taskId });
+        // Nobody polls the task any more, so no poll sees its end.
+        rateLimiter.recordTaskEnd();
+      }
       return answer ?? 'not-offered';
     } catch (error) {
       // For example because the task has ended: asking again changes nothing.

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Client, Connection, type ConnectionOptions } from '@temporalio/client';
-import { msToTs } from '@temporalio/common/lib/time';
+import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
 import { clientOf } from '../client/connect';
 import { TemporalUnreachable } from '../client/refusals';
 import { registerSearchAttributes } from '../client/search-attributes';
@@ -124,7 +124,10 @@ const RETENTION_MS = 90 * 24 * 3_600_000;
 
 /** Has this machine's own server retain ended jobs for long, and find them by their search attributes. */
 export async function prepareNamespace({ connection, options: { namespace } }: Client): Promise<void> {
-  const config = { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) };
-  await connection.workflowService.updateNamespace({ namespace, config });
+  const { config } = await connection.workflowService.describeNamespace({ namespace });
+  if ((optionalTsToMs(config?.workflowExecutionRetentionTtl) ?? 0) < RETENTION_MS) {
+    const longer = { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) };
+    await connection.workflowService.updateNamespace({ namespace, config: longer });
+  }
   await registerSearchAttributes({ connection, namespace });
 }

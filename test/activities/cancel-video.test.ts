@@ -45,12 +45,13 @@ describe('what a service answers', () => {
       throw new ServiceFault('answered', { status });
     };
     const asked: unknown[] = [];
+    const recordTaskEnd = jest.fn();
     const find = ((choice: unknown) => {
       asked.push(choice);
-      return { service: { cancel: cancelTask } };
+      return { service: { cancel: cancelTask }, rateLimiter: { recordTaskEnd } };
     }) as object as FindTools;
     const input = { taskId: 'task-1', service: 'a' };
-    return { asked, ...startAttempt(createCancelVideo(find), input, {}, reported) };
+    return { asked, recordTaskEnd, ...startAttempt(createCancelVideo(find), input, {}, reported) };
   };
 
   test.each([400, 499])('with %i is a refusal', async (status) => {
@@ -66,6 +67,13 @@ describe('what a service answers', () => {
     const { asked, result } = cancelAt(200);
     expect(await result).toBe('asked');
     expect(asked).toEqual(['a']);
+  });
+
+  test('frees the place of the task if it was asked, since nobody polls it any more', async () => {
+    const [asked, notOffered] = [cancelAt(200), cancelAt(undefined)];
+    await Promise.all([asked.result, notOffered.result]);
+    expect(asked.recordTaskEnd).toHaveBeenCalledTimes(1);
+    expect(notOffered.recordTaskEnd).not.toHaveBeenCalled();
   });
 
   test('is logged only if it was asked', async () => {
