@@ -1,9 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
@@ -48,7 +46,6 @@ export async function copyOut(
   // Others may write to the folder, so the name cannot be guessed and must not exist.
   const temporary = join(dirname(target), `.videogen-${randomUUID()}.part`);
   try {
-    await makeFolder(dirname(target));
     const copied = await copyTo(temporary, await openStored(uri, env));
     if (sha256 !== undefined && copied !== sha256)
       throw new Error(`it is no longer the video of the job: its SHA-256 is ${copied}, not ${sha256}`);
@@ -66,15 +63,23 @@ export async function copyOut(
 /** Returns the SHA-256 of what was written. */
 async function copyTo(path: string, video: Readable): Promise<string> {
   const hash = createHash('sha256');
-  const hashing = async function* (chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      hash.update(chunk);
-      yield chunk;
+  try {
+    await makeFolder(dirname(path));
+    const file = await open(path, 'wx');
+    try {
+      for await (const chunk of video) {
+        hash.update(chunk);
+        await file.writeFile(chunk);
+      }
+      // A power cut can keep the new name and lose the bytes.
+      await file.sync();
+    } finally {
+      await file.close();
     }
-  };
-  // A power cut can keep the new name and lose the bytes, so they are flushed.
-  await pipeline(video, hashing, createWriteStream(path, { flags: 'wx', flush: true }));
-  return hash.digest('hex');
+    return hash.digest('hex');
+  } finally {
+    video.destroy();
+  }
 }
 
 /** Opens a stored file for reading. */

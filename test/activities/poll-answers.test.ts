@@ -2,6 +2,7 @@ import { createPollVideo } from '../../activities/poll-video';
 import type { WaitingTask } from '../../activities/polls/poll-plan';
 import type { ServiceTools } from '../../activities/service-tools';
 import { RateLimiter, type TaskReading } from '../../src/service';
+import { ServiceReach } from '../../src/service/service-reach';
 import { eventsIn, startAttempt } from './activity-world';
 
 type Task = TaskReading['task'];
@@ -16,7 +17,13 @@ function pollerOf(readings: Partial<TaskReading>[], rateLimiter = new RateLimite
   const planned: WaitingTask[] = [];
   const pollPlan = { nextPollMs: (task: WaitingTask) => 1_000 * planned.push(task) };
   const pollVideo = createPollVideo(
-    () => ({ service: { status: poll }, rateLimiter, pollPlan }) as object as ServiceTools,
+    () =>
+      ({
+        service: { status: poll },
+        rateLimiter,
+        pollPlan,
+        reach: new ServiceReach(),
+      }) as object as ServiceTools,
   );
   return {
     planned,

@@ -149,7 +149,9 @@ describe.each([
 test('a run that finds the request of another run under way is held, and sends nothing once the answer is on record', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, taskQueue, storageFolder }) => {
     const entries = async () => {
-      const names = (await recordsIn(storageFolder)).filter((name) => name.startsWith('jobs/under-way.'));
+      const names = (await recordsIn(storageFolder)).filter((name) =>
+        /^jobs[/]under-way[.].*[/]\d+[.]json$/.test(name),
+      );
       return Promise.all(
         names.map(async (name) => JSON.parse(await readFile(join(storageFolder, name), 'utf8'))),
       );
