@@ -30,8 +30,8 @@ export async function followJob(
   asJson?: boolean,
 ): Promise<JobRow | undefined> {
   const { signal } = session;
-  const columns = () => (asJson ? undefined : terminal.columns());
-  const clear = () => columns() !== undefined && terminal.control(CLEAR_LINE);
+  const isLive = terminal.isTerminal && !asJson;
+  const clear = () => isLive && terminal.control(CLEAR_LINE);
   /** Prints a line above the live one. */
   const print = (line: string) => {
     clear();
@@ -68,10 +68,8 @@ export async function followJob(
       const missing = await session.describeMissingWorker(name).catch(() => undefined);
       if (missing !== undefined) print(missing);
     }
-    const width = columns();
     const text = asJson ? printableJson(row) : row.progress && progressLine(row.progress);
-    // Some terminals wrap as soon as the last column is filled.
-    if (width !== undefined) terminal.control(`${CLEAR_LINE}${liveLine(row, width - 1, Date.now())}`);
+    if (isLive) terminal.control(`${CLEAR_LINE}${NO_WRAP}${liveLine(row, Date.now())}${WRAP}`);
     else if (text !== undefined && text !== printed) {
       if (asJson) terminal.out(text);
       else printLine(terminal, text);
@@ -89,6 +87,9 @@ export async function followJob(
 }
 
 const CLEAR_LINE = '\r\u001b[K';
+/** A line that wraps could not be cleared: the terminal cuts it at the edge of the screen. */
+const NO_WRAP = '\u001b[?7l';
+const WRAP = '\u001b[?7h';
 
 /** What Temporal knows of a job, with what its worker answers. */
 async function readRow(session: JobsSession, name: string): Promise<JobRow> {

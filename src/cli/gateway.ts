@@ -14,10 +14,7 @@ export async function gateway(options: GatewayCommandOptions, terminal: Terminal
   const { host } = options;
   const port = readPort('--port', options.port);
   const monitor = monitorAddress(undefined, terminal.env);
-  const { format } = readLogConfig(
-    { level: 'info', isTerminal: terminal.columns() !== undefined },
-    terminal.env,
-  );
+  const { format } = readLogConfig({ level: 'info', isTerminal: terminal.isTerminal }, terminal.env);
   const running = await createVideoGateway({
     env: { ...terminal.env, VIDEOGEN_LOG_FORMAT: format },
     host,

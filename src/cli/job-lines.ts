@@ -1,12 +1,12 @@
 import type { JobOverview } from '../client/overview';
 import type { BatchProgress } from '../contract/batch';
-import { shown } from '../contract/clean-text';
+import { oneLine, shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
 import { chargesOf, describeBatchCost, describeCost } from '../contract/job-cost';
 import { decisionCommands } from '../contract/lost-submit';
 import { describeSum, sumOf } from '../contract/money';
 import { describeVideo } from '../contract/summaries';
-import { type Column, cutToWidth, oneLine, tableLines } from './text-table';
+import { type Column, tableLines } from './text-table';
 
 export type Progress = JobProgress | BatchProgress;
 
@@ -58,7 +58,7 @@ export function batchLine({ items, succeeded, failed, running, stopping, cost }:
 }
 
 /** The line that is drawn again and again. */
-export function liveLine(row: JobRow, columns: number, nowMs: number): string {
+export function liveLine(row: JobRow, nowMs: number): string {
   const { progress, startedAt } = row;
   const percent = progress && percentOf(progress);
   const parts = [
@@ -66,7 +66,7 @@ export function liveLine(row: JobRow, columns: number, nowMs: number): string {
     ageText(nowMs - Date.parse(startedAt)),
     progress ? progressLine(progress, nowMs) : phaseText(row),
   ];
-  return cutToWidth(oneLine(parts.join('  ')), columns);
+  return oneLine(parts.join('  '));
 }
 
 function bar(percent: number): string {
@@ -85,7 +85,7 @@ function percentOf(progress: Progress): number | undefined {
 }
 
 /** The table of `list`. */
-export function jobTable(rows: readonly JobOverview[], width: number, nowMs = Date.now()): string[] {
+export function jobTable(rows: readonly JobOverview[], nowMs = Date.now()): string[] {
   const columns: Column<JobOverview>[] = [
     { title: 'NAME', text: ({ workflowId }) => shown(workflowId) },
     { title: 'STATE', text: ({ state }) => state },
@@ -95,7 +95,7 @@ export function jobTable(rows: readonly JobOverview[], width: number, nowMs = Da
     { title: 'COST', text: costText },
     { title: 'SERVICE', text: ({ service = '' }) => shown(service) },
   ];
-  return tableLines(columns, rows, width);
+  return tableLines(columns, rows);
 }
 
 /** What a running job does, or how the others ended. */

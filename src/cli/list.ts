@@ -42,17 +42,17 @@ async function printList(
   options: ListCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const columns = options.json ? undefined : terminal.outColumns();
+  const asJson = options.json || !terminal.isOutTerminal;
   const listed: JobOverview[] = [];
   // One more than wanted shows that there are more.
   for await (const job of videos.list({ ...wanted, limit: wanted.limit + 1 })) {
     if (terminal.isOutClosed()) return EXIT.ok;
-    if (listed.length < wanted.limit && columns === undefined) terminal.out(printableJson(job));
+    if (listed.length < wanted.limit && asJson) terminal.out(printableJson(job));
     listed.push(job);
   }
   const rows = listed.slice(0, wanted.limit);
   if (rows.length === 0) printLine(terminal, 'There are no such jobs.');
-  else if (columns !== undefined) terminal.out(jobTable(rows, columns).join('\n'));
+  else if (!asJson) terminal.out(jobTable(rows).join('\n'));
   if (listed.length > rows.length)
     printLine(terminal, `These are the newest ${rows.length}; there are more: raise --limit.`);
   return EXIT.ok;

@@ -138,8 +138,8 @@ async function startGateway(
   closers: Closers,
   options: Pick<VideoGatewayOptions, 'client' | 'storage' | 'temporalUiUrl' | 'port' | 'codec'>,
 ): Promise<string> {
-  const { env } = terminal;
-  const { format } = readLogConfig({ level: 'info', isTerminal: terminal.columns() !== undefined }, env);
+  const { env, isTerminal } = terminal;
+  const { format } = readLogConfig({ level: 'info', isTerminal }, env);
   const gateway = await load.gateway().createVideoGateway({
     ...options,
     env: {

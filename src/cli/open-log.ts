@@ -18,8 +18,7 @@ export function openLog(
   level: LogLevel,
   telemetry?: Omit<NonNullable<RuntimeOptions['telemetryOptions']>, 'logging'>,
 ): VideoLogger {
-  const isTerminal = terminal.columns() !== undefined;
-  const config = readLogConfig({ level, isTerminal }, terminal.env);
+  const config = readLogConfig({ level, isTerminal: terminal.isTerminal }, terminal.env);
   const logger = createLogger({ ...config, write: (line) => terminal.err(`${line}\n`) });
   if (isInstalled) return logger;
   isInstalled = true;

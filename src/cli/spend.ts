@@ -46,15 +46,11 @@ export async function spend(options: SpendOptions, terminal: Terminal): Promise<
   for (const key of damaged) printLine(terminal, `${key} is damaged and was skipped.`);
   const total = addUp('total', videos);
   const by = Object.fromEntries(DIVISIONS.map((division) => [division, groupBy(division, videos)]));
-  const columns = options.json ? undefined : terminal.outColumns();
-  if (columns === undefined) {
-    terminal.out(printableJson({ since, ...total, by }));
-  } else {
-    const tables = Object.entries(by).map(([division, groups]) =>
-      tableLines(columnsFor(division), [...groups, total], columns).join('\n'),
-    );
-    terminal.out(tables.join('\n\n'));
-  }
+  const tables = Object.entries(by).map(([division, groups]) =>
+    tableLines(columnsFor(division), [...groups, total]).join('\n'),
+  );
+  const asJson = options.json || !terminal.isOutTerminal;
+  terminal.out(asJson ? printableJson({ since, ...total, by }) : tables.join('\n\n'));
   return EXIT.ok;
 }
 

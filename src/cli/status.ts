@@ -35,7 +35,7 @@ export interface StatusReport extends JobRow {
 export function status(workflowId: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   return onJob(workflowId, terminal, async (session) => {
     const report = await readReport(session, workflowId);
-    if (options.json || terminal.outColumns() === undefined) terminal.out(printableJson(report));
+    if (options.json || !terminal.isOutTerminal) terminal.out(printableJson(report));
     else terminal.out(reportLines(report, Date.now()).join('\n'));
     return EXIT.ok;
   });

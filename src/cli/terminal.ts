@@ -16,10 +16,10 @@ export interface Terminal {
   err(text: string): void;
   /** Writes to the screen of `err` what contains control sequences. */
   control(sequence: string): void;
-  /** Width of the screen of `err`; undefined for a pipe or a file. */
-  columns(): number | undefined;
-  /** Width of the screen of `out`; undefined for a pipe or a file. */
-  outColumns(): number | undefined;
+  /** Whether `err` goes to a screen, and not to a pipe or a file. */
+  isTerminal: boolean;
+  /** The same of `out`. */
+  isOutTerminal: boolean;
   /** Whether the reader of `out` is gone, as `head` is after its lines. */
   isOutClosed(): boolean;
   /** Calls back on the first Ctrl-C or SIGTERM. The returned function removes the callback. */
@@ -89,9 +89,8 @@ export function processTerminal(): ProcessTerminal {
       );
       return code === 0 ? NOT_PRINTED : code;
     },
-    columns: () => (process.stderr.isTTY ? process.stderr.columns : undefined),
-    // Some terminals say that they have no size.
-    outColumns: () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined),
+    isTerminal: process.stderr.isTTY === true,
+    isOutTerminal: process.stdout.isTTY === true,
     isOutClosed: () => isOutClosed,
     onInterrupt: (callback) => {
       if (interrupted) callback();

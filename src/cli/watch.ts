@@ -14,7 +14,7 @@ export function watch(workflowId: string, { json }: { json?: boolean }, terminal
     async (session) => {
       const { client, videos } = session;
       const { kind } = await joinJob(session, workflowId, terminal);
-      const asJson = json || terminal.outColumns() === undefined;
+      const asJson = json || !terminal.isOutTerminal;
       const row = await followJob(session, workflowId, terminal, asJson);
       if (row === undefined && terminal.isOutClosed()) return EXIT.ok;
       if (row === undefined) {

@@ -76,7 +76,8 @@ export function codeMarkdown(text: string): string {
   return needsNoSpace ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
 }
 
-function oneLine(text: string): string {
+/** Text of any length on one line, safe to write to a terminal. */
+export function oneLine(text: string): string {
   return printable(text).replaceAll('\n', ' ');
 }
 

@@ -19,18 +19,9 @@ export class FakeTerminal implements Terminal {
 
   constructor(
     readonly env: Record<string, string | undefined> = {},
-    private readonly width?: number,
-    /** The width of standard output; without it, standard output is a pipe. */
-    private readonly outWidth?: number,
+    readonly isTerminal = false,
+    readonly isOutTerminal = false,
   ) {}
-
-  columns(): number | undefined {
-    return this.width;
-  }
-
-  outColumns(): number | undefined {
-    return this.outWidth;
-  }
 
   isOutClosed(): boolean {
     return false;

@@ -1,11 +1,12 @@
-/** `ESC [ count letter`, or a character. */
-const PIECE = /\p{Cc}\[(\d*)([A-Z])|./gsu;
+/** `ESC [ count letter`, such as `ESC [ ? 7 l`, or a character. */
+const PIECE = /\p{Cc}\[\??(\d*)([A-Zhl])|./gsu;
 
 /** The lines on the screen after this output, including scrolled ones, without empty lines at the end. */
 export function screenOf(written: string, columns: number): string[] {
   const lines: string[] = [''];
   let row = 0;
   let column = 0;
+  let wraps = true;
   const down = () => {
     row += 1;
     column = 0;
@@ -20,6 +21,12 @@ export function screenOf(written: string, columns: number): string[] {
       row -= count;
     },
     K: cut,
+    l: () => {
+      wraps = false;
+    },
+    h: () => {
+      wraps = true;
+    },
     J: () => {
       cut();
       lines.length = row + 1;
@@ -31,7 +38,8 @@ export function screenOf(written: string, columns: number): string[] {
     else if (piece === '\r') column = 0;
     else {
       // Like most terminals, wrap when a character does not fit.
-      if (column === columns) down();
+      if (column === columns && wraps) down();
+      if (column === columns) column -= 1;
       const line = lines[row] ?? '';
       lines[row] = line.slice(0, column).padEnd(column) + piece + line.slice(column + 1);
       column += 1;

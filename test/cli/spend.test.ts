@@ -38,9 +38,9 @@ const sending = (more: object = {}) => ({ event: 'sending', request: {}, ...more
 const refused = (send: string) => ({ event: 'refused', send, outcome: 'refused' });
 const task = (taskId: string, more: object = {}) => ({ event: 'task', send: '1', taskId, ...more });
 
-async function videogen(args: string[], columns?: number) {
+async function videogen(args: string[], isOutTerminal?: boolean) {
   const env = { VIDEOGEN_STORAGE: folder, TEMPORAL_NAMESPACE: 'films', HOME: folder };
-  const terminal = new FakeTerminal(env, undefined, columns);
+  const terminal = new FakeTerminal(env, false, isOutTerminal);
   const code = await run(['spend', '--since', '2026-11-16', ...args], terminal);
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
@@ -57,7 +57,7 @@ test('the sums never mix currencies, and each video is in one group of each tabl
   await write(sending(), task('t3', { cost: { unknown: 'no duration' } }));
   // A second job that adopted a task of another one.
   await write(sending(), task('t1', { cost: COST }));
-  expect((await videogen([], 80)).out.split('\n').map((line) => line.trimEnd())).toEqual(
+  expect((await videogen([], true)).out.split('\n').map((line) => line.trimEnd())).toEqual(
     [
       'SERVICE  VIDEOS  CHARGED   ESTIMATED              UNKNOWN',
       '-        3                 0.50 USD + 12 credits  1',

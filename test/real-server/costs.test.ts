@@ -12,8 +12,6 @@ import { inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const polling = { min: '1s', max: '1s' } as const;
-// Names of other jobs of this test are long.
-const COLUMNS = 200;
 const CHARGE = 0.45;
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const profile: ServiceProfile = {
@@ -29,13 +27,13 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
-async function videogen({ taskQueue, storageFolder }: World, args: string[], columns?: number) {
+async function videogen({ taskQueue, storageFolder }: World, args: string[], isOutTerminal?: boolean) {
   const settings = {
     TEMPORAL_ADDRESS: env.temporal.address,
     VIDEOGEN_TASK_QUEUE: taskQueue,
     VIDEOGEN_STORAGE: storageFolder,
   };
-  const terminal = new FakeTerminal(settings, undefined, columns);
+  const terminal = new FakeTerminal(settings, false, isOutTerminal);
   const code = await run(args, terminal);
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
@@ -93,7 +91,7 @@ test('the page about costs shows what its commands print, and each job is added 
     writeFileSync(join(storageFolder, 'jobs/bad.0123456789abcdef/0001.json'), '{"event":');
 
     for (const one of others) {
-      const { out, err } = await videogen(world, wordsOf(one.command), COLUMNS);
+      const { out, err } = await videogen(world, wordsOf(one.command), true);
       expectShown(one, err + out);
     }
     expect(await spend(world)).toMatchObject({

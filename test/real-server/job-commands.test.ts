@@ -21,7 +21,6 @@ import { inWorld, pause, untilProgress, type World } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 const polling = { min: '1s', max: '1s' } as const;
-const COLUMNS = 80;
 
 let env: VideoTestEnvironment;
 let folder: string;
@@ -37,8 +36,11 @@ afterAll(async () => {
 
 const settings = () => ({ TEMPORAL_ADDRESS: env.temporal.address, HOME: folder });
 
-async function videogen(args: string[], more: { columns?: number; env?: Record<string, string> } = {}) {
-  const terminal = new FakeTerminal({ ...settings(), ...more.env }, undefined, more.columns);
+async function videogen(
+  args: string[],
+  more: { isOutTerminal?: boolean; env?: Record<string, string> } = {},
+) {
+  const terminal = new FakeTerminal({ ...settings(), ...more.env }, false, more.isOutTerminal);
   const code = await run(args, terminal);
   return { code, out: terminal.stdout, err: terminal.stderr };
 }
@@ -103,7 +105,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
     expect(await names('--failure', 'NoVideo')).toEqual([]);
     expect(await names('--since', '2999-01-01')).toEqual([]);
 
-    const table = await videogen(['list', '--limit', '2'], { columns: COLUMNS });
+    const table = await videogen(['list', '--limit', '2'], { isOutTerminal: true });
     expect(table.out.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^NAME +STATE +AGE +PHASE$/),
       expect.stringMatching(/^waiting [0-9a-f]{8} +running +\d+ s +submitting$/),
@@ -135,7 +137,7 @@ test('list, status and the filters show jobs of each kind, without a worker too'
         /^No worker answers, so this is what Temporal knows\. No worker polls task queue nobody/,
       ),
     });
-    const shown = await videogen(['status', held.workflowId], { columns: 40 });
+    const shown = await videogen(['status', held.workflowId], { isOutTerminal: true });
     expect(shown.out).toMatch(
       /^job {7}held [0-9a-f]{8}\nrequest {3}text to video: "A red fox"\nstate {5}needs-decision\n/,
     );
@@ -247,7 +249,7 @@ test('refused content is not sent again before a decision: the commands of its p
     for (const shown of commands) {
       const [program, ...args] = shown.command.split(' ');
       expect(program).toBe('videogen');
-      const printed = await videogen(args, { columns: 2_000 });
+      const printed = await videogen(args, { isOutTerminal: true });
       expectShown(shown, printed.out + printed.err);
     }
     const submits = () => emulator.calls.filter(({ call }) => call === 'submit').length;
@@ -339,7 +341,7 @@ test('items of a batch are jobs of their own, which name the batch', async () =>
     });
     const item = (await json(['status', `${workflowId}-2`])).rows[0];
     expect(item).toMatchObject({ kind: 'job', madeFor: 'batch', parentId: workflowId, phase: 'succeeded' });
-    expect((await videogen(['status', `${workflowId}-1`], { columns: COLUMNS })).out).toMatch(
+    expect((await videogen(['status', `${workflowId}-1`], { isOutTerminal: true })).out).toMatch(
       /^(.*\n)*problem {3}The request was refused.*\n(.*\n)*batch {5}foxes /,
     );
     expect((await videogen(['generate', '--id', workflowId])).err).toContain(
@@ -430,7 +432,7 @@ testAtNight('a server that is killed during watch is waited for', async () => {
   const start = { workflowId: 'fox', taskQueue: 'nobody', args: [{ request }] };
   await new Client({ connection }).workflow.start('generateVideo', start);
   await connection.close();
-  const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: server.address }, COLUMNS, COLUMNS);
+  const terminal = new FakeTerminal({ TEMPORAL_ADDRESS: server.address }, true, true);
   const watching = run(['watch', 'fox'], terminal);
   while (!terminal.stderr.includes('submitting')) await pause();
   await server.stop();

@@ -262,7 +262,7 @@ test('the commands of the page print what it shows', async () => {
   const commands = commandsOf(readPage('several-services.md'));
   expect(commands.length).toBeGreaterThan(3);
   for (const shown of commands) {
-    const terminal = new FakeTerminal({ ...settings, ...more }, undefined, 200);
+    const terminal = new FakeTerminal({ ...settings, ...more }, false, true);
     await run(wordsOf(shown.command), terminal);
     expectShown(shown, terminal.stderr + terminal.stdout);
   }

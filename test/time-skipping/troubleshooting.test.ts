@@ -140,7 +140,7 @@ async function provoke(type: FailureType): Promise<Record<Place, string>> {
 /** On a screen that is wide enough for every line. */
 async function statusOf(workflowId: string): Promise<string> {
   const settings = { TEMPORAL_ADDRESS: env.temporal.address };
-  const terminal = new FakeTerminal(settings, undefined, 2_000);
+  const terminal = new FakeTerminal(settings, false, true);
   expect(await run(['status', workflowId], terminal)).toBe(0);
   return terminal.stdout;
 }

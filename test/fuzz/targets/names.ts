@@ -76,7 +76,6 @@ export const names: Target<Names> = {
     const failure = new VideoFailure('DeadlineExceeded', { taskId, code: word, message: word, advice: word });
     const video = { uri: 'file:///videos/fox.mp4', bytes: 1, sha256: 'x', contentType: 'video/mp4' };
     const terminal = new FakeTerminal();
-    const columns = 80;
     const row = {
       workflowId,
       taskId,
@@ -89,11 +88,8 @@ export const names: Target<Names> = {
     } as const;
     const printed = [
       ...[commandOn('watch', workflowId), devCommand(word)],
-      ...jobTable([row], columns),
-      ...[progress, batch].flatMap((one) => [
-        progressLine(one),
-        liveLine({ ...row, progress: one }, columns, 0),
-      ]),
+      ...jobTable([row]),
+      ...[progress, batch].flatMap((one) => [progressLine(one), liveLine({ ...row, progress: one }, 0)]),
       ...storedLines({ video, taskId, polls: 1, waitedMs: 0, warnings: [word] }, word),
     ];
     for (const line of printed) printLine(terminal, line);
