@@ -11,8 +11,8 @@ import { plainHider } from '../contract/redact';
 import { ServerUnavailable } from '../temporal-server';
 import { Closers } from './closers';
 import { type Finding, failed, skipped } from './doctor/check-service';
-import { CHECKS, type Check } from './doctor/checks';
-import { EXIT, reportError } from './exit-codes';
+import { CHECKS } from './doctor/checks';
+import { EXIT } from './exit-codes';
 import { findNamedServer, findTemporal } from './find-temporal';
 import { printLine, type Terminal, untilInterrupted } from './terminal';
 
@@ -25,7 +25,7 @@ export interface CheckReport {
   name: string;
   ok: boolean;
   found: string;
-  fix?: string;
+  fix?: string | undefined;
 }
 
 /** What `doctor --json` prints. */
@@ -39,14 +39,11 @@ export async function doctor(options: DoctorOptions, terminal: Terminal): Promis
   const closers = new Closers();
   try {
     if (options.register) return await register(options, terminal, closers);
-    const reported = reportInOrder(startChecks(terminal.env, closers), options, terminal);
-    const findings = await Promise.race([reported, untilInterrupted(terminal)]);
-    if (findings === undefined) return EXIT.interrupted;
-    const report = { ok: findings.every((check) => check.ok), checks: findings } satisfies DoctorReport;
+    const checks = await Promise.race([runChecks(options, terminal, closers), untilInterrupted(terminal)]);
+    if (checks === undefined) return EXIT.interrupted;
+    const report = { ok: checks.every(({ ok }) => ok), checks } satisfies DoctorReport;
     if (options.json) terminal.out(printableJson(report));
     return report.ok ? EXIT.ok : EXIT.usage;
-  } catch (error) {
-    return reportError(error, options, terminal);
   } finally {
     await closers.close();
   }
@@ -65,20 +62,37 @@ async function register({ json }: DoctorOptions, terminal: Terminal, closers: Cl
   return EXIT.ok;
 }
 
-/** Starts all checks at once. A check that needs another waits for it. No finding rejects. */
-function startChecks(env: Environment, closers: Closers): Map<string, Promise<Finding>> {
+/** Prints each finding: to stdout, or to stderr with `--json`. */
+async function runChecks(
+  { json }: DoctorOptions,
+  terminal: Terminal,
+  closers: Closers,
+): Promise<CheckReport[]> {
+  const { env } = terminal;
   const temporal = findTemporal(env, closers);
   temporal.catch(() => undefined);
-  const findings = new Map<string, Promise<Finding>>();
-  const runCheck = async ({ needs = [], run }: Check): Promise<Finding> => {
-    for (const need of needs) {
-      const state = (await findings.get(need))?.state;
-      if (state === 'failed' || state === 'skipped') return skipped(`it needs ${need}`);
-    }
-    return run({ env, temporal }).catch(findingOf);
-  };
-  for (const [name, check] of Object.entries(CHECKS)) findings.set(name, runCheck(check));
-  return findings;
+  const line = (text: string) => (json ? printLine(terminal, text) : terminal.out(text));
+  const redact = redactorOf(env);
+  const counts = { ok: 0, warning: 0, failed: 0, skipped: 0 };
+  const reports: CheckReport[] = [];
+  for (const [name, { needs = [], run }] of Object.entries(CHECKS)) {
+    const missing = reports.find((report) => needs.includes(report.name) && !report.ok);
+    const finding = missing ? skipped(`it needs ${missing.name}`) : run({ env, temporal }).catch(findingOf);
+    const { state, found, fix } = await finding;
+    counts[state] += 1;
+    line(`${state.padEnd(STATE_COLUMNS)}${name}`.padEnd(NAME_COLUMNS) + redact(found));
+    for (const text of fix?.split('\n') ?? []) line(' '.repeat(NAME_COLUMNS) + redact(text));
+    reports.push({
+      name,
+      ok: state === 'ok' || state === 'warning',
+      found: `${state === 'skipped' ? 'skipped: ' : ''}${redact(found)}`,
+      fix: fix && redact(fix),
+    });
+  }
+  const { warning, failed, skipped: left } = counts;
+  if (failed + left > 0) line(`Not ready: ${failed} of ${reports.length} checks failed, ${left} skipped.`);
+  else line(warning === 0 ? 'Ready to generate.' : `Ready to generate. Warnings: ${warning}.`);
+  return reports;
 }
 
 function findingOf(error: unknown): Finding {
@@ -89,35 +103,6 @@ function findingOf(error: unknown): Finding {
     firstLineOf(error),
     fix.join('\n') || 'Fix the problem in the message, and run doctor again.',
   );
-}
-
-/** Prints each finding as soon as it and those before it are known: to stdout, or to stderr with `--json`. */
-async function reportInOrder(
-  started: ReturnType<typeof startChecks>,
-  { json }: DoctorOptions,
-  terminal: Terminal,
-): Promise<CheckReport[]> {
-  const line = (text: string) => (json ? printLine(terminal, text) : terminal.out(text));
-  const redact = redactorOf(terminal.env);
-  const counts = { ok: 0, warning: 0, failed: 0, skipped: 0 };
-  const reports: CheckReport[] = [];
-  for (const [name, pending] of started) {
-    const { state, found, fix } = await pending;
-    counts[state] += 1;
-    line(`${state.padEnd(STATE_COLUMNS)}${name}`.padEnd(NAME_COLUMNS) + redact(found));
-    for (const text of fix?.split('\n') ?? []) line(' '.repeat(NAME_COLUMNS) + redact(text));
-    reports.push({
-      name,
-      ok: state === 'ok' || state === 'warning',
-      found: `${state === 'skipped' ? 'skipped: ' : ''}${redact(found)}`,
-      ...(fix !== undefined && { fix: redact(fix) }),
-    });
-  }
-  const { warning, failed, skipped } = counts;
-  if (failed + skipped > 0)
-    line(`Not ready: ${failed} of ${started.size} checks failed, ${skipped} skipped.`);
-  else line(warning === 0 ? 'Ready to generate.' : `Ready to generate. Warnings: ${warning}.`);
-  return reports;
 }
 
 const STATE_COLUMNS = 'warning  '.length;

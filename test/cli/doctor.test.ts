@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CheckReport, DoctorReport } from '../../src/cli/doctor';
-import { CHECKS } from '../../src/cli/doctor/checks';
 import { run } from '../../src/cli/run';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -150,14 +149,6 @@ describe('the report', () => {
     expect(out).toMatch(
       /^failed {3}settings {4}invalid: 2\n {21}VIDEO_API_KEY is set, but .+\n {21}VIDEOGEN_STORGE is not a setting: did you mean/m,
     );
-  });
-
-  it('has each check after those that it needs, and at most three that wait for one another', () => {
-    const depths = new Map<string, number>();
-    for (const [name, { needs = [] }] of Object.entries(CHECKS)) {
-      depths.set(name, 1 + Math.max(0, ...needs.map((need) => depths.get(need) ?? Number.NaN)));
-    }
-    expect(Math.max(...depths.values())).toBe(3);
   });
 
   it('stops on Ctrl-C', async () => {

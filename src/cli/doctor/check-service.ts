@@ -22,7 +22,7 @@ export interface Finding {
   state: 'ok' | 'warning' | 'failed' | 'skipped';
   found: string;
   /** How to fix a problem. */
-  fix?: string;
+  fix?: string | undefined;
 }
 
 export const ok = (found: string): Finding => ({ state: 'ok', found });
@@ -53,12 +53,11 @@ export async function checkService({ env }: Context): Promise<Finding> {
 
 /** One finding about several services: as bad as the worst. */
 function together(findings: readonly Finding[]): Finding {
-  const has = (state: Finding['state']) => findings.some((finding) => finding.state === state);
-  const fixes = findings.flatMap(({ fix }) => fix ?? []);
+  const states = findings.map(({ state }) => state);
   return {
-    state: has('failed') ? 'failed' : has('warning') ? 'warning' : 'ok',
+    state: (['failed', 'warning'] as const).find((state) => states.includes(state)) ?? 'ok',
     found: findings.map(({ found }) => found).join('; '),
-    ...(fixes.length > 0 && { fix: fixes.join('\n') }),
+    fix: findings.flatMap(({ fix }) => fix ?? []).join('\n') || undefined,
   };
 }
 
@@ -66,7 +65,7 @@ async function tryNamed(service: ServiceInFile, env: Environment): Promise<Findi
   const { state, found, fix } = await tryServiceOfFile(service, env);
   const { name } = service;
   const fixHere = fix?.replace(/VIDEO_API_(BASE_URL|KEY)/, 'it in VIDEOGEN_SERVICES_FILE');
-  return { state, found: `${name}: ${found}`, ...(fixHere !== undefined && { fix: `${name}: ${fixHere}` }) };
+  return { state, found: `${name}: ${found}`, fix: fixHere && `${name}: ${fixHere}` };
 }
 
 async function tryServiceOfFile(service: ServiceInFile, env: Environment): Promise<Finding> {
@@ -85,9 +84,6 @@ async function tryServiceOfFile(service: ServiceInFile, env: Environment): Promi
   }
 }
 
-/** What an answer means. `found` is the end of the sentence about it. */
-type Verdict = Finding;
-
 const SET_ADDRESS = 'Correct VIDEO_API_BASE_URL: the address of the video service, without /v1.';
 const ACCEPTED = ok(' for a task that does not exist, so the key is accepted');
 const REFUSED_KEY = failed(': the key is refused', 'Set VIDEO_API_KEY to a key of this service.');
@@ -95,8 +91,8 @@ const NOT_THE_SERVICE = failed(': it is probably not the video service', SET_ADD
 /** Some services answer every call with 200 and report errors in the body. */
 const ERROR_IN_BODY = warning(': the body reports an error', "Read the service's message.");
 
-/** An exact status wins over its class (200, 300, 400, 500). */
-const BY_STATUS: Record<number, Verdict> = {
+/** What an answer means: `found` is the end of the sentence about it. An exact status wins over its class (200, 300, 400, 500). */
+const BY_STATUS: Record<number, Finding> = {
   401: REFUSED_KEY,
   402: failed(': the account has no credit', 'Add credit to the account.'),
   403: REFUSED_KEY,
@@ -126,7 +122,7 @@ async function tryService(service: VideoServiceOptions): Promise<Finding> {
   }
 }
 
-function verdictOn({ kind, facts: { status = 0, message = '' } }: ServiceFault): Verdict {
+function verdictOn({ kind, facts: { status = 0, message = '' } }: ServiceFault): Finding {
   if (kind === 'refused') return ERROR_IN_BODY;
   // A web server without this page answers 404 too, for any key.
   if (kind === 'unreadable' || /^\s*<(!doctype|html|\?xml)/i.test(message)) return NOT_THE_SERVICE;
@@ -137,7 +133,7 @@ function verdictOn({ kind, facts: { status = 0, message = '' } }: ServiceFault):
 /** Enough to recognize the problem. */
 const LONGEST_MESSAGE_CHARS = 200;
 
-function judge(baseUrl: string, { status, code, message }: ServiceFault['facts'], verdict: Verdict): Finding {
+function judge(baseUrl: string, { status, code, message }: ServiceFault['facts'], verdict: Finding): Finding {
   const said = verdict === ACCEPTED ? '' : [code, message].filter(Boolean).join(': ');
   const detail = said && ` (${cleanText(said, LONGEST_MESSAGE_CHARS)})`;
   const answered = status === undefined ? baseUrl : `${baseUrl} answered ${status}`;

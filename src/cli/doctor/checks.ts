@@ -27,7 +27,7 @@ export interface Check {
 
 const SERVER: Check['needs'] = ['temporal', 'namespace'];
 
-/** Everything that a job needs, in the order of the report. At most three wait for one another. */
+/** Everything that a job needs, in the order of the report. */
 export const CHECKS: Readonly<Record<string, Check>> = {
   versions: { run: checkVersions },
   settings: { run: checkSettings },
