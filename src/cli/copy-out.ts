@@ -1,12 +1,12 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { lstat, open, rename, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { lstat, open } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { firstLineOf } from '../contract/error-code';
-import { createS3Storage, makeFolder, syncFolder } from '../storage';
+import { createS3Storage, replaceFile } from '../storage';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */
 export class CopyFailed extends Error {
@@ -43,43 +43,26 @@ export async function copyOut(
   if (out === undefined) return stored;
   await checkOut(out);
   const target = resolve(out);
-  // Others may write to the folder, so the name cannot be guessed and must not exist.
-  const temporary = join(dirname(target), `.videogen-${randomUUID()}.part`);
   try {
-    const copied = await copyTo(temporary, await openStored(uri, env));
-    if (sha256 !== undefined && copied !== sha256)
-      throw new Error(`it is no longer the video of the job: its SHA-256 is ${copied}, not ${sha256}`);
-    await rename(temporary, target);
-    await syncFolder(dirname(target));
+    await replaceFile(target, verified(uri, env, sha256));
     return target;
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
     throw new CopyFailed(
       `The video is at ${stored}, but could not be copied to ${target}: ${firstLineOf(error)}`,
     );
   }
 }
 
-/** Returns the SHA-256 of what was written. */
-async function copyTo(path: string, video: Readable): Promise<string> {
+/** Opens the video when it is read, and ends with an error if it has another SHA-256: then the copy gets no name. */
+async function* verified(uri: string, env: Environment | undefined, sha256: string | undefined) {
   const hash = createHash('sha256');
-  try {
-    await makeFolder(dirname(path));
-    const file = await open(path, 'wx');
-    try {
-      for await (const chunk of video) {
-        hash.update(chunk);
-        await file.writeFile(chunk);
-      }
-      // A power cut can keep the new name and lose the bytes.
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    return hash.digest('hex');
-  } finally {
-    video.destroy();
+  for await (const chunk of await openStored(uri, env)) {
+    hash.update(chunk);
+    yield chunk;
   }
+  const copied = hash.digest('hex');
+  if (sha256 !== undefined && copied !== sha256)
+    throw new Error(`it is no longer the video of the job: its SHA-256 is ${copied}, not ${sha256}`);
 }
 
 /** Opens a stored file for reading. */

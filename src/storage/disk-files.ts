@@ -58,14 +58,18 @@ export function createFile(path: string, content: string): Promise<boolean> {
   return withTemporary(path, content, (temporary) => linkIfFree(temporary, path));
 }
 
-/** Gives a small file its name when it is whole and on disk, in place of an earlier one. */
-export function replaceFile(path: string, content: string | Buffer): Promise<void> {
+/** Gives a file its name when it is whole and on disk, in place of an earlier one. */
+export function replaceFile(path: string, content: Content): Promise<void> {
   return withTemporary(path, content, (temporary) => rename(temporary, path));
 }
 
+type Content = string | Buffer | AsyncIterable<Buffer>;
+
+const isWhole = (content: Content) => typeof content === 'string' || Buffer.isBuffer(content);
+
 async function withTemporary<T>(
   path: string,
-  content: string | Buffer,
+  content: Content,
   giveName: (temporary: string) => Promise<T>,
 ): Promise<T> {
   const folder = dirname(path);
@@ -73,7 +77,7 @@ async function withTemporary<T>(
   try {
     const file = await inFolder(folder, () => open(temporary, 'wx'));
     try {
-      await file.writeFile(content);
+      for await (const chunk of isWhole(content) ? [content] : content) await file.writeFile(chunk);
       // A power cut can keep the new name and lose the bytes.
       await file.sync();
     } finally {

@@ -5,7 +5,7 @@ import { createS3Storage, type S3StorageOptions } from './s3-storage';
 import type { VideoStorage } from './storage';
 
 export { fileName } from '../contract/digest';
-export { isPartName, makeFolder, newPartName, syncFolder } from './disk-files';
+export { isPartName, newPartName, replaceFile } from './disk-files';
 export { DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
 export * from './images';
