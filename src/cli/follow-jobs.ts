@@ -37,7 +37,7 @@ export async function followJob(
     clear();
     printLine(terminal, line);
   };
-  const noted = new Set<string>();
+  let noted = new Map<string, string>();
   let printed: string | undefined;
   const isLaterAt = Date.now() + NO_WORKER_AFTER_MS;
   let hasAskedAboutWorker = false;
@@ -58,10 +58,9 @@ export async function followJob(
       if (!isSilent) print(silence(error));
       isSilent = true;
     }
-    for (const [hold, note] of holdNotes(row)) {
-      if (!noted.has(hold)) print(note);
-      noted.add(hold);
-    }
+    const holds = row.progress ? holdNotes(row) : noted;
+    for (const [hold, note] of holds) if (!noted.has(hold)) print(note);
+    noted = holds;
     if (Date.now() >= isLaterAt && !hasAskedAboutWorker && row.endedAt === undefined) {
       hasAskedAboutWorker = true;
       // A failed call must not disturb the job.
@@ -97,7 +96,7 @@ async function readRow(session: JobsSession, name: string): Promise<JobRow> {
   if (overview.endedAt !== undefined) return overview;
   const { client, videos } = session;
   const ask = (): Promise<Progress> =>
-    overview.kind === 'batch' ? videos.batch(name).progress({ items: true }) : videos.handle(name).progress();
+    overview.kind === 'batch' ? videos.batch(name).progress() : videos.handle(name).progress();
   return { ...overview, progress: await inTime(client, ask, QUERY_WITHIN_MS).catch(() => undefined) };
 }
 

@@ -119,25 +119,20 @@ function costText({ cost }: JobOverview): string {
 
 /** What to do about lost submits of a job, or of the items of a batch. The key tells two holds of a job apart. */
 export function holdNotes({ workflowId, progress }: JobRow): Map<string, string> {
-  if (progress === undefined) return new Map();
-  const held = isBatch(progress)
-    ? progress.running.flatMap(({ item, name, isHeld, progress: own }) =>
-        isHeld || own?.hold ? { name, hold: own?.hold, subject: `Item ${item}: ` } : [],
-      )
-    : progress.hold
-      ? [{ name: workflowId, hold: progress.hold, subject: '' }]
-      : [];
-  return new Map(
-    held.map(({ name, hold, subject }) => {
-      const before = hold ? ` before ${hold.until}; after that the job fails` : '';
-      const lines = [
-        `${subject}${hold?.message ?? 'needs a decision.'}`,
-        `Look for the task at the service and decide${before}:`,
-        ...decisionCommands(name).map(({ when, command }) => `  ${command}   # ${when}`),
-      ];
-      return [`${name} ${hold?.since}`, lines.join('\n')];
-    }),
-  );
+  const notes = new Map<string, string>();
+  if (progress && isBatch(progress)) {
+    for (const { item, name, isHeld } of progress.running)
+      if (isHeld) notes.set(name, holdNote(name, `Item ${item} has lost its submit: a paid task may exist.`));
+  } else if (progress?.hold) {
+    const { since, until, message } = progress.hold;
+    notes.set(since, holdNote(workflowId, message, ` before ${until}; after that the job fails`));
+  }
+  return notes;
+}
+
+function holdNote(name: string, message: string, before = ''): string {
+  const commands = decisionCommands(name).map(({ when, command }) => `  ${command}   # ${when}`);
+  return [message, `Look for the task at the service and decide${before}:`, ...commands].join('\n');
 }
 
 /** The lines about a stored video. */

@@ -5,7 +5,13 @@ import { cleanText, jsonIn, shown } from '../contract/clean-text';
 import { errorCode, GRPC_STATUS } from '../contract/error-code';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
-import { childName, FALLBACK_WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE, webhookPrefix } from '../contract/names';
+import {
+  BATCH_WORKFLOW_TYPE,
+  childName,
+  FALLBACK_WORKFLOW_TYPE,
+  WEBHOOK_WORKFLOW_TYPE,
+  webhookPrefix,
+} from '../contract/names';
 import { servicesOf } from '../contract/service-choice';
 import {
   asStorageFault,
@@ -61,6 +67,9 @@ export interface ForgottenJob {
   stays: string[];
 }
 
+/** They start jobs, at several services if their input says so. */
+const PARENTS: readonly unknown[] = [BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE];
+
 /** The file names of longer names are cut, and end otherwise. */
 const SURE_PREFIX_CHARS = 160;
 
@@ -82,9 +91,13 @@ export async function forgetJob(
   // When Temporal no longer has it, the storage says what it was.
   const items = overview?.kind === 'job' ? undefined : await itemsOf(client, storage, workflowId);
   const kind = overview?.kind ?? (items ? 'batch' : 'job');
-  const isFallback = overview?.kind === 'job' && runs.at(-1)?.type === FALLBACK_WORKFLOW_TYPE;
-  const names = isFallback ? await jobsAtServices(client, overview) : [workflowId];
-  const jobs = kind === 'batch' ? (items ?? []) : names;
+  const isParent = overview && PARENTS.includes(runs.at(-1)?.type);
+  const services = isParent ? servicesOf((await readStart(client, overview)).input) : [];
+  // The records of jobs with several services have the names of the jobs at them.
+  const jobs = (items ?? [workflowId]).flatMap((job) => [
+    job,
+    ...services.map((service) => childName(job, service)),
+  ]);
   const removals = new Removals(dryRun);
   const ids = await recordIds(storage, fileName(workflowId).slice(0, SURE_PREFIX_CHARS));
   let isOnRecord = items !== undefined;
@@ -101,7 +114,9 @@ export async function forgetJob(
     const where = `${run.workflowId} (run ${run.runId})`;
     await removals.remove({ what, where }, () => deleteRun(client, run));
   }
-  const { removed, kept } = removals;
+  const parts = [...removals.parts.values()];
+  const removed = parts.filter(({ why }) => why === undefined);
+  const kept = parts.filter((part): part is KeptPart => part.why !== undefined);
   return { workflowId, kind, dryRun, removed, kept, stays: whatStays(kind, overview) };
 }
 
@@ -155,12 +170,6 @@ async function runsBelow(client: Client, parent: string): Promise<ListedRun[]> {
   return runs;
 }
 
-/** The records of a job with several services have the names of the jobs at them. */
-async function jobsAtServices(client: Client, overview: JobOverview): Promise<string[]> {
-  const { input } = await readStart(client, overview);
-  return servicesOf(input).map((service) => childName(overview.workflowId, service));
-}
-
 /** The items of a batch, but not jobs of their own that have such a name. Undefined when the storage has no such batch. */
 async function itemsOf(
   client: Client,
@@ -207,9 +216,9 @@ function whatStays(kind: ForgottenJob['kind'], overview: JobOverview | undefined
 
 /** What was removed, or would be, and what stays. */
 class Removals {
-  private readonly parts = new Map<string, ForgottenPart & Partial<KeptPart>>();
+  readonly parts = new Map<string, ForgottenPart & Partial<KeptPart>>();
 
-  constructor(readonly dryRun: boolean = false) {}
+  constructor(private readonly dryRun: boolean = false) {}
 
   /** `remove` may find that the part stays, and say why. */
   async remove(part: ForgottenPart, remove: () => Promise<unknown>): Promise<void> {
@@ -220,14 +229,6 @@ class Removals {
   /** A name may have stored several videos under one key: the one that is there may be found before or after. */
   keep(part: ForgottenPart, why: string): void {
     if (!this.parts.has(part.where)) this.parts.set(part.where, { ...part, why });
-  }
-
-  get removed(): ForgottenPart[] {
-    return [...this.parts.values()].filter(({ why }) => why === undefined);
-  }
-
-  get kept(): KeptPart[] {
-    return [...this.parts.values()].filter((part): part is KeptPart => part.why !== undefined);
   }
 }
 

@@ -2,7 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { BatchProgress, BatchResult } from '../contract/batch';
 import { PROGRESS_QUERY } from '../contract/names';
 import { orTellUnserved } from './missing-worker';
-import { type FollowOptions, failureIn, followedWorkflow, jobProgress, resultOf } from './video-job';
+import { type FollowOptions, failureIn, followedWorkflow, resultOf } from './video-job';
 
 /**
  * One batch of videos, from `startBatch` or `batch`. Its methods ask Temporal, so they work in any process.
@@ -14,10 +14,10 @@ import { type FollowOptions, failureIn, followedWorkflow, jobProgress, resultOf 
  */
 export interface VideoBatch {
   workflowId: string;
-  /** Where the batch is now. Needs a running worker. */
-  progress(options?: ItemOptions): Promise<BatchProgress>;
+  /** Where the batch is now. Needs a running worker. Its items are jobs with progress of their own. */
+  progress(): Promise<BatchProgress>;
   /** Yields the progress at each change until the batch ends. */
-  follow(options?: FollowOptions & ItemOptions): AsyncIterable<BatchProgress>;
+  follow(options?: FollowOptions): AsyncIterable<BatchProgress>;
   /** Has the running items poll their tasks now instead of at the next planned time. */
   pollNow(): Promise<void>;
   /** Starts no more items and ends the running ones. The results list what was paid for, with its task id. */
@@ -26,33 +26,9 @@ export interface VideoBatch {
   result(): Promise<BatchResult>;
 }
 
-/** How much of the items of a batch is asked for. */
-export interface ItemOptions {
-  /** Also asks the first 20 running items for their own progress: a query each. */
-  items?: boolean;
-}
-
-const MOST_ITEMS_ASKED = 20;
-
-/** The progress of a batch with that of its first running items, as each of them says it. */
-async function withItems(
-  { client }: WorkflowHandle,
-  { running, ...progress }: BatchProgress,
-): Promise<BatchProgress> {
-  const asked = running.slice(0, MOST_ITEMS_ASKED).map(async (item) => {
-    const own = await jobProgress(client.getHandle(item.name)).catch(() => undefined);
-    return own ? { ...item, progress: own } : item;
-  });
-  return { ...progress, running: [...(await Promise.all(asked)), ...running.slice(MOST_ITEMS_ASKED)] };
-}
-
 export function batchOf(handle: WorkflowHandle, log: (line: string) => void = () => undefined): VideoBatch {
-  const progress = async ({ items }: ItemOptions = {}) => {
-    const own = await handle.query<BatchProgress>(PROGRESS_QUERY);
-    return items ? withItems(handle, own) : own;
-  };
   return {
-    ...followedWorkflow(handle, progress),
+    ...followedWorkflow(handle, () => handle.query<BatchProgress>(PROGRESS_QUERY)),
     result: () =>
       orTellUnserved(handle, resultOf<BatchResult>(handle), log).catch((error: unknown) => {
         throw failureIn(error) ?? error;

@@ -63,7 +63,7 @@ export function jobOf(
       throw endedAt && failure instanceof VideoFailure ? endedBefore(failure, handle, endedAt) : failure;
     });
   return {
-    ...followedWorkflow<JobProgress, object>(handle, () => jobProgress(handle)),
+    ...followedWorkflow(handle, () => jobProgress(handle)),
     decideSubmit: (decision) => decideSubmit(handle, decision),
     taskId: () => orExplain(untilTask(handle)),
     result: () => orExplain(resultOf<JobResult>(handle)),
@@ -189,14 +189,11 @@ export interface FollowOptions {
 }
 
 /** What a job and a batch have in common. */
-export function followedWorkflow<Progress, Asked>(
-  handle: WorkflowHandle,
-  progress: (asked?: Asked) => Promise<Progress>,
-) {
+export function followedWorkflow<Progress>(handle: WorkflowHandle, progress: () => Promise<Progress>) {
   return {
     workflowId: handle.workflowId,
     progress,
-    follow: (options?: FollowOptions & Asked) => follow(handle, () => progress(options), options),
+    follow: (options?: FollowOptions) => follow(handle, progress, options),
     pollNow: () => handle.signal(POLL_NOW_SIGNAL),
     cancel: async () => {
       await handle.cancel();

@@ -11,7 +11,7 @@ import {
   JOB_FIELDS,
   oneOf,
 } from './input-rules';
-import type { FallbackInput, JobInput, JobOptions, JobProgress, JobResult } from './job';
+import type { FallbackInput, JobInput, JobOptions, JobResult } from './job';
 import { type BatchCost, chargesOf, type JobCost, readCost } from './job-cost';
 import { type MoneySum, sumOf } from './money';
 import type { VideoRequest } from './request';
@@ -114,7 +114,7 @@ export interface BatchProgress {
   cost?: BatchCost;
 }
 
-/** An item of a batch that runs: a job of its own, whose progress the job itself says. */
+/** An item of a batch that runs: a job of its own, which says its own progress. */
 export interface ItemProgress {
   /** The number of the item: its position among the requests, from 1, not counting empty lines. */
   item: number;
@@ -122,8 +122,6 @@ export interface ItemProgress {
   name: string;
   /** It waits for a decision. */
   isHeld?: boolean;
-  /** Its own progress, where a client has asked for it. */
-  progress?: JobProgress;
 }
 
 /** The result of a batch. The results of its items are in a file in the storage, one line per item. */

@@ -28,11 +28,7 @@ const held = (since = startedAt): JobProgress => ({
   phase: 'needs-decision',
   hold: { since, until, message: 'It was lost.' },
 });
-const item = (number: number, progress = waiting(10, `task_${number}`)): ItemProgress => ({
-  item: number,
-  name: `foxes-${number}`,
-  progress,
-});
+const item = (number: number): ItemProgress => ({ item: number, name: `foxes-${number}` });
 const batchOf = (succeeded: number, ...running: ItemProgress[]): BatchProgress => ({
   items: 40,
   succeeded,
@@ -159,18 +155,21 @@ test.each([false, true])(
     for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
       expect(count(err, `  videogen decide fox ${option}   # `)).toBe(2);
     const batch = await follow([
-      batchOf(0, item(7, held())),
+      batchOf(0, { item: 9, name: 'foxes-9', isHeld: true }),
+      'no worker',
+      batchOf(0, { item: 9, name: 'foxes-9', isHeld: true }),
+      batchOf(0, item(9)),
       batchOf(0, { item: 9, name: 'foxes-9', isHeld: true }),
     ]);
-    expect(batch.err).toContain('Item 7: It was lost.\n');
-    expect(batch.err).toContain('  videogen decide foxes-9 --abandon');
+    expect(count(batch.err, 'Item 9 has lost its submit: a paid task may exist.\n')).toBe(2);
+    expect(count(batch.err, '  videogen decide foxes-9 --abandon')).toBe(2);
   },
 );
 
 test.each<[string, Answer, number]>([
   ['before the first answer', 'no worker', 1],
   ['while a job submits', submitting, 1],
-  ['while every item of a batch submits', batchOf(0, item(1, submitting)), 1],
+  ['while every item of a batch submits', batchOf(0, item(1)), 1],
   ['while a job waits for its task', waiting(), 1],
   ['of a job that has ended', 'ended', 0],
 ])('a missing worker %s is reported this often: %s %d', async (_when, answer, times) => {

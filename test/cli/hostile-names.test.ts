@@ -108,7 +108,7 @@ test('a job that waits for a decision shows commands for its exact name, and no 
   const held = progress({ phase: 'needs-decision', hold });
   const ids = fc.sample(hostileName, { numRuns: 100, seed: 10 });
   const texts = ids.map((workflowId, index) => {
-    const running = [{ item: 17, name: workflowId, isHeld: true, progress: held }];
+    const running = [{ item: 17, name: workflowId, isHeld: true }];
     const batch = { items: 20, succeeded: 0, failed: 0, running };
     const notes = holdNotes({ ...row, workflowId, progress: index % 2 === 0 ? held : batch });
     const terminal = new FakeTerminal();

@@ -35,11 +35,7 @@ const downloading: JobProgress = {
   task: { state: 'succeeded', word: 'done', percent: 100 },
   nextPollAt: undefined,
 };
-const item = (number: number): ItemProgress => ({
-  item: number,
-  name: `foxes-${number}`,
-  progress: { ...progress, taskId: `task_${number}`, nextPollAt: undefined },
-});
+const item = (number: number): ItemProgress => ({ item: number, name: `foxes-${number}` });
 const batch = (more: Partial<BatchProgress> = {}): BatchProgress => ({
   items: 40,
   succeeded: 0,

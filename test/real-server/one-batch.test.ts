@@ -2,7 +2,6 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient } from '../../src/client/video-client';
 import { type BatchProgress, type BatchResult, parseResults } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
@@ -12,7 +11,7 @@ import { historiesOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { reset } from '../support/reset';
 import { shortHistories } from '../support/short-histories';
-import { failureOf, inWorld, pause, quickWorkflows, untilProgress } from '../support/world';
+import { failureOf, inWorld, pause, quickWorkflows, untilItems, untilProgress } from '../support/world';
 
 const EVERY_SECOND = { min: '1s', max: '1s' };
 
@@ -26,16 +25,6 @@ afterAll(() => env.teardown());
 const requests = (count: number): VideoRequest[] =>
   Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
 
-/** Waits until so many items say that they are in a phase. */
-async function untilItems(batch: VideoBatch, phase: string, count: number): Promise<string[]> {
-  for (;;) {
-    const { running } = await batch.progress({ items: true });
-    const names = running.filter(({ progress }) => progress?.phase === phase).map(({ name }) => name);
-    if (names.length === count) return names;
-    await pause();
-  }
-}
-
 async function tasksOf({ results }: BatchResult): Promise<(string | false)[]> {
   const lines = parseResults(await readFile(fileURLToPath(results.uri), 'utf8'));
   return lines.map((entry) => entry.outcome === 'succeeded' && entry.taskId);
@@ -44,7 +33,7 @@ async function tasksOf({ results }: BatchResult): Promise<(string | false)[]> {
 test('a batch that is reset to its beginning keeps its tasks, and pays for none again', async () => {
   await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
     const batch = await videos.startBatch({ requests: requests(4), window: 3, polling: EVERY_SECOND });
-    await untilItems(batch, 'waiting', 3);
+    await untilItems(env, batch, 'waiting', 3);
     const paid = emulator.generations().map(({ taskId }) => taskId);
     await reset(env.temporal.client, batch);
     const result = await batch.result();
@@ -58,7 +47,7 @@ test('a batch that is reset to its beginning keeps its tasks, and pays for none 
 test('a batch that is reset after all of its items have started joins them, and pays for none again', async () => {
   await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
     const batch = await videos.startBatch({ requests: requests(3), polling: EVERY_SECOND });
-    await untilItems(batch, 'waiting', 3);
+    await untilItems(env, batch, 'waiting', 3);
     await reset(env.temporal.client, batch, { toLast: true });
     expect(await batch.result()).toMatchObject({ items: 3, succeeded: 3, failed: 0 });
     expect(emulator.generations()).toHaveLength(3);
@@ -69,7 +58,7 @@ test('many wrong decisions about a held item do not keep the right one from it',
   await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'cut-body' });
     const batch = await videos.startBatch({ requests: requests(1), polling: EVERY_SECOND });
-    const [name = ''] = await untilItems(batch, 'needs-decision', 1);
+    const [name = ''] = await untilItems(env, batch, 'needs-decision', 1);
     const item = videos.handle(name);
     const wrong = Array.from({ length: 30 }, (_, index) =>
       failureOf(item.decideSubmit({ decision: 'adopt', taskId: `no-such-task-${index}` })),
@@ -91,7 +80,7 @@ test('items outlive a terminated batch, and the batch run again joins those that
         { workflowId: 'terminated' },
       );
     const first = await start();
-    const [held = ''] = await untilItems(first, 'needs-decision', 1);
+    const [held = ''] = await untilItems(env, first, 'needs-decision', 1);
     await untilProgress(first, ({ succeeded }) => succeeded >= 1);
     await env.temporal.client.workflow.getHandle('terminated').terminate('a test');
     const paid = emulator.generations().length;
@@ -118,10 +107,10 @@ test('items outlive a terminated batch, and the batch run again joins those that
 test('a cancelled batch cancels the items that it joined too, and lists the task of each', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos, storageFolder }) => {
     const start = () => videos.startBatch({ requests: requests(2) }, { workflowId: 'cancelled-later' });
-    await untilItems(await start(), 'waiting', 2);
+    await untilItems(env, await start(), 'waiting', 2);
     await env.temporal.client.workflow.getHandle('cancelled-later').terminate('a test');
     const again = await start();
-    await untilItems(again, 'waiting', 2);
+    await untilItems(env, again, 'waiting', 2);
     await again.cancel();
     await failureOf(again.result());
     for (const item of [1, 2])
@@ -168,7 +157,7 @@ test('an edited requests file is refused with a sentence, and loses no lost subm
     await storage.write('in.jsonl', lines(1), 'text/plain');
     emulator.next('submit', { kind: 'cut-body' });
     const start = () => videos.startBatch({ requestsFrom: 'in.jsonl' }, { workflowId: 'edited' });
-    await untilItems(await start(), 'needs-decision', 1);
+    await untilItems(env, await start(), 'needs-decision', 1);
     await env.temporal.client.workflow.getHandle('edited').terminate('a test');
     await storage.write('in.jsonl', lines(2), 'text/plain');
     const failure = await failureOf((await start()).result());

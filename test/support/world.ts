@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WorkerOptions } from '@temporalio/worker';
+import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { jobOf } from '../../src/client/video-job';
 import type { Caps } from '../../src/contract/caps';
 import type { JobProgress } from '../../src/contract/job';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
@@ -96,6 +98,25 @@ export async function untilProgress<Progress = JobProgress>(
   for (;;) {
     const progress = await job.progress();
     if (matches(progress)) return progress;
+    await pause();
+  }
+}
+
+/** Waits until so many items of a batch say that they are in a phase. */
+export async function untilItems(
+  { temporal }: VideoTestEnvironment,
+  batch: VideoBatch,
+  phase: string,
+  count: number,
+): Promise<string[]> {
+  for (;;) {
+    const { running } = await batch.progress();
+    const phases = running.map(async ({ name }) => {
+      const job = jobOf(temporal.client.workflow.getHandle(name));
+      return (await job.progress().catch(() => undefined))?.phase === phase ? name : [];
+    });
+    const names = (await Promise.all(phases)).flat();
+    if (names.length === count) return names;
     await pause();
   }
 }

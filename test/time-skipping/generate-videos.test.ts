@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { VideoBatch } from '../../src/client/video-batch';
 import { type BatchResult, type ItemResult, parseResults } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
 import type { VideoService } from '../../src/service';
@@ -11,7 +10,7 @@ import { expectRow } from '../support/expect-row';
 import { activities, historiesOf, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { shortHistories } from '../support/short-histories';
-import { failureOf, inWorld, pause, type World } from '../support/world';
+import { failureOf, inWorld, pause, untilItems, type World } from '../support/world';
 
 const MINUTE = 60_000;
 const RARE_POLLS = { polling: { min: '30s', max: '30s' } };
@@ -33,15 +32,6 @@ async function resultsOf({ results }: BatchResult): Promise<ItemResult[]> {
 }
 
 const prompts = ({ emulator }: World) => emulator.generations().map(({ request }) => request.prompt);
-/** Waits until so many items say that they are in a phase. */
-async function untilItems(batch: VideoBatch, phase: string, count: number): Promise<string[]> {
-  for (;;) {
-    const { running } = await batch.progress({ items: true });
-    const names = running.filter(({ progress }) => progress?.phase === phase).map(({ name }) => name);
-    if (names.length === count) return names;
-    await pause();
-  }
-}
 const postsOf = ({ emulator }: World) => emulator.calls.filter(({ call }) => call === 'submit');
 
 test('a batch stores a video for each request, lists its results by number, and runs no more at once than its window', async () => {
@@ -185,7 +175,7 @@ test('requests are read from a file in the storage, page by page, and that of a 
     );
     world.emulator.next('submit', { kind: 'cut-headers' });
     const batch = await world.videos.startBatch({ requestsFrom: 'in/foxes.jsonl', window: 3 });
-    const [lost = ''] = await untilItems(batch, 'needs-decision', 1);
+    const [lost = ''] = await untilItems(env, batch, 'needs-decision', 1);
     await world.videos.handle(lost).decideSubmit({ decision: 'resubmit' });
     expect(await batch.result()).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
     const sent = [...lines, lines[Number(lost.split('-').at(-1)) - 1]].map((line) => line?.prompt);
@@ -230,7 +220,7 @@ test('a cancelled batch starts no more items and lists the paid tasks; started a
     const start = () =>
       videos.startBatch({ requests: requests(4), window: 2, ...RARE_POLLS }, { workflowId: 'given-up' });
     const first = await start();
-    await untilItems(first, 'waiting', 2);
+    await untilItems(env, first, 'waiting', 2);
     await first.cancel();
     expectRow(await failureOf(first.result()), 'Cancelled', undefined);
     const paid = emulator.generations().map(({ taskId }) => taskId);
@@ -301,7 +291,7 @@ test('a batch with a long history lets its running items end and continues as ne
 test('an item that somebody cancels is listed as cancelled with its task, and the batch goes on', async () => {
   await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos }) => {
     const batch = await videos.startBatch({ requests: requests(2), window: 1, ...RARE_POLLS });
-    const [first = ''] = await untilItems(batch, 'waiting', 1);
+    const [first = ''] = await untilItems(env, batch, 'waiting', 1);
     const { taskId } = await videos.handle(first).progress();
     await videos.handle(first).cancel();
     const result = await batch.result();
@@ -353,7 +343,7 @@ test('when every submit is lost, the batch submits at most two windows of items'
   await inWorld(env, {}, async (world) => {
     world.emulator.next('submit', ...Array.from({ length: 9 }, () => ({ kind: 'reset' }) as const));
     const batch = await world.videos.startBatch({ requests: requests(9), window: 2 });
-    await untilItems(batch, 'needs-decision', 4);
+    await untilItems(env, batch, 'needs-decision', 4);
     await env.temporal.sleep('1h');
     expect(await batch.progress()).toMatchObject({ running: { length: 4 } });
     expect(postsOf(world)).toHaveLength(4);
