@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { failureOfEnded } from '../client/job-overview';
 import type { JobOverview } from '../client/overview';
 import { inTime } from '../client/temporal-calls';
@@ -12,7 +11,6 @@ import { printLine, type Terminal } from './terminal';
 
 /** A worker asks the service to cancel the task first. */
 const ENDS_WITHIN_MS = 10_000;
-const CHECK_EVERY_MS = 250;
 
 const ENDINGS: Record<JobOverview['state'], string> = {
   running: 'runs',
@@ -31,10 +29,10 @@ export function cancel(workflowId: string, options: { json?: boolean }, terminal
       throw new ConfigError(`${shown(workflowId)} has ended already: it ${ENDINGS[job.state]}.`);
     }
     if (job.endedAt === undefined) await inTime(client, () => client.workflow.getHandle(workflowId).cancel());
-    for (const giveUpAt = Date.now() + ENDS_WITHIN_MS; job.endedAt === undefined && Date.now() < giveUpAt; ) {
-      await sleep(CHECK_EVERY_MS, undefined, { signal });
-      job = await findJob(session, workflowId);
-    }
+    const end = () => client.workflow.getHandle(workflowId).result();
+    await inTime(client, end, ENDS_WITHIN_MS).catch(() => undefined);
+    signal.throwIfAborted();
+    job = await findJob(session, workflowId);
     for (const line of await describeEnd(session, job)) printLine(terminal, line);
     const { state, taskId } = job;
     terminal.out(options.json ? printableJson({ workflowId, state, taskId }) : shown(workflowId));

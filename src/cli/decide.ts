@@ -1,8 +1,8 @@
 import { ConfigError } from '../config/service-config';
-import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
-import { commandOn, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
+import { commandOn, type SubmitDecision } from '../contract/lost-submit';
 import { EXIT } from './exit-codes';
+import { refuseBatch } from './find-job';
 import { joinJob } from './follow-jobs';
 import { type JobsSession, onJob } from './open-jobs';
 import { printLine, type Terminal } from './terminal';
@@ -22,13 +22,7 @@ export async function decide(
 ): Promise<number> {
   const decision = readDecision(options);
   const run = async (session: JobsSession) => {
-    const { kind } = await joinJob(session, workflowId, terminal);
-    if (kind === 'batch') {
-      const item = shown(itemName(workflowId, 17));
-      throw new DecisionRefused(
-        `${shown(workflowId)} is a batch: decide on one of its items, such as ${item}.`,
-      );
-    }
+    refuseBatch(await joinJob(session, workflowId, terminal));
     await session.videos.handle(workflowId).decideSubmit(decision);
     const next =
       decision.decision === 'abandon'

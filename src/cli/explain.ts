@@ -41,12 +41,6 @@ const recording = z.object({
 
 /** The answers in a file, or in the files of a folder in the order of their names. */
 function savedAnswers(path: string, status: number): SavedAnswer[] {
-  const saved = savedAt(path, status);
-  if (saved.length === 0) throw new ConfigError(`There are no answers in ${path}.`);
-  return saved;
-}
-
-function savedAt(path: string, status: number): SavedAnswer[] {
   try {
     if (!statSync(path).isDirectory()) return [savedIn(path, status)];
     const names = readdirSync(path).filter((name) => name.endsWith('.json'));
@@ -88,6 +82,7 @@ export async function explain(file: string, options: ExplainOptions, terminal: T
   const keys = [...ifReadable(() => [readApiKey(env)()]), ...readableKeys(env)];
   const secrets = secretsOf('', keys, inUse);
   const saved = savedAnswers(file, Number(options.status));
+  if (saved.length === 0) throw new ConfigError(`There are no answers in ${file}.`);
   const answers = saved.map((answer) => ({ ...answer, body: redactBody(answer.body, secrets) }));
   terminal.out(describeAnswers(answers, inUse).join('\n'));
   return EXIT.ok;

@@ -1,5 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { JobOverview } from '../client/overview';
+import { ConfigError } from '../config/service-config';
+import { itemName } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 
 /** Temporal has no job or batch with the name. */
@@ -20,4 +22,11 @@ export async function findJob({ client }: { client: Client }, workflowId: string
   const found = await findOverview(client, workflowId);
   if (found === undefined) throw new NoSuchJob(workflowId);
   return found;
+}
+
+/** For commands about a single job: one of a batch is an item. */
+export function refuseBatch({ kind, workflowId }: JobOverview): void {
+  const item = shown(itemName(workflowId, 1));
+  if (kind === 'batch')
+    throw new ConfigError(`${shown(workflowId)} is a batch: name one of its items, such as ${item}.`);
 }

@@ -32,17 +32,14 @@ export type Temporal =
 /** Finds the Temporal server that `generate` would use. Starts and downloads nothing. */
 export async function findTemporal(env: Environment, closers: Closers): Promise<Temporal> {
   const { connectionOptions, namespace } = readTemporalConfig(env);
-  const { address } = connectionOptions;
-  if (address !== undefined) {
-    const reached = await reachServer({ ...connectionOptions, address }, namespace, env, closers);
-    return 'client' in reached
-      ? { kind: 'named', address, ...reached }
-      : { kind: 'silent', address, ...reached };
-  }
-  const note = await readStackNote(resolve(readDataFolder(env)));
-  if (note === undefined) return { kind: 'none' };
-  const reached = await reachServer({ address: note.address }, note.namespace, env, closers);
-  return 'client' in reached ? { kind: 'local', address: note.address, ...reached } : { kind: 'none' };
+  const isNamed = connectionOptions.address !== undefined;
+  const note = isNamed ? undefined : await readStackNote(resolve(readDataFolder(env)));
+  const { address } = note ?? connectionOptions;
+  if (address === undefined) return { kind: 'none' };
+  const options = note ? { address } : { ...connectionOptions, address };
+  const reached = await reachServer(options, note?.namespace ?? namespace, env, closers);
+  if ('client' in reached) return { kind: isNamed ? 'named' : 'local', address, ...reached };
+  return isNamed ? { kind: 'silent', address, ...reached } : { kind: 'none' };
 }
 
 /** The configured server, or the one that runs on this machine. Starts nothing. */

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobOverview } from '../client/overview';
-import { inTime } from '../client/temporal-calls';
+import { askWorker } from '../client/temporal-calls';
 import { printableJson, shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import { commandOn } from '../contract/lost-submit';
@@ -14,8 +14,6 @@ import { printLine, type Terminal } from './terminal';
 /** At first, and later: each reading is a query, which Temporal Cloud bills. */
 const READ_EVERY_MS = 500;
 const READ_LATER_EVERY_MS = 2_000;
-/** Without a worker nobody answers a query. */
-const QUERY_WITHIN_MS = 2_000;
 /** A worker takes a job within a second, so after this long none may be running. */
 const NO_WORKER_AFTER_MS = 10_000;
 
@@ -97,7 +95,7 @@ async function readRow(session: JobsSession, name: string): Promise<JobRow> {
   const { client, videos } = session;
   const ask = (): Promise<Progress> =>
     overview.kind === 'batch' ? videos.batch(name).progress() : videos.handle(name).progress();
-  return { ...overview, progress: await inTime(client, ask, QUERY_WITHIN_MS).catch(() => undefined) };
+  return { ...overview, progress: await askWorker(client, ask).catch(() => undefined) };
 }
 
 /** The SDK's own sentence says only which call failed; the cause says why. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { ConfigError, usesEmulator } from '../config/service-config';
+import { usesEmulator } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
-import { itemName } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import type { JobInput } from '../contract/job';
@@ -11,7 +10,7 @@ import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
 import { chooseService } from './choose-service';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
-import { findJob } from './find-job';
+import { findJob, refuseBatch } from './find-job';
 import { followStarted } from './follow-jobs';
 import { storedLines } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
@@ -52,10 +51,7 @@ async function runJob(
   terminal: Terminal,
 ): Promise<number> {
   const { videos } = session;
-  if (input === undefined && (await findJob(session, workflowId)).kind === 'batch') {
-    const item = shown(itemName(workflowId, 1));
-    throw new ConfigError(`${shown(workflowId)} is a batch: name one of its items, such as ${item}.`);
-  }
+  if (input === undefined) refuseBatch(await findJob(session, workflowId));
   const job = input ? await videos.start(input, { workflowId }) : videos.handle(workflowId);
   const title = `Job ${shown(workflowId)}`;
   const result = await followStarted(session, job, title, options, terminal);

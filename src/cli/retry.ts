@@ -21,7 +21,7 @@ export function retry(workflowId: string, options: RetryCommandOptions, terminal
     if (deadline !== undefined && durationMs(deadline) === undefined) {
       throw new ConfigError(`--deadline ${DURATION.sentence}.`);
     }
-    // Before anything else: a mistyped name gets a proposal.
+    // Its message about a name that does not exist says more than that of the client.
     await findJob(session, workflowId);
     const retried = await session.videos.retry(workflowId, { resubmit, deadline });
     const { workflowId: name, kind, adopted, isJoined } = retried;

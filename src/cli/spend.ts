@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import { inTime } from '../client/temporal-calls';
+import { askWorker } from '../client/temporal-calls';
 import { readStorageConfig } from '../config/storage-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { dayOf, describeCount, type LedgerReport } from '../contract/caps';
@@ -160,9 +160,6 @@ function paidVideosOf(
   });
 }
 
-/** Without a worker nobody answers a query. */
-const QUERY_WITHIN_MS = 5_000;
-
 /** `videogen spend --caps`: each cap, what was used and reserved of it, and what is left. */
 async function printCaps(
   { client }: JobsSession,
@@ -174,7 +171,7 @@ async function printCaps(
   for await (const { taskQueue, workflowId } of client.workflow.list({ query })) {
     const ask = () => client.workflow.getHandle(workflowId).query<LedgerReport>(LEDGER_QUERY);
     try {
-      queues.push({ taskQueue, ...ofToday(await inTime(client, ask, QUERY_WITHIN_MS)) });
+      queues.push({ taskQueue, ...ofToday(await askWorker(client, ask)) });
     } catch (error) {
       const why = whyNotDecrypted(error) ?? 'no worker answers.';
       printLine(terminal, `The caps of task queue ${shown(taskQueue)} are not known: ${why}`);

@@ -1,5 +1,5 @@
 import { mayRetryAsItIs } from '../client/retry-job';
-import { inTime } from '../client/temporal-calls';
+import { askWorker, inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import type { JobResult } from '../contract/job';
@@ -13,8 +13,6 @@ import { ageText, isBatch, type JobRow, type Progress, progressLine } from './jo
 import { type JobsSession, onJob, pageOf } from './open-jobs';
 import type { Terminal } from './terminal';
 
-/** Without a worker nobody answers a query. */
-const QUERY_WITHIN_MS = 3_000;
 const LABEL_COLUMNS = 10;
 
 /** What `status` prints. */
@@ -53,7 +51,7 @@ async function readReport(session: JobsSession, workflowId: string): Promise<Sta
   const [summary, known] = await Promise.all([
     // The SDK decodes it; a codec that is not set here may have encoded it.
     inTime(client, readSummary).catch(() => undefined),
-    overview.endedAt === undefined ? askWorker(session, job) : readEnd(),
+    overview.endedAt === undefined ? readProgress(session, job) : readEnd(),
   ]);
   const report = { ...overview, summary, uiUrl: pageOf(session, workflowId), ...known };
   return { ...report, commands: commandsFor(report) };
@@ -61,12 +59,12 @@ async function readReport(session: JobsSession, workflowId: string): Promise<Sta
 
 type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
 
-async function askWorker(
+async function readProgress(
   { client, signal, describeMissingWorker }: JobsSession,
   job: { workflowId: string; progress(): Promise<Progress> },
 ): Promise<Known> {
   try {
-    return { progress: await inTime(client, () => job.progress(), QUERY_WITHIN_MS) };
+    return { progress: await askWorker(client, () => job.progress()) };
   } catch (error) {
     if (signal.aborted) throw error;
     const unreadable = whyNotDecrypted(error);

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { monitorAddress } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
-import { type Environment, readServiceConfig } from '../config/service-config';
+import { readServiceConfig } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { createVideoService, recordAnswers } from '../service';
 import { createVideoWorker, type WorkerRole } from '../worker/video-worker';
@@ -27,7 +27,11 @@ export async function worker({ record, only }: WorkerCommandOptions, terminal: T
   try {
     const defaultService = readSetting('VIDEOGEN_SERVICES_FILE', env)?.default;
     const videoWorker = await createVideoWorker({ env, service, defaultService, roles, monitor });
-    printLine(terminal, `Working on ${describeWork(roles, env)}. Ctrl-C ends it.`);
+    const part = roles ? `the ${roles.join(' and ')} of ` : '';
+    printLine(
+      terminal,
+      `Working on ${part}task queue ${resolveWorkerQueues({}, env).taskQueue}. Ctrl-C ends it.`,
+    );
     if (monitor) printLine(terminal, describeMonitor(monitor));
     if (record !== undefined) printLine(terminal, `The answers of the service are recorded in ${record}.`);
     const running = videoWorker.run();
@@ -54,16 +58,4 @@ function keepHeapSmall(): void {
 function recordedService(folder: string, terminal: Terminal) {
   const onAnswer = recordAnswers(folder, (message) => printLine(terminal, message));
   return createVideoService({ ...readServiceConfig(terminal.env), onAnswer });
-}
-
-/** `task queue q` for a worker with all roles, `the downloads of q-downloads` for one with some. */
-export function describeWork(roles: readonly WorkerRole[] | undefined, env: Environment): string {
-  const { taskQueue, submitQueue, downloadQueue } = resolveWorkerQueues({}, env);
-  if (roles === undefined) return `task queue ${taskQueue}`;
-  const queues: Record<WorkerRole, string> = {
-    jobs: taskQueue,
-    submits: submitQueue,
-    downloads: downloadQueue,
-  };
-  return roles.map((role) => `the ${role} of ${queues[role]}`).join(' and ');
 }

@@ -42,6 +42,13 @@ export function inTime<T>(
   return client.withDeadline(Date.now() + withinMs, calls);
 }
 
+/** Without a worker nobody answers a query. */
+const QUERY_WITHIN_MS = 3_000;
+
+/** The answer of a worker to a query. */
+export const askWorker = <T>(client: Client, query: () => Promise<T>) =>
+  inTime(client, query, QUERY_WITHIN_MS);
+
 /** Whether Temporal says that it does not have the workflow. It has the same status for a namespace that it does not have. */
 export const isNotThere = (error: unknown): boolean =>
   errorCode(error) === GRPC_STATUS.notFound && !/NOT_FOUND: Namespace /.test(String(error));

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { version } from '../../package.json';
 import { run } from '../../src/cli/run';
-import { describeWork } from '../../src/cli/worker';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { eventually } from '../temporal-server/eventually';
 import { FakeTerminal } from './fake-terminal';
@@ -262,14 +261,6 @@ describe('worker', () => {
       out: '',
       err: expect.stringContaining(`'${given}' is invalid. Allowed choices are jobs, submits, downloads.`),
     });
-  });
-
-  it('says which queues it works on', () => {
-    const env = { VIDEOGEN_TASK_QUEUE: 'foxes', VIDEOGEN_DOWNLOAD_QUEUE: 'files' };
-    expect(describeWork(undefined, env)).toBe('task queue foxes');
-    expect(describeWork(['submits', 'downloads'], env)).toBe(
-      'the submits of foxes-submit and the downloads of files',
-    );
   });
 
   it('without a service is refused in one sentence', async () => {

@@ -363,8 +363,8 @@ test('the environment alone selects another service and another Temporal server,
   for (const worker of workers) worker.kill('SIGTERM');
   const [jobs, downloads] = await Promise.all(workers.map(endOf));
   expect([jobs?.code, downloads?.code]).toEqual([0, 0]);
-  expect(jobs?.err).toContain('Working on the jobs of elsewhere and the submits of elsewhere-submit. Ctrl-C');
-  expect(downloads?.err).toContain('Working on the downloads of files. Ctrl-C');
+  expect(jobs?.err).toContain('Working on the jobs and submits of task queue elsewhere. Ctrl-C');
+  expect(downloads?.err).toContain('Working on the downloads of task queue elsewhere. Ctrl-C');
   // A successful bundle prints nothing.
   expect(jobs?.err).not.toMatch(/webpack|modules? by path|Workflow bundle created/);
   // Only the worker for downloads has downloaded.
