@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import { type Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time';
-import { clientOf } from '../client/connect';
-import { TemporalUnreachable } from '../client/refusals';
+import { clientOf, unreachable } from '../client/connect';
 import { registerSearchAttributes } from '../client/search-attributes';
 import { inTime } from '../client/temporal-calls';
 import { ConfigError, type Environment } from '../config/service-config';
@@ -51,9 +50,7 @@ export async function findNamedServer(env: Environment, closers: Closers): Promi
     );
   }
   if (temporal.kind !== 'silent') return temporal;
-  throw new TemporalUnreachable(
-    `Temporal cannot be reached at ${temporal.address} (${temporal.problem}): start a server there, or set TEMPORAL_ADDRESS to one that runs.`,
-  );
+  throw unreachable(temporal, temporal.problem);
 }
 
 /** For one call to a server or service. Shorter than a check, because a failed call says more than a check that timed out. */

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { usesEmulator } from '../config/service-config';
 import { readStorageConfig } from '../config/storage-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import type { JobInput } from '../contract/job';
 import { BadImage, type CheckedImage, checkImage, createStorage, storeImage, tooLarge } from '../storage';
 import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
-import { chooseService } from './choose-service';
 import { checkOut, copyOut } from './copy-out';
 import { EXIT } from './exit-codes';
 import { findJob, refuseBatch } from './find-job';
@@ -24,13 +22,9 @@ export async function generate(
   terminal: Terminal,
 ): Promise<number> {
   const workflowId = options.id ?? `video-${randomUUID()}`;
-  const { choice, requestFields } = chooseService(options.service, terminal.env);
   const image = await readImageFile(options);
-  const input = readJobInput(prompt, image ? { ...options, imageUrl: image.url } : options, {
-    onEmulator: usesEmulator(terminal.env),
-    choice,
-    requestFields,
-  });
+  const given = image ? { ...options, imageUrl: image.url } : options;
+  const input = readJobInput(prompt, given, terminal.env);
   if (options.wait) await checkOut(options.out);
   // Its worker finds the image in the storage.
   if (image) await storeImage(createStorage(readStorageConfig(terminal.env)), image);

@@ -33,7 +33,7 @@ interface OpenedServer {
 }
 
 /** The jobs of a Temporal server, for one command. */
-export interface JobsSession extends Pick<OpenedServer, 'client' | 'uiUrl' | 'taskQueue' | 'ownsUi'> {
+export interface JobsSession extends OpenedServer {
   videos: VideoClient;
   /** Aborted by Ctrl-C, or when another process that ran Temporal has ended. It also aborts every call to Temporal. */
   signal: AbortSignal;
@@ -94,25 +94,23 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
     setMaxListeners(0, aborting);
     const stopListening = terminal.onInterrupt(() => interrupted.abort());
     void opened.ended?.then(() => ended.abort());
-    const { client, uiUrl, taskQueue, ownsUi } = opened;
+    const { client, taskQueue } = opened;
     try {
       if (work.starts && signal.aborted) {
         // Starting Temporal takes seconds. A Ctrl-C meanwhile stops the job before anything is paid for.
         printLine(terminal, `Stopped before ${work.starts} was started.`);
         return EXIT.interrupted;
       }
-      const isSearchable = taskQueue === undefined ? undefined : true;
       const videos = await load.videos().createVideoClient({
         env,
         client,
         log: () => undefined,
         ...(taskQueue !== undefined && { taskQueue }),
-        searchAttributes: readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? isSearchable,
+        searchAttributes: readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? taskQueue !== undefined,
       });
       const describeMissingWorker = (name: string) => missingWorkerOf(opened, name, env);
       const isInterrupted = () => interrupted.signal.aborted && !ended.signal.aborted;
-      const server = { client, uiUrl, ownsUi, ...(taskQueue !== undefined && { taskQueue }) };
-      const session = { ...server, videos, signal, isInterrupted, describeMissingWorker };
+      const session = { ...opened, videos, signal, isInterrupted, describeMissingWorker };
       const code = await client.withAbortSignal(aborting, () => work.run(session));
       if (!ended.signal.aborted) return code;
     } catch (error) {

@@ -17,7 +17,7 @@ import type { JobInput } from '../contract/job';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import { readMoney } from '../contract/money';
 import { type LineProblem, parseRequestLines, type VideoRequest } from '../contract/request';
-import { type GivenChoice, servicesOf } from '../contract/service-choice';
+import { servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';
@@ -48,21 +48,14 @@ export interface GenerateOptions extends JobOptions {
   adopt?: string;
 }
 
-/** What the settings say about a new job. */
-interface JobSettings {
-  onEmulator: boolean;
-  choice?: GivenChoice;
-  /** Further fields that its request may have. */
-  requestFields?: readonly string[] | undefined;
-}
-
 /** The input of the job, or undefined if the command line only names a job to follow. */
 export function readJobInput(
   prompt: string | undefined,
   options: GenerateOptions,
-  { onEmulator, choice = {}, requestFields = [] }: JobSettings,
+  env: Environment,
 ): JobInput | undefined {
   const { imageUrl, resolution, aspectRatio, duration, seed, adopt, id } = options;
+  const { choice, requestFields } = chooseService(options.service, env);
   checkId(id);
   const request = defined({
     prompt,
@@ -81,16 +74,16 @@ export function readJobInput(
     );
   }
   const source = defined({ request: hasRequest ? request : undefined, taskId: adopt });
-  const parsed = parseJobInput({ ...source, ...sharedInput(options, onEmulator), ...choice }, requestFields);
+  const parsed = parseJobInput({ ...source, ...sharedInput(options, env), ...choice }, requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
 }
 
 /** What the options that `generate` and `batch` share say in the input. */
-function sharedInput(options: JobOptions, onEmulator: boolean): Record<string, unknown> {
+function sharedInput(options: JobOptions, env: Environment): Record<string, unknown> {
   const { deadline, onLostSubmit, holdFor, storage, cap } = options;
   // The emulator's generations are short, and polls cost nothing.
-  const polling = onEmulator ? { min: '1s', max: '1s' } : undefined;
+  const polling = usesEmulator(env) ? { min: '1s', max: '1s' } : undefined;
   return defined({ deadline, onLostSubmit, holdFor, storage, cap: readCap(cap), polling });
 }
 
@@ -183,7 +176,7 @@ export async function readBatch(file: string, options: BatchSettings, env: Envir
     {
       ...(isInline ? { requests: lines.requests } : { requestsFrom }),
       ...defined({ window: number(options.window), onFailure: options.onFailure }),
-      ...sharedInput(options, usesEmulator(env)),
+      ...sharedInput(options, env),
       ...choice,
     },
     extraFields,

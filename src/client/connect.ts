@@ -35,12 +35,10 @@ export function clientOf(connection: Connection, namespace?: string, env?: Envir
 }
 
 /** The outcome of connecting; a failure says which server cannot be reached. */
-export async function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {
-  try {
-    return await connecting;
-  } catch (error) {
+export function orUnreachable<T>(options: ConnectionOptions, connecting: Promise<T>): Promise<T> {
+  return connecting.catch((error: unknown) => {
     throw unreachable(options, error);
-  }
+  });
 }
 
 /** Without the error as its cause: gRPC quotes headers that it refuses, and one of them is the key. */

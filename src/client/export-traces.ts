@@ -21,9 +21,7 @@ export interface ExportOptions {
 export type StopExporting = () => Promise<void>;
 
 /** Temporal's tracing, in a process whose spans we export. */
-let temporal:
-  | { client: Pick<ClientOptions, 'interceptors'>; plugin: WorkerPlugin; report(error: unknown): void }
-  | undefined;
+let temporal: { client: Pick<ClientOptions, 'interceptors'>; plugin: WorkerPlugin } | undefined;
 
 /** A collector that does not answer must not hold up the end of a command. */
 const STOP_WITHIN_MS = 5_000;
@@ -38,8 +36,6 @@ const NOT_INSTALLED =
  * by NODE_OPTIONS, our own spans go there, and nothing is installed. It never throws.
  */
 export function exportTraces({ serviceName, onProblem }: ExportOptions): StopExporting {
-  const report = (error: unknown) =>
-    onProblem(`Traces are not exported: ${redact(String(error), NO_SECRETS, LONGEST_PROBLEM_CHARS)}`);
   try {
     const api: Api = require('@opentelemetry/api');
     if (hasProvider(api)) return async () => undefined;
@@ -65,34 +61,23 @@ export function exportTraces({ serviceName, onProblem }: ExportOptions): StopExp
       start: client.start.bind(client),
       startWithDetails: client.startWithDetails.bind(client),
     };
-    temporal = { client: { interceptors: { workflow: [starts] } }, plugin, report };
+    temporal = { client: { interceptors: { workflow: [starts] } }, plugin };
     return async () => {
       temporal = undefined;
       const late = sleep(STOP_WITHIN_MS, undefined, { ref: false });
       await Promise.race([node.shutdown().catch(() => undefined), late]);
     };
   } catch (error) {
-    if (errorCode(error) === 'MODULE_NOT_FOUND') onProblem(NOT_INSTALLED);
-    else report(error);
+    const reason = redact(String(error), NO_SECRETS, LONGEST_PROBLEM_CHARS);
+    const isMissing = errorCode(error) === 'MODULE_NOT_FOUND';
+    onProblem(isMissing ? NOT_INSTALLED : `Traces are not exported: ${reason}`);
     return async () => undefined;
   }
 }
 
-/**
- * Makes a worker with Temporal's own plugin if this process exports spans, or without it if that fails: the package may be of
- * another version than the SDK.
- */
-export async function createTraced<T>(create: (plugins: WorkerPlugin[]) => Promise<T>): Promise<T> {
-  if (temporal === undefined) return create([]);
-  const { plugin, report } = temporal;
-  try {
-    return await create([plugin]);
-  } catch (error) {
-    const untraced = await create([]);
-    temporal = undefined;
-    report(error);
-    return untraced;
-  }
+/** For a worker: Temporal's own plugin. */
+export function tracingPlugins(): WorkerPlugin[] {
+  return temporal ? [temporal.plugin] : [];
 }
 
 /** For a client: Temporal's own interceptor. */

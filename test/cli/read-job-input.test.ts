@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type GenerateOptions, readCap, readJobInput } from '../../src/cli/read-input';
 import { VideoFailure } from '../../src/contract/video-failure';
 
+const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'key' };
 const read = (prompt: string | undefined, options: Partial<GenerateOptions>, onEmulator = false) =>
-  readJobInput(prompt, { wait: true, ...options }, { onEmulator });
+  readJobInput(prompt, { wait: true, ...options }, onEmulator ? {} : SERVICE);
 
 function refusal(prompt: string | undefined, options: Partial<GenerateOptions>): string {
   try {
@@ -96,10 +100,12 @@ test.each<[string, string | undefined, Partial<GenerateOptions>, string]>([
 
 test('further fields that the profile allows become part of the request, as JSON or as text', () => {
   const options = { wait: true, field: ['model=m1', 'size={"w":640}', 'note=a=b', 'n=5'] };
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-fields-'));
+  const profile = join(folder, 'profile.yaml');
+  writeFileSync(profile, 'requestFields: [model, size, note, n]');
   const request = { prompt: 'A red fox', model: 'm1', size: { w: 640 }, note: 'a=b', n: 5 };
-  expect(
-    readJobInput('A red fox', options, { onEmulator: false, requestFields: ['model', 'size', 'note', 'n'] }),
-  ).toEqual({ request });
+  expect(readJobInput('A red fox', options, { ...SERVICE, VIDEOGEN_PROFILE: profile })).toEqual({ request });
+  rmSync(folder, { recursive: true });
   expect(refusal('A red fox', options)).toContain('"model", "size", "note", "n": not a field of the request');
 });
 

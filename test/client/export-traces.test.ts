@@ -51,35 +51,3 @@ test.each([
   jest.dontMock('@opentelemetry/api');
   expect(trace.getTracer('x').startSpan('x').isRecording()).toBe(false);
 });
-
-test('a worker that cannot be made with the tracing that is installed is made without it, and says why once', async () => {
-  const shutdown = async () => undefined;
-  jest.doMock('@opentelemetry/sdk-node', () => ({
-    NodeSDK: jest.fn(() => ({ start: jest.fn(), shutdown })),
-  }));
-  jest.doMock('@temporalio/interceptors-opentelemetry', () => ({
-    OpenTelemetryPlugin: jest.fn(),
-    OpenTelemetryWorkflowClientInterceptor: jest.fn(() => ({
-      start: jest.fn(),
-      startWithDetails: jest.fn(),
-    })),
-  }));
-  const traces: typeof import('../../src/client/export-traces') = require('../../src/client/export-traces');
-  const problems: string[] = [];
-  const stop = traces.exportTraces({
-    serviceName: undefined,
-    onProblem: (problem) => problems.push(problem),
-  });
-  const create = async (plugins: readonly object[]) => {
-    if (plugins.length > 0) throw new Error('cannot bundle');
-    return 'a worker';
-  };
-  expect(await traces.createTraced(create)).toBe('a worker');
-  expect(traces.tracedClient()).toEqual({});
-  expect(problems).toEqual(['Traces are not exported: Error: cannot bundle']);
-  const broken = () => Promise.reject(new Error('no storage'));
-  await expect(traces.createTraced(broken)).rejects.toThrow('no storage');
-  await stop();
-  jest.dontMock('@opentelemetry/sdk-node');
-  jest.dontMock('@temporalio/interceptors-opentelemetry');
-});

@@ -5,7 +5,12 @@ import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
-import { createTraced, exportTraces, type StopExporting, tracedClient } from '../../src/client/export-traces';
+import {
+  exportTraces,
+  type StopExporting,
+  tracedClient,
+  tracingPlugins,
+} from '../../src/client/export-traces';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -290,9 +295,11 @@ test('a job whose caller has no trace is a trace of its own, with its run as the
 test("a worker of a host with Temporal's plugin and ours makes the same spans", async () => {
   const plugin = env.createPlugin();
   const { nativeConnection: connection } = env.temporal;
-  const hosts = await createTraced((traces) =>
-    Worker.create({ connection, taskQueue: 'films', plugins: [plugin, ...traces] }),
-  );
+  const hosts = await Worker.create({
+    connection,
+    taskQueue: 'films',
+    plugins: [plugin, ...tracingPlugins()],
+  });
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
   await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'hosted' }));
   const ofJob = spansOfRun(1).filter((edge) => !/webhook/i.test(edge));

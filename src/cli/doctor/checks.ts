@@ -68,16 +68,14 @@ const MOST_TYPOS = 2;
 
 /** The variables that are set but not used, each with the one that was probably meant. */
 function unknownSettings(env: Environment): { name: string; meant?: string | undefined }[] {
+  const known = [...SETTING_NAMES, ...TEMPORAL_NAMES];
   return Object.keys(withoutBlanks(env)).flatMap((name) => {
-    if (SETTING_NAMES.includes(name) || TEMPORAL_NAMES.includes(name)) return [];
-    if (/^VIDEO(GEN|_API)_/.test(name))
-      return [{ name, meant: nearest(name, SETTING_NAMES) ?? sameWords(name) }];
-    const meant = nearest(name, TEMPORAL_NAMES);
-    return meant === undefined ? [] : [{ name, meant }];
+    if (known.includes(name)) return [];
+    const isOurs = /^VIDEO(GEN|_API)_/.test(name);
+    const meant = known.find((one) => isNear(one, name)) ?? (isOurs ? sameWords(name) : undefined);
+    return isOurs || meant !== undefined ? [{ name, meant }] : [];
   });
 }
-
-const nearest = (name: string, names: readonly string[]) => names.find((known) => isNear(known, name));
 
 /** Whether at most this many letters must be added, removed or changed to turn one word into the other. */
 function isNear(a: string, b: string, typos = MOST_TYPOS): boolean {
@@ -197,16 +195,15 @@ async function checkWorkers({ env, temporal }: Context): Promise<Finding> {
     const recent = (pollers ?? []).filter(({ lastAccessTime }) => isRecent(lastAccessTime?.seconds));
     return new Set(recent.map(({ identity }) => identity)).size;
   };
-  const count = await workersOf(taskQueue, TASK_QUEUE_TYPES.workflows);
-  const queues = [...new Set([taskQueue, downloadQueue])];
-  const counts = await Promise.all(queues.map((queue) => workersOf(queue, TASK_QUEUE_TYPES.activities)));
+  const { workflows, activities } = TASK_QUEUE_TYPES;
+  const count = await workersOf(taskQueue, workflows);
   // Not the queues of submits: workers pause them during a rate limit.
-  const unserved = queues.filter(
-    (queue, index) => counts[index] === 0 || (queue === taskQueue && count === 0),
-  );
-  return unserved.length === 0
+  const unserved = new Set(count === 0 ? [taskQueue] : []);
+  for (const queue of [taskQueue, downloadQueue])
+    if ((await workersOf(queue, activities)) === 0) unserved.add(queue);
+  return unserved.size === 0
     ? ok(`${count} on ${taskQueue}`)
-    : failed(`no worker polls ${unserved.join(', ')}`, 'Start one with: videogen worker');
+    : failed(`no worker polls ${[...unserved].join(', ')}`, 'Start one with: videogen worker');
 }
 
 /** It may create the folder, as the first job would. */
