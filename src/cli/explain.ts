@@ -23,8 +23,8 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../service';
-import { chooseService } from './choose-service';
 import { EXIT } from './exit-codes';
+import { chooseService } from './read-input';
 import type { Terminal } from './terminal';
 
 /** An answer that somebody saved or a worker recorded. */

@@ -4,9 +4,11 @@ import {
   ConfigError,
   type Environment,
   namesAService,
+  readKnownServices,
   readServiceConfig,
   usesEmulator,
 } from '../config/service-config';
+import { readSetting } from '../config/settings';
 import { readStorageConfig } from '../config/storage-config';
 import type { BatchInput } from '../contract/batch';
 import { CAP_FIELDS, type Cap } from '../contract/caps';
@@ -17,11 +19,10 @@ import type { JobInput } from '../contract/job';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import { readMoney } from '../contract/money';
 import { type LineProblem, parseRequestLines, type VideoRequest } from '../contract/request';
-import { servicesOf } from '../contract/service-choice';
+import { pinChoice, servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
 import { createStorage, StorageFault } from '../storage';
-import { chooseService } from './choose-service';
 
 /** The options that `generate` and `batch` share. */
 export interface JobOptions {
@@ -77,6 +78,18 @@ export function readJobInput(
   const parsed = parseJobInput({ ...source, ...sharedInput(options, env), ...choice }, requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
   return parsed.input;
+}
+
+/**
+ * The service of a command, what is known about it here, and further fields that its requests may have. Refuses a name that the
+ * file of services does not have; without a file, the worker knows.
+ */
+export function chooseService(service: string | undefined, env: Environment) {
+  const several = service?.split(',').map((name) => name.trim()) ?? [];
+  const given = several.length > 1 ? { services: several } : { service };
+  const { choice, known } = pinChoice(given, readKnownServices(env), refused);
+  const requestFields = known?.requestFields ?? readSetting('VIDEOGEN_PROFILE', env)?.requestFields;
+  return { choice, known, requestFields };
 }
 
 /** What the options that `generate` and `batch` share say in the input. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chooseService } from '../../src/cli/choose-service';
+import { chooseService } from '../../src/cli/read-input';
 import { run } from '../../src/cli/run';
 import { FakeTerminal } from './fake-terminal';
 
@@ -36,23 +36,11 @@ test('with a Temporal elsewhere, the workers know a service that this machine do
   expect(chooseService(undefined, envWith({}, elsewhere)).choice).toEqual({});
 });
 
-test.each([
-  ['an unknown one', ['--service', 'fall'], () => envWith(), 'name one of fal, kling'],
-  ['none, without a default', [], () => envWith(), 'give --service, one of fal, kling'],
-  [
-    'one, without a file',
-    ['--service', 'fal'],
-    () => ({ VIDEOGEN_DATA: folder }),
-    'set VIDEOGEN_SERVICES_FILE',
-  ],
-])(
-  'a command on this machine that names %s is refused before anything starts',
-  async (_what, args, env, problem) => {
-    const terminal = new FakeTerminal(env());
-    expect(await run(['generate', 'A red fox', ...args], terminal)).toBe(2);
-    expect(terminal.stderr).toContain(problem);
-  },
-);
+test('a command that names a service which the file does not have is refused before anything starts', async () => {
+  const terminal = new FakeTerminal(envWith());
+  expect(await run(['generate', 'A red fox', '--service', 'fall'], terminal)).toBe(2);
+  expect(terminal.stderr).toContain('name one of fal, kling');
+});
 
 test('explain reads an answer with the profile of a service', async () => {
   const file = join(folder, 'answer.json');
