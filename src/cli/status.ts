@@ -1,10 +1,10 @@
-import { mayRetryAsItIs } from '../client/retry-job';
+import { nextCommands } from '../client/retry-job';
 import { askWorker, inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
 import { printableJson, shown } from '../contract/clean-text';
 import type { JobResult } from '../contract/job';
 import { describeBatchCost, describeCost } from '../contract/job-cost';
-import { commandOn, copyCommand, decisionCommands } from '../contract/lost-submit';
+import { decisionCommands } from '../contract/lost-submit';
 import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
 import { EXIT, errorObject } from './exit-codes';
@@ -54,7 +54,11 @@ async function readReport(session: JobsSession, workflowId: string): Promise<Sta
     overview.endedAt === undefined ? readProgress(session, job) : readEnd(),
   ]);
   const report = { ...overview, summary, uiUrl: pageOf(session, workflowId), ...known };
-  return { ...report, commands: commandsFor(report) };
+  const { progress } = report;
+  const held = progress && isBatch(progress) && progress.running.find(({ isHeld }) => isHeld);
+  // The commands for one item show how the others are named.
+  const forItem = held ? decisionCommands(held.name).map(({ command }) => command) : [];
+  return { ...report, commands: [...nextCommands(report), ...forItem] };
 }
 
 type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
@@ -71,25 +75,6 @@ async function readProgress(
     if (unreadable !== undefined) return { note: unreadable };
     const missing = await describeMissingWorker(job.workflowId).catch(() => undefined);
     return { note: `No worker answers, so this is what Temporal knows. ${missing ?? ''}`.trim() };
-  }
-}
-
-function commandsFor({ workflowId, kind, state, failure, taskId, progress }: JobRow): string[] {
-  const decide = (name: string) => decisionCommands(name).map(({ command }) => command);
-  switch (state) {
-    case 'running': {
-      const held = progress && isBatch(progress) ? progress.running.find(({ isHeld }) => isHeld) : undefined;
-      // The commands for one item show how the others are named.
-      const forItem = held ? decide(held.name) : [];
-      return [commandOn('watch', workflowId), commandOn('cancel', workflowId), ...forItem];
-    }
-    case 'needs-decision':
-      return decide(workflowId);
-    case 'succeeded':
-      return kind === 'batch' ? [] : [copyCommand(workflowId)];
-    case 'failed':
-    case 'cancelled':
-      return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];
   }
 }
 

@@ -8,7 +8,7 @@ import { servicesOf } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
 import { encrypts } from '../encryption/data-converter';
 import { failureOfEnded, findOverview, readStart, type StoredInput } from './job-overview';
-import type { JobOverview } from './overview';
+import type { JobOverview, OverviewState } from './overview';
 import { prepareBatch, prepareJob } from './prepare-start';
 import { RetryRefused } from './refusals';
 import { NameTaken, type PreparedStart, startOrJoinOn } from './start-or-join';
@@ -44,7 +44,8 @@ export async function retryJob(
 ): Promise<RetriedJob> {
   const overview = await findOverview(client, workflowId);
   if (overview === undefined) throw new RetryRefused(`There is no job ${shown(workflowId)}.`);
-  refuseUnlessEnded(overview);
+  const why = NOT_RETRIED[overview.state];
+  if (why) throw new RetryRefused(`${shown(workflowId)} ${why}`, nextCommands(overview));
   const { input, memo, searchAttributes } = await readStart(client, overview);
   const settings = {
     // What the service takes beyond the interface is in the requests, which were accepted before.
@@ -87,22 +88,26 @@ export async function retryJob(
   return { workflowId: prepared.options.workflowId, kind: 'job', adopted, isJoined };
 }
 
-export function refuseUnlessEnded({
+/** Why a job in one of these states is not tried again. */
+const NOT_RETRIED: Partial<Record<OverviewState, string>> = {
+  running: 'is still running.',
+  'needs-decision':
+    'waits for a decision: its submit was lost, and a paid task may exist. Look for the task at the service and decide.',
+  succeeded: 'has succeeded.',
+};
+
+/** What can be done about a job or a batch now. */
+export function nextCommands({
   workflowId,
-  state,
   kind,
-  endedAt,
-}: Pick<JobOverview, 'workflowId' | 'state' | 'kind' | 'endedAt'>): void {
-  const name = shown(workflowId);
-  if (state === 'needs-decision')
-    throw new RetryRefused(
-      `${name} waits for a decision: its submit was lost, and a paid task may exist. Look for the task at the service and decide.`,
-      decisionCommands(workflowId).map(({ command }) => command),
-    );
-  if (endedAt === undefined)
-    throw new RetryRefused(`${name} is still running.`, [commandOn('watch', workflowId)]);
-  if (state === 'succeeded')
-    throw new RetryRefused(`${name} has succeeded.`, kind === 'batch' ? [] : [copyCommand(workflowId)]);
+  state,
+  failure,
+  taskId,
+}: Pick<JobOverview, 'workflowId' | 'kind' | 'state' | 'failure' | 'taskId'>): string[] {
+  if (state === 'running') return [commandOn('watch', workflowId), commandOn('cancel', workflowId)];
+  if (state === 'needs-decision') return decisionCommands(workflowId).map(({ command }) => command);
+  if (state === 'succeeded') return kind === 'batch' ? [] : [copyCommand(workflowId)];
+  return kind === 'batch' || mayRetryAsItIs(failure, taskId) ? [commandOn('retry', workflowId)] : [];
 }
 
 /**
