@@ -39,7 +39,7 @@ export function status(workflowId: string, options: { json?: boolean }, terminal
   });
 }
 
-async function readReport(session: JobsSession, workflowId: string): Promise<StatusReport> {
+export async function readReport(session: JobsSession, workflowId: string): Promise<StatusReport> {
   const { client, videos } = session;
   const overview = await findJob(session, workflowId);
   const job = overview.kind === 'batch' ? videos.batch(workflowId) : videos.handle(workflowId);

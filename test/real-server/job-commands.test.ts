@@ -190,7 +190,7 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
     const { workflowId } = job;
     expect(await videogen(['retry', workflowId])).toMatchObject({
       code: 2,
-      err: `${workflowId} is still running.\n  videogen watch '${workflowId}'\n`,
+      err: `${workflowId} is still running.\n  videogen watch '${workflowId}'\n  videogen cancel '${workflowId}'\n`,
     });
     expect(await json(['cancel', workflowId, '--json'])).toMatchObject({
       code: 0,
