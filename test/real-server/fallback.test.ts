@@ -281,3 +281,17 @@ test('a job that starts again while no worker submits to the service of its lost
   });
   expect(postsFor('left')).toEqual([1, 0]);
 });
+
+test('forget removes what the items of a batch left at their services', async () => {
+  const taskQueue = 'forgetting';
+  const worker = await startWorker({ taskQueue });
+  const storage = createFileStorage(env.storageFolder);
+  const client = await createVideoClient({ client: env.temporal.client, taskQueue, storage });
+  await worker.runUntil(async () => {
+    const batch = await client.startBatch({ requests: [{ prompt: 'gone' }], services: SERVICES });
+    await batch.result();
+    const { removed } = await client.forget(batch.workflowId);
+    const files = removed.map(({ what }) => what).filter((what) => what !== 'execution');
+    expect(files).toEqual(['video', 'sidecar', 'record', 'results']);
+  });
+});
