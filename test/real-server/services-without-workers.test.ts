@@ -170,6 +170,8 @@ const CASES: Record<string, Case> = {
   '429, and the storage failed since: the next one makes the only task': {
     answers: [BUSY],
     attempts: 2,
+    // Long enough for the second attempt on a busy machine.
+    fallbackAfter: '6s',
     storage: failingSecondWrite,
     service: 'b',
     posts: { a: 1, b: 1 },
