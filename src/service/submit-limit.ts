@@ -50,10 +50,10 @@ const FIRST_TRIAL = 8;
 const BETWEEN_TRIALS = 90;
 const TRIAL_SPEED = 1.15;
 /** It has proved itself when this many submits passed, of which this many came before a place was free. */
-const TRIAL_PASSES = 12;
+const TRIAL_PASSES = 16;
 const TRIAL_EARLY_PASSES = 2;
 /** After this many refusals that free places explain, they count again. */
-const REFUSALS_LIKE_PLACES = 3;
+const REFUSALS_LIKE_PLACES = 5;
 /** After this many refusals in a row, a pace with fewer passes than a trial needs is wrong. */
 const REFUSALS_OF_WRONG_PACE = 4;
 /** How many turns are made up for after a delay, and how many submits a worker takes for them. */
@@ -347,11 +347,11 @@ class SubmitPace {
     }
   }
 
-  /** A pace to try. */
+  /** A pace to try. It grows slowly, as a measured one does: a trial that outruns the limit would be refused for that. */
   guess(intervalMs: number): void {
     this.knownMs = intervalMs;
     this.countedFrom = undefined;
-    this.counted = 0;
+    this.counted = TRIAL_PASSES;
     this.recent = 0;
   }
 

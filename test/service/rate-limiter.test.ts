@@ -379,6 +379,7 @@ describe('the rate limiter at a service that limits submits in a time', () => {
  */
 describe('a simulated worker with more jobs than the service takes', () => {
   const SEEDS = Array.from({ length: 12 }, (_, index) => index + 1);
+  const STALLS = { everyMs: [5_000, 30_000], forMs: [100, 1_000] } as const;
   const LEARNED = { fromMs: 300_000, toMs: 1_800_000 };
   const worst = (runs: { used: number; refused: number }[]) => ({
     used: Math.min(...runs.map(({ used }) => used)),
@@ -393,10 +394,17 @@ describe('a simulated worker with more jobs than the service takes', () => {
       { taskMs: 1_000, pollDelayMs: [500, 5_000] },
     ],
     ['with polls that find them early', () => tokenBucket(2, 5), { taskMs: 300, pollDelayMs: [50, 800] }],
+    ['with polls that find them at once', () => tokenBucket(2, 5), { taskMs: 1_000, pollDelayMs: [20, 400] }],
+    ['in a process that stands still at times', () => tokenBucket(2, 5), { taskMs: 1_000, stalls: STALLS }],
     ['with tasks of 100 s', () => tokenBucket(2, 5), { taskMs: 100_000 }],
     ['on a busy machine', () => tokenBucket(2, 5), { taskMs: 1_000, pickUpMs: [300, 1_000] }],
     ['60 a minute and 20 at once', () => tokenBucket(1, 20), { taskMs: 5_000 }],
     ['5 places', () => concurrentTasks(5), { taskMs: 30_000, pollDelayMs: [100, 1_400] }],
+    [
+      '5 places, in a process that stands still at times',
+      () => concurrentTasks(5),
+      { taskMs: 30_000, pollDelayMs: [100, 1_400], stalls: STALLS },
+    ],
     ['20 places', () => concurrentTasks(20), { taskMs: 30_000, pollDelayMs: [100, 1_400] }],
     [
       '5 places, mixed tasks',
@@ -409,7 +417,13 @@ describe('a simulated worker with more jobs than the service takes', () => {
     (_limit, create, setting) => {
       const { used, refused } = worst(
         SEEDS.map((seed) =>
-          simulate(create(), { pollDelayMs: undefined, pickUpMs: undefined, ...setting, seed }),
+          simulate(create(), {
+            pollDelayMs: undefined,
+            pickUpMs: undefined,
+            stalls: undefined,
+            ...setting,
+            seed,
+          }),
         ),
       );
       expect(used).toBeGreaterThanOrEqual(0.97);

@@ -76,6 +76,8 @@ export interface Simulation {
   pollDelayMs?: Range | undefined;
   /** From taking a submit to asking for its permit; longer on a busy machine. */
   pickUpMs?: Range | undefined;
+  /** How often the whole process stands still, and for how long: a busy machine. */
+  stalls?: { everyMs: Range; forMs: Range } | undefined;
   /** What happens before this time, while the limit is learned, does not count. */
   fromMs?: number;
   toMs?: number;
@@ -91,6 +93,7 @@ export function simulate(service: LimitedService, setting: Simulation) {
     taskMs,
     pollDelayMs = [200, 2_500],
     pickUpMs = [5, 60],
+    stalls,
     fromMs = 0,
     toMs = 600_000,
   } = setting;
@@ -98,11 +101,22 @@ export function simulate(service: LimitedService, setting: Simulation) {
   const within = ([least, most]: Range) => least + random() * (most - least);
   const agenda: { atMs: number; event: () => void }[] = [];
   let now = 0;
-  const after = (ms: number, event: () => void) => {
-    const atMs = now + ms;
+  const at = (atMs: number, event: () => void) => {
     const next = agenda.findIndex((other) => other.atMs > atMs);
     agenda.splice(next === -1 ? agenda.length : next, 0, { atMs, event });
   };
+  let standsUntil = 0;
+  /** What the service does. */
+  const later = (ms: number, event: () => void) => at(now + ms, event);
+  /** What the worker does: not before it goes on. */
+  const after = (ms: number, event: () => void) =>
+    later(ms, () => (now < standsUntil ? at(standsUntil, event) : event()));
+  const stall = ({ everyMs, forMs }: NonNullable<Simulation['stalls']>) =>
+    later(within(everyMs), () => {
+      standsUntil = now + within(forMs);
+      stall({ everyMs, forMs });
+    });
+  if (stalls) stall(stalls);
   const limiter = new RateLimiter({ clock: () => now });
   let [reserved, posts, refused, busyMs, lastTimer] = [0, 0, 0, 0, 0];
 
@@ -125,7 +139,7 @@ export function simulate(service: LimitedService, setting: Simulation) {
       after(5, finish);
       return;
     }
-    after(within(ONE_WAY_MS), () => {
+    later(within(ONE_WAY_MS), () => {
       const outcome = post();
       after(within(ONE_WAY_MS), () => {
         permit.release(outcome);
@@ -142,7 +156,7 @@ export function simulate(service: LimitedService, setting: Simulation) {
     if (!isAccepted) return { kind: 'limited' };
     const lengthMs = typeof taskMs === 'number' ? taskMs : within(taskMs);
     busyMs += Math.max(0, Math.min(now + lengthMs, toMs) - Math.max(now, fromMs));
-    after(lengthMs, () => service.taskEnded());
+    later(lengthMs, () => service.taskEnded());
     after(lengthMs + within(pollDelayMs), () => limiter.recordTaskEnd());
     return { kind: 'passed' };
   };
