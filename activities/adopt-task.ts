@@ -71,6 +71,6 @@ async function endedWithoutVideo(
   if (recorded?.forgotten) return true;
   const found = await describeWorkflow(job);
   // Terminated before it could hand its video over, nobody reaches it under its name.
-  if (found) return !['RUNNING', 'PAUSED', 'COMPLETED'].includes(found.status.name);
+  if (found) return found.closeTime !== undefined && found.status.name !== 'COMPLETED';
   return recorded?.stored === undefined;
 }

@@ -30,7 +30,8 @@ export function createFindTurn(find: FindTools, storage: VideoStorage) {
     }
     const jobs = services.map((service) => childName(jobName(), service));
     for (const [turn, job] of [...jobs.entries()].slice(1).reverse()) {
-      if ((await describeWorkflow(job))?.status.name === 'RUNNING') return turn;
+      const found = await describeWorkflow(job);
+      if (found && found.closeTime === undefined) return turn;
       const owner = { namespace: activityInfo().namespace, job };
       const record = new JobRecord(storage, owner, recordId(digestOfJob(owner, request)));
       if ((await record.read()).mayHavePaid) return turn;

@@ -52,7 +52,7 @@ export async function awaitJob(input: AwaitJobInput): Promise<JobEnd | HeldJob> 
   const hadEnded = (found.closeTime?.getTime() ?? Number.POSITIVE_INFINITY) <= sinceMs;
   const conflict = identity && describeConflict(name, found.memo?.[IDENTITY_MEMO], identity);
   if (conflict) return { hadEnded, failure: 'InvalidRequest', details: conflict };
-  if (found.status.name !== 'RUNNING') return endOf(found, hadEnded);
+  if (found.closeTime !== undefined) return endOf(found, hadEnded);
   const heldSince = isHeld ? undefined : heldSinceIn(found);
   if (heldSince !== undefined) return { heldSince };
   throw ApplicationFailure.create({

@@ -104,8 +104,9 @@ export function phaseText({ kind, state, failure, counts, ...row }: JobOverview)
   if (state === 'failed') return failure ?? 'not known';
   if (kind === 'batch') return 'batch';
   if (row.endedAt !== undefined) return '';
-  const { phase, retrying, isCancelling } = row;
+  const { phase, retrying, isCancelling, paused } = row;
   return listed([
+    paused && 'paused',
     isCancelling ? 'cancelling' : phase,
     retrying && `attempt ${retrying.attempt}: ${retrying.message}`,
   ]);

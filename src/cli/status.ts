@@ -1,3 +1,4 @@
+import type { JobOverview } from '../client/overview';
 import { nextCommands } from '../client/retry-job';
 import { askWorker, inTime } from '../client/temporal-calls';
 import type { BatchResult } from '../contract/batch';
@@ -51,7 +52,7 @@ export async function readReport(session: JobsSession, workflowId: string): Prom
   const [summary, known] = await Promise.all([
     // The SDK decodes it; a codec that is not set here may have encoded it.
     inTime(client, readSummary).catch(() => undefined),
-    overview.endedAt === undefined ? readProgress(session, job) : readEnd(),
+    overview.endedAt === undefined ? readProgress(session, job, overview) : readEnd(),
   ]);
   const report = { ...overview, summary, uiUrl: pageOf(session, workflowId), ...known };
   const { progress } = report;
@@ -66,7 +67,9 @@ type Known = Pick<StatusReport, 'progress' | 'result' | 'error' | 'note'>;
 async function readProgress(
   { client, signal, describeMissingWorker }: JobsSession,
   job: { workflowId: string; progress(): Promise<Progress> },
+  { paused }: JobOverview,
 ): Promise<Known> {
+  if (paused) return { note: 'Nothing continues, and no worker answers, until it is unpaused.' };
   try {
     return { progress: await askWorker(client, () => job.progress()) };
   } catch (error) {
@@ -80,7 +83,8 @@ async function readProgress(
 
 /** The report for people. */
 export function reportLines(report: StatusReport, nowMs: number): string[] {
-  const { kind, state, failure, counts, progress, result, error, startedAt, endedAt, retrying } = report;
+  const { kind, state, failure, counts, progress, result, error, startedAt, endedAt } = report;
+  const { paused, retrying } = report;
   const running = progress && !isBatch(progress) ? progress : undefined;
   const stored = result && 'video' in result ? result : undefined;
   const batch = result && 'results' in result ? result : undefined;
@@ -95,6 +99,7 @@ export function reportLines(report: StatusReport, nowMs: number): string[] {
     [kind, shown(report.workflowId)],
     ['request', report.summary],
     ['state', [state, state === 'failed' && failure, isCancelling].filter(Boolean).join(': ')],
+    ['paused', paused && `since ${paused.since} by ${paused.by}: ${paused.reason}`],
     ['phase', phase ? progressLine(phase) : endedAt === undefined && report.phase],
     ['task', report.taskId && shown(report.taskId)],
     ['service', shown(running?.service ?? stored?.service ?? report.service ?? '')],

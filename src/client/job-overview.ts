@@ -50,8 +50,8 @@ async function turnOf(client: Client, { pendingChildren }: DescribedRun): Promis
   const child = pendingChildren?.find(({ workflowTypeName }) => KINDS.has(workflowTypeName ?? ''));
   const found = await findOverview(client, child?.workflowId ?? '');
   if (found === undefined || found.endedAt !== undefined) return {};
-  const { state, phase, taskId, service, cost, retrying } = found;
-  const known = Object.entries({ state, phase, taskId, service, cost, retrying });
+  const { state, phase, taskId, service, cost, retrying, paused } = found;
+  const known = Object.entries({ state, phase, taskId, service, cost, retrying, paused });
   return Object.fromEntries(known.filter(([, value]) => value !== undefined));
 }
 
@@ -93,6 +93,7 @@ async function overviewOf(
       attempt: retried.attempt ?? 1,
       message: cleanText(await messageOf(client, retried.lastFailure ?? {})),
     },
+    paused: pausedIn(workflowId, extended?.pauseInfo),
     isCancelling: (ended === undefined && extended?.cancelRequested) || undefined,
     startedAt: isoOf(
       first?.workflowExecutionInfo?.startTime ?? extended?.originalStartTime ?? info?.startTime,
@@ -157,6 +158,15 @@ export function failureOfEnded(client: Client, handle: WorkflowHandle): Promise<
     () => undefined,
     (error: unknown) => (isVideoFailure(error) ? error : undefined),
   );
+}
+
+function pausedIn(
+  name: string,
+  info: NonNullable<DescribedRun['workflowExtendedInfo']>['pauseInfo'],
+): JobOverview['paused'] {
+  if (!info?.pausedTime) return undefined;
+  const { pausedTime, identity, reason } = info;
+  return { name, since: isoOf(pausedTime), by: cleanText(identity ?? ''), reason: cleanText(reason ?? '') };
 }
 
 const isoOf = (time: Parameters<typeof requiredTsToDate>[0]) =>

@@ -26,8 +26,9 @@ const AT_ONCE = 10;
 
 /** What Temporal calls the states, for its list. Items of a batch that has completed may have failed. */
 const CONDITIONS: Record<OverviewState, string> = {
-  running: "ExecutionStatus = 'Running'",
-  'needs-decision': "ExecutionStatus = 'Running'",
+  // Also those that somebody has paused.
+  running: 'CloseTime IS NULL',
+  'needs-decision': 'CloseTime IS NULL',
   succeeded: "ExecutionStatus = 'Completed'",
   failed: `(ExecutionStatus = 'Failed' OR ExecutionStatus = 'TimedOut' OR (ExecutionStatus = 'Completed' AND WorkflowType = '${BATCH_WORKFLOW_TYPE}'))`,
   cancelled: "(ExecutionStatus = 'Canceled' OR ExecutionStatus = 'Terminated')",

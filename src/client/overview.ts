@@ -31,6 +31,8 @@ export interface JobOverview {
   failure?: FailureType;
   /** The pending call that has failed and is retried: how often, and why. */
   retrying?: { activity: string; attempt: number; message: string };
+  /** Who paused it in Temporal, when and why: the workflow `name`, which is its own or that of its job at one of several services. */
+  paused?: { name: string; since: string; by: string; reason: string };
   /** True while a cancellation waits for a worker. */
   isCancelling?: boolean;
   /** The start of its first run. */

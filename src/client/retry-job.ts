@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { shown } from '../contract/clean-text';
 import type { DurationText } from '../contract/duration';
 import { FAILURES, type FailureType, isTaskOver, paidNothing } from '../contract/failure-table';
-import { commandOn, copyCommand, decisionCommands } from '../contract/lost-submit';
+import { commandOn, copyCommand, decisionCommands, unpauseCommand } from '../contract/lost-submit';
 import { LOST_SUBMIT_MEMO, OWN_MEMOS } from '../contract/names';
 import { servicesOf } from '../contract/service-choice';
 import type { VideoFailure } from '../contract/video-failure';
@@ -103,7 +103,9 @@ export function nextCommands({
   state,
   failure,
   taskId,
-}: Pick<JobOverview, 'workflowId' | 'kind' | 'state' | 'failure' | 'taskId'>): string[] {
+  paused,
+}: Pick<JobOverview, 'workflowId' | 'kind' | 'state' | 'failure' | 'taskId' | 'paused'>): string[] {
+  if (paused) return [unpauseCommand(paused.name), commandOn('cancel', workflowId)];
   if (state === 'running') return [commandOn('watch', workflowId), commandOn('cancel', workflowId)];
   if (state === 'needs-decision') return decisionCommands(workflowId).map(({ command }) => command);
   if (state === 'succeeded') return kind === 'batch' ? [] : [copyCommand(workflowId)];
@@ -184,8 +186,8 @@ async function startOn<Input>(
     // A start whose answer did not come is joined by the next retry.
     const outcome = await inTime(client, () => startOrJoinOn(client, taskQueue, prepared));
     if ('started' in outcome) return { isJoined: false };
-    const { name } = outcome.existing.status;
-    if (name === 'RUNNING' || name === 'COMPLETED') return { isJoined: true };
+    const { closeTime, status } = outcome.existing;
+    if (closeTime === undefined || status.name === 'COMPLETED') return { isJoined: true };
   } catch (error) {
     if (!(error instanceof NameTaken)) throw error;
   }

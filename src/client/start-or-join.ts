@@ -64,7 +64,7 @@ export async function startOrJoin<Input, Started>(
         existing.memo?.[IDENTITY_MEMO] ?? (await identityInHistory(handle, existing, prepared.type));
       const conflict = describeConflict(handle.workflowId, theirs, identity);
       if (conflict !== undefined) throw new NameTaken('InvalidRequest', conflict);
-      if (existing.status.name === 'RUNNING' || restarts === MAX_RESTARTS) return { existing };
+      if (existing.closeTime === undefined || restarts === MAX_RESTARTS) return { existing };
       const policy = await restartPolicy(handle, existing);
       if (policy === undefined) return { existing };
       workflowIdReusePolicy = policy;

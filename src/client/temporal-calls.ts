@@ -71,21 +71,18 @@ export async function describeRun(client: Client, execution: { workflowId: strin
 
 export type DescribedRun = NonNullable<Awaited<ReturnType<typeof describeRun>>>;
 
-/** Temporal's number for a run that has not ended. */
-const RUNNING = 1;
-
 /** One run of a workflow. */
 export type ListedRun = ReturnType<typeof runOf>;
 
 export function runOf(info: NonNullable<DescribedRun['workflowExecutionInfo']>) {
-  const { execution, type, status, startTime, firstRunId, parentExecution } = info;
+  const { execution, type, closeTime, startTime, firstRunId, parentExecution } = info;
   const runId = execution?.runId ?? '';
   return {
     workflowId: execution?.workflowId ?? '',
     runId,
     firstRunId: firstRunId || runId,
     type: type?.name,
-    isRunning: status === RUNNING,
+    isRunning: !closeTime,
     startTime: requiredTsToDate(startTime, 'startTime'),
     parentId: parentExecution?.workflowId || undefined,
   };

@@ -8,7 +8,13 @@ import {
 import { ApplicationFailure, TerminatedFailure } from '@temporalio/common';
 import { shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
-import { commandOn, DECISION_REFUSED, DecisionRefused, type SubmitDecision } from '../contract/lost-submit';
+import {
+  commandOn,
+  DECISION_REFUSED,
+  DecisionRefused,
+  type SubmitDecision,
+  unpauseCommand,
+} from '../contract/lost-submit';
 import {
   childName,
   DECIDE_SUBMIT_UPDATE,
@@ -110,9 +116,13 @@ function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, ende
 async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Promise<void> {
   try {
     // Reads the memo, and rejects if it is encrypted with a key that is not here: the worker could not read the decision.
-    const { memo, type, status } = await job.describe();
-    if (status.name !== 'RUNNING')
+    const { memo, type, status, closeTime } = await job.describe();
+    if (closeTime !== undefined)
       throw new DecisionRefused(`No decision is needed: ${shown(job.workflowId)} has ended.`);
+    if (status.name === 'PAUSED')
+      throw new DecisionRefused(
+        `${shown(job.workflowId)} is paused in Temporal and takes no decision: run ${unpauseCommand(job.workflowId)} first.`,
+      );
     const service = memo?.[SERVICE_MEMO];
     // Not by its children: one that was started again has joined the job of the run before.
     const handle =
@@ -151,7 +161,7 @@ async function untilTask(handle: WorkflowHandle): Promise<string> {
         updateId = next;
       } else if (!endedWithItsRun(error)) {
         throw error;
-      } else if ((await handle.describe()).status.name !== 'RUNNING') {
+      } else if ((await handle.describe()).closeTime !== undefined) {
         return taskOfEnded(handle);
       }
     }
@@ -209,13 +219,13 @@ async function* follow<Progress>(
 ): AsyncGenerator<Progress, void, undefined> {
   let last: string | undefined;
   while (!signal?.aborted) {
-    const { status } = await handle.describe();
-    // No worker may be running to answer; then the next query may succeed.
+    const { closeTime } = await handle.describe();
+    // No worker may be running to answer, or the workflow is paused; then the next query may succeed.
     const progress = await query().catch(() => undefined);
     const text = JSON.stringify(progress);
     if (progress !== undefined && text !== last) yield progress;
     last = text ?? last;
-    if (status.name !== 'RUNNING') return;
+    if (closeTime !== undefined) return;
     await sleep(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -39,6 +39,10 @@ export function commandOn(command: string, workflowId: string, options = ''): st
     : `videogen ${command} ${name}${more}`;
 }
 
+/** Temporal's own command for a job that somebody has paused there. */
+export const unpauseCommand = (workflowId: string) =>
+  `temporal workflow unpause --workflow-id ${inShell(workflowId)}`;
+
 /** Copies the video of a job that has one. */
 export const copyCommand = (workflowId: string) =>
   `videogen generate --id ${inShell(workflowId)} --out FILE.mp4`;

@@ -104,7 +104,7 @@ export class VideoStates {
     try {
       const description = await handle.describe();
       if (description.type !== WORKFLOW_TYPE && description.type !== FALLBACK_WORKFLOW_TYPE) return undefined;
-      if (description.status.name === 'RUNNING')
+      if (description.closeTime === undefined)
         return { taskId, job, description, ending: undefined, isDeleted: false };
       const [ending, isDeleted] = await Promise.all([
         endingOf(job),

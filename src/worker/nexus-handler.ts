@@ -71,9 +71,9 @@ const jobs = new WorkflowRunOperationHandler<PreparedOptions<VideoInput>, JobRes
 async function join(
   context: StartOperationContext,
   options: PreparedOptions<VideoInput>,
-  { status, closeTime }: Existing,
+  { closeTime }: Existing,
 ): Promise<HandlerStartOperationResult<JobResult>> {
-  if (status.name === 'RUNNING') {
+  if (closeTime === undefined) {
     try {
       return await jobs.start(context, {
         ...options,
