@@ -20,7 +20,9 @@ function temporalSaying(state: string | Error) {
     describe: async () => {
       asked.push(workflowId);
       if (state instanceof Error) throw state;
-      return { status: { name: workflowId === OWL ? state : 'RUNNING' } };
+      const name = workflowId === OWL ? state : 'RUNNING';
+      const isOpen = name === 'RUNNING' || name === 'PAUSED';
+      return { status: { name }, closeTime: isOpen ? undefined : new Date() };
     },
   });
   return { connection: {}, workflow: { getHandle }, asked };
