@@ -177,14 +177,15 @@ const MAY_BE_CUT =
 /** Inspects the file of a download that has arrived. The doubts say what could not be checked. */
 export async function inspectDownload({ part, of }: VideoDownload) {
   if (of !== undefined && part.bytes !== of) throw new BadVideo(`${part.bytes} of ${of} bytes arrived`);
-  const { path, ...whole } = await part.content();
+  const { path } = part;
+  const { bytes, sha256 } = part.content;
   const inspection = await inspectFile(path);
   if (inspection.kind === 'no-video') throw new BadVideo(inspection.reason);
   const { container, ...facts } = inspection.facts;
   const { contentType, extension } = CONTAINERS[container];
   const isComplete = of !== undefined || inspection.end === 'checked';
   const doubts = isComplete ? [] : [MAY_BE_CUT];
-  return { path, extension, file: { ...whole, contentType }, facts, doubts };
+  return { path, extension, file: { bytes, sha256, contentType }, facts, doubts };
 }
 
 /**

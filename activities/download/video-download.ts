@@ -64,8 +64,8 @@ export class VideoDownload {
   /** For the heartbeat; undefined when no server could resume it, or when so few bytes come again as quickly. */
   get note(): PartNote | undefined {
     const { validator, part } = this;
-    if (validator === undefined || part.onDisk === undefined) return undefined;
-    return part.onDisk.bytes < HEAD_TO_SNIFF ? undefined : { ...part.onDisk, validator };
+    if (validator === undefined || part.bytes < HEAD_TO_SNIFF) return undefined;
+    return { ...part.content, validator };
   }
 
   /** Continues with what an earlier attempt left on this disk, and removes the rest. */

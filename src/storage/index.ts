@@ -10,7 +10,7 @@ export { DamagedEntry, EntryLog } from './entry-log';
 export { createFileStorage } from './file-storage';
 export * from './images';
 export * from './job-record';
-export { createPart, sweepParts } from './part-file';
+export { PartFile, sweepParts } from './part-file';
 export { createS3Storage, type S3StorageOptions } from './s3-storage';
 export * from './small-files';
 export * from './storage';

@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, truncate, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { errorCode } from '../contract/error-code';
 import { inFolder, isPartName, markOf, newPartName } from './disk-files';
 import type { VideoStorage } from './storage';
@@ -15,17 +12,6 @@ type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
 
 /** Where videos are written before they are published. */
 const partsFolderOf = ({ partsFolder = tmpdir() }: PartsFolder) => partsFolder;
-
-/** A file for a video that is not published yet. In a folder that others share, only this user may read it. */
-export async function createPart(
-  storage: PartsFolder,
-  owner: string,
-): Promise<{ path: string; file: FileHandle }> {
-  const folder = partsFolderOf(storage);
-  const path = join(folder, newPartName(owner));
-  const mode = storage.partsFolder === undefined ? 0o600 : 0o666;
-  return { path, file: await inFolder(folder, () => open(path, 'wx', mode)) };
-}
 
 /** Removes unfinished videos that were not written to for this long, from the storage and from this machine. */
 export async function sweepParts(storage: VideoStorage, olderThanMs: number): Promise<number> {
@@ -59,11 +45,6 @@ function unlessGone(error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error;
 }
 
-/** What waits for the disk. Chunks of one byte take a hundred times their bytes. */
-const BUFFERED_BYTES = 128 * 1024;
-/** How often `onDisk` is brought up to date. */
-const NOTE_MS = 250;
-
 /** Bytes that a part has, or had. */
 export interface PartContent {
   /** The name of the file. */
@@ -74,11 +55,9 @@ export interface PartContent {
 
 /** A video that is not published yet: a file on the disk of the worker, hashed and counted while it is written. */
 export class PartFile {
+  readonly path: string;
   bytes = 0;
-  /** What is in the file, while more is being written. */
-  onDisk: PartContent | undefined;
   private hash = createHash('sha256');
-  private path: string | undefined;
   /** The names of what earlier attempts left. */
   private left: string[] = [];
 
@@ -86,10 +65,14 @@ export class PartFile {
   constructor(
     private readonly storage: PartsFolder,
     private readonly owner: string,
-  ) {}
+  ) {
+    this.path = join(partsFolderOf(storage), newPartName(owner));
+  }
 
-  private get sha256(): string {
-    return this.hash.copy().digest('hex');
+  /** What is in the file, also while more comes. */
+  get content(): PartContent {
+    const { path, bytes, hash } = this;
+    return { part: basename(path), bytes, sha256: hash.copy().digest('hex') };
   }
 
   /**
@@ -109,45 +92,24 @@ export class PartFile {
 
   /** Appends a stream. What came of a stream that breaks off is written too, up to a chunk that the check refuses. */
   async append(stream: Readable, check: (chunk: Buffer) => void = () => undefined): Promise<void> {
-    const path = await this.create();
-    const disk = createWriteStream(path, { flags: 'r+', start: this.bytes, highWaterMark: BUFFERED_BYTES });
-    const written = asStorageFault(() => finished(disk));
-    // It is awaited below, also after a chunk that is refused.
-    written.catch(() => undefined);
-    const content = () => ({ part: basename(path), bytes: this.bytes, sha256: this.sha256 });
-    let notedAtMs = 0;
+    const file = await asStorageFault(() => this.open());
     try {
       for await (const chunk of stream) {
         check(chunk);
+        await asStorageFault(() => file.writeFile(chunk));
         this.bytes += chunk.length;
         this.hash.update(chunk);
-        const isNoted = performance.now() - notedAtMs >= NOTE_MS;
-        if (isNoted) notedAtMs = performance.now();
-        const note = isNoted ? content() : undefined;
-        const hasRoom = disk.write(chunk, (error) => {
-          if (!error) this.onDisk = note ?? this.onDisk;
-        });
-        if (!hasRoom) await Promise.race([once(disk, 'drain'), written]);
       }
     } finally {
-      disk.end();
-      await written;
-      this.onDisk = content();
+      await file.close();
     }
   }
 
   /** Starts over: the bytes so far belong to another video, or cannot be resumed. */
   async clear(): Promise<void> {
-    const { path } = this;
-    if (path !== undefined) await asStorageFault(() => truncate(path));
+    await asStorageFault(() => truncate(this.path).catch(unlessGone));
     this.bytes = 0;
-    this.onDisk = undefined;
     this.hash = createHash('sha256');
-  }
-
-  /** All that has arrived. */
-  async content(): Promise<{ path: string; bytes: number; sha256: string }> {
-    return { path: await this.create(), bytes: this.bytes, sha256: this.sha256 };
   }
 
   /** Removes what earlier attempts left. The sweeper removes what cannot be removed now. */
@@ -157,8 +119,7 @@ export class PartFile {
   }
 
   async remove(): Promise<void> {
-    const { path } = this;
-    if (path !== undefined) await asStorageFault(() => unlink(path).catch(unlessGone));
+    await asStorageFault(() => unlink(this.path).catch(unlessGone));
     await this.removeLeft();
   }
 
@@ -166,15 +127,13 @@ export class PartFile {
     const file = await open(join(partsFolderOf(this.storage), part));
     this.left.push(part);
     await this.append(file.createReadStream({ end: bytes - 1 }));
-    return this.bytes === bytes && this.sha256 === sha256;
+    const copied = this.content;
+    return copied.bytes === bytes && copied.sha256 === sha256;
   }
 
-  private async create(): Promise<string> {
-    if (this.path === undefined) {
-      const { path, file } = await asStorageFault(() => createPart(this.storage, this.owner));
-      await file.close();
-      this.path = path;
-    }
-    return this.path;
+  /** In a folder that others share, only this user may read it. */
+  private open(): Promise<FileHandle> {
+    const mode = this.storage.partsFolder === undefined ? 0o600 : 0o666;
+    return inFolder(partsFolderOf(this.storage), () => open(this.path, 'a', mode));
   }
 }

@@ -16,10 +16,9 @@ import {
   type VideoStorage,
 } from '../../src/storage';
 import { newPartName } from '../../src/storage/disk-files';
-import { createPart } from '../../src/storage/part-file';
 import { runProbe, writeAndRead } from '../../src/storage/probe';
 import { readWithFaults } from '../../src/storage/storage-fault';
-import { itFulfilsTheContract, store, VIDEO, wholeOf } from './storage-contract';
+import { itFulfilsTheContract, partOf, store, VIDEO, wholeOf } from './storage-contract';
 
 let folder: string;
 let storage: VideoStorage;
@@ -42,9 +41,7 @@ itFulfilsTheContract(async () => ({
   everything: filesThere,
   uriOf: (key) => pathToFileURL(join(folder, key)).href,
   async leaveHalf(key) {
-    const { file } = await createPart(storage, key);
-    await file.writeFile(VIDEO);
-    await file.close();
+    await partOf(storage, key, VIDEO);
   },
 }));
 
@@ -80,9 +77,7 @@ it('a key that looks like a part is refused, because the sweeper would remove it
 describe('an attempt that is taken for dead', () => {
   it('succeeds when its successor has published the same video and removed its part', async () => {
     const published = await store(storage, 'fox.mp4', VIDEO);
-    const { path, file } = await createPart(storage, 'job-1');
-    await file.writeFile(VIDEO);
-    await file.close();
+    const { path } = await partOf(storage, 'job-1', VIDEO);
     expect(await storage.publishFile(path, 'fox.mp4', wholeOf(VIDEO))).toEqual(published);
   });
 });
@@ -213,11 +208,10 @@ describe('the sweeper', () => {
   });
 
   it('does not remove a part that was written to lately', async () => {
-    const { path, file } = await createPart(storage, 'fox.mp4');
-    await age(path);
-    await file.writeFile('x');
+    const part = await partOf(storage, 'fox.mp4', VIDEO);
+    await age(part.path);
+    await part.append(Readable.from([VIDEO]));
     expect(await storage.sweep?.(HOUR_MS)).toBe(0);
-    await file.close();
   });
 });
 

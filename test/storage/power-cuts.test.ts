@@ -7,13 +7,13 @@ import { createVideoActivities } from '../../activities';
 import { copyOut } from '../../src/cli/copy-out';
 import { type ItemResult, resultsKey } from '../../src/contract/batch';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
-import { createFileStorage, createPart, type VideoStorage } from '../../src/storage';
+import { createFileStorage, type VideoStorage } from '../../src/storage';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { startAttempt } from '../activities/activity-world';
 import { disk } from '../support/disk-recorder';
 import { recordsIn } from '../support/stored-files';
-import { store, VIDEO } from './storage-contract';
+import { partOf, store, VIDEO } from './storage-contract';
 
 jest.mock('node:fs/promises', () =>
   jest
@@ -75,8 +75,8 @@ test('a small file that a killed worker has created is safe when the next worker
 });
 
 test('a video that a killed attempt has stored is safe when the next attempt ends', async () => {
-  const { path, file } = await createPart(storage, 'job-2');
-  await file.writeFile(VIDEO);
+  const { path } = await partOf(storage, 'job-2', VIDEO);
+  const file = await open(path, 'r+');
   await file.sync();
   await file.close();
   await link(path, inStorage('fox.mp4'));

@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import { createPart, type FileToPublish, StorageFault, type VideoStorage } from '../../src/storage';
+import { type FileToPublish, PartFile, StorageFault, type VideoStorage } from '../../src/storage';
 
 /** More than the two parts that an upload to S3 has in flight. */
 export const LONG_VIDEO = randomBytes(27_000_017);
@@ -31,13 +30,19 @@ export async function store(
   video: Buffer,
   { owner = 'job-1', ...change }: Partial<FileToPublish> & { owner?: string } = {},
 ): Promise<{ uri: string }> {
-  const { path, file } = await createPart(storage, owner);
+  const part = await partOf(storage, owner, video);
   try {
-    await file.writeFile(video).finally(() => file.close());
-    return await storage.publishFile(path, key, { ...wholeOf(video), ...change });
+    return await storage.publishFile(part.path, key, { ...wholeOf(video), ...change });
   } finally {
-    await rm(path, { force: true });
+    await part.remove().catch(() => undefined);
   }
+}
+
+/** A file of a video that is not published. */
+export async function partOf(storage: VideoStorage, owner: string, video: Buffer): Promise<PartFile> {
+  const part = new PartFile(storage, owner);
+  await part.append(Readable.from([video]));
+  return part;
 }
 
 export async function storedAt(storage: VideoStorage, key: string): Promise<Buffer | undefined> {

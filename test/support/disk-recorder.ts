@@ -79,7 +79,8 @@ class DiskRecorder {
     const file = await actual.open(...args);
     const path = resolve(`${args[0]}`);
     if ((await file.stat()).isDirectory()) return this.watchFolder(file, path);
-    if (args[1] === 'wx') this.name(path, { bytes: 0, syncedBytes: 0 });
+    if (args[1] === 'wx' || (args[1] === 'a' && !this.now.has(path)))
+      this.name(path, { bytes: 0, syncedBytes: 0 });
     const content = this.now.get(path);
     return content === undefined ? file : this.watchFile(file, content);
   }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { isStorageKey, isTaskId, isWorkflowId } from '../../../src/contract/input-rules';
-import { createFileStorage, createPart, StorageFault } from '../../../src/storage';
+import { createFileStorage, PartFile, StorageFault } from '../../../src/storage';
 import { storageKey } from '../../../src/storage/storage-key';
 import { fc } from '../../support/properties';
 import { anyText, edited } from '../hostile';
@@ -72,9 +73,9 @@ export const storageKeys: Target<Stored> = {
       );
       texts.push(
         ...(await outcomeOf(async () => {
-          const { path, file } = await createPart(storage, one);
-          await file.writeFile(VIDEO).finally(() => file.close());
-          await storage.publishFile(path, one, WHOLE);
+          const part = new PartFile(storage, one);
+          await part.append(Readable.from([VIDEO]));
+          await storage.publishFile(part.path, one, WHOLE);
         })),
       );
     }
