@@ -43,7 +43,8 @@ export function createFilmActivities(storage: VideoStorage, ffmpeg = 'ffmpeg') {
   }
 
   async function opened(shot: string) {
-    const video = await storage.open?.(shot);
+    const key = storage.keyOf?.(shot);
+    const video = key === undefined ? undefined : await storage.read(key);
     if (!video)
       throw new Error(
         `There is no ${shot} in the storage: use the same storage as the worker that made the shots.`,

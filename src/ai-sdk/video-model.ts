@@ -9,7 +9,7 @@ import { isWorkflowId } from '../contract/input-rules';
 import type { JobResult, StoredVideo } from '../contract/job';
 import { describeDecisionCommands } from '../contract/lost-submit';
 import { isVideoFailure } from '../contract/video-failure';
-import { createStorage, storeImage, type VideoStorage } from '../storage';
+import { createStorage, readStoredVideo, storeImage, type VideoStorage } from '../storage';
 import { readUpTo } from '../storage/small-files';
 import { CallError, toCallError } from './call-error';
 import {
@@ -210,7 +210,7 @@ async function readVideo({ uri, bytes, sha256 }: StoredVideo, storage: VideoStor
       `The AI SDK keeps videos in memory, and ${uri} has ${bytes} bytes, more than ${MAX_VIDEO_BYTES}: fetch it with \`videogen generate --id NAME --out FILE\`.`,
     );
   }
-  const stream = await storage.open?.(uri);
+  const stream = await readStoredVideo(storage, uri);
   if (stream === undefined) {
     throw unread(
       `The video is stored at ${uri}, which this process cannot read: set VIDEOGEN_STORAGE here as on the workers (or the option storage of videoModel). If it was removed, call with another providerOptions.videogen.name to make another one.`,

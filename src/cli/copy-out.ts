@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/service-config';
 import { readS3Connection } from '../config/storage-config';
 import { firstLineOf } from '../contract/error-code';
-import { createS3Storage, replaceFile } from '../storage';
+import { createS3Storage, readStoredVideo, replaceFile } from '../storage';
 
 /** The video is stored, but could not be copied. Nothing needs to be generated again. */
 export class CopyFailed extends Error {
@@ -71,7 +71,7 @@ export async function openStored(uri: string, env?: Environment): Promise<Readab
   if (uri.startsWith('file:')) return (await open(fileURLToPath(uri))).createReadStream();
   if (!uri.startsWith('s3:')) throw new Error('this process cannot read its storage');
   const [, bucket = ''] = /^s3:\/\/([^/]+)\//.exec(uri) ?? [];
-  const object = await createS3Storage({ bucket, ...readS3Connection(env) }).open?.(uri);
+  const object = await readStoredVideo(createS3Storage({ bucket, ...readS3Connection(env) }), uri);
   if (object === undefined) throw new Error('it no longer exists');
   return object;
 }

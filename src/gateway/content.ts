@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { ByteRange, VideoStorage } from '../storage';
+import { type ByteRange, readStoredVideo, type VideoStorage } from '../storage';
 import { refusal } from './http-errors';
 import { errorOf } from './video-object';
 import type { VideoSnapshot } from './video-states';
@@ -61,7 +61,7 @@ export async function sendContent(
     reply.header('content-range', `bytes */${bytes}`);
     throw refusal('bad_range', { message: `The video has ${bytes} bytes.` });
   }
-  const stream = await storage.open?.(uri, range);
+  const stream = await readStoredVideo(storage, uri, range);
   if (stream === undefined) throw refusal('not_in_storage');
   const length = range ? range.end - range.start + 1 : bytes;
   reply.type(contentType).header('content-length', length);

@@ -1,12 +1,11 @@
 import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
 import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder } from './disk-files';
 import { removeOldParts } from './part-file';
 import { fixForFolder, runProbe, writeAndRead } from './probe';
-import type { ByteRange, ListedFile, VideoStorage } from './storage';
+import type { ListedFile, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
 
 /**
@@ -38,11 +37,9 @@ export function createFileStorage(folder: string): VideoStorage {
 
     create: async (key, content) => asStorageFault(async () => createFile(pathOf(key), content)),
 
-    read: async (key) => readFileAt(pathOf(key)),
-
-    open: async (uri, range) => {
-      const path = pathOfUri(root, uri);
-      return path === undefined ? undefined : readFileAt(path, range);
+    read: async (key, range) => {
+      const file = await asStorageFault(() => openRegular(pathOf(key)));
+      return file && readWithFaults(file.createReadStream(range));
     },
 
     probe: (limitMs) =>
@@ -77,9 +74,15 @@ export function createFileStorage(folder: string): VideoStorage {
         await syncFolder(dirname(path));
       }),
 
+    /** A uri comes from a history, which others may write: it names a file of this folder or none. */
     keyOf: (uri) => {
-      const path = pathOfUri(root, uri);
-      return path === undefined ? undefined : relative(root, path).split(sep).join('/');
+      try {
+        const path = fileURLToPath(uri);
+        const key = relative(root, path).split(sep).join('/');
+        return pathOf(key) === path ? key : undefined;
+      } catch {
+        return undefined;
+      }
     },
   };
   return storage;
@@ -94,21 +97,6 @@ function pathInside(root: string, key: string): string {
   if (isOutside || key.includes('\0') || key.endsWith('/') || isPartName(basename(path)))
     throw new StorageFault(`the key ${JSON.stringify(key)} does not name a file inside the storage folder`);
   return path;
-}
-
-/** A uri comes from a history, which others may write: it names a file of this folder or none. */
-function pathOfUri(root: string, uri: string): string | undefined {
-  try {
-    const path = fileURLToPath(uri);
-    return pathInside(root, relative(root, path)) === path ? path : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-async function readFileAt(path: string, range?: ByteRange): Promise<Readable | undefined> {
-  const file = await asStorageFault(() => openRegular(path));
-  return file && readWithFaults(file.createReadStream(range));
 }
 
 /** Undefined only when the name is free: anything but a regular file is an error, never an absence. */

@@ -47,9 +47,6 @@ export function createS3Storage({
   const start = prefix.replace(/^\/+|\/+$/g, '').replace(/.$/s, '$&/');
   const root = `s3://${Bucket}/`;
   const objectOf = (key: string) => ({ Bucket, Key: `${start}${normalizeKey(key)}` });
-  /** A uri comes from a history, which others may write: it names an object of this storage or none. */
-  const objectKeyIn = (uri: string) =>
-    uri.startsWith(`${root}${start}`) && uri.length > root.length ? uri.slice(root.length) : undefined;
 
   let opening: Promise<S3> | undefined;
   const open = () => {
@@ -63,10 +60,6 @@ export function createS3Storage({
       const wholeValues = await credentialsOf(open()).catch(() => []);
       throw storageFault(error, (text) => redact(text, { keys: [], wholeValues }));
     }
-  };
-  const read = async (Key: string, range?: ByteRange) => {
-    const stored = await call((s3) => getObject(s3, { Bucket, Key }, range));
-    return stored && readWithFaults(stored.content);
   };
 
   /** Found by a probe, after which a host's worker may still run. */
@@ -109,11 +102,10 @@ export function createS3Storage({
       });
     },
 
-    read: async (key) => read(objectOf(key).Key),
-
-    open: async (uri, range) => {
-      const objectKey = objectKeyIn(uri);
-      return objectKey === undefined ? undefined : read(objectKey, range);
+    async read(key, range) {
+      const object = objectOf(key);
+      const stored = await call((s3) => getObject(s3, object, range));
+      return stored && readWithFaults(stored.content);
     },
 
     link: (key, { from, seconds }) =>
@@ -161,10 +153,12 @@ export function createS3Storage({
       });
     },
 
-    keyOf: (uri) => {
-      const key = objectKeyIn(uri)?.slice(start.length);
-      // Another key would be removed for one with `..` in it.
-      return key === undefined || posix.normalize(key) !== key || key.startsWith('../') ? undefined : key;
+    /** A uri comes from a history, which others may write: it names an object of this storage or none. */
+    keyOf(uri) {
+      const key = uri.slice(root.length + start.length);
+      const isHere = uri === `${root}${start}${key}` && key !== '';
+      // Another key would be meant by one with `..` in it.
+      return isHere && posix.normalize(key) === key && !key.startsWith('../') ? key : undefined;
     },
   };
   return storage;

@@ -14,10 +14,8 @@ export interface VideoStorage {
    * very text: a call that is repeated after a lost answer finds its own. After an error it may be there too.
    */
   create(key: string, content: string): Promise<boolean>;
-  /** What is stored under a key; undefined when nothing is. Anything there but a regular file is an error. */
-  read(key: string): Promise<Readable | undefined>;
-  /** The video that a job's result names, whole or in part; undefined when it is not in this storage. */
-  open?(uri: string, range?: ByteRange): Promise<Readable | undefined>;
+  /** What is stored under a key, or a part of it; undefined when nothing is. Anything there but a regular file is an error. */
+  read(key: string, range?: ByteRange): Promise<Readable | undefined>;
   /** A link with which anybody can read what is stored under a key, for a while. Without it, a gateway serves images. */
   link?(key: string, validity: LinkValidity): Promise<string>;
   /** The folder in which videos are written before they are published; that of temporary files by default. */
@@ -42,6 +40,16 @@ export type RemovingStorage = VideoStorage & Required<Pick<VideoStorage, 'list' 
 
 export function canRemove(storage: VideoStorage): storage is RemovingStorage {
   return [storage.list, storage.removeKey, storage.keyOf].every((method) => method !== undefined);
+}
+
+/** The video that a job's result names, whole or in part; undefined when it is not in this storage. */
+export async function readStoredVideo(
+  storage: Pick<VideoStorage, 'read' | 'keyOf'>,
+  uri: string,
+  range?: ByteRange,
+): Promise<Readable | undefined> {
+  const key = storage.keyOf?.(uri);
+  return key === undefined ? undefined : storage.read(key, range);
 }
 
 /** A file of a storage. */

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { checkImage, storeImage } from '../../src/storage';
+import { checkImage, readStoredVideo, storeImage } from '../../src/storage';
 import { PNG } from '../support/images';
 import { type S3Answer, type ScriptedS3, s3Error, startScriptedS3 } from './scripted-s3';
 import { LONG_VIDEO, store, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
@@ -24,12 +24,12 @@ describe('the video that a job names', () => {
   it('is read whole or in part, and nothing of others is', async () => {
     server = await startScriptedS3(() => ({ body: 'a fox' }));
     const storage = server.storage({ prefix: 'jobs' });
-    expect(await storage.open?.('s3://videos/others/fox.mp4')).toBeUndefined();
+    expect(await readStoredVideo(storage, 's3://videos/others/fox.mp4')).toBeUndefined();
     expect(server.calls).toEqual([]);
-    const whole = await storage.open?.('s3://videos/jobs/fox.mp4');
+    const whole = await readStoredVideo(storage, 's3://videos/jobs/fox.mp4');
     expect(whole && (await text(whole))).toBe('a fox');
     expect(server.headersOf('fox.mp4').range).toBeUndefined();
-    const part = await storage.open?.('s3://videos/jobs/owl.mp4', { start: 2, end: 5 });
+    const part = await readStoredVideo(storage, 's3://videos/jobs/owl.mp4', { start: 2, end: 5 });
     part?.destroy();
     expect(server.headersOf('owl.mp4').range).toBe('bytes=2-5');
   });

@@ -206,7 +206,6 @@ class SharedWorker {
       list: async function* (...args) {
         yield* tools().storage.list?.(...args) ?? [];
       },
-      open: async (...args) => tools().storage.open?.(...args),
       keyOf: (uri) => tools().storage.keyOf?.(uri),
       removeKey: async (...args) => tools().storage.removeKey?.(...args),
     };
