@@ -2,9 +2,9 @@ import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promise
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
-import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder } from './disk-files';
+import { createFile, isPartName, moveFile, replaceFile, syncFolder } from './disk-files';
 import { removeOldParts } from './part-file';
-import { fixForFolder, runProbe, writeAndRead } from './probe';
+import { fixForFolder, probeStorage } from './probe';
 import type { ListedFile, VideoStorage } from './storage';
 import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
 
@@ -42,15 +42,7 @@ export function createFileStorage(folder: string): VideoStorage {
       return file && readWithFaults(file.createReadStream(range));
     },
 
-    probe: (limitMs) =>
-      runProbe({ location: root, limitMs, fixFor: fixForFolder }, async (key) => {
-        // First: an error of the folder itself is easier to read than one of a file in it.
-        await makeFolder(root);
-        // An error of the write says more than one of the removal.
-        const remove = () => rm(pathOf(key)).catch(() => undefined);
-        await writeAndRead(storage, key).finally(remove);
-        await storage.create(key, '{}').finally(remove);
-      }),
+    probe: (limitMs) => probeStorage(storage, { location: root, limitMs, fixFor: fixForFolder }),
 
     sweep: (olderThanMs) =>
       asStorageFault(() =>

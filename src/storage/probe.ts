@@ -8,22 +8,7 @@ import { StorageFault, StorageUnusable, storageFault } from './storage-fault';
 /** A healthy storage needs at most a second. */
 const PROBE_LIMIT_MS = 30_000;
 
-/** Stores a small file and reads it back. */
-export async function writeAndRead(
-  storage: Pick<VideoStorage, 'write' | 'read'>,
-  key: string,
-): Promise<void> {
-  // Jobs read records that may not exist, and S3 answers that with AccessDenied unless the bucket may be listed.
-  if ((await storage.read(key)) !== undefined)
-    throw new StorageFault('it returned a file that was never stored');
-  await storage.write(key, key, 'text/plain');
-  const stored = await storage.read(key);
-  // A web server that is not a storage may answer every request with success.
-  if (stored === undefined || (await text(stored)) !== key)
-    throw new StorageFault('it did not return the file that was just stored');
-}
-
-export interface Probe {
+interface Probe {
   /** Where the storage is, for the message. */
   location: string;
   limitMs?: number | undefined;
@@ -31,19 +16,35 @@ export interface Probe {
 }
 
 /**
- * Runs a probe with a key that no other probe has. Any error, and no answer in time, becomes a StorageUnusable with the location
- * and the fix.
+ * Tries a storage with a key that no other probe has. Any error, and no answer in time, becomes a StorageUnusable with the
+ * location and the fix.
  */
-export async function runProbe(
+export async function probeStorage(
+  storage: VideoStorage,
   { location, limitMs = PROBE_LIMIT_MS, fixFor }: Probe,
-  probe: (key: string) => Promise<void>,
 ): Promise<void> {
+  const key = `.videogen-probe-${randomUUID()}`;
+  // An error of the storage says more than one of the removal, and credentials that may put may still not delete.
+  const remove = () => storage.removeKey?.(key).catch(() => undefined);
   try {
-    await withinTime(() => probe(`.videogen-probe-${randomUUID()}`), limitMs);
+    await withinTime(() => tryOut(storage, key).finally(remove), limitMs);
   } catch (error) {
     const fault = storageFault(error);
     throw new StorageUnusable(location, cleanText(fault.message), fixFor(fault), { code: fault.code });
   }
+}
+
+async function tryOut(storage: VideoStorage, key: string): Promise<void> {
+  // Jobs read records that may not exist, and S3 answers that with AccessDenied unless the bucket may be listed.
+  if ((await storage.read(key)) !== undefined)
+    throw new StorageFault('it returned a file that was never stored');
+  await storage.create(key, '{}');
+  if (await storage.create(key, '{}')) throw new StorageFault(IGNORES_IF_NONE_MATCH);
+  await storage.write(key, key, 'text/plain');
+  const stored = await storage.read(key);
+  // A web server that is not a storage may answer every request with success.
+  if (stored === undefined || (await text(stored)) !== key)
+    throw new StorageFault('it did not return the file that was just stored');
 }
 
 export const fixForFolder = () =>

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { errorCode } from '../contract/error-code';
 import { redact } from '../contract/redact';
-import { fixForBucket, IGNORES_IF_NONE_MATCH, runProbe, writeAndRead } from './probe';
+import { fixForBucket, IGNORES_IF_NONE_MATCH, probeStorage } from './probe';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { ByteRange, FileToPublish, ListedFile, S3Connection, VideoStorage } from './storage';
 import { readWithFaults, StorageFault, storageFault } from './storage-fault';
@@ -116,19 +116,15 @@ export function createS3Storage({
         }),
       ),
 
-    probe(limitMs) {
+    async probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
       const location = `${root}${start}`.replace(/\/$/, at);
-      return runProbe({ location, limitMs, fixFor: fixForBucket }, async (key) => {
-        try {
-          await writeAndRead(storage, key);
-          ignoresConditions = await storage.create(key, 'other');
-          refuseIfIgnored();
-        } finally {
-          // Credentials that may put may still not delete.
-          await storage.removeKey?.(key).catch(() => undefined);
-        }
-      });
+      try {
+        await probeStorage(storage, { location, limitMs, fixFor: fixForBucket });
+      } catch (error) {
+        ignoresConditions ||= String(error).includes(IGNORES_IF_NONE_MATCH);
+        throw error;
+      }
     },
 
     async *list(prefix): AsyncGenerator<ListedFile, void, undefined> {

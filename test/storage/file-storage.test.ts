@@ -16,7 +16,7 @@ import {
   type VideoStorage,
 } from '../../src/storage';
 import { newPartName } from '../../src/storage/disk-files';
-import { runProbe, writeAndRead } from '../../src/storage/probe';
+import { probeStorage } from '../../src/storage/probe';
 import { readWithFaults } from '../../src/storage/storage-fault';
 import { itFulfilsTheContract, partOf, store, VIDEO, wholeOf } from './storage-contract';
 
@@ -55,7 +55,7 @@ it('a probe of a folder that is a file says so, with the fix', async () => {
   const probing = storage.probe?.();
   await expect(probing).rejects.toThrow(StorageUnusable);
   await expect(probing).rejects.toThrow(
-    /cannot be used: EEXIST: file already exists, .* Make it a folder that this user can write to, .* or set VIDEOGEN_STORAGE to another folder\.$/,
+    /cannot be used: ENOTDIR: not a directory, .* Make it a folder that this user can write to, .* or set VIDEOGEN_STORAGE to another folder\.$/,
   );
 });
 
@@ -115,9 +115,11 @@ describe('nothing is left behind', () => {
   });
 });
 
+const PROBE = { location: 'there', fixFor: ({ code }: { code?: string | undefined }) => `Fix ${code}.` };
+
 test('a storage that answers AccessDenied for a missing file is not usable', async () => {
   const read: VideoStorage['read'] = () => Promise.reject(new StorageFault('AccessDenied: Access Denied'));
-  await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow('AccessDenied');
+  await expect(probeStorage({ ...storage, read }, PROBE)).rejects.toThrow('AccessDenied');
 });
 
 test.each<[string, (string | undefined)[], string]>([
@@ -130,17 +132,18 @@ test.each<[string, (string | undefined)[], string]>([
     const answer = left.shift();
     return answer === undefined ? undefined : Readable.from([answer]);
   };
-  await expect(writeAndRead({ ...storage, read }, 'x')).rejects.toThrow(problem);
+  await expect(probeStorage({ ...storage, read }, PROBE)).rejects.toThrow(problem);
+  expect(await filesThere()).toEqual([]);
 });
 
 test('a storage that does not answer in time is not usable, with the fix', async () => {
-  const never = new Promise<void>(() => undefined);
-  const probe = { location: 'there', limitMs: 5, fixFor: ({ code }: { code?: string }) => `Fix ${code}.` };
-  await expect(runProbe(probe, () => never)).rejects.toMatchObject({
+  const probeWith = (read: VideoStorage['read']) =>
+    probeStorage({ ...storage, read }, { ...PROBE, limitMs: 5 });
+  await expect(probeWith(() => new Promise(() => undefined))).rejects.toMatchObject({
     message: 'The storage there cannot be used: no answer within 0.005 s. Fix undefined.',
   });
   const full = new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' });
-  await expect(runProbe(probe, () => Promise.reject(full))).rejects.toMatchObject({
+  await expect(probeWith(() => Promise.reject(full))).rejects.toMatchObject({
     name: 'StorageUnusable',
     message: 'The storage there cannot be used: disk 1.5 is full. Fix ENOSPC.',
     code: 'ENOSPC',

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Duplex, PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { StorageFault, StorageUnusable, storageFault } from '../../src/storage';
-import { fixForBucket, runProbe } from '../../src/storage/probe';
+import { StorageFault, StorageUnusable, storageFault, withinTime } from '../../src/storage';
+import { fixForBucket } from '../../src/storage/probe';
 import { isSameVideo } from '../../src/storage/same-video';
 import { readWithFaults } from '../../src/storage/storage-fault';
 
@@ -95,20 +95,19 @@ test('a stored file of another length is not the same video, and is not read', a
   expect([content.destroyed, content.readableDidRead]).toEqual([true, false]);
 });
 
-test('a probe leaves no timer when it has an answer', async () => {
+test('a storage that answers in time leaves no timer', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
-  await runProbe({ location: 'there', fixFor: () => '' }, async () => undefined);
+  await withinTime(async () => undefined);
   expect(timers()).toBe(before);
 });
 
-test('a probe that fails after its time is over does not end the process', async () => {
+test('a storage that fails after its time is over does not end the process', async () => {
   let fail: (error: Error) => void = () => undefined;
   const late = new Promise<void>((_, reject) => {
     fail = reject;
   });
-  const probing = runProbe({ location: 'there', limitMs: 1, fixFor: () => '' }, () => late);
-  await expect(probing).rejects.toThrow('no answer');
+  await expect(withinTime(() => late, 1)).rejects.toThrow('no answer');
   fail(new Error('too late'));
   await new Promise((resolve) => setImmediate(resolve));
 });
