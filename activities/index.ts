@@ -6,7 +6,7 @@ import {
   type WebhookOptions,
   type WebhookSender,
 } from '../src/service';
-import { ImageLinks, type VideoStorage } from '../src/storage';
+import type { VideoStorage } from '../src/storage';
 import { createAdoptTask } from './adopt-task';
 import { awaitJob } from './batch/await-job';
 import { createBatchFiles } from './batch/batch-files';
@@ -74,11 +74,10 @@ export function createVideoActivities({
   ...options
 }: VideoActivityDeps) {
   const find = createFindTools(directory ?? new ServiceDirectory(options));
-  const imageLinks = new ImageLinks(storage, gatewayUrl);
   const sender = webhooks && openSender(webhooks);
   const caps = createSubmitCaps({ caps: ofWorker, ledger: ledgersInTemporal() });
   return {
-    submitVideo: createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps }),
+    submitVideo: createSubmitVideo({ find, storage, gatewayUrl, onLostSubmit, caps }),
     inspectPendingSubmit,
     recallSubmit: createRecallSubmit({ find, storage, onLostSubmit }),
     adoptTask: createAdoptTask({ find, storage }),

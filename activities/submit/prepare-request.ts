@@ -4,7 +4,7 @@ import { mapRequest } from '../../src/service/word-request';
 import {
   claimsToBeImageReference,
   hasImage,
-  type ImageLinks,
+  linkToImage,
   parseImageReference,
 } from '../../src/storage/images';
 import { withinTime } from '../../src/storage/small-files';
@@ -13,14 +13,15 @@ import { createCallFailure } from '../to-failure';
 
 export interface ImageSource {
   storage: VideoStorage;
-  imageLinks: ImageLinks;
+  /** How the service reaches a gateway. */
+  gatewayUrl?: string | undefined;
 }
 
 /** The request as the service gets it. What the service does not take, as its profile says, is refused before anything is sent. */
 export async function prepareRequest(
   given: VideoRequest,
   { profile }: Pick<VideoService, 'profile'>,
-  { storage, imageLinks }: ImageSource,
+  { storage, gatewayUrl }: ImageSource,
 ): Promise<VideoRequest> {
   const parsed = parseRequest(given, profile?.requestFields);
   if (!parsed.ok) throw refused(parsed.problem);
@@ -36,7 +37,7 @@ export async function prepareRequest(
       advice: 'Upload the image again, to the storage that the workers use, and start a new job.',
     });
   }
-  const link = await withinTime(() => imageLinks.linkTo(reference));
+  const link = await withinTime(() => linkToImage(storage, reference, gatewayUrl));
   if (link === undefined) {
     throw refused('the image is in a folder, from which the service cannot fetch it', {
       advice:

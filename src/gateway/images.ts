@@ -67,14 +67,14 @@ export async function serveImages(app: FastifyInstance, { storage, ownerOf }: Im
       async (request) => {
         const image = checked(uploadedBytes(request.body), ownerOf(request), 'file');
         await storeImage(storage, image);
-        const { url, contentType, bytes, reference } = image;
+        const { url, contentType, bytes, sha256 } = image;
         return {
-          id: `image_${reference.sha256}`,
+          id: `image_${sha256}`,
           object: 'image' as const,
           url,
           bytes: bytes.length,
           content_type: contentType,
-          sha256: reference.sha256,
+          sha256,
         };
       },
     );

@@ -11,26 +11,24 @@ export const IMAGE_TYPES = {
   gif: 'image/gif',
 } as const;
 
-export type ImageExtension = keyof typeof IMAGE_TYPES;
-
 /** The first bytes tell the kind, because names and content types can lie. */
-const STARTS: Record<ImageExtension, RegExp> = {
+const STARTS: Record<keyof typeof IMAGE_TYPES, RegExp> = {
   png: /^\x89PNG\r\n.{6}IHDR/s,
   jpg: /^\xff\xd8\xff/,
   webp: /^RIFF.{4}WEBPVP8[ LX]/s,
   gif: /^GIF8[79]a/,
 };
 
-const EXTENSIONS = Object.keys(STARTS) as ImageExtension[];
-
 export const LARGEST_IMAGE_BYTES = 20 * 1024 * 1024;
 
 /** An image in the storage. The same bytes of the same owner are the same image. */
 export interface ImageReference {
+  /** `shop/5f70….png`. */
+  name: string;
   /** The gateway key that uploaded it, the command line, or the AI SDK's model. */
   owner: string;
   sha256: string;
-  extension: ImageExtension;
+  contentType: (typeof IMAGE_TYPES)[keyof typeof IMAGE_TYPES];
 }
 
 /** No gateway key can have this name: names of keys begin with a letter or a digit. */
@@ -52,23 +50,16 @@ export function parseImageReference(url: string): ImageReference | undefined {
   return url.startsWith(SCHEME) ? parseImageName(url.slice(SCHEME.length)) : undefined;
 }
 
-/** `shop/5f70….png`. */
-function imageName({ owner, sha256, extension }: ImageReference): string {
-  return `${owner}/${sha256}.${extension}`;
-}
-
 function parseImageName(name: string): ImageReference | undefined {
-  const [, owner = '', sha256 = '', given] = NAME.exec(name) ?? [];
-  const extension = EXTENSIONS.find((known) => known === given);
-  return extension && { owner, sha256, extension };
+  const [, owner = '', sha256 = '', extension] = NAME.exec(name) ?? [];
+  const [, contentType] = Object.entries(IMAGE_TYPES).find(([known]) => known === extension) ?? [];
+  return contentType && { name, owner, sha256, contentType };
 }
 
 /** The folder of the images in the storage. */
 const IMAGE_FOLDER = 'images';
 
-export function imageKey(reference: ImageReference): string {
-  return `${IMAGE_FOLDER}/${imageName(reference)}`;
-}
+export const imageKey = ({ name }: Pick<ImageReference, 'name'>) => `${IMAGE_FOLDER}/${name}`;
 
 /** Why a file cannot be used as an image; the message is a part of a sentence, such as `is not a PNG, …`. */
 export class BadImage extends Error {
@@ -86,11 +77,9 @@ export const tooLarge = () =>
   new BadImage('too-large', `is larger than ${LARGEST_IMAGE_BYTES / 1024 / 1024} MB`);
 
 /** An image that may be stored. */
-export interface CheckedImage {
-  reference: ImageReference;
+export interface CheckedImage extends ImageReference {
   /** `videogen-image:shop/5f70….png`: what `image_url` is in a job, until a worker turns it into a link for the service. */
   url: string;
-  contentType: string;
   bytes: Buffer;
 }
 
@@ -98,16 +87,15 @@ export interface CheckedImage {
 export function checkImage(bytes: Buffer, owner: string): CheckedImage {
   if (bytes.length > LARGEST_IMAGE_BYTES) throw tooLarge();
   const start = bytes.toString('latin1', 0, 16);
-  const extension = EXTENSIONS.find((kind) => STARTS[kind].test(start));
-  if (extension === undefined) throw new BadImage('not-an-image', 'is not a PNG, JPEG, WebP or GIF image');
-  const reference = { owner, sha256: sha256Of(bytes), extension };
-  const contentType = IMAGE_TYPES[extension];
-  return { reference, url: `${SCHEME}${imageName(reference)}`, contentType, bytes };
+  const [extension] = Object.entries(STARTS).find(([, kind]) => kind.test(start)) ?? [];
+  const image = parseImageName(`${owner}/${sha256Of(bytes)}.${extension}`);
+  if (image === undefined) throw new BadImage('not-an-image', 'is not a PNG, JPEG, WebP or GIF image');
+  return { ...image, url: `${SCHEME}${image.name}`, bytes };
 }
 
 /** Stores an image whole or not at all. It replaces nothing but the same bytes. */
 export async function storeImage(storage: VideoStorage, image: CheckedImage): Promise<void> {
-  await storage.write(imageKey(image.reference), image.bytes, image.contentType);
+  await storage.write(imageKey(image), image.bytes, image.contentType);
 }
 
 export function hasImage(storage: VideoStorage, reference: ImageReference): Promise<boolean> {
@@ -122,7 +110,7 @@ export async function readImage(
   const stored = await storage.read(imageKey(reference));
   const bytes = stored && (await readUpTo(stored, LARGEST_IMAGE_BYTES));
   if (bytes === undefined || sha256Of(bytes) !== reference.sha256) return undefined;
-  return { bytes, contentType: IMAGE_TYPES[reference.extension] };
+  return { bytes, contentType: reference.contentType };
 }
 
 function sha256Of(bytes: Buffer): string {
@@ -142,32 +130,27 @@ export const IMAGE_LINK_PATH = '/v1/images';
 const SECRET_KEY = `${IMAGE_FOLDER}/link-secret`;
 const SECRET = /^[0-9a-f]{64}\n$/;
 
-/** Makes links to stored images, for the service to fetch. */
-export class ImageLinks {
-  constructor(
-    private readonly storage: VideoStorage,
-    /** How the service reaches a gateway; for storages that make no links themselves. */
-    private readonly gatewayUrl: string | undefined,
-    private readonly now: () => number = Date.now,
-  ) {}
-
-  /** Undefined when neither the storage nor a gateway can serve it. */
-  async linkTo(reference: ImageReference): Promise<string | undefined> {
-    // The same for all links of a day: a submit that is repeated with its Idempotency-Key has the same link, because services
-    // refuse another request under one key.
-    const fromSeconds = Math.floor(this.now() / 1_000 / DAY_SECONDS) * DAY_SECONDS;
-    // One to two days: services may queue a task for hours before they fetch its image.
-    const seconds = 2 * DAY_SECONDS;
-    const { storage, gatewayUrl } = this;
-    if (storage.link)
-      return storage.link(imageKey(reference), { from: new Date(fromSeconds * 1_000), seconds });
-    if (gatewayUrl === undefined) return undefined;
-    const expires = String(fromSeconds + seconds);
-    const secret = (await readSecret(storage)) ?? (await makeSecret(storage));
-    const name = imageName(reference);
-    const link = `${gatewayUrl.replace(/\/+$/, '')}${IMAGE_LINK_PATH}/${name}`;
-    return `${link}?expires=${expires}&signature=${sign(secret, name, expires)}`;
-  }
+/**
+ * A link to a stored image, for the service to fetch. `gatewayUrl` is how the service reaches a gateway, for storages that make
+ * no links themselves; undefined when neither can serve it.
+ */
+export async function linkToImage(
+  storage: VideoStorage,
+  image: ImageReference,
+  gatewayUrl: string | undefined,
+  nowMs = Date.now(),
+): Promise<string | undefined> {
+  // The same for all links of a day: a submit that is repeated with its Idempotency-Key has the same link, because services
+  // refuse another request under one key.
+  const fromSeconds = Math.floor(nowMs / 1_000 / DAY_SECONDS) * DAY_SECONDS;
+  // One to two days: services may queue a task for hours before they fetch its image.
+  const seconds = 2 * DAY_SECONDS;
+  if (storage.link) return storage.link(imageKey(image), { from: new Date(fromSeconds * 1_000), seconds });
+  if (gatewayUrl === undefined) return undefined;
+  const expires = String(fromSeconds + seconds);
+  const secret = (await readSecret(storage)) ?? (await makeSecret(storage));
+  const link = `${gatewayUrl.replace(/\/+$/, '')}${IMAGE_LINK_PATH}/${image.name}`;
+  return `${link}?expires=${expires}&signature=${sign(secret, image.name, expires)}`;
 }
 
 const LINK = new RegExp(`^${IMAGE_LINK_PATH}/(.+)$`);
@@ -185,7 +168,7 @@ export async function readLinkedImage(
   // Without a secret there is no link; only workers make one.
   const secret = await readSecret(storage);
   if (secret === undefined) return undefined;
-  const expected = Buffer.from(sign(secret, imageName(reference), expires));
+  const expected = Buffer.from(sign(secret, reference.name, expires));
   const given = Buffer.from(signature);
   if (given.length !== expected.length || !timingSafeEqual(expected, given)) return undefined;
   return nowMs >= Number(expires) * 1_000 ? undefined : readImage(storage, reference);

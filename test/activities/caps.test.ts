@@ -11,7 +11,7 @@ import type { Caps, LedgerEntry } from '../../src/contract/caps';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
 import { ServiceDirectory, type ServiceProfile } from '../../src/service';
-import { createFileStorage, ImageLinks } from '../../src/storage';
+import { createFileStorage } from '../../src/storage';
 import { Ledger } from '../../workflows/ledger';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
@@ -51,8 +51,7 @@ function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLos
   const storage = createFileStorage(world.folder);
   const find = createFindTools(new ServiceDirectory({ service }));
   const caps = createSubmitCaps({ caps: ofWorker, ledger: writer });
-  const imageLinks = new ImageLinks(storage, undefined);
-  const submitVideo = createSubmitVideo({ find, storage, imageLinks, onLostSubmit, caps });
+  const submitVideo = createSubmitVideo({ find, storage, onLostSubmit, caps });
   const pollVideo = createPollVideo(find, createSettleTask(storage, caps, ofWorker));
   const adoptTask = createAdoptTask({ find, storage });
   return {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { makeKey, openKeyFile } from '../../src/gateway/gateway-keys';
-import { createFileStorage, ImageLinks, type VideoStorage } from '../../src/storage';
+import { checkImage, createFileStorage, linkToImage, type VideoStorage } from '../../src/storage';
 import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/storage/images';
 import { createLogger } from '../../src/worker/logger';
 import {
@@ -314,9 +314,8 @@ describe('an image in a request', () => {
 
 describe('a link', () => {
   const NOON_MS = Date.UTC(2026, 10, 16, 12);
-  const reference = { owner: 'shop', sha256: sha256Of(PNG), extension: 'png' } as const;
-  const linkAt = async (nowMs: number) =>
-    (await new ImageLinks(storage, GATEWAY, () => nowMs).linkTo(reference)) ?? '';
+  const image = checkImage(PNG, 'shop');
+  const linkAt = async (nowMs: number) => (await linkToImage(storage, image, GATEWAY, nowMs)) ?? '';
   const follow = (link: string) => fetch(link.replace(GATEWAY, url));
 
   it('leads to the image without a key, with its own type and no other', async () => {

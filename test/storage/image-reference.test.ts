@@ -1,21 +1,19 @@
 import {
   claimsToBeImageReference,
-  type ImageExtension,
+  IMAGE_TYPES,
   imageKey,
   parseImageReference,
 } from '../../src/storage/images';
 
 const SHA256 = '5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef';
 
-it.each<ImageExtension>(['png', 'jpg', 'webp', 'gif'])(
-  'the reference to a %s is read as written',
-  (extension) => {
-    const reference = { owner: 'web_shop', sha256: SHA256, extension };
-    const url = `videogen-image:web_shop/${SHA256}.${extension}`;
-    expect(parseImageReference(url)).toEqual(reference);
-    expect(imageKey(reference)).toBe(`images/web_shop/${SHA256}.${extension}`);
-  },
-);
+it.each(Object.entries(IMAGE_TYPES))('the reference to a %s is read as written', (extension, contentType) => {
+  const name = `web_shop/${SHA256}.${extension}`;
+  const reference = { name, owner: 'web_shop', sha256: SHA256, contentType };
+  const url = `videogen-image:${name}`;
+  expect(parseImageReference(url)).toEqual(reference);
+  expect(imageKey(reference)).toBe(`images/web_shop/${SHA256}.${extension}`);
+});
 
 it.each([
   `shop/${SHA256}.png`,

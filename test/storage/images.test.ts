@@ -7,8 +7,8 @@ import {
   checkImage,
   hasImage,
   IMAGE_LINK_PATH,
-  ImageLinks,
   imageKey,
+  linkToImage,
   readImage,
   readLinkedImage,
   storeImage,
@@ -27,7 +27,7 @@ const changed = (bytes: Buffer, at: number, ...values: number[]) => {
 /** The kind of an image, or undefined if it cannot be stored. */
 function kindOf(bytes: Buffer): string | undefined {
   try {
-    return checkImage(bytes, 'shop').reference.extension;
+    return checkImage(bytes, 'shop').name.split('.')[1];
   } catch (error) {
     if (error instanceof BadImage) return undefined;
     throw error;
@@ -57,7 +57,9 @@ describe('the type of an image', () => {
 describe('an image', () => {
   it('is named by its owner and its bytes', () => {
     expect(checkImage(GIF, 'shop')).toMatchObject({
-      reference: { owner: 'shop', sha256: sha256Of(GIF), extension: 'gif' },
+      name: `shop/${sha256Of(GIF)}.gif`,
+      owner: 'shop',
+      sha256: sha256Of(GIF),
       contentType: 'image/gif',
     });
   });
@@ -84,7 +86,7 @@ describe('in a storage', () => {
   const image = checkImage(PNG, 'shop');
   const NOON = Date.UTC(2026, 10, 16, 12);
   const DAY_MS = 24 * 3_600_000;
-  const linksAt = (nowMs: number, gatewayUrl?: string) => new ImageLinks(storage, gatewayUrl, () => nowMs);
+  const linkAt = (nowMs: number, gatewayUrl?: string) => linkToImage(storage, image, gatewayUrl, nowMs);
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'videogen-images-'));
@@ -93,30 +95,26 @@ describe('in a storage', () => {
   afterEach(() => rm(folder, { recursive: true }));
 
   it('an image is stored once and read whole', async () => {
-    expect(await hasImage(storage, image.reference)).toBe(false);
-    expect(await readImage(storage, image.reference)).toBeUndefined();
+    expect(await hasImage(storage, image)).toBe(false);
+    expect(await readImage(storage, image)).toBeUndefined();
     await storeImage(storage, image);
     await storeImage(storage, image);
-    expect(await hasImage(storage, image.reference)).toBe(true);
-    expect(await readImage(storage, image.reference)).toEqual({ bytes: PNG, contentType: 'image/png' });
+    expect(await hasImage(storage, image)).toBe(true);
+    expect(await readImage(storage, image)).toEqual({ bytes: PNG, contentType: 'image/png' });
   });
 
   it('a file with other bytes is not the image of its name', async () => {
     await storeImage(storage, image);
-    await writeFile(join(folder, imageKey(image.reference)), GIF);
-    expect(await readImage(storage, image.reference)).toBeUndefined();
+    await writeFile(join(folder, imageKey(image)), GIF);
+    expect(await readImage(storage, image)).toBeUndefined();
   });
 
   it('a link leads to the image for one to two days, and is the same all day', async () => {
     await storeImage(storage, image);
-    const link = await linksAt(NOON, 'https://gateway.example/base/').linkTo(image.reference);
+    const link = await linkAt(NOON, 'https://gateway.example/base/');
     expect(link).toMatch(/^https:\/\/gateway\.example\/base\/v1\/images\//);
-    expect(await linksAt(NOON + 11 * 3_600_000, 'https://gateway.example/base').linkTo(image.reference)).toBe(
-      link,
-    );
-    expect(await linksAt(NOON + DAY_MS, 'https://gateway.example/base').linkTo(image.reference)).not.toBe(
-      link,
-    );
+    expect(await linkAt(NOON + 11 * 3_600_000, 'https://gateway.example/base')).toBe(link);
+    expect(await linkAt(NOON + DAY_MS, 'https://gateway.example/base')).not.toBe(link);
     const asked = new URL((link ?? '').replace('/base', ''));
     expect(asked.pathname.startsWith(`${IMAGE_LINK_PATH}/`)).toBe(true);
     expect(await readLinkedImage(storage, asked, NOON)).toEqual({ bytes: PNG, contentType: 'image/png' });
@@ -128,7 +126,7 @@ describe('in a storage', () => {
 
   it('a link that nobody made leads nowhere', async () => {
     await storeImage(storage, image);
-    const link = new URL((await linksAt(NOON, 'https://gateway.example').linkTo(image.reference)) ?? '');
+    const link = new URL((await linkAt(NOON, 'https://gateway.example')) ?? '');
     const withParameter = (name: string, value: string) => {
       const other = new URL(link);
       other.searchParams.set(name, value);
@@ -148,37 +146,31 @@ describe('in a storage', () => {
   });
 
   it('there are no links without a gateway, and none is followed before a worker has made one', async () => {
-    expect(await linksAt(NOON).linkTo(image.reference)).toBeUndefined();
+    expect(await linkAt(NOON)).toBeUndefined();
     const forged = new URL(
-      `https://gateway.example${IMAGE_LINK_PATH}/shop/${image.reference.sha256}.png?expires=99999999999&signature=${'0'.repeat(64)}`,
+      `https://gateway.example${IMAGE_LINK_PATH}/shop/${image.sha256}.png?expires=99999999999&signature=${'0'.repeat(64)}`,
     );
     expect(await readLinkedImage(storage, forged, NOON)).toBeUndefined();
   });
 
   it('a storage that makes links itself makes them', async () => {
     const linking: VideoStorage = { ...storage, link: async (key) => `signed ${key}` };
-    expect(await new ImageLinks(linking, 'https://gateway.example').linkTo(image.reference)).toBe(
-      `signed ${imageKey(image.reference)}`,
-    );
+    expect(await linkToImage(linking, image, 'https://gateway.example')).toBe(`signed ${imageKey(image)}`);
   });
 
   it('slashes after the address of the gateway make no difference', async () => {
     const [one, other] = ['https://gateway.example', 'https://gateway.example///'];
-    expect(await linksAt(NOON, other).linkTo(image.reference)).toBe(
-      await linksAt(NOON, one).linkTo(image.reference),
-    );
+    expect(await linkAt(NOON, other)).toBe(await linkAt(NOON, one));
   });
 
   it('two workers that make the secret at the same moment make the same links', async () => {
-    const link = await linksAt(NOON, 'https://gateway.example').linkTo(image.reference);
+    const link = await linkAt(NOON, 'https://gateway.example');
     let reads = 0;
     const late: VideoStorage = {
       ...storage,
       read: async (key) => (reads++ === 0 ? undefined : storage.read(key)),
     };
-    expect(await new ImageLinks(late, 'https://gateway.example', () => NOON).linkTo(image.reference)).toBe(
-      link,
-    );
+    expect(await linkToImage(late, image, 'https://gateway.example', NOON)).toBe(link);
   });
 
   it('a secret that cannot be stored is told as the storage says it', async () => {
@@ -186,20 +178,20 @@ describe('in a storage', () => {
       ...storage,
       create: () => Promise.reject(new Error('ENOSPC: disk full')),
     };
-    const linking = new ImageLinks(full, 'https://gateway.example').linkTo(image.reference);
+    const linking = linkToImage(full, image, 'https://gateway.example');
     await expect(linking).rejects.toThrow('ENOSPC: disk full');
   });
 
   it('two uploads of one image at once both succeed', async () => {
     await Promise.all([storeImage(storage, image), storeImage(storage, image)]);
-    expect(await readImage(storage, image.reference)).toEqual({ bytes: PNG, contentType: 'image/png' });
+    expect(await readImage(storage, image)).toEqual({ bytes: PNG, contentType: 'image/png' });
   });
 
   it('a damaged secret is said, and not replaced', async () => {
     await storeImage(storage, image);
-    await linksAt(NOON, 'https://gateway.example').linkTo(image.reference);
+    await linkAt(NOON, 'https://gateway.example');
     await writeFile(join(folder, 'images/link-secret'), 'short');
-    await expect(linksAt(NOON, 'https://gateway.example').linkTo(image.reference)).rejects.toThrow(
+    await expect(linkAt(NOON, 'https://gateway.example')).rejects.toThrow(
       'link-secret in the storage is damaged',
     );
   });

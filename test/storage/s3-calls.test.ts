@@ -98,9 +98,7 @@ describe('a video that is stored', () => {
     server = await startScriptedS3();
     const image = checkImage(PNG, 'shop');
     await storeImage(server.storage(), image);
-    expect(server.calls.map(withoutOperation)).toEqual([
-      `PUT /videos/images/shop/${image.reference.sha256}.png`,
-    ]);
+    expect(server.calls.map(withoutOperation)).toEqual([`PUT /videos/images/shop/${image.sha256}.png`]);
     expect(server.headersOf('PUT ')['content-type']).toBe('image/png');
   });
 

@@ -10,7 +10,7 @@ import {
 import {
   checkImage,
   createS3Storage,
-  ImageLinks,
+  linkToImage,
   StorageFault,
   storeImage,
   type VideoStorage,
@@ -58,13 +58,13 @@ describe('a link', () => {
   it('reads an image without credentials, and is the same when it is made again', async () => {
     const image = checkImage(PNG, 'shop');
     await storeImage(storage, image);
-    const link = (await new ImageLinks(storage, undefined).linkTo(image.reference)) ?? '';
-    expect(await new ImageLinks(storage, undefined).linkTo(image.reference)).toBe(link);
+    const link = (await linkToImage(storage, image, undefined)) ?? '';
+    expect(await linkToImage(storage, image, undefined)).toBe(link);
     const answer = await fetch(link);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(Buffer.from(await answer.arrayBuffer())).toEqual(PNG);
     expect((await fetch(link.replace('/shop/', '/press/'))).status).toBe(403);
-    expect(await everything()).toEqual([`images/shop/${image.reference.sha256}.png`]);
+    expect(await everything()).toEqual([`images/shop/${image.sha256}.png`]);
   });
 
   it('reads what is under any key', async () => {
