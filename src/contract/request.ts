@@ -17,12 +17,16 @@ const LONGEST_FIELD_CHARS = 100;
  * same object. Rules that the interface does not state (shortest duration, longest prompt) are left to the service.
  */
 export const requestSchema = z.strictObject({
-  prompt: z.string().refine((prompt) => prompt.trim() !== '', 'must not be empty'),
-  image_url: z.url().optional(),
-  resolution: z.enum(RESOLUTIONS).optional(),
-  aspect_ratio: z.enum(ASPECT_RATIOS).optional(),
-  duration: z.int().max(MAX_DURATION_SECONDS).optional(),
-  seed: z.int().optional(),
+  prompt: z.string('must be a string').refine((prompt) => prompt.trim() !== '', 'must not be empty'),
+  image_url: z.url('must be a URL').optional(),
+  resolution: z.enum(RESOLUTIONS, `must be one of ${RESOLUTIONS.join(', ')}`).optional(),
+  aspect_ratio: z.enum(ASPECT_RATIOS, `must be one of ${ASPECT_RATIOS.join(', ')}`).optional(),
+  duration: z
+    .int('must be a whole number')
+    .max(MAX_DURATION_SECONDS, `must be at most ${MAX_DURATION_SECONDS}`)
+    .optional(),
+  // JSON cannot represent larger integers exactly, so another seed would arrive.
+  seed: z.int(`must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`).optional(),
 });
 
 /** What the video service is asked for: a prompt, and fields such as resolution and duration. */
@@ -72,24 +76,7 @@ function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
   const given = isRecord(input) ? input[String(field)] : undefined;
   return given === undefined
     ? `${String(field)} is missing`
-    : `${String(field)} ${describeRule(issue)} (was ${describeValue(given)})`;
-}
-
-function describeRule(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      return issue.expected === 'int' ? 'must be a whole number' : `must be a ${issue.expected}`;
-    case 'invalid_value':
-      return `must be one of ${issue.values.join(', ')}`;
-    case 'too_big':
-      return `must be at most ${issue.maximum}`;
-    case 'too_small':
-      return `must be at least ${issue.minimum}`;
-    case 'invalid_format':
-      return 'must be a URL';
-    default:
-      return issue.message;
-  }
+    : `${String(field)} ${issue.message} (was ${describeValue(given)})`;
 }
 
 /** Enough for one sentence. */

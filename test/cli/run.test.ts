@@ -111,7 +111,7 @@ describe('bad usage', () => {
   it.each<[string[], string]>([
     [['A fox', '--resolution', '4k'], 'resolution must be one of 480p, 720p, 1080p (was "4k")'],
     [['A fox', '--duration', '11'], 'duration must be at most 10 (was 11)'],
-    [['A fox', '--seed', 'x'], 'seed must be a number (was "x")'],
+    [['A fox', '--seed', 'x'], 'seed must be a whole number of at most 9007199254740991 (was "x")'],
     [[], 'there is no prompt'],
     [
       ['A fox', '--id', ''],

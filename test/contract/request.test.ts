@@ -75,6 +75,7 @@ describe('a rule that the interface does not state', () => {
 
 describe('a field that is wrong', () => {
   const oneResolution = 'resolution must be one of 480p, 720p, 1080p';
+  const wholeSeed = 'seed must be a whole number of at most 9007199254740991';
   const oneRatio = 'aspect_ratio must be one of 16:9, 9:16, 4:3, 3:4, 21:9, 1:1';
 
   it.each([
@@ -88,8 +89,8 @@ describe('a field that is wrong', () => {
     ['image_url', 'fox.png', 'image_url must be a URL (was "fox.png")'],
     ['image_url', '//example.com/fox.png', 'image_url must be a URL (was "//example.com/fox.png")'],
     ['image_url', '', 'image_url must be a URL (was "")'],
-    ['image_url', 5, 'image_url must be a string (was 5)'],
-    ['image_url', null, 'image_url must be a string (was null)'],
+    ['image_url', 5, 'image_url must be a URL (was 5)'],
+    ['image_url', null, 'image_url must be a URL (was null)'],
     ['resolution', '4k', `${oneResolution} (was "4k")`],
     ['resolution', '720P', `${oneResolution} (was "720P")`],
     ['resolution', '360p', `${oneResolution} (was "360p")`],
@@ -101,17 +102,16 @@ describe('a field that is wrong', () => {
     ['aspect_ratio', null, `${oneRatio} (was null)`],
     ['duration', 11, 'duration must be at most 10 (was 11)'],
     ['duration', 2.5, 'duration must be a whole number (was 2.5)'],
-    ['duration', '5', 'duration must be a number (was "5")'],
-    ['duration', null, 'duration must be a number (was null)'],
-    ['duration', Number.NaN, 'duration must be a number (was NaN)'],
-    ['seed', 1.5, 'seed must be a whole number (was 1.5)'],
-    ['seed', 'x', 'seed must be a number (was "x")'],
-    ['seed', true, 'seed must be a number (was true)'],
-    ['seed', null, 'seed must be a number (was null)'],
-    ['seed', 7n, 'seed must be a number (was 7)'],
-    // JSON cannot represent larger integers exactly, so another seed would arrive.
-    ['seed', 2 ** 53, 'seed must be at most 9007199254740991 (was 9007199254740992)'],
-    ['seed', -(2 ** 53), 'seed must be at least -9007199254740991 (was -9007199254740992)'],
+    ['duration', '5', 'duration must be a whole number (was "5")'],
+    ['duration', null, 'duration must be a whole number (was null)'],
+    ['duration', Number.NaN, 'duration must be a whole number (was NaN)'],
+    ['seed', 1.5, `${wholeSeed} (was 1.5)`],
+    ['seed', 'x', `${wholeSeed} (was "x")`],
+    ['seed', true, `${wholeSeed} (was true)`],
+    ['seed', null, `${wholeSeed} (was null)`],
+    ['seed', 7n, `${wholeSeed} (was 7)`],
+    ['seed', 2 ** 53, `${wholeSeed} (was 9007199254740992)`],
+    ['seed', -(2 ** 53), `${wholeSeed} (was -9007199254740992)`],
   ])('%s %p is described by the rule and the value', (field, value, problem) => {
     expect(problemOf({ prompt: PROMPT, [field]: value })).toBe(problem);
   });
@@ -179,7 +179,8 @@ describe('several mistakes', () => {
   it('are named in one line', () => {
     expect(problemOf({ promt: 'x', resolution: '4k', duration: 11, seed: 'x' })).toBe(
       'prompt is missing; resolution must be one of 480p, 720p, 1080p (was "4k"); ' +
-        'duration must be at most 10 (was 11); seed must be a number (was "x"); ' +
+        'duration must be at most 10 (was 11); ' +
+        'seed must be a whole number of at most 9007199254740991 (was "x"); ' +
         `"promt": not a field of the request; the fields are ${FIELDS}`,
     );
   });

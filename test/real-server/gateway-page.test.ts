@@ -265,7 +265,7 @@ test('a 400 is beside its field, which has the focus, until the field is changed
   await inSession(async (page) => {
     await field(page, 'Prompt').fill('A red fox');
     for (const [name, wrong, right, problem] of [
-      ['seed', 'abc', '1', 'seed must be a number'],
+      ['seed', 'abc', '1', 'seed must be a whole number'],
       ['duration', '50', '5', `duration must be at most ${MAX_DURATION_SECONDS}`],
       ['image_url', 'a fox', '', 'image_url must be a URL'],
       ['prompt', ' ', 'A fox', 'prompt must not be empty'],
