@@ -2,7 +2,7 @@ import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promise
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../contract/error-code';
-import { createFile, isPartName, moveFile, replaceFile, syncFolder } from './disk-files';
+import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder } from './disk-files';
 import { removeOldParts } from './part-file';
 import { fixForFolder, probeStorage } from './probe';
 import type { ListedFile, VideoStorage } from './storage';
@@ -42,7 +42,8 @@ export function createFileStorage(folder: string): VideoStorage {
       return file && readWithFaults(file.createReadStream(range));
     },
 
-    probe: (limitMs) => probeStorage(storage, { location: root, limitMs, fixFor: fixForFolder }),
+    probe: (limitMs) =>
+      probeStorage(storage, { location: root, limitMs, fixFor: fixForFolder, open: () => makeFolder(root) }),
 
     sweep: (olderThanMs) =>
       asStorageFault(() =>

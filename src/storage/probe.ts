@@ -12,6 +12,8 @@ interface Probe {
   /** Where the storage is, for the message. */
   location: string;
   limitMs?: number | undefined;
+  /** Comes first: an error of a folder itself is easier to read than one of a file in it. */
+  open?: (() => Promise<void>) | undefined;
   fixFor(error: StorageFault): string;
 }
 
@@ -21,13 +23,17 @@ interface Probe {
  */
 export async function probeStorage(
   storage: VideoStorage,
-  { location, limitMs = PROBE_LIMIT_MS, fixFor }: Probe,
+  { location, limitMs = PROBE_LIMIT_MS, open = async () => undefined, fixFor }: Probe,
 ): Promise<void> {
   const key = `.videogen-probe-${randomUUID()}`;
   // An error of the storage says more than one of the removal, and credentials that may put may still not delete.
   const remove = () => storage.removeKey?.(key).catch(() => undefined);
+  const probe = async () => {
+    await open();
+    await tryOut(storage, key).finally(remove);
+  };
   try {
-    await withinTime(() => tryOut(storage, key).finally(remove), limitMs);
+    await withinTime(probe, limitMs);
   } catch (error) {
     const fault = storageFault(error);
     throw new StorageUnusable(location, cleanText(fault.message), fixFor(fault), { code: fault.code });

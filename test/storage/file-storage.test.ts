@@ -55,7 +55,7 @@ it('a probe of a folder that is a file says so, with the fix', async () => {
   const probing = storage.probe?.();
   await expect(probing).rejects.toThrow(StorageUnusable);
   await expect(probing).rejects.toThrow(
-    /cannot be used: ENOTDIR: not a directory, .* Make it a folder that this user can write to, .* or set VIDEOGEN_STORAGE to another folder\.$/,
+    /cannot be used: EEXIST: file already exists, .* Make it a folder that this user can write to, .* or set VIDEOGEN_STORAGE to another folder\.$/,
   );
 });
 
