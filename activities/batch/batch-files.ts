@@ -129,8 +129,8 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
     if (content === undefined) throw refused(`there is no ${key} in the storage of the worker`);
     const tooLarge = requestsFileProblem(Buffer.byteLength(content));
     if (tooLarge !== undefined) throw refused(`${key}: ${tooLarge}`);
-    const parsed = parseRequestLines(content, requestFields);
-    if (!parsed.ok) throw refused(`${key}: ${parsed.problem}`);
+    const parsed = parseRequestLines(content, key, requestFields);
+    if (!parsed.ok) throw refused(parsed.problems.join('; '));
     return parsed.requests;
   }
 

@@ -18,7 +18,7 @@ import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import type { JobInput } from '../contract/job';
 import { parseBatchInput, parseJobInput } from '../contract/job-input';
 import { readMoney } from '../contract/money';
-import { type LineProblem, parseRequestLines, type VideoRequest } from '../contract/request';
+import { parseRequestLines, type VideoRequest } from '../contract/request';
 import { pinChoice, servicesOf } from '../contract/service-choice';
 import { requestsFileProblem } from '../contract/sizes';
 import { VideoFailure } from '../contract/video-failure';
@@ -180,8 +180,8 @@ export async function readBatch(file: string, options: BatchSettings, env: Envir
   });
   const tooLarge = requestsFileProblem(Buffer.byteLength(content));
   if (tooLarge !== undefined) throw refused(`${file}: ${tooLarge}`);
-  const lines = parseRequestLines(content, extraFields);
-  if (!lines.ok) throw new BadLines(file, lines);
+  const lines = parseRequestLines(content, file, extraFields);
+  if (!lines.ok) throw new BadLines(lines.problems);
   const digest = digestOf(content);
   const isInline = Buffer.byteLength(content) <= MAX_INLINE_BYTES;
   const requestsFrom = `batches/requests-${digest.slice(0, 32)}.jsonl`;
@@ -221,25 +221,13 @@ function digestOf(...parts: string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('hex');
 }
 
-/** The next run reports the rest. */
-const MAX_PROBLEMS_SHOWN = 10;
-
 /** A file of requests with problems: one message for programs, a line for each problem for people. */
 export class BadLines extends VideoFailure {
-  /** `foxes.jsonl:4: prompt is missing`, a format that editors can open. */
   readonly lines: readonly string[];
 
-  constructor(file: string, { problem, problems }: { problem: string; problems: readonly LineProblem[] }) {
-    super('InvalidRequest', { message: `${file}: ${problem}` });
-    const more = problems.length - MAX_PROBLEMS_SHOWN;
-    this.lines = [
-      ...problems
-        .slice(0, MAX_PROBLEMS_SHOWN)
-        .map(
-          ({ line, problem: one }) => `${shown(file)}${line === undefined ? '' : `:${line}`}: ${shown(one)}`,
-        ),
-      ...(more > 0 ? [`and ${more} more`] : []),
-      'Nothing was started. Correct the file and run the command again.',
-    ];
+  constructor(problems: readonly string[]) {
+    super('InvalidRequest', { message: problems.join('; ') });
+    const nothing = 'Nothing was started. Correct the file and run the command again.';
+    this.lines = [...problems.map(shown), nothing];
   }
 }

@@ -79,43 +79,37 @@ function describeIssue(issue: z.core.$ZodIssue, input: unknown): string {
     : `${String(field)} ${issue.message} (was ${describeValue(given)})`;
 }
 
-/** Enough for one sentence. */
-const MOST_PROBLEMS_NAMED = 5;
+/** Who corrects these finds the rest the next time. */
+const MOST_PROBLEMS_NAMED = 10;
 
-/** The problem of one line, counted as editors do; without `line`, that of the whole file. */
-export interface LineProblem {
-  line?: number;
-  problem: string;
-}
-
-/** The requests of a JSONL file, or what is wrong with each line. */
-export type ParsedRequests =
-  | { ok: true; requests: VideoRequest[] }
-  | { ok: false; problem: string; problems: LineProblem[] };
+/** The requests of a JSONL file, or what is wrong with its first wrong lines. */
+type ParsedRequests = { ok: true; requests: VideoRequest[] } | { ok: false; problems: string[] };
 
 const NOT_JSON = { ok: false, problem: 'not a JSON object on one line' } as const;
 
-/** Parses a JSONL file with one request per line, or names the problems of its lines, as a list and as one sentence. */
-export function parseRequestLines(text: string, requestFields: readonly string[] = []): ParsedRequests {
+/**
+ * Parses a JSONL file with one request per line, or names its wrong lines in a format that editors can open, such as
+ * `foxes.jsonl:4: prompt is missing`.
+ */
+export function parseRequestLines(
+  text: string,
+  file: string,
+  requestFields: readonly string[] = [],
+): ParsedRequests {
   const requests: VideoRequest[] = [];
-  const problems: LineProblem[] = [];
+  const problems: string[] = [];
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
     const value = jsonIn(line);
     const parsed = value === undefined ? NOT_JSON : parseRequest(value, requestFields);
     if (parsed.ok) requests.push(parsed.request);
-    else problems.push({ line: index + 1, problem: parsed.problem });
+    // Counted as editors do.
+    else problems.push(`${file}:${index + 1}: ${parsed.problem}`);
   }
-  if (problems.length === 0 && requests.length === 0) problems.push({ problem: 'there is no request in it' });
+  if (problems.length === 0 && requests.length === 0) problems.push(`${file}: there is no request in it`);
   if (problems.length === 0) return { ok: true, requests };
-  return { ok: false, problem: describeProblems(problems), problems };
-}
-
-function describeProblems(problems: readonly LineProblem[]): string {
-  const named = problems
-    .slice(0, MOST_PROBLEMS_NAMED)
-    .map(({ line, problem }) => (line === undefined ? problem : `line ${line}: ${problem}`));
-  const more = problems.length - named.length;
-  return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
+  const more = problems.length - MOST_PROBLEMS_NAMED;
+  const rest = more > 0 ? [`and ${more} more`] : [];
+  return { ok: false, problems: [...problems.slice(0, MOST_PROBLEMS_NAMED), ...rest] };
 }

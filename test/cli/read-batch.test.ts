@@ -64,7 +64,7 @@ test('the profile allows withModel fields', async () => {
   const withModel = [{ prompt: 'A fox', model: 'm1' }];
   const order = await readText(toLines(withModel), {}, { ...SERVICE, VIDEOGEN_PROFILE: profile });
   expect(order.input).toEqual({ requests: withModel });
-  expect(await refusal(read())).toContain(`${file}: line 1: "model": not a field of the request`);
+  expect(await refusal(read())).toContain(`${file}:1: "model": not a field of the request`);
 });
 
 describe('the name of a batch', () => {
@@ -137,11 +137,11 @@ describe('a file', () => {
   });
 
   it.each([
-    ['', 'there is no request in it'],
-    [`${toLines(foxes)}fox\n`, 'line 3: not a JSON object on one line'],
-    ['{"prompt":"x","duration":11}', 'line 1: duration must be at most 10 (was 11)'],
+    ['', ': there is no request in it'],
+    [`${toLines(foxes)}fox\n`, ':3: not a JSON object on one line'],
+    ['{"prompt":"x","duration":11}', ':1: duration must be at most 10 (was 11)'],
   ])('that contains %j is refused with its name and line', async (content, message) => {
-    expect(await refusal(readText(content))).toBe(`${file}: ${message}`);
+    expect(await refusal(readText(content))).toBe(`${file}${message}`);
   });
 });
 

@@ -194,7 +194,7 @@ describe('bad usage', () => {
     expect(JSON.parse(end.out)).toEqual({
       error: {
         type: 'InvalidRequest',
-        message: `The request was refused: ${file}: line 2: not a JSON object on one line; line 3: duration must be at most 10 (was 11); line 5: prompt is missing.`,
+        message: `The request was refused: ${file}:2: not a JSON object on one line; ${file}:3: duration must be at most 10 (was 11); ${file}:5: prompt is missing.`,
         advice: expect.any(String),
       },
     });

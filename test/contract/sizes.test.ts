@@ -37,8 +37,8 @@ describe('a request', () => {
 
   it('in a file is named by its line', () => {
     const lines = `{"prompt":"A fox"}\n${JSON.stringify(withPrompt(2_000_000))}\n`;
-    expect(parseRequestLines(lines)).toMatchObject({
-      problem: expect.stringMatching(/^line 2: the request is 2\.0 MB/),
+    expect(parseRequestLines(lines, 'x')).toMatchObject({
+      problems: [expect.stringMatching(/^x:2: the request is 2\.0 MB/)],
     });
   });
 

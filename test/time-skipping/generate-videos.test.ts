@@ -193,7 +193,7 @@ test('a file with mistakes is refused with the numbers of the lines before anyth
     const failure = await failureOf((await videos.startBatch({ requestsFrom: 'in.jsonl' })).result());
     expectRow(failure, 'InvalidRequest', undefined);
     expect(String(failure)).toMatch(
-      /in\.jsonl: line 3: duration must be at most 10 \(was 11\); line 4: not a JSON object on one line/,
+      /in\.jsonl:3: duration must be at most 10 \(was 11\); in\.jsonl:4: not a JSON object on one line/,
     );
     expect(emulator.calls).toEqual([]);
   });

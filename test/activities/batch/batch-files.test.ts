@@ -151,7 +151,7 @@ describe('a file of requests', () => {
     put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
     const failure = await failed(open());
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(`${FROM}: line 2: the request is 1.7 MB; at most 1.5 MB fit`);
+    expect(failure.message).toContain(`${FROM}:2: the request is 1.7 MB; at most 1.5 MB fit`);
   });
 
   it('that is larger than a worker accepts is refused for good, and not read to its end', async () => {
@@ -189,7 +189,7 @@ describe('a file of requests', () => {
   });
 
   it.each<[string, string | undefined, string]>([
-    ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}: line 3: prompt is missing`],
+    ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}:3: prompt is missing`],
     ['no request', '\n', `${FROM}: there is no request in it`],
     ['no content at all', undefined, `there is no ${FROM} in the storage of the worker`],
   ])('with %s is refused for good', async (_what, content, message) => {

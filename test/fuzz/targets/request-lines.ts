@@ -39,9 +39,9 @@ export const requestLines: Target<{ file: string; text: string }> = {
   plain: { file: 'foxes.jsonl', text: LINES.slice(0, 3).join('\n') },
   inSuite: 40,
   feed({ file, text }) {
-    const parsed = parseRequestLines(text, ['style']);
+    const parsed = parseRequestLines(text, file, ['style']);
     if (parsed.ok) return { texts: [describeBatch({ requests: parsed.requests })] };
-    const bad = new BadLines(file, parsed);
-    return { texts: [parsed.problem, bad.message, ...bad.lines], refused: true };
+    const bad = new BadLines(parsed.problems);
+    return { texts: [bad.message, ...bad.lines], refused: true };
   },
 };
