@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { copyFile, link, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../contract/error-code';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
@@ -55,34 +55,29 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** Gives a small file its name when it is whole and on disk, and only if the name is free; false if it is not. */
 export function createFile(path: string, content: string): Promise<boolean> {
-  return withTemporary(path, content, (temporary) => linkIfFree(temporary, path));
+  return withTemporary(path, writing(content), (temporary) => linkIfFree(temporary, path));
 }
 
 /** Gives a file its name when it is whole and on disk, in place of an earlier one. */
 export function replaceFile(path: string, content: Content): Promise<void> {
-  return withTemporary(path, content, (temporary) => rename(temporary, path));
+  return withTemporary(path, writing(content), (temporary) => rename(temporary, path));
 }
 
 type Content = string | Buffer | AsyncIterable<Buffer>;
 
-const isWhole = (content: Content) => typeof content === 'string' || Buffer.isBuffer(content);
+/** Flushed: a power cut can keep the new name and lose the bytes. */
+const writing = (content: Content) => (path: string) =>
+  writeFile(path, content, { flag: 'wx', flush: true });
 
 async function withTemporary<T>(
   path: string,
-  content: Content,
+  write: (temporary: string) => Promise<void>,
   giveName: (temporary: string) => Promise<T>,
 ): Promise<T> {
   const folder = dirname(path);
   const temporary = join(folder, newPartName(path));
   try {
-    const file = await inFolder(folder, () => open(temporary, 'wx'));
-    try {
-      for await (const chunk of isWhole(content) ? [content] : content) await file.writeFile(chunk);
-      // A power cut can keep the new name and lose the bytes.
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await inFolder(folder, () => write(temporary));
     return await giveName(temporary);
   } finally {
     // The sweeper removes what cannot be removed now. Not `rm`, which asks first what it removes.
@@ -103,7 +98,11 @@ export async function moveFile(
   const isMoved = await inFolder(folder, () => linkIfFree(file, path)).catch((error: unknown) => {
     if (errorCode(error) !== 'EXDEV') throw error;
     // A folder inside the storage may be another disk.
-    return linkCopy(file, join(folder, newPartName(key)), path, whole.bytes);
+    const copying = async (copy: string) => {
+      await copyFile(file, copy);
+      await syncFile(copy, whole.bytes);
+    };
+    return withTemporary(path, copying, (copy) => linkIfFree(copy, path));
   });
   if (isMoved) await unlink(file).catch(() => undefined);
   else if (!(await isVideoAt(path, whole))) throw keyTaken(key);
@@ -119,16 +118,6 @@ async function syncFile(path: string, bytes: number): Promise<void> {
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-async function linkCopy(file: string, copy: string, path: string, bytes: number): Promise<boolean> {
-  try {
-    await copyFile(file, copy);
-    await syncFile(copy, bytes);
-    return await linkIfFree(copy, path);
-  } finally {
-    await unlink(copy).catch(() => undefined);
   }
 }
 

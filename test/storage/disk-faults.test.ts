@@ -53,7 +53,7 @@ describe('no file stays open', () => {
   it('after it is created, or could not be, and no part stays', async () => {
     await storage.create('0001.json', '{}');
     await storage.create('0001.json', '{}');
-    for (const fault of ['link', 'open'] as const) {
+    for (const fault of ['link', 'writeFile'] as const) {
       disk.failNext(fault, 'EIO');
       await expect(storage.create('0002.json', '{}')).rejects.toThrow('EIO');
     }

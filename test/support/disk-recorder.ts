@@ -56,6 +56,12 @@ class DiskRecorder {
         if (first !== undefined) this.makeFolders(resolve(first), resolve(path));
         return first;
       }) as Disk['mkdir'],
+      writeFile: (async (path: string, data: string, options: { flush?: boolean }) => {
+        await actual.writeFile(path, data, options);
+        const bytes = Buffer.byteLength(data);
+        this.name(path, { bytes, syncedBytes: options.flush ? bytes : 0 });
+        this.done(`write ${path}`);
+      }) as Disk['writeFile'],
       link: async (from, to) => {
         await actual.link(from, to);
         this.name(`${to}`, this.now.get(resolve(`${from}`)));
