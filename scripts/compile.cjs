@@ -1,5 +1,5 @@
 // The first step of `npm start`: compiles changed sources into dist without checking types, copies the files of the gateway's
-// page, and bundles the workflows when they have changed. For `npm run build`, --clean empties dist before tsc compiles
+// page and the profiles, and bundles the workflows when they have changed. For `npm run build`, --clean empties dist before tsc compiles
 // everything, and --compiled copies and bundles then.
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
@@ -11,8 +11,8 @@ const DIST = join(ROOT, 'dist');
 /** The hashes of the sources that dist was made from. That of a file which is being compiled is empty. */
 const RECORD = join(DIST, '.made-from.json');
 const FOLDERS = ['src', 'workflows', 'activities'];
-/** What the gateway serves as it is. */
-const COPIED = /^src\/gateway\/page\//;
+/** What is read as it is: the gateway's page and the built-in profiles. */
+const COPIED = /^src\/(gateway\/page|service\/profiles)\//;
 /** The sources in the bundle. Lint allows workflows to import nothing else. */
 const BUNDLED = /^(workflows|src\/contract)\//;
 
@@ -112,7 +112,7 @@ async function main() {
   if (after !== JSON.stringify(before)) writeAtomically(RECORD, after);
 }
 
-/** The files of the page, which tsc does not copy, and the hashes of what tsc compiled. */
+/** The copied files, which tsc does not copy, and the hashes of what tsc compiled. */
 function compiledByTsc(before) {
   const texts = readSources();
   copy(

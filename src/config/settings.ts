@@ -56,7 +56,7 @@ export const SETTINGS = {
       meaning:
         'How the service differs from the interface: a profile by name, or a JSON or YAML file. [More](other-services.md)',
       unset: 'none',
-      fix: `name one of ${Object.keys(BUILT_IN_PROFILES).join(', ')}, or a correct JSON or YAML file`,
+      fix: `name one of ${BUILT_IN_PROFILES.join(', ')}, or a correct JSON or YAML file`,
     },
     VIDEOGEN_ON_LOST_SUBMIT: {
       type: forms.text.pipe(forms.oneOf(LOST_SUBMIT_POLICIES)).default('hold'),

@@ -1,4 +1,4 @@
-export { BUILT_IN_PROFILES, type BuiltInProfile, builtInProfile } from './built-in-profiles';
+export { BUILT_IN_PROFILES, builtInProfile } from './built-in-profiles';
 export type { AnswerTimeouts } from './call-service';
 export { parseProfile } from './parse-profile';
 export { type Estimate, estimateCost, estimateJob } from './prices';

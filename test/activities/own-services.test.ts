@@ -51,13 +51,6 @@ describe('the example profiles', () => {
     expect([...covered].sort()).toEqual(Object.keys(OWN_INTERFACES).sort());
     expect(examples.filter((name) => !Object.hasOwn(OWN_INTERFACES, name))).toEqual([]);
   });
-
-  test.each(examples.filter((name) => builtInProfile(name)?.request))(
-    '%s.yaml is the built-in profile of that name',
-    (name) => {
-      expect(exampleProfile(name)).toEqual(builtInProfile(name));
-    },
-  );
 });
 
 describe('at a service with requests of its own,', () => {

@@ -43,15 +43,15 @@ test('every source map refers to sources in the package', () => {
   expect(missing).toEqual([]);
 });
 
-test('the package has the build files of the servers, the bundle and the page, and no test, key or video', () => {
+test('the package has the build files of the servers, the bundle, the page and the profiles, and no test, key or video', () => {
   expect(files).toEqual(
     expect.arrayContaining([
       'profile.schema.json',
       'services.schema.json',
       'dist/workflows/bundle.js',
       'dist/workflows/bundle.json',
-      ...readdirSync(join(__dirname, '../../src/gateway/page')).map(
-        (file) => `dist/src/gateway/page/${file}`,
+      ...['src/gateway/page', 'src/service/profiles'].flatMap((copied) =>
+        readdirSync(join(__dirname, '../..', copied)).map((file) => `dist/${copied}/${file}`),
       ),
     ]),
   );

@@ -130,10 +130,14 @@ test('with --compiled, the output of tsc is kept and bundled, and a source edite
   expect(readdirSync(dist)).toEqual(['.made-from.json']);
   appendFileSync(join(folder, 'workflows/generate-video.ts'), 'export const editedMeanwhile = 1;\n');
   // What tsc made of the sources as they were.
-  cpSync(made, dist, { recursive: true, filter: (path) => !/[.]made-from[.]json$|[/]page$/.test(path) });
+  cpSync(made, dist, {
+    recursive: true,
+    filter: (path) => !/[.]made-from[.]json$|[/](page|profiles)$/.test(path),
+  });
   const copied = readdirSync(join(folder, 'src/gateway/page')).map((file) => `src/gateway/page/${file}`);
   expect(compile('--compiled')).toEqual([...BUNDLE, ...copied.filter((file) => VERSIONED.test(file))].sort());
-  expect(existsSync(join(dist, 'src/gateway/page/index.html'))).toBe(true);
+  for (const file of ['gateway/page/index.html', 'service/profiles/ark.yaml'])
+    expect(existsSync(join(dist, 'src', file))).toBe(true);
   expect(compile()).toEqual([...BUNDLE, 'workflows/generate-video.js'].sort());
   expect(compile()).toEqual([]);
 });

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
 import { parse } from 'yaml';
-import { BUILT_IN_PROFILES } from '../../src/service/built-in-profiles';
+import { BUILT_IN_PROFILES, builtInProfile } from '../../src/service/built-in-profiles';
 import { parseProfile } from '../../src/service/parse-profile';
 import { profileJsonSchema, type ServiceProfile } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
@@ -47,6 +47,12 @@ const WHOLE = {
 const validate = new Ajv2020({ strict: false }).compile(profileJsonSchema());
 
 describe('a profile', () => {
+  it('is built in if there is a file of its name', () => {
+    const files = readdirSync(join(__dirname, '../../src/service/profiles'));
+    expect(files.sort()).toEqual(BUILT_IN_PROFILES.map((name) => `${name}.yaml`).sort());
+    expect(builtInProfile('nobody')).toBeUndefined();
+  });
+
   it.each<[string, unknown]>([
     ['nothing at all', {}],
     ['everything', WHOLE],
@@ -59,7 +65,7 @@ describe('a profile', () => {
     ['how long tasks usually take', { polling: { usually: { median: '30s', slow: '2m' } } }],
     ['tasks that all take the same time', { polling: { usually: { median: '30s', slow: 30_000 } } }],
     ['ids with slashes in its paths', { paths: { task: '/v1beta/{+taskId}' } }],
-    ...Object.entries(BUILT_IN_PROFILES),
+    ...BUILT_IN_PROFILES.map((name): [string, unknown] => [name, builtInProfile(name)]),
   ])('may have %s, and its JSON Schema agrees', (_what, profile) => {
     expect(parseProfile(profile)).toEqual({ ok: true, profile });
     expect(validate(profile)).toBe(true);

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { readSetting } from '../../../src/config/settings';
 import type { VideoRequest } from '../../../src/contract/request';
 import { mapRequest, readingRules, traceAnswer } from '../../../src/service';
-import { BUILT_IN_PROFILES } from '../../../src/service/built-in-profiles';
+import { BUILT_IN_PROFILES, builtInProfile } from '../../../src/service/built-in-profiles';
 import { fc } from '../../support/properties';
 import { anyText, edited, fields, jsonValue, longText } from '../hostile';
 import { KEY } from '../secrets';
@@ -44,7 +44,7 @@ const profile = fc
   .map(([own, given]) => ({ headers: own, ...given }));
 
 const YAMLS = [
-  ...Object.values(BUILT_IN_PROFILES).map((known) => stringify(known)),
+  ...BUILT_IN_PROFILES.map((name) => stringify(builtInProfile(name))),
   'a: &a [x, x]\nb: &b [*a, *a]\nname: *b\n',
   '? complex\n: - 1\n  - !!binary aGk=\n<<: { name: x }\n',
   '%YAML 1.2\n---\nname: !tag fox\n...\n',
