@@ -279,9 +279,8 @@ function failedReading(text: string, facts: CallFacts): TaskReading {
     ...NOTHING_READ,
     task: { state, word: seen?.task.word || 'error' },
     serviceMessage: {
-      message: redact(text, facts.secrets),
-      ...told.serviceMessage,
-      ...seen?.serviceMessage,
+      code: seen?.serviceMessage.code ?? told.serviceMessage.code,
+      message: seen?.serviceMessage.message ?? told.serviceMessage.message ?? redact(text, facts.secrets),
     },
     ...(refusedContent && { refusedContent }),
     ...(seen?.charged && { charged: seen.charged }),

@@ -6,7 +6,7 @@ import { bodiesOf, parseJson, valuesIn } from './answer-paths';
 import { bodyText, callService, type ServiceCall, startDeadline } from './call-service';
 import { createVideoSource, openVideo, type VideoSource } from './open-video';
 import type { ServiceProfile } from './profile';
-import { type HttpAnswer, type TracedReading, traceAnswer, type VideoState } from './read-answer';
+import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 import { first, linkFrom, MAX_LENGTH, taskIdFrom } from './read-values';
 import { type AnswerPath, type ReadingRules, readingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
@@ -32,6 +32,7 @@ import {
   type TaskReading,
   type VideoBody,
   type VideoServiceOptions,
+  type VideoState,
 } from './video-service';
 import { fillPath, mapRequest, markTask, operationFor, taskPathOf, unmarkedId } from './word-request';
 
@@ -279,10 +280,12 @@ function describeRedirect(status: number, location: unknown, origin: string): st
 
 /** Refused content is told of failed tasks alone. */
 function toTaskReading({ status, reading }: ReadAnswer): TaskReading {
-  const { refusedContent: _, ...read } = reading;
   const task = taskOf(status, reading);
-  const refusedContent = task.state === 'failed' ? refusedContentOf(reading) : undefined;
-  return { ...read, task, ...(refusedContent && { refusedContent }) };
+  return {
+    ...reading,
+    task,
+    refusedContent: task.state === 'failed' ? refusedContentOf(reading) : undefined,
+  };
 }
 
 /** An error that may be about the call says at least why the state is unknown. */

@@ -5,13 +5,7 @@ export { type Estimate, estimateCost, estimateJob } from './prices';
 export { type Prices, profileSchema, type ServiceProfile } from './profile';
 export { type AnswerSample, missingIn, type ProposedProfile, proposeProfile } from './propose-profile';
 export { RateLimiter, type RateLimiterOptions } from './rate-limiter';
-export {
-  type HttpAnswer,
-  type ServiceMessage,
-  type TracedReading,
-  traceAnswer,
-  type VideoState,
-} from './read-answer';
+export { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
 export { type ReadingRules, readingRules } from './reading-rules';
 export {
   recordAnswers,
@@ -43,12 +37,14 @@ export type {
   ResumePoint,
   SentRequest,
   ServiceAnswer,
+  ServiceMessage,
   ServiceTimeouts,
   StartedTask,
   TaskReading,
   VideoBody,
   VideoService,
   VideoServiceOptions,
+  VideoState,
 } from './video-service';
 export type { WebhookOptions, WebhookSender } from './webhook-sender';
 export {

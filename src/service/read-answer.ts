@@ -23,6 +23,7 @@ import {
   type ReadingRules,
 } from './reading-rules';
 import { type AnswerWords, findRefusedContent, type ReadRefusal } from './refused-content';
+import type { ServiceMessage, TaskReading, VideoState } from './video-service';
 
 export interface HttpAnswer {
   status: number;
@@ -38,44 +39,20 @@ export interface HttpAnswer {
   taskId?: string;
 }
 
-/**
- * The state of a task; only `succeeded` has a video, behind a link or as its bytes. `word` is the service's own word for it, ''
- * if there is none.
- */
-export type VideoState =
-  | { state: 'queued' | 'running'; word: string; percent?: number }
-  | { state: 'succeeded'; word: string; videoUrl?: string; videoBytes?: Uint8Array }
-  | { state: 'failed'; word: string }
-  | { state: 'cancelled'; word: string }
-  | { state: 'unknown'; word: string };
-
-/** The service's own code and message, never ''. Usually an error, but it may also be "Task accepted". */
-export interface ServiceMessage {
-  code?: string;
-  message?: string;
-}
-
 /** What one answer of the service says. */
-export interface TracedReading {
+export interface TracedReading extends TaskReading {
   /** Whether the body is a JSON object or list. */
   json: boolean;
-  taskId?: string;
-  task: VideoState;
   serviceMessage: ServiceMessage;
   /** Set if the content policy of the service refused the request, or the task failed because of it. */
-  refusedContent?: ReadRefusal;
-  /** What the task cost, once it has ended and if the service says it. */
-  charged?: Money;
+  refusedContent?: ReadRefusal | undefined;
   /** The path at which each value was found. */
   found: Partial<Record<ReadField | 'charged', string>>;
-  /** What contradicts the reading, a sentence each. */
   doubts: string[];
   /** A task id that cannot be used: too long, or with control characters. */
-  unusableId?: string;
+  unusableId?: string | undefined;
   /** What refuses the request in an answer with status 2xx, unless the answer describes a task. */
-  refusal?: Refusal;
-  /** How long the service asks us to wait. */
-  retryAfterMs?: number;
+  refusal?: Refusal | undefined;
 }
 
 /** Reads one HTTP answer. Never throws: an answer that says nothing is read as `unknown`. */
@@ -135,13 +112,13 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
   return {
     json: root !== undefined,
     taskId,
-    ...(id !== undefined && !isUsable && { unusableId: id.value }),
+    unusableId: isUsable ? undefined : id?.value,
     task,
-    serviceMessage: { ...(code !== undefined && { code }), ...(message !== undefined && { message }) },
-    ...(charged && { charged }),
+    serviceMessage: { code, message },
+    charged,
     found,
-    ...(refusal && { refusal }),
-    ...(refusedContent && { refusedContent }),
+    refusal,
+    refusedContent,
     retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
       ...(isClear && other ? [`${found.taskId} is ${taskId} and ${other.path} is ${other.value}`] : []),
@@ -162,11 +139,8 @@ const MAY_BE_REFUSED: readonly TaskState[] = ['succeeded', 'failed', 'unknown'];
 const ENDED: readonly TaskState[] = ['succeeded', 'failed', 'cancelled'];
 
 function videoStateOf(state: TaskState, word: string, percent?: number, videoUrl?: string): VideoState {
-  if (state === 'queued' || state === 'running')
-    return { state, word, ...(percent !== undefined && { percent }) };
-  return state === 'succeeded'
-    ? { state, word, ...(videoUrl !== undefined && { videoUrl }) }
-    : { state, word };
+  if (state === 'queued' || state === 'running') return { state, word, percent };
+  return state === 'succeeded' ? { state, word, videoUrl } : { state, word };
 }
 
 interface Signs {

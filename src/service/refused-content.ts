@@ -33,8 +33,9 @@ const CODE_PATHS: readonly AnswerPath[] = [
 ];
 /** Where OpenAI's services say whether the input or the output was refused. */
 const STAGE_PATHS = ['error.moderation_details.moderation_stage', 'moderation_details.moderation_stage'];
-/** Where services name the field that they refused. */
+/** Where services name the field that they refused: by its name, or by a path such as `["body", "image_url"]`. */
 const FIELD_PATHS = ['error.param', 'param', 'error.field', 'field', 'detail[].loc'];
+const FIELD_NAME = /^(?!body$)[a-z][a-z0-9_]{0,59}$/i;
 /** Where services repeat the prompt in what they say about a task. */
 const PROMPT_PATHS = ['prompt', 'input.prompt', 'request.prompt', 'params.prompt', 'negative_prompt'];
 /** Marks of a finished video that is withheld. */
@@ -100,10 +101,13 @@ export function findRefusedContent(
   const telling = codes.find((one) => CODES.some((pattern) => pattern.test(lettersOf(one))));
   const state = normalizeWord(word);
   const isCertain = STATES.test(state) || (rule ?? telling ?? mark) !== undefined;
-  const named = namedField(bodies);
+  const named = firstIn(bodies, FIELD_PATHS, (value) =>
+    [value].flat().findLast((one) => typeof one === 'string' && FIELD_NAME.test(one)),
+  );
+  const stageOfField = stageIn(String(named?.value));
   if (!isCertain) {
     // A message about another field, such as the duration, may mention the content policy for any reason.
-    if (named !== undefined && stageIn(named) === undefined) return undefined;
+    if (named && stageOfField === undefined) return undefined;
     // Services quote the request: where its own texts have such words, those of the message prove nothing.
     const quoted = [
       ...Object.values(request ?? {}),
@@ -117,21 +121,12 @@ export function findRefusedContent(
       said?.value ??
       stageIn(lettersOf(telling ?? '')) ??
       (state === 'contentmoderated' || mark ? 'output' : undefined) ??
-      stageIn(named ?? '') ??
+      stageOfField ??
       stageIn(words),
     request,
   );
-  const isNamed =
-    named !== undefined && stage !== 'output' && (stage === undefined || stageIn(named) === stage);
-  const field = rule?.field ?? (isNamed ? named : fieldOfStage(stage));
-  const charged = rule?.charged;
-  return {
-    isCertain,
-    ...(stage !== undefined && { stage }),
-    ...(field !== undefined && { field }),
-    ...(charged !== undefined && { charged }),
-    ...(telling !== undefined && { code: telling }),
-  };
+  const { field = fieldOfStage(stage), charged } = rule ?? {};
+  return { isCertain, stage, field, charged, code: telling };
 }
 
 function codesIn(bodies: readonly FoundValue[]): string[] {
@@ -169,14 +164,4 @@ function stageIn(text: string): ContentStage | undefined {
 function onlyPossible(stage: ContentStage | undefined, request: AnswerWords['request']) {
   const hasPromptAlone = request !== undefined && request.image_url === undefined;
   return hasPromptAlone && stage !== 'output' ? 'prompt' : stage;
-}
-
-const FIELD_NAME = /^[a-z][a-z0-9_]{0,59}$/i;
-
-/** The last name of a path such as `["body", "image_url"]`, or a name by itself. */
-function namedField(bodies: readonly FoundValue[]): string | undefined {
-  return firstIn(bodies, FIELD_PATHS, (value) => {
-    const name = [value].flat().findLast((one) => typeof one === 'string' && FIELD_NAME.test(one));
-    return name === 'body' || typeof name !== 'string' ? undefined : name;
-  })?.value;
 }

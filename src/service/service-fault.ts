@@ -122,19 +122,15 @@ export function refusedContentOf({ refusedContent }: TracedReading): RefusedCont
  * telling code than the one that is usually read.
  */
 export function redactReading(reading: TracedReading, secrets: Secrets): TracedReading {
-  const { task, doubts, refusedContent } = reading;
-  const code = refusedContent?.code ?? reading.serviceMessage.code;
-  const { message } = reading.serviceMessage;
+  const { task, doubts, refusedContent, serviceMessage } = reading;
+  const hide = (text: string | undefined) => (text === undefined ? undefined : redact(text, secrets));
   return {
     ...reading,
     doubts: doubts.map((doubt) => redact(doubt, secrets)),
     task: { ...task, word: redact(task.word, secrets) },
-    ...(refusedContent?.field !== undefined && {
-      refusedContent: { ...refusedContent, field: redact(refusedContent.field, secrets) },
-    }),
     serviceMessage: {
-      ...(code !== undefined && { code: redact(code, secrets) }),
-      ...(message !== undefined && { message: redact(message, secrets) }),
+      code: hide(refusedContent?.code ?? serviceMessage.code),
+      message: hide(serviceMessage.message),
     },
   };
 }

@@ -5,7 +5,6 @@ import type { Money } from '../contract/money';
 import type { VideoRequest } from '../contract/request';
 import type { AnswerTimeouts } from './call-service';
 import type { ServiceProfile } from './profile';
-import type { ServiceMessage, VideoState } from './read-answer';
 
 /** A task that the service has started. */
 export interface StartedTask {
@@ -14,6 +13,23 @@ export interface StartedTask {
   doubts?: string[];
   /** What the service cannot do of the request: they reach the result of the job. */
   warnings?: string[];
+}
+
+/**
+ * The state of a task; only `succeeded` has a video, behind a link or as its bytes. `word` is the service's own word for it, ''
+ * if there is none.
+ */
+export type VideoState =
+  | { state: 'queued' | 'running'; word: string; percent?: number }
+  | { state: 'succeeded'; word: string; videoUrl?: string; videoBytes?: Uint8Array }
+  | { state: 'failed'; word: string }
+  | { state: 'cancelled'; word: string }
+  | { state: 'unknown'; word: string };
+
+/** The service's own code and message, never ''. Usually an error, but it may also be "Task accepted". */
+export interface ServiceMessage {
+  code?: string;
+  message?: string;
 }
 
 /** What the service says about a task. */

@@ -86,7 +86,10 @@ describe('nothing is proposed', () => {
       const rules = readingRules(proposeProfile(answers).profile);
       for (const answer of answers) {
         const { task, serviceMessage } = traceAnswer(answer);
-        expect(traceAnswer(answer, rules)).toMatchObject({ task, serviceMessage });
+        // What was not there before may be read now.
+        expect(traceAnswer(answer, rules)).toMatchObject(
+          JSON.parse(JSON.stringify({ task, serviceMessage })),
+        );
       }
     },
   );

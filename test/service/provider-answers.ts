@@ -1,4 +1,5 @@
-import type { HttpAnswer, TracedReading, VideoState } from '../../src/service/read-answer';
+import type { HttpAnswer, TracedReading } from '../../src/service/read-answer';
+import type { VideoState } from '../../src/service/video-service';
 
 export const VIDEO = 'https://cdn.example.com/v/1.mp4';
 
