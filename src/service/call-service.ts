@@ -5,15 +5,10 @@ import { errorCode } from '../contract/error-code';
 import { redact, type Secrets } from '../contract/redact';
 import { ServiceFault } from './service-fault';
 import { traceCall } from './spans';
+import type { AnswerTimeouts } from './video-service';
 
 /** Answers are small JSON; a larger one is a mistake or an attack. */
 export const MAX_ANSWER_BYTES = 1024 * 1024;
-
-/** Milliseconds without a byte: until the headers, and between two chunks of the body. */
-export interface AnswerTimeouts {
-  headersTimeout: number;
-  bodyTimeout: number;
-}
 
 export interface ServiceCall extends AnswerTimeouts {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';

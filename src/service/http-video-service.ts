@@ -1,13 +1,12 @@
 import { Agent, type Dispatcher } from 'undici';
-import { cleanText } from '../contract/clean-text';
 import { isTainted, redact, type Secrets } from '../contract/redact';
 import type { VideoRequest } from '../contract/request';
 import { bodiesOf, parseJson, valuesIn } from './answer-paths';
 import { bodyText, callService, type ServiceCall, startDeadline } from './call-service';
 import { createVideoSource, openVideo, type VideoSource } from './open-video';
 import type { ServiceProfile } from './profile';
-import { type HttpAnswer, type TracedReading, traceAnswer } from './read-answer';
-import { first, linkFrom, MAX_LENGTH, taskIdFrom } from './read-values';
+import { type HttpAnswer, traceAnswer } from './read-answer';
+import { first, linkFrom, taskIdFrom } from './read-values';
 import { type AnswerPath, type ReadingRules, readingRules } from './reading-rules';
 import { redactAnswer } from './record-answers';
 import { secretsOf } from './secrets-of-call';
@@ -19,6 +18,7 @@ import {
   refusedContentOf,
   ServiceFault,
   statusOfCode,
+  toTaskReading,
 } from './service-fault';
 import {
   baseOf,
@@ -32,7 +32,6 @@ import {
   type TaskReading,
   type VideoBody,
   type VideoServiceOptions,
-  type VideoState,
 } from './video-service';
 import { fillPath, mapRequest, markTask, operationFor, taskPathOf, unmarkedId } from './word-request';
 
@@ -276,21 +275,4 @@ function describeRedirect(status: number, location: unknown, origin: string): st
   return target.origin === origin
     ? 'it redirects to another path of the service'
     : `it redirects to ${target.protocol}//${target.host}`;
-}
-
-/** Refused content is told of failed tasks alone. */
-function toTaskReading({ status, reading }: ReadAnswer): TaskReading {
-  const task = taskOf(status, reading);
-  return {
-    ...reading,
-    task,
-    refusedContent: task.state === 'failed' ? refusedContentOf(reading) : undefined,
-  };
-}
-
-/** An error that may be about the call says at least why the state is unknown. */
-function taskOf(status: number, { task, serviceMessage: { code, message } }: TracedReading): VideoState {
-  if (status > 299) return { state: 'failed', word: `HTTP ${status}` };
-  if (task.state !== 'unknown' || task.word !== '') return task;
-  return { ...task, word: cleanText([code, message].filter(Boolean).join(': '), MAX_LENGTH.word) };
 }

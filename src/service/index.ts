@@ -1,5 +1,4 @@
 export { BUILT_IN_PROFILES, builtInProfile } from './built-in-profiles';
-export type { AnswerTimeouts } from './call-service';
 export { parseProfile } from './parse-profile';
 export { type Estimate, estimateCost, estimateJob } from './prices';
 export { type Prices, profileSchema, type ServiceProfile } from './profile';
@@ -31,6 +30,7 @@ export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
 export { openVideoBytes } from './video-bytes';
 export type {
+  AnswerTimeouts,
   CancelAnswer,
   OpenedVideoService,
   OpenVideoOptions,

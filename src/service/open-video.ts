@@ -109,7 +109,8 @@ async function requestVideo(
       headers: {
         ...(isAtService && serviceHeaders()),
         'accept-encoding': 'identity',
-        ...(point && rangeHeaders(point)),
+        // The rest of the video, or all of it if it has changed.
+        ...(point && { range: `bytes=${point.offset}-`, 'if-range': point.validator }),
       },
       signal,
       highWaterMark: READ_AHEAD_BYTES,
@@ -173,11 +174,6 @@ function ignoreErrors(stream: Readable): Readable {
 /** Whether a server can be asked to resume here. Another version may have recorded a point that it cannot. */
 function isResumable({ offset, validator }: ResumePoint): boolean {
   return Number.isSafeInteger(offset) && offset > 0 && isStrongTag(validator);
-}
-
-/** Requests the rest of the video, or all of it if it has changed. */
-function rangeHeaders({ offset, validator }: ResumePoint): Record<string, string> {
-  return { range: `bytes=${offset}-`, 'if-range': validator };
 }
 
 /**

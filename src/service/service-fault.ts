@@ -1,3 +1,4 @@
+import { cleanText } from '../contract/clean-text';
 import type { RefusedContent } from '../contract/failure-details';
 import { TASK_ID_RULE } from '../contract/input-rules';
 import { redact, type Secrets } from '../contract/redact';
@@ -5,6 +6,8 @@ import { leavesOf, parseJson } from './answer-paths';
 import type { NoAnswer } from './answer-table';
 import type { ServiceProfile } from './profile';
 import type { TracedReading } from './read-answer';
+import { MAX_LENGTH } from './read-values';
+import type { TaskReading, VideoState } from './video-service';
 
 /** Why a call has no usable answer; `answered` means an HTTP status other than 2xx. */
 export type FaultKind = 'answered' | NoAnswer;
@@ -133,4 +136,21 @@ export function redactReading(reading: TracedReading, secrets: Secrets): TracedR
       message: hide(serviceMessage.message),
     },
   };
+}
+
+/** Refused content is told of failed tasks alone. */
+export function toTaskReading({ status, reading }: ReadAnswer): TaskReading {
+  const task = taskOf(status, reading);
+  return {
+    ...reading,
+    task,
+    refusedContent: task.state === 'failed' ? refusedContentOf(reading) : undefined,
+  };
+}
+
+/** An error that may be about the call says at least why the state is unknown. */
+function taskOf(status: number, { task, serviceMessage: { code, message } }: TracedReading): VideoState {
+  if (status > 299) return { state: 'failed', word: `HTTP ${status}` };
+  if (task.state !== 'unknown' || task.word !== '') return task;
+  return { ...task, word: cleanText([code, message].filter(Boolean).join(': '), MAX_LENGTH.word) };
 }

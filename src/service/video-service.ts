@@ -3,7 +3,6 @@ import type { Dispatcher } from 'undici';
 import type { RefusedContent } from '../contract/failure-details';
 import type { Money } from '../contract/money';
 import type { VideoRequest } from '../contract/request';
-import type { AnswerTimeouts } from './call-service';
 import type { ServiceProfile } from './profile';
 
 /** A task that the service has started. */
@@ -99,6 +98,12 @@ export interface OpenedVideoService extends VideoService {
 }
 
 const SECOND = 1_000;
+
+/** Milliseconds without a byte: until the headers, and between two chunks of the body. */
+export interface AnswerTimeouts {
+  headersTimeout: number;
+  bodyTimeout: number;
+}
 
 /** Milliseconds without a byte: until connected, until the headers, and between two chunks of the body. */
 export interface ServiceTimeouts {
