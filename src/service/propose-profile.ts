@@ -114,12 +114,11 @@ export function proposeProfile(
     }
   }
   const isSure = answers.some(({ call }) => call === 'submit') || profile.read?.taskId === inUse.read?.taskId;
-  const { finished, unclear } = unknownWords(answers, profile);
-  if (finished.length > 0) {
-    const succeeded = [...(profile.states?.succeeded ?? []), ...finished.map(asWritten)];
-    profile = { ...profile, states: { ...profile.states, succeeded } };
-  }
-  const questions = unclear.map((word) => {
+  // A word that only comes with a video needs no meaning.
+  const unclear = readAll(answers, profile).flatMap(({ answer, reading: { task } }) =>
+    isGood(answer) && task.state === 'unknown' && task.word !== '' ? [task.word] : [],
+  );
+  const questions = [...new Set(unclear)].map((word) => {
     const example = `states: { running: [${JSON.stringify(asWritten(word))}] }`;
     return `What does ${JSON.stringify(word)} mean? Put it under queued, running, succeeded, failed or cancelled, such as ${example}.`;
   });
@@ -224,20 +223,6 @@ export function missingIn(
   const noVideo = found.video === undefined && (task.state === 'succeeded' || noState);
   const isMissing = { taskId: taskId === undefined && call !== 'poll', state: noState, video: noVideo };
   return (['taskId', 'state', 'video'] as const).filter((field) => isMissing[field]);
-}
-
-/** The unknown state words: those that only come with a video, and those of which nothing is known. */
-function unknownWords(answers: readonly AnswerSample[], profile: ServiceProfile) {
-  const { stateOf } = readingRules(profile);
-  const readings = readAll(answers, profile)
-    .filter(({ answer }) => isGood(answer))
-    .map(({ reading }) => reading)
-    // "done: true" is not a word of the service.
-    .filter(({ task: { word } }) => word !== '' && !word.startsWith('done: ') && stateOf(word) === undefined);
-  const words = [...new Set(readings.map(({ task }) => task.word))];
-  const isFinished = (word: string) =>
-    readings.every(({ task, found }) => task.word !== word || found.video !== undefined);
-  return { finished: words.filter(isFinished), unclear: words.filter((word) => !isFinished(word)) };
 }
 
 /** As YAML and JSON write it: numbers as numbers. */

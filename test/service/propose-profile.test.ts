@@ -19,7 +19,6 @@ describe('a profile is proposed', () => {
     const { profile } = propose(TICKET);
     expect(profile).toEqual({
       read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
-      states: { succeeded: ['P9'] },
     });
     expect(traceAnswer(sample(TICKET), readingRules(profile))).toMatchObject({
       taskId: '7',
@@ -46,7 +45,6 @@ describe('a profile is proposed', () => {
         code: 'problem.kind',
         message: 'problem.text',
       },
-      states: { succeeded: ['P9'] },
     });
     expect(notes).toEqual([
       'What does "P1" mean? Put it under queued, running, succeeded, failed or cancelled, such as states: { running: ["P1"] }.',
@@ -67,7 +65,7 @@ describe('a profile is proposed', () => {
     const inUse = { read: { taskId: 'ticket.no' }, states: { succeeded: ['P8'] } };
     expect(proposeProfile([sample(TICKET)], inUse).profile).toEqual({
       read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
-      states: { succeeded: ['P8', 'P9'] },
+      states: { succeeded: ['P8'] },
     });
   });
 
@@ -195,10 +193,8 @@ describe('the state', () => {
     expect(find(body)).toEqual({ profile: { read: { state: path } }, notes: [] });
   });
 
-  it('keeps the default path when only the word is new', () => {
-    expect(find({ status: 'brewed', video_url: VIDEO }).profile).toEqual({
-      states: { succeeded: ['brewed'] },
-    });
+  it('may be a new word when there is a video', () => {
+    expect(find({ status: 'brewed', video_url: VIDEO })).toEqual({ profile: {}, notes: [] });
   });
 
   it('is a question when one word comes with a video in one answer and without one in another', () => {
@@ -307,7 +303,6 @@ describe('the meaning of a word', () => {
   });
 
   it('is asked for as the service writes it, with its zeros', () => {
-    expect(polled({ status: '04', video_url: VIDEO }).profile).toEqual({ states: { succeeded: ['04'] } });
     expect(polled({ status: '04' }).notes).toEqual([expect.stringContaining('running: ["04"]')]);
     expect(polled({ status: 4 }).notes).toEqual([expect.stringContaining('running: [4]')]);
   });

@@ -245,7 +245,6 @@ test('an unknown answer format works with the profile that is proposed from its 
   const { profile } = proposeProfile([{ status: 200, body: JSON.stringify(finished) }]);
   expect(profile).toEqual({
     read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
-    states: { succeeded: ['P9'] },
   });
   const service = createVideoService({ baseUrl: strange.url, apiKey: () => 'sk-x', profile });
   await inWorld(env, { wrapService: () => service }, async ({ videos }) => {
