@@ -173,7 +173,7 @@ export class HttpVideoService implements OpenedVideoService {
   /** Sends one call and reads its answer; a ServiceFault when the service refuses it or does not answer. */
   private async ask(
     kind: ServiceAnswer['call'],
-    question: Pick<ServiceCall, 'method' | 'path' | 'headers' | 'body' | 'signal'>,
+    question: Pick<ServiceCall, 'method' | 'path' | 'headers' | 'signal'> & { body?: string },
     about: Pick<HttpAnswer, 'request' | 'taskId'> = {},
   ): Promise<ReadAnswer> {
     const key = this.readKey();
@@ -198,8 +198,7 @@ export class HttpVideoService implements OpenedVideoService {
     const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
     const got = await exchange(dispatcher, call, this.timeouts.exchange[limits]);
     const { method, body } = question;
-    const sent = { method, path, ...(typeof body === 'string' && { body }) };
-    this.showAnswer({ call: kind, sent, ...got }, secrets);
+    this.showAnswer({ call: kind, sent: { method, path, body }, ...got }, secrets);
     const reading = traceAnswer(
       { ...got, receivedAtMs: Date.now(), baseUrl: this.base.href, ...about },
       this.rules,

@@ -57,18 +57,12 @@ export function redactAnswer(answer: ServiceAnswer, secrets: Secrets): ServiceAn
   const headers = Object.entries(answer.headers)
     .filter(([name]) => !SECRET_HEADERS.test(name))
     .map(([name, value]) => [name, Array.isArray(value) ? value.map(hide) : hide(value ?? '')]);
-  const { method, path, body } = answer.sent ?? {};
+  const { sent, body } = answer;
   return {
     ...answer,
-    ...(method !== undefined && {
-      sent: {
-        method,
-        path: hide(path ?? ''),
-        ...(body !== undefined && { body: redactBody(body, secrets) }),
-      },
-    }),
+    sent: sent && { ...sent, path: hide(sent.path), body: sent.body && redactBody(sent.body, secrets) },
     headers: Object.fromEntries(headers),
-    body: redactBody(answer.body, secrets),
+    body: redactBody(body, secrets),
   };
 }
 
