@@ -66,8 +66,7 @@ export function replaceFile(path: string, content: Content): Promise<void> {
 type Content = string | Buffer | AsyncIterable<Buffer>;
 
 /** Flushed: a power cut can keep the new name and lose the bytes. */
-const writing = (content: Content) => (path: string) =>
-  writeFile(path, content, { flag: 'wx', flush: true });
+const writing = (content: Content) => (path: string) => writeFile(path, content, { flag: 'wx', flush: true });
 
 async function withTemporary<T>(
   path: string,
