@@ -150,8 +150,6 @@ export interface VideoFacts {
   /** `avc`, `hevc`, `vp9`, `av1` … */
   codec?: string;
   container?: Container;
-  /** The C2PA metadata in the file (Content Credentials), as it came. Nobody has verified its signatures. */
-  c2pa?: { bytes: number };
 }
 
 /** The fields of a request that its video is compared with. */

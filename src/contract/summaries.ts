@@ -78,11 +78,8 @@ export function describeWebhook({ event, job }: WebhookDelivery): string {
 
 /** `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 …`. */
 export function describeVideo(video: StoredVideo): string {
-  const { width, height, durationSeconds, codec, contentType, bytes, sha256, c2pa } = video;
+  const { width, height, durationSeconds, codec, contentType, bytes, sha256 } = video;
   const size = width !== undefined && height !== undefined ? `${width}x${height}` : undefined;
   const length = durationSeconds === undefined ? undefined : `${Number(durationSeconds.toFixed(2))} s`;
-  const credentials = c2pa && `C2PA metadata of ${c2pa.bytes} bytes`;
-  return [size, length, codec, contentType, `${bytes} bytes`, `SHA-256 ${sha256}`, credentials]
-    .filter(Boolean)
-    .join(', ');
+  return [size, length, codec, contentType, `${bytes} bytes`, `SHA-256 ${sha256}`].filter(Boolean).join(', ');
 }

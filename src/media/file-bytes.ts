@@ -37,5 +37,4 @@ export interface Outline {
   problem?: string;
   /** The file states where it ends, and ends there. */
   isEndChecked?: boolean;
-  c2paBytes?: number;
 }

@@ -90,7 +90,7 @@ async function inspectContainer(file: FileBytes, container: Container): Promise<
 async function inspectInput(
   input: Input,
   container: Container,
-  { isEndChecked, c2paBytes = 0 }: Outline,
+  { isEndChecked }: Outline,
 ): Promise<VideoInspection> {
   const track = await input.getPrimaryVideoTrack();
   if (!track) return noVideo('it has no video track');
@@ -101,7 +101,6 @@ async function inspectInput(
     height: positive(await track.getDisplayHeight()),
     codec: (await track.getCodec()) ?? undefined,
     container,
-    ...(c2paBytes > 0 && { c2pa: { bytes: c2paBytes } }),
   };
   if ((await new EncodedPacketSink(track).getPacket(Infinity)) === null)
     return noVideo('its last picture is missing');

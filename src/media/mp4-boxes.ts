@@ -9,19 +9,12 @@ const TO_THE_END = 0;
 /** Four printable characters; QuickTime has types with a ©. */
 const TYPE = /^[\x20-\x7e\xa9]{4}$/;
 
-/** The type of a box whose real type is the UUID at the beginning of its content. */
-const UUID_TYPE = 'uuid';
-const UUID_BYTES = 16;
-/** Content Credentials: appendix A of the C2PA specification, "Embedding manifests into BMFF-based assets". */
-const C2PA_UUID = Buffer.from('d8fec3d61b0e483c92975828877ec481', 'hex');
-
 /** Reads the outermost boxes of an MP4 or QuickTime file. */
 export function outlineOfBoxes(file: FileBytes): Outline {
   const found = { moov: false, mdat: false, moof: false };
-  let c2paBytes = 0;
   let last = '';
   for (let at = 0; at < file.size; ) {
-    const header = file.read(at, at + LONG_HEADER_BYTES + UUID_BYTES);
+    const header = file.read(at, at + LONG_HEADER_BYTES);
     const shortSize = header.length < SHORT_HEADER_BYTES ? SIZE_FOLLOWS : header.readUInt32BE(0);
     const isLong = shortSize === SIZE_FOLLOWS;
     const headerBytes = isLong ? LONG_HEADER_BYTES : SHORT_HEADER_BYTES;
@@ -34,14 +27,11 @@ export function outlineOfBoxes(file: FileBytes): Outline {
     if (at + size > file.size)
       return { problem: `it ends within its ${type} box: ${file.size - at} of ${size} bytes` };
     if (Object.hasOwn(found, type)) Object.assign(found, { [type]: true });
-    const isC2pa =
-      type === UUID_TYPE && header.subarray(headerBytes, headerBytes + UUID_BYTES).equals(C2PA_UUID);
-    if (isC2pa) c2paBytes += size;
     last = type;
     at += size;
   }
   if (!found.moov) return { problem: 'its moov box is missing' };
   if (!found.mdat) return { problem: 'its mdat box is missing' };
   // The tables of a file without fragments describe its last picture. Fragments may be followed by their index.
-  return { c2paBytes, isEndChecked: !found.moof || last === 'mfra' };
+  return { isEndChecked: !found.moof || last === 'mfra' };
 }

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('C2PA metadata is stored byte for byte as it came, and reported with the facts of the video', async () => {
+test('C2PA metadata is stored byte for byte as it came', async () => {
   const manifest = box(
     'uuid',
     Buffer.concat([C2PA, Buffer.alloc(4), Buffer.from('manifest\0'), Buffer.alloc(3_000, 7)]),
@@ -37,5 +37,4 @@ test('C2PA metadata is stored byte for byte as it came, and reported with the fa
   const { taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }).result;
   const { video } = await world.run(downloadVideo, { taskId }).result;
   expect((await readFile(fileURLToPath(video.uri))).equals(file)).toBe(true);
-  expect(video.c2pa).toEqual({ bytes: manifest.length });
 });
