@@ -347,6 +347,11 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
     return images.length === 1 ? images.filter((image) => !fits(image)) : images;
   },
 
+  "has the root certificates without which the worker's core cannot use TLS": (text) => {
+    const [last = ''] = text.split('\nFROM ').slice(-1);
+    return /apt-get install .*\bca-certificates\b/.test(last) ? [] : ['there are no root certificates'];
+  },
+
   'runs without privileges': (text) => {
     const user = parseDockerfile(text).at(-1)?.instructions.USER;
     return user === parseCompose(composeText).services.worker?.user ? [] : [`runs as ${user}`];
@@ -393,6 +398,7 @@ describe('Dockerfile', () => {
     ['two versions of Node', /:22\.[\d.]+/, ':20.18.1', 'builds every stage'],
     ['no exact version', /:22\.[\d.]+/g, ':22', 'builds every stage'],
     ['no glibc', /-bookworm-slim/g, '-alpine', 'builds every stage'],
+    ['no root certificates', ' ca-certificates', ' curl', 'has the root'],
     ['no user', /USER .*/, '', 'runs without'],
     ['a root user', /USER .*/, 'USER 0:0', 'runs without'],
     ['a shell', /ENTRYPOINT .*/, 'ENTRYPOINT node /app/dist/src/cli/main.js', 'starts the CLI'],

@@ -41,6 +41,11 @@ export function orUnreachable<T>(options: ConnectionOptions, connecting: Promise
   });
 }
 
+const START_SERVER = 'start a server there, or set TEMPORAL_ADDRESS to a running server';
+/** Node brings root certificates along, for clients. The core of a worker reads those of the system, and slim images have none. */
+const INSTALL_CERTIFICATES =
+  'this machine has no root certificates, so install them (in Debian the package ca-certificates), or set TEMPORAL_TLS_SERVER_CA_CERT_PATH to those of the server';
+
 /** Without the error as its cause: gRPC quotes headers that it refuses, and one of them is the key. */
 export function unreachable(
   { address = DEFAULT_ADDRESS, apiKey, metadata = {} }: ConnectionOptions,
@@ -48,9 +53,8 @@ export function unreachable(
 ): TemporalUnreachable {
   const keys = [apiKey, ...Object.values(metadata)].filter((value) => typeof value === 'string');
   const reason = redact(String(error).split('\n')[0] ?? '', { keys, wholeValues: [] });
-  return new TemporalUnreachable(
-    `Temporal cannot be reached at ${address} (${reason}): start a server there, or set TEMPORAL_ADDRESS to a running server.`,
-  );
+  const fix = reason.includes('NativeCertsNotFound') ? INSTALL_CERTIFICATES : START_SERVER;
+  return new TemporalUnreachable(`Temporal cannot be reached at ${address} (${reason}): ${fix}.`);
 }
 
 /** Temporal refused a call or did not answer it in time. What it was asked for may have happened. */

@@ -17,6 +17,11 @@ it('shortens an endless connection error', () => {
   expect(unreachable({}, new Error('x'.repeat(1e6))).message.length).toBeLessThan(1_000);
 });
 
+it('says how to install root certificates where the core of a worker finds none', () => {
+  const none = new Error('tonic::transport::Error(Transport, NativeCertsNotFound)');
+  expect(unreachable({ address: 'temporal:7233' }, none).message).toMatch(/ca-certificates.*SERVER_CA_CERT/);
+});
+
 it('refuses wrong encryption keys before it connects', async () => {
   const env = { TEMPORAL_ADDRESS: '127.0.0.1:1', VIDEOGEN_ENCRYPTION_KEYS: 'no-key' };
   await expect(connectClient(env)).rejects.toThrow('VIDEOGEN_ENCRYPTION_KEYS');

@@ -60,6 +60,9 @@ async function start(transcript: Transcript): Promise<Jobs> {
   return new Jobs(`http://${address}`, key);
 }
 
+/** Where nobody listens. Without root certificates the core does not get as far as that. */
+const CONNECT_BY_TLS = `require('@temporalio/worker').NativeConnection.connect({ address: '127.0.0.1:1', tls: true }).catch((error) => console.log(String(error)))`;
+
 async function describeImage(transcript: Transcript): Promise<void> {
   const dockerfile = readFileSync(join(__dirname, '../../Dockerfile'), 'utf8');
   const base = parseDockerfile(dockerfile).at(-1)?.image ?? '';
@@ -72,9 +75,11 @@ async function describeImage(transcript: Transcript): Promise<void> {
   if (tried !== 'EROFS' || asUser !== '1000') {
     throw new Error(`The worker runs as user ${asUser}, and its root file system ${tried}.`);
   }
+  const refused = await evaluate('worker', CONNECT_BY_TLS);
+  if (!refused.includes('ConnectionRefused')) throw new Error(`The worker cannot use TLS: ${refused}`);
   transcript.say(
     `The image has ${totalMb.toFixed(0)} MB, ${ownMb.toFixed(0)} MB of them on top of ${base}. It runs as user ${user}, ` +
-      `and a write to its root fails with ${tried}.`,
+      `and a write to its root fails with ${tried}. The worker's core finds root certificates.`,
   );
 }
 

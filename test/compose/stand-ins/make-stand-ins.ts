@@ -25,6 +25,8 @@ const BASE = 'videogen-stand-in:debian';
 const NPM = '10.9.9';
 /** Where Debian and its derivatives keep the certificates that a machine trusts. */
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+/** Not where programs look for root certificates, which the images that we stand in for do not have either. */
+const FOR_NPM = '/usr/local/share/certificates-of-this-machine.pem';
 
 interface StandIn {
   dockerfile: string;
@@ -137,15 +139,15 @@ async function makeBase(): Promise<void> {
   say(`${BASE}: Debian by debootstrap, a minute or two`);
   const folder = mkdtempSync(join(tmpdir(), 'videogen-debian-'));
   try {
-    const packages = '--include=ca-certificates,netcat-openbsd,wget';
+    const packages = '--include=netcat-openbsd,wget';
     execFileSync('debootstrap', ['--variant=minbase', packages, 'bookworm', folder], { stdio: 'ignore' });
     // Behind a proxy that opens TLS, npm trusts what this machine trusts.
-    if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(folder, CERTIFICATES));
+    if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(folder, FOR_NPM));
     rmSync(join(folder, 'var/cache/apt'), { recursive: true, force: true });
     rmSync(join(folder, 'var/lib/apt/lists'), { recursive: true, force: true });
     const archive = `${folder}.tar`;
     execFileSync('tar', ['-C', folder, '-cf', archive, '.']);
-    const trust = `ENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}`;
+    const trust = `ENV NODE_EXTRA_CA_CERTS=${FOR_NPM}`;
     await docker(['import', '--change', trust, archive, BASE]).finally(() => rmSync(archive));
   } finally {
     rmSync(folder, { recursive: true, force: true });
