@@ -1,4 +1,5 @@
 import { version as sdkVersion } from '@temporalio/client/package.json';
+import { orUnreachable } from '../../client/connect';
 import { searchAttributeProblem } from '../../client/search-attributes';
 import { readEncryptionKeys, settingProblems } from '../../config/operation-config';
 import { packageManifest } from '../../config/package-manifest';
@@ -7,7 +8,7 @@ import { withoutBlanks } from '../../config/read-setting';
 import { type Environment, usesEmulator } from '../../config/service-config';
 import { readSetting, SETTING_NAMES } from '../../config/settings';
 import { readStorageConfig } from '../../config/storage-config';
-import { readServerOptions } from '../../config/temporal-config';
+import { readServerOptions, readTemporalConfig } from '../../config/temporal-config';
 import { inShell, shown } from '../../contract/clean-text';
 import { describeDuration } from '../../contract/duration';
 import { codeOf, firstLineOf, GRPC_STATUS } from '../../contract/error-code';
@@ -114,6 +115,7 @@ async function checkTemporal({ env, temporal }: Context): Promise<Finding> {
   const server = await temporal;
   switch (server.kind) {
     case 'named':
+      await connectAsWorker(env);
       return ok(`answers at ${server.address}`);
     case 'local':
       return ok(`answers at ${server.address}, run by \`videogen dev\` or a generate on this machine`);
@@ -132,6 +134,15 @@ async function checkTemporal({ env, temporal }: Context): Promise<Finding> {
       );
     }
   }
+}
+
+/** The core of a worker has a TLS of its own, which trusts other certificates than the client that has just connected. */
+async function connectAsWorker(env: Environment): Promise<void> {
+  const { connectionOptions } = readTemporalConfig(env);
+  if (!connectionOptions.tls) return;
+  const { NativeConnection } = await import('@temporalio/worker');
+  const connection = await orUnreachable(connectionOptions, NativeConnection.connect(connectionOptions));
+  await connection.close();
 }
 
 async function checkNamespace({ env, temporal }: Context): Promise<Finding> {
