@@ -10,7 +10,7 @@ import { errorCode } from '../contract/error-code';
 /** `starting` and `draining` are not ready either, but nothing is wrong. */
 export type PartStatus = 'ok' | 'starting' | 'draining' | 'unready';
 
-/** One thing that has to be so for the process to be ready. */
+/** One thing that has to be so for the process to be ready; the service is only reported. */
 export interface HealthPart {
   part: 'polling' | 'temporal' | 'service' | 'gateway';
   /** Of several services: the name of this one. */
@@ -162,9 +162,8 @@ function readyMetric(parts: HealthPart[]): string {
 const WORST_FIRST: readonly PartStatus[] = ['unready', 'draining', 'starting', 'ok'];
 
 function healthAnswer(parts: HealthPart[]): Answer {
-  // One of several services is enough: its jobs are made.
-  const isServed = parts.some(({ part, status }) => part === 'service' && status === 'ok');
-  const counted = parts.filter(({ part }) => part !== 'service' || !isServed);
+  // A worker whose service is down still polls for jobs that wait. If it counted, nothing could be rolled out meanwhile.
+  const counted = parts.filter(({ part }) => part !== 'service');
   const status = WORST_FIRST.find((one) => counted.some((part) => part.status === one)) ?? 'ok';
   const report: HealthReport = { status, parts };
   return json(status === 'ok' ? 200 : 503, report);
