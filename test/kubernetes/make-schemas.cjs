@@ -14,6 +14,7 @@ const KUBERNETES_VALIDATE = '1.37.0';
 const KEDA = 'v2.17.0';
 const KINDS = {
   'apps/v1 Deployment': 'io.k8s.api.apps.v1.Deployment',
+  'networking.k8s.io/v1 NetworkPolicy': 'io.k8s.api.networking.v1.NetworkPolicy',
   'policy/v1 PodDisruptionBudget': 'io.k8s.api.policy.v1.PodDisruptionBudget',
   'v1 ConfigMap': 'io.k8s.api.core.v1.ConfigMap',
   'v1 Secret': 'io.k8s.api.core.v1.Secret',

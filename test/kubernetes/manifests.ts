@@ -14,15 +14,28 @@ export interface Spec {
   selector?: { matchLabels?: Record<string, string> } & Record<string, unknown>;
   template?: { metadata: { labels: Record<string, string> }; spec: Pod };
   ports?: { targetPort: string }[];
+  /** Of a network policy. */
+  podSelector?: { matchLabels?: Record<string, string> };
+  policyTypes?: string[];
+  ingress?: NetworkRule[];
+  egress?: NetworkRule[];
   scaleTargetRef?: { name: string };
   triggers?: { type: string; metadata: Record<string, string> }[];
+}
+
+interface NetworkRule {
+  ports?: { port: string | number }[];
 }
 
 export interface Pod {
   terminationGracePeriodSeconds?: number;
   securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; runAsGroup?: number; fsGroup?: number };
   containers: Container[];
-  volumes?: { name: string; emptyDir?: object; secret?: { secretName: string; defaultMode?: number } }[];
+  volumes?: {
+    name: string;
+    emptyDir?: { sizeLimit?: string };
+    secret?: { secretName: string; defaultMode?: number };
+  }[];
 }
 
 export interface Probe {
@@ -33,7 +46,7 @@ export interface Container {
   name: string;
   image: string;
   args?: string[];
-  env?: { name: string; value?: string }[];
+  env?: { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[];
   envFrom?: { configMapRef?: { name: string } }[];
   ports?: { name: string; containerPort: number }[];
   startupProbe?: Probe;

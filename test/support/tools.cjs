@@ -17,9 +17,9 @@ const TOOLS = [
   },
   {
     name: 'go',
-    for: 'an S3 server, actionlint and promcheck, built once',
+    for: 'an S3 server, actionlint, promcheck and kustomize, built once',
     get: 'Go 1.26.4 or newer: https://go.dev/dl, or brew install go',
-    makes: ['versitygw-', 'actionlint-', 'promcheck-'],
+    makes: ['versitygw-', 'actionlint-', 'promcheck-', 'kustomize-'],
   },
   {
     name: 'python3',
