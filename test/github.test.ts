@@ -61,7 +61,8 @@ test('Dependabot updates each tool in a go.mod', () => {
     const pins = readFileSync(join(ROOT, folder, 'go.mod'), 'utf8');
     const [, tool] = /^tool (\S+)$/m.exec(pins) ?? [];
     // A program of ours is no tool of a module.
-    const isUpdated = (name: string) => (tool && `${tool}/`.startsWith(`${name}/`)) ?? pins.includes(`\t${name} v`);
+    const isUpdated = (name: string) =>
+      (tool && `${tool}/`.startsWith(`${name}/`)) ?? pins.includes(`\t${name} v`);
     expect(allowed.filter(isUpdated)).toHaveLength(1);
   }
 });
