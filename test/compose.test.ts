@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
+import { settingProblems } from '../src/config/operation-config';
 import { VARIABLES } from '../src/config/settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
 import { RELEASE } from '../src/temporal-server/find-server';
@@ -66,6 +67,10 @@ function shellProblem(script: string): string | undefined {
     return String(error);
   }
 }
+
+/** The storage, unless `.env` says another. */
+const folderOf = ({ environment = {} }: ComposeService) =>
+  /^\$\{VIDEOGEN_STORAGE:-(.*)\}$/.exec(environment.VIDEOGEN_STORAGE ?? '')?.[1];
 
 /** The commands that need its key. */
 const CALLERS_OF_THE_SERVICE = ['worker', 'emulator'];
@@ -133,35 +138,63 @@ const RULES: Record<string, Rule> = {
       .map((port) => `${port} is published twice`);
   },
 
-  'defines every volume and secret that it uses, and uses those that it defines': (compose) => {
-    const services = Object.values(compose.services);
-    const used = {
-      volumes: services.flatMap(({ volumes = [] }) => volumes.map((volume) => volume.split(':')[0] ?? '')),
-      secrets: services.flatMap(({ secrets = [] }) => secrets),
-    };
-    return (['volumes', 'secrets'] as const).flatMap((kind) => {
-      const defined = Object.keys(compose[kind] ?? {});
-      return [
-        ...used[kind].filter((name) => !defined.includes(name)).map((name) => `${name} is not defined`),
-        ...defined.filter((name) => !used[kind].includes(name)).map((name) => `${name} is not used`),
-      ];
-    });
+  'defines every volume that it uses, and uses those that it defines': (compose) => {
+    const sources = Object.values(compose.services).flatMap(({ volumes = [] }) =>
+      volumes.map((volume) => volume.split(':')[0] ?? ''),
+    );
+    const used = sources.filter((source) => !source.startsWith('./'));
+    const defined = Object.keys(compose.volumes ?? {});
+    return [
+      ...used.filter((name) => !defined.includes(name)).map((name) => `${name} is not defined`),
+      ...defined.filter((name) => !used.includes(name)).map((name) => `${name} is not used`),
+    ];
   },
 
-  'passes the key as a file, which exists by default': (compose) => [
-    // Compose refuses a secret from the environment for a read-only service.
-    ...Object.entries(compose.secrets ?? {}).flatMap(([name, { file }]) => {
-      const fallback = /^\$\{VIDEO_API_KEY_FILE:-(.*)\}$/.exec(file ?? '')?.[1];
-      return fallback && existsSync(join(root, fallback)) ? [] : [`${name}: no file ${file}`];
+  'mounts only folders and files that the repository has, which nobody can write': (compose) =>
+    each(compose, ({ volumes = [] }) =>
+      volumes
+        .filter((volume) => volume.startsWith('./'))
+        .map((volume) => {
+          const [source = '', target, mode] = volume.split(':');
+          const isSame = target === source.slice(1) && mode === 'ro';
+          return !(isSame && existsSync(join(root, source))) && `mounts ${volume}`;
+        }),
+    ),
+
+  'reads every setting from .env': ({ services: { worker, gateway } }) =>
+    [worker, gateway].flatMap((service) => {
+      const [file] = service?.env_file ?? [];
+      return file?.path === '.env' && file.required === false ? [] : ['a setting means an edit of this file'];
     }),
-    ...ours(compose, ({ environment = {}, secrets = [], command: [command = ''] = [] }) => [
-      environment.VIDEO_API_KEY !== undefined && 'the key is in the environment',
-      CALLERS_OF_THE_SERVICE.includes(command) &&
-        !secrets.some((name) => environment.VIDEO_API_KEY_FILE === `/run/secrets/${name}`) &&
-        'VIDEO_API_KEY_FILE is not the secret',
-      !CALLERS_OF_THE_SERVICE.includes(command) && secrets.length > 0 && 'has the key of the service',
-    ]),
-  ],
+
+  'keeps the key of the service from those who do not call it': (compose) =>
+    ours(compose, ({ environment = {}, volumes = [], env_file, command: [command = ''] = [] }) => {
+      const hasSecrets = volumes.some((volume) => volume.startsWith('./secrets'));
+      const isBlank = environment.VIDEO_API_KEY === '' && environment.VIDEO_API_KEY_FILE === '';
+      const isCaller = CALLERS_OF_THE_SERVICE.includes(command);
+      return [
+        Boolean(environment.VIDEO_API_KEY) && 'the key is in this file',
+        isCaller && !hasSecrets && 'has no key',
+        !isCaller && hasSecrets && 'has the key of the service',
+        !isCaller && env_file && !isBlank && 'gets the key from .env',
+      ];
+    }),
+
+  'has no password in it': (compose) =>
+    each(compose, ({ environment = {} }) =>
+      Object.keys(environment).map((name) => /(PASSWORD|PWD)$/.test(name) && `${name} is a password`),
+    ),
+
+  'gives the password of the database to those who wait for it': (compose) =>
+    each(compose, ({ volumes = [], environment, command = [], depends_on = {} }, name) => {
+      const mounts = volumes.some((volume) => volume.startsWith('database-password:'));
+      const reads = `${JSON.stringify(environment)}${command.join()}`.includes('/password/password');
+      const waits = ['database-password', 'postgresql', 'temporal-schema'].some((one) => one in depends_on);
+      return [
+        reads && !mounts && 'has no password',
+        mounts && name !== 'database-password' && !(reads && waits) && 'has a password that it does not need',
+      ];
+    }),
 
   'gives the gateway a key of its own, in a volume that outlives it': ({ services }) => {
     const { gateway, 'gateway-key': maker } = services;
@@ -177,15 +210,14 @@ const RULES: Record<string, Rule> = {
 
   'shows the videos of the worker through the gateway': ({ services: { worker, gateway } }) =>
     gateway?.environment?.VIDEOGEN_STORAGE === worker?.environment?.VIDEOGEN_STORAGE &&
-    gateway?.volumes?.includes(`videos:${gateway.environment?.VIDEOGEN_STORAGE}`)
+    gateway?.volumes?.includes(`videos:${folderOf(gateway)}`)
       ? []
       : ['gateway: the videos are elsewhere'],
 
-  'sends the worker to the emulator unless an address is given': ({ services }) => {
-    const port = services.emulator?.command?.at(-1);
-    const address = services.worker?.environment?.VIDEO_API_BASE_URL;
-    const expected = `\${VIDEO_API_BASE_URL:-http://emulator:${port}}`;
-    return address === expected ? [] : [`worker: VIDEO_API_BASE_URL is ${address}, not ${expected}`];
+  'does not start without a video service, and says what to do': ({ services: { worker } }) => {
+    const address = worker?.environment?.VIDEO_API_BASE_URL ?? '';
+    const [, said = ''] = /^\$\{VIDEO_API_BASE_URL\?(.*)\}$/.exec(address) ?? [];
+    return said.includes('cp .env.example .env') ? [] : [`worker: VIDEO_API_BASE_URL is ${address}`];
   },
 
   'tells the worker where the service fetches images: at the gateway, unless an address is given': ({
@@ -193,7 +225,7 @@ const RULES: Record<string, Rule> = {
   }) => {
     const port = services.gateway?.command?.at(-1);
     const address = services.worker?.environment?.VIDEOGEN_GATEWAY_URL;
-    const expected = `\${VIDEOGEN_GATEWAY_URL_FOR_SERVICE:-\${VIDEOGEN_GATEWAY_URL:-http://gateway:${port}}}`;
+    const expected = `\${GATEWAY_URL_FOR_SERVICE:-\${VIDEOGEN_GATEWAY_URL:-http://gateway:${port}}}`;
     return address === expected ? [] : [`worker: VIDEOGEN_GATEWAY_URL is ${address}, not ${expected}`];
   },
 
@@ -219,7 +251,7 @@ const RULES: Record<string, Rule> = {
     ]),
 
   'stores videos in a volume': ({ services: { worker } }) =>
-    worker?.volumes?.includes(`videos:${worker.environment?.VIDEOGEN_STORAGE}`)
+    worker?.volumes?.includes(`videos:${folderOf(worker)}`)
       ? []
       : ['worker: the videos are lost with the container'],
 
@@ -251,7 +283,12 @@ describe('docker-compose.yml', () => {
     ['no health check to wait for', / {4}healthcheck:\n.*By address.*\n.*\n.*\n.*\n.*\n/, '', 'waits only'],
     ['a service that needs a profile', ', required: false', '', 'starts without'],
     ['an emulator without a profile', 'profiles: [emulator]', 'profiles: []', 'has the emulator'],
-    ['no restart policy', /restart: unless-stopped\n {2}# A secret/, 'x-a: b\n  # A', 'has a restart policy'],
+    [
+      'no restart policy',
+      /restart: unless-stopped\n\nservices/,
+      'x-a: b\n\nservices',
+      'has a restart policy',
+    ],
     ['an unknown variable', 'VIDEOGEN_STORAGE:', 'VIDEOGEN_STORE:', 'sets only variables'],
     ['an unknown command', 'command: [worker]', 'command: [work]', 'uses only commands'],
     ['a broken script', 'done\n', 'don\n', 'has scripts'],
@@ -259,19 +296,44 @@ describe('docker-compose.yml', () => {
     ['a port on every address', '"127.0.0.1:8233', '"0.0.0.0:8233', 'publishes to loopback'],
     ['a port used twice', '127.0.0.1:8233', '127.0.0.1:7233', 'publishes no port twice'],
     ['an undefined volume', '- database:', '- databases:', 'defines every volume'],
-    ['an undefined secret', 'secrets: [video-api-key]', 'secrets: [api-key]', 'defines every volume'],
+    ['a folder that is not there', './settings:/settings', './setting:/setting', 'mounts only'],
+    ['a folder that can be written', ':/secrets:ro', ':/secrets', 'mounts only'],
+    ['settings from elsewhere', 'path: .env', 'path: settings.env', 'reads every setting'],
+    [
+      'settings that have to be there',
+      'required: false\n\nx-',
+      'required: true\n\nx-',
+      'reads every setting',
+    ],
+    [
+      'the key in the environment',
+      'VIDEOGEN_STORAGE:',
+      'VIDEO_API_KEY: abc\n      VIDEOGEN_STORAGE:',
+      'keeps the key',
+    ],
+    ['a worker without secrets', '- ./secrets:/secrets:ro', '- videos:/more', 'keeps the key'],
+    [
+      'secrets for the gateway',
+      /(gateway-keys:\/keys\n {6}- \.\/)settings.*/,
+      '$1secrets:/secrets:ro',
+      'keeps the key',
+    ],
+    ['the key of .env for the gateway', 'VIDEO_API_KEY_FILE: ""', '', 'keeps the key'],
+    [
+      'a password',
+      'POSTGRES_PASSWORD_FILE: /password/password',
+      'POSTGRES_PASSWORD: temporal',
+      'has no password',
+    ],
+    ['no password', 'database-password:/password:ro', 'database:/password:ro', 'gives the password'],
     ['an unused volume', /$/, '  more:\n', 'defines every volume'],
-    ['a key from the environment', /file: \$\{.*/, 'environment: VIDEO_API_KEY', 'passes the key'],
-    ['a missing key file', 'emulator-api-key}', 'other-key}', 'passes the key'],
-    ['the key in the environment', 'VIDEOGEN_STORAGE:', 'VIDEO_API_KEY:', 'passes the key'],
-    ['another path for the key', '/run/secrets/video-api-key', '/run/secrets/key', 'passes the key'],
-    ['the key of the service for the gateway', 'secrets: []\n', 'x-a: b\n', 'passes the key'],
     ['another file for the gateway', 'FILE: /keys/gateway-keys', 'FILE: /keys/others', 'gives the gateway'],
     ['keys that are lost', '- gateway-keys:/keys', '- videos:/keys', 'gives the gateway'],
     ['a new key at every start', ', --if-missing', '', 'gives the gateway'],
     ['a gateway that does not wait for its key', /gateway-key: \{ .*/, '', 'gives the gateway'],
     ['other videos', 'videos:/videos\n      - gateway', 'videos:/video\n      - gateway', 'shows the videos'],
-    ['an emulator at another address', 'http://emulator:8080', 'http://emulator:8081', 'sends the worker'],
+    ['no address', /\$\{VIDEO_API_BASE_URL\?.*\}/, '', 'does not start'],
+    ['an address that nobody has', '{VIDEO_API_BASE_URL?', '{VIDEO_API_BASE_URL:-', 'does not start'],
     ['a gateway at another address', 'http://gateway:8787', 'http://gateway:8788', 'tells the worker'],
     ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
     ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
@@ -296,6 +358,35 @@ describe('docker-compose.yml', () => {
   it('has a mistake for each rule', () => {
     const isTested = (name: string) => BROKEN.some(([, , , rule]) => name.startsWith(rule));
     expect(Object.keys(RULES).filter((name) => !isTested(name))).toEqual([]);
+  });
+});
+
+describe('.env.example', () => {
+  const example = read('.env.example');
+  const linesOf = (pattern: RegExp) =>
+    Array.from(example.matchAll(pattern), ([, name = '', value = '']) => [name, value]);
+  const active = Object.fromEntries(linesOf(/^([A-Z_]+)=(.*)$/gm));
+
+  it('starts with the emulator', () => {
+    const { emulator } = parseCompose(composeText).services;
+    expect(active).toEqual({
+      COMPOSE_PROFILES: emulator?.profiles?.join(),
+      VIDEO_API_BASE_URL: `http://emulator:${emulator?.command?.at(-1)}`,
+      VIDEO_API_KEY_FILE: emulator?.environment?.VIDEO_API_KEY_FILE,
+    });
+    expect(existsSync(join(root, active.VIDEO_API_KEY_FILE ?? ''))).toBe(true);
+  });
+
+  it('has valid settings in its comments, and files in the folders that are mounted', () => {
+    const shown = linesOf(/^#([A-Z_]+)=(.*)$/gm).filter(([name]) => !/^(AWS_|GATEWAY_URL_)/.test(name ?? ''));
+    expect(shown.map(([name]) => name).filter((name) => !SETTING_NAMES.has(name ?? ''))).toEqual([]);
+    const [files, values] = [true, false].map((isFile) =>
+      shown.filter(([, value]) => value?.startsWith('/') === isFile),
+    );
+    for (const [, file] of files ?? []) expect(file).toMatch(/^\/(secrets|settings)\/[a-z.-]+$/);
+    const secret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+    const settings = { ...Object.fromEntries(values ?? []), VIDEOGEN_WEBHOOK_SECRET: secret };
+    expect(settingProblems(settings)).toEqual([]);
   });
 });
 

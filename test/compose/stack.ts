@@ -37,20 +37,12 @@ export async function eventually<Found>(
 
 /** The services that run until they are stopped. */
 export async function runningServices(): Promise<string[]> {
-  const names = await dockerLine(
-    'compose',
-    '--profile',
-    'emulator',
-    'ps',
-    '--services',
-    '--status',
-    'running',
-  );
+  const names = await dockerLine('compose', 'ps', '--services', '--status', 'running');
   return names.split('\n').sort();
 }
 
 export const containerOf = (service: string): Promise<string> =>
-  dockerLine('compose', '--profile', 'emulator', 'ps', '--all', '--quiet', service);
+  dockerLine('compose', 'ps', '--all', '--quiet', service);
 
 export async function inspect(container: string): Promise<Container> {
   const [described] = z.array(z.unknown()).parse(JSON.parse(await dockerLine('inspect', container)));
@@ -119,4 +111,4 @@ export async function imageFacts(base: string): Promise<ImageFacts> {
 
 /** Runs a line of JavaScript in the container of a service. */
 export const evaluate = (service: string, code: string): Promise<string> =>
-  dockerLine('compose', '--profile', 'emulator', 'exec', '-T', service, 'node', '--eval', code);
+  dockerLine('compose', 'exec', '-T', service, 'node', '--eval', code);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,6 +42,22 @@ class Transcript {
     this.say(`$ ${command}`);
     return await docker(argumentsOf(command), { EMULATOR_JOB_TIME: TASK_TIME, ...env });
   }
+}
+
+/** Where `docker compose` reads its settings. */
+const SETTINGS = join(__dirname, '../../.env');
+
+/** Without settings nothing is started, and Compose says what to do. */
+async function makeSettings(transcript: Transcript): Promise<void> {
+  const [file, example] = argumentsOf(COMMANDS.settings).reverse();
+  if (existsSync(SETTINGS)) throw new Error(`There is a ${file} already, which would be lost: move it away.`);
+  const refused = await docker(argumentsOf(COMMANDS.up)).then(String, String);
+  if (!refused.includes(COMMANDS.settings)) throw new Error(`Compose does not say what to do: ${refused}`);
+  transcript.say(
+    `Without ${file} nothing starts: Compose says to name a video service, or to copy ${example}.`,
+  );
+  transcript.say(`$ ${COMMANDS.settings}`);
+  copyFileSync(join(__dirname, '../..', example ?? ''), SETTINGS);
 }
 
 async function start(transcript: Transcript): Promise<Jobs> {
@@ -117,8 +133,8 @@ async function killAll(transcript: Transcript, jobs: Jobs): Promise<void> {
   const prompt = 'A fox that outlives them all';
   const id = await jobs.start(prompt);
   await jobs.untilSubmitted(id);
-  transcript.say('$ docker compose --profile emulator kill');
-  await docker(['compose', '--profile', 'emulator', 'kill']);
+  transcript.say('$ docker compose kill');
+  await docker(['compose', 'kill']);
   await transcript.run(COMMANDS.up);
   await jobs.untilStored(id);
   await expectPaidOnce(prompt);
@@ -131,7 +147,7 @@ async function drain(transcript: Transcript, jobs: Jobs): Promise<void> {
   await eventually('no connection is left of the job before', async () =>
     (await evaluate('worker', countCallsToEmulator)) === '0' ? true : undefined,
   );
-  await docker(['compose', '--profile', 'emulator', 'pause', 'emulator']);
+  await docker(['compose', 'pause', 'emulator']);
   const id = await jobs.start(prompt);
   await eventually('the worker has sent its submit', async () =>
     (await evaluate('worker', countCallsToEmulator)) === '0' ? undefined : true,
@@ -141,7 +157,7 @@ async function drain(transcript: Transcript, jobs: Jobs): Promise<void> {
   const startedAt = performance.now();
   const stopping = docker(['compose', 'stop', 'worker']);
   await sleep(LATE_ANSWER_MS);
-  await docker(['compose', '--profile', 'emulator', 'unpause', 'emulator']);
+  await docker(['compose', 'unpause', 'emulator']);
   await stopping;
   const tookMs = performance.now() - startedAt;
   const took = seconds(tookMs / 1_000);
@@ -192,6 +208,7 @@ export async function main(args: readonly string[]): Promise<void> {
   const standIns = values['stand-ins'] ? await makeStandIns() : [];
   const transcript = new Transcript();
   const startedAt = performance.now();
+  await makeSettings(transcript);
   try {
     const jobs = await start(transcript);
     await describeImage(transcript);
@@ -201,19 +218,12 @@ export async function main(args: readonly string[]): Promise<void> {
     await drain(transcript, jobs);
     await replaceAll(transcript, jobs);
   } catch (error) {
-    const { stdout } = await docker([
-      'compose',
-      '--profile',
-      'emulator',
-      'logs',
-      '--tail',
-      '40',
-      '--no-color',
-    ]);
+    const { stdout } = await docker(['compose', 'logs', '--tail', '40', '--no-color']);
     process.stderr.write(`${stdout}\n`);
     throw error;
   } finally {
-    await docker(['compose', '--profile', 'emulator', 'down', '--volumes', '--timeout', '5']);
+    await docker(['compose', 'down', '--volumes', '--timeout', '5']);
+    rmSync(SETTINGS);
   }
   const ranOn = new Date().toISOString().slice(0, 10);
   const minutes = Math.round((performance.now() - startedAt) / 60_000);

@@ -3,7 +3,6 @@ import { parse } from 'yaml';
 /** The fields of a compose file that the tests read. The schema has accepted it before. */
 export interface ComposeFile {
   services: Record<string, ComposeService>;
-  secrets?: Record<string, { file?: string; environment?: string }>;
   volumes?: Record<string, unknown>;
 }
 
@@ -20,10 +19,10 @@ export interface ComposeService {
   stop_grace_period?: string;
   healthcheck?: { test: string[]; disable?: boolean };
   depends_on?: Record<string, { condition: string; required?: boolean }>;
+  env_file?: { path: string; required?: boolean }[];
   environment?: Record<string, string>;
   ports?: string[];
   volumes?: string[];
-  secrets?: string[];
 }
 
 export const parseCompose = (text: string): ComposeFile => parse(text, { merge: true });

@@ -2,9 +2,7 @@
 set -eu
 data=/var/lib/postgresql/data
 if [ ! -s "$data/PG_VERSION" ]; then
-  printf '%s' "$POSTGRES_PASSWORD" > /tmp/password
-  initdb --pgdata="$data" --username="$POSTGRES_USER" --pwfile=/tmp/password --auth-host=scram-sha-256
-  rm /tmp/password
+  initdb --pgdata="$data" --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth-host=scram-sha-256
   # As the image does it: a database with the name of the user.
   echo "CREATE DATABASE $POSTGRES_USER" | postgres --single -D "$data" postgres
   echo 'host all all all scram-sha-256' >> "$data/pg_hba.conf"
