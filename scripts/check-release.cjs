@@ -1,6 +1,6 @@
 /**
  * Runs before `npm publish` (`prepublishOnly`), in the folder of the package. It refuses a package that npm cannot link
- * to its source, or whose version, tag and changelog disagree. Each problem is one sentence that names the fix.
+ * to its source, whose version, tag and changelog disagree, or whose images may change. Each problem is one sentence that names the fix.
  */
 const { existsSync, readFileSync } = require('node:fs');
 
@@ -45,6 +45,14 @@ function versionProblems({ version }, changelog, { GITHUB_REF_TYPE, GITHUB_REF_N
   ];
 }
 
+/** A tag may be moved to another image, a digest not. */
+function imageProblems(...files) {
+  const named = files.join('\n').match(/^(FROM| *image:) +\S+:\d\S*/gm) ?? [];
+  return named.every((line) => line.includes('@sha256:'))
+    ? []
+    : ['Dockerfile or docker-compose.yml names an image by its tag alone: run npm run images:pin'];
+}
+
 /** Only a reminder, since code owners are optional. */
 function reminders(codeOwners) {
   const hasOwner = /^[^#\s].*@/m.test(codeOwners);
@@ -56,6 +64,7 @@ const manifest = JSON.parse(read('package.json'));
 const problems = [
   ...repositoryProblems(manifest),
   ...versionProblems(manifest, read('CHANGELOG.md'), process.env),
+  ...imageProblems(read('Dockerfile'), read('docker-compose.yml')),
 ];
 for (const line of [...problems, ...reminders(read('.github/CODEOWNERS'))]) process.stderr.write(`${line}\n`);
 if (problems.length > 0) process.exitCode = 1;

@@ -7,7 +7,13 @@ import { VARIABLES } from '../src/config/settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
 import { RELEASE } from '../src/temporal-server/find-server';
 import { parser } from './cli/parser';
-import { type ComposeFile, type ComposeService, parseCompose, parseDockerfile } from './support/compose-file';
+import {
+  type ComposeFile,
+  type ComposeService,
+  parseCompose,
+  parseDockerfile,
+  withoutDigest,
+} from './support/compose-file';
 
 const root = join(__dirname, '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -51,7 +57,7 @@ const isOurs = ({ build }: ComposeService) => build !== undefined;
 const ours: typeof each = (compose, problems) =>
   each(compose, (service, name) => (isOurs(service) ? problems(service, name) : []));
 
-const isPinned = (image: string) => /^[a-z/-]+:\d+\.\d+[\w.-]*$/.test(image);
+const isPinned = (image: string) => /^[a-z/-]+:\d+\.\d+[\w.-]*$/.test(withoutDigest(image));
 
 function seconds(duration = '10s'): number {
   const [, minutes = '0', rest = '0'] = /^(?:(\d+)m)?(?:(\d+)s)?$/.exec(duration) ?? [];
@@ -237,7 +243,7 @@ const RULES: Record<string, Rule> = {
   'runs the Temporal version of the dev server, with its schema': ({ services }) => {
     const { server: version } = RELEASE;
     return Object.values(services)
-      .map(({ image = '' }) => image)
+      .map(({ image = '' }) => withoutDigest(image))
       .filter((image) => /^temporalio\/(server|admin-tools):/.test(image) && !image.endsWith(`:${version}`))
       .map((image) => `${image} is not ${version}`);
   },
@@ -271,6 +277,12 @@ function ruleNamed(rules: object, words: string): string {
 describe('docker-compose.yml', () => {
   it.each(Object.keys(RULES))('%s', (rule) => {
     expect(RULES[rule]?.(parseCompose(composeText))).toEqual([]);
+  });
+
+  it('keeps its rules with images that are pinned by digest', () => {
+    const pinned = composeText.replaceAll(/^ *image: .*:\d.*$/gm, `$&@sha256:${'0f'.repeat(32)}`);
+    expect(pinned).not.toBe(composeText);
+    expect(Object.values(RULES).flatMap((rule) => rule(parseCompose(pinned)))).toEqual([]);
   });
 
   /** Mistakes, and the rule that refuses each. */
@@ -434,7 +446,8 @@ const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => 
       .map(({ image }) => image)
       .filter((image) => !stages.some(({ name }) => name === image));
     const images = [...new Set(ofOthers)];
-    const fits = (image: string) => isPinned(image) && /^node:2\d\.\d+\.\d+-\w+-slim$/.test(image);
+    const fits = (image: string) =>
+      isPinned(image) && /^node:2\d\.\d+\.\d+-\w+-slim$/.test(withoutDigest(image));
     return images.length === 1 ? images.filter((image) => !fits(image)) : images;
   },
 
@@ -527,7 +540,8 @@ describe('Dockerfile', () => {
 test('what stands in for the images, and what bench:cluster measures, is of the versions of the images', () => {
   const pins = read('test/support/temporal-cluster/go.mod');
   const pinned = (module: string) => pins.split(`\t${module} v`)[1]?.split(/\s/)[0];
-  const tagOf = (service: string) => parseCompose(composeText).services[service]?.image?.split(':')[1];
+  const tagOf = (service: string) =>
+    withoutDigest(parseCompose(composeText).services[service]?.image ?? '').split(':')[1];
   expect(pinned('go.temporal.io/server')).toBe(tagOf('temporal'));
   expect(pinned('github.com/temporalio/ui-server/v2')).toBe(tagOf('temporal-ui'));
 });

@@ -19,17 +19,25 @@ interface Given {
   manifest?: Record<string, unknown>;
   changelog?: string;
   codeOwners?: string;
+  compose?: string;
   tag?: string;
 }
 
 /** The exit code and the output of the check for a package. */
-function check({ manifest = {}, changelog = '# Changelog\n\n## 1.2.3\n', codeOwners, tag }: Given) {
+function check({
+  manifest = {},
+  changelog = '# Changelog\n\n## 1.2.3\n',
+  codeOwners,
+  compose = '',
+  tag,
+}: Given) {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-release-'));
   try {
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...PUBLISHABLE, ...manifest }));
     writeFileSync(join(folder, 'CHANGELOG.md'), changelog);
     mkdirSync(join(folder, '.github'));
     writeFileSync(join(folder, '.github/CODEOWNERS'), codeOwners ?? '* @fox\n');
+    writeFileSync(join(folder, 'docker-compose.yml'), compose);
     const { GITHUB_REF_NAME, GITHUB_REF_TYPE, ...env } = process.env;
     const { status, stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT)], {
       cwd: folder,
@@ -47,7 +55,8 @@ test('npm publish runs the check first', () => {
 });
 
 test('a package whose repository, version, tag and changelog agree is published without output', () => {
-  expect(check({ tag: 'v1.2.3' })).toEqual({ status: 0, lines: [] });
+  const compose = `    image: postgres:16.15@sha256:${'0f'.repeat(32)}\n    image: temporal-videogen:local\n`;
+  expect(check({ tag: 'v1.2.3', compose })).toEqual({ status: 0, lines: [] });
 });
 
 test.each<[string, Given, string]>([
@@ -81,6 +90,7 @@ test.each<[string, Given, string]>([
     { changelog: '## Unreleased\n\n## 1.2.3\n' },
     'CHANGELOG.md starts with Unreleased',
   ],
+  ['with an image by its tag alone', { compose: '    image: postgres:16.15\n' }, 'run npm run images:pin'],
 ])('a package %s is refused in one sentence that names the fix', (_what, given, sentence) => {
   const { status, lines } = check(given);
   expect(status).toBe(1);

@@ -25,6 +25,9 @@ export interface ComposeService {
   volumes?: string[];
 }
 
+/** An image as it is called without a registry, `postgres:16.15` for `postgres:16.15@sha256:…`. */
+export const withoutDigest = (image: string): string => image.replace(/@sha256:[0-9a-f]{64}$/, '');
+
 export const parseCompose = (text: string): ComposeFile => parse(text, { merge: true });
 
 export interface DockerStage {

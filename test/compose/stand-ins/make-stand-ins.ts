@@ -159,9 +159,14 @@ async function makeBase(): Promise<void> {
  * the real images. Needs root and `debootstrap`. What was pulled stays. Resolves with a phrase about each.
  */
 export async function makeStandIns(): Promise<string[]> {
+  const images = foreignImages();
+  if (images.some((image) => image.includes('@')))
+    throw new Error(
+      'Nothing stands in for a digest: run npm run images:pin -- --remove, and git restore later.',
+    );
   await makeBase();
   const made: string[] = [];
-  for (const image of foreignImages()) {
+  for (const image of images) {
     const [name = '', version = ''] = image.split(':');
     if (await isPulled(image)) continue;
     const standIn = STAND_INS[name];
