@@ -28,6 +28,9 @@ export interface ComposeService {
 /** An image as it is called without a registry, `postgres:16.15` for `postgres:16.15@sha256:…`. */
 export const withoutDigest = (image: string): string => image.replace(/@sha256:[0-9a-f]{64}$/, '');
 
+/** Of one version. */
+export const isPinned = (image: string): boolean => /^[a-z/-]+:\d+\.\d+[\w.-]*$/.test(withoutDigest(image));
+
 export const parseCompose = (text: string): ComposeFile => parse(text, { merge: true });
 
 export interface DockerStage {
