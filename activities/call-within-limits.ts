@@ -5,9 +5,9 @@ import type { FoundService } from '../src/service';
 import { ServiceFault } from '../src/service/service-fault';
 import { createCallFailure } from './to-failure';
 
-/** Makes one call if the rate limiter permits it, and notes whether the service limited it, and whether it answered. */
+/** Makes one call if the rate limiter permits it, and notes whether the service limited it. */
 export async function callWithinLimits<T>(
-  { rateLimiter, reach, name }: Pick<FoundService, 'rateLimiter' | 'reach' | 'name'>,
+  { rateLimiter, name }: Pick<FoundService, 'rateLimiter' | 'name'>,
   call: Call,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -30,13 +30,11 @@ export async function callWithinLimits<T>(
   try {
     const answer = await work();
     permit.release({ kind: 'passed' });
-    if (call !== 'download') reach.markAnswered();
     measure('passed');
     return answer;
   } catch (error) {
     // Other errors, such as a cancellation or a fault of the storage, are not about the service.
     const fault = error instanceof ServiceFault ? error : undefined;
-    if (fault && call !== 'download') reach.recordFault(fault);
     const { limited = false, retryAfterMs } = fault?.facts ?? {};
     permit.release(limited ? { kind: 'limited', retryAfterMs } : { kind: 'unknown' });
     const result = limited ? 'limited' : fault && RESULTS[fault.kind];

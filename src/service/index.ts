@@ -25,7 +25,6 @@ export {
   servicesForClients,
 } from './service-directory';
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
-export { ServiceReach } from './service-reach';
 export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
 export { openVideoBytes } from './video-bytes';

@@ -4,7 +4,6 @@ import type { KnownServices } from '../contract/service-choice';
 import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
 import { RateLimiter } from './rate-limiter';
 import { ServiceFault } from './service-fault';
-import { ServiceReach } from './service-reach';
 import {
   baseOf,
   type OpenedVideoService,
@@ -43,7 +42,6 @@ export interface FoundService extends NamedService {
   /** Undefined for a service without a name. */
   name?: string;
   rateLimiter: RateLimiter;
-  reach: ServiceReach;
 }
 
 /** One rate limiter for each named service. Share them among all workers of a process that call the same services. */
@@ -67,12 +65,12 @@ export class ServiceDirectory {
   constructor(options: ServiceDirectoryOptions) {
     const { service, services = {}, defaultService, rateLimiter = new RateLimiter() } = options;
     const { rateLimiters = new RateLimiters() } = options;
-    this.unnamed = service && { service, rateLimiter, reach: new ServiceReach() };
+    this.unnamed = service && { service, rateLimiter };
     this.defaultService = defaultService;
     this.named = new Map(
       Object.entries(services).map(([name, entry]) => [
         name,
-        { name, rateLimiter: rateLimiters.of(name), reach: new ServiceReach(), ...namedService(entry) },
+        { name, rateLimiter: rateLimiters.of(name), ...namedService(entry) },
       ]),
     );
   }
@@ -88,11 +86,6 @@ export class ServiceDirectory {
   /** Those whose submits have a queue of their own. */
   all(): (FoundService & { name: string })[] {
     return [...this.named.values()];
-  }
-
-  /** All of them, with that without a name. */
-  watched(): FoundService[] {
-    return [...this.all(), ...(this.unnamed ? [this.unnamed] : [])];
   }
 
   private findNamed(name: string | undefined): FoundService | { problem: string } {

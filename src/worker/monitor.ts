@@ -10,11 +10,9 @@ import { errorCode } from '../contract/error-code';
 /** `starting` and `draining` are not ready either, but nothing is wrong. */
 export type PartStatus = 'ok' | 'starting' | 'draining' | 'unready';
 
-/** One thing that has to be so for the process to be ready; the service is only reported. */
+/** One thing that has to be so for the process to be ready. */
 export interface HealthPart {
-  part: 'polling' | 'temporal' | 'service' | 'gateway';
-  /** Of several services: the name of this one. */
-  service?: string | undefined;
+  part: 'polling' | 'temporal' | 'gateway';
   status: PartStatus;
   /** Why it is not ok, without secrets. */
   reason?: string | undefined;
@@ -150,11 +148,11 @@ async function metricsOf(sources: MonitorSource[]): Promise<Answer> {
 /** Of two workers in one process the worse one counts. */
 function readyMetric(parts: HealthPart[]): string {
   const ready = new Map<string, boolean>();
-  for (const { part, service, status } of parts) {
-    const labels = `part="${part}"${service === undefined ? '' : `,service=${JSON.stringify(service)}`}`;
-    ready.set(labels, status === 'ok' && (ready.get(labels) ?? true));
-  }
-  const samples = Array.from(ready, ([labels, isReady]) => `videogen_ready{${labels}} ${Number(isReady)}\n`);
+  for (const { part, status } of parts) ready.set(part, status === 'ok' && (ready.get(part) ?? true));
+  const samples = Array.from(
+    ready,
+    ([part, isReady]) => `videogen_ready{part="${part}"} ${Number(isReady)}\n`,
+  );
   return `# HELP videogen_ready 1 if /readyz finds this part ready, else 0.\n# TYPE videogen_ready gauge\n${samples.join('')}`;
 }
 
@@ -162,9 +160,7 @@ function readyMetric(parts: HealthPart[]): string {
 const WORST_FIRST: readonly PartStatus[] = ['unready', 'draining', 'starting', 'ok'];
 
 function healthAnswer(parts: HealthPart[]): Answer {
-  // A worker whose service is down still polls for jobs that wait. If it counted, nothing could be rolled out meanwhile.
-  const counted = parts.filter(({ part }) => part !== 'service');
-  const status = WORST_FIRST.find((one) => counted.some((part) => part.status === one)) ?? 'ok';
+  const status = WORST_FIRST.find((one) => parts.some((part) => part.status === one)) ?? 'ok';
   const report: HealthReport = { status, parts };
   return json(status === 'ok' ? 200 : 503, report);
 }

@@ -14,20 +14,13 @@ const TEMPORAL_WITHIN_MS = 2_000;
 /** Serves the health and the metrics of one VideoWorker, or of a host's worker with those that the plugin adds. */
 export async function openWorkerMonitor(
   address: MonitorAddress,
-  { workers, directory }: VideoWork,
+  { workers }: VideoWork,
   { namespace = 'default', taskQueue }: { namespace?: string | undefined; taskQueue: string },
 ): Promise<Monitor> {
   startCounters(namespace, taskQueue);
   return openMonitor(address, {
     exporter: exporterUrl(),
-    health: async () => [
-      polling(workers),
-      await temporalHealth(workers[0]),
-      ...directory.watched().map(({ name, reach: { problem: reason } }): HealthPart => {
-        const status = reason === undefined ? 'ok' : 'unready';
-        return { part: 'service', service: name, status, reason };
-      }),
-    ],
+    health: async () => [polling(workers), await temporalHealth(workers[0])],
     liveness: () => [polling(workers)].filter(({ status }) => status === 'unready'),
   });
 }

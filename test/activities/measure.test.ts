@@ -5,7 +5,6 @@ import {
   openVideoBytes,
   RateLimiter,
   ServiceFault,
-  ServiceReach,
   type VideoService,
   type WebhookSender,
 } from '../../src/service';
@@ -28,11 +27,7 @@ async function recordedBy(activity: () => Promise<unknown>, info = {}): Promise<
 describe('a call of the service', () => {
   const call = (work: () => Promise<unknown>, name?: string) =>
     recordedBy(() =>
-      callWithinLimits(
-        { rateLimiter: new RateLimiter(), reach: new ServiceReach(), ...(name && { name }) },
-        'poll',
-        work,
-      ),
+      callWithinLimits({ rateLimiter: new RateLimiter(), ...(name && { name }) }, 'poll', work),
     );
   const counted = (result: string, more = {}) => [
     { name: 'videogen_service_calls', value: 1, labels: { call: 'poll', result, ...more } },
@@ -65,13 +60,10 @@ describe('a call of the service', () => {
 
   test('is counted as paused when nothing is sent, because of an earlier 429', async () => {
     const rateLimiter = new RateLimiter();
-    const reach = new ServiceReach();
     const limited = () =>
       Promise.reject(new ServiceFault('answered', { limited: true, retryAfterMs: 60_000 }));
-    await recordedBy(() => callWithinLimits({ rateLimiter, reach }, 'poll', limited));
-    const recorded = await recordedBy(() =>
-      callWithinLimits({ rateLimiter, reach }, 'poll', async () => 'answer'),
-    );
+    await recordedBy(() => callWithinLimits({ rateLimiter }, 'poll', limited));
+    const recorded = await recordedBy(() => callWithinLimits({ rateLimiter }, 'poll', async () => 'answer'));
     expect(recorded).toStrictEqual(counted('paused'));
   });
 });

@@ -2,7 +2,6 @@ import { createPollVideo } from '../../activities/poll-video';
 import type { WaitingTask } from '../../activities/polls/poll-plan';
 import type { ServiceTools } from '../../activities/service-tools';
 import { RateLimiter, type TaskReading } from '../../src/service';
-import { ServiceReach } from '../../src/service/service-reach';
 import { eventsIn, startAttempt } from './activity-world';
 
 type Task = TaskReading['task'];
@@ -22,7 +21,6 @@ function pollerOf(readings: Partial<TaskReading>[], rateLimiter = new RateLimite
         service: { status: poll },
         rateLimiter,
         pollPlan,
-        reach: new ServiceReach(),
       }) as object as ServiceTools,
   );
   return {

@@ -1,11 +1,5 @@
 import { callWithinLimits } from '../../activities/call-within-limits';
-import {
-  type CallOutcome,
-  type Permit,
-  type RateLimiter,
-  ServiceFault,
-  ServiceReach,
-} from '../../src/service';
+import { type CallOutcome, type Permit, type RateLimiter, ServiceFault } from '../../src/service';
 import { failureOf, startAttempt } from './activity-world';
 
 /** A rate limiter that answers with these permits and notes what it is told. */
@@ -24,13 +18,7 @@ function limiterWith(...permits: ('granted' | number)[]) {
 }
 
 const call = (limiter: RateLimiter, work: () => Promise<unknown>, client?: object) =>
-  startAttempt(
-    () => callWithinLimits({ rateLimiter: limiter, reach: new ServiceReach() }, 'poll', work),
-    undefined,
-    {},
-    [],
-    client,
-  );
+  startAttempt(() => callWithinLimits({ rateLimiter: limiter }, 'poll', work), undefined, {}, [], client);
 const limited = new ServiceFault('answered', { status: 429, limited: true, retryAfterMs: 5_000 });
 const throwing = (error: unknown) => async () => {
   throw error;
@@ -72,16 +60,4 @@ test.each([{}, { testService: undefined }])('it is on at any other server (%j)',
   const { limiter, told } = limiterWith(7_000);
   await failureOf(call(limiter, async () => 'answer', { connection }));
   expect(told).toEqual(['poll']);
-});
-
-test('a call of the service itself notes whether it answered, and a download does not', async () => {
-  const reach = new ServiceReach();
-  const unanswered = throwing(new ServiceFault('cut', {}));
-  const failing = (kind: 'poll' | 'download') =>
-    startAttempt(
-      () => callWithinLimits({ rateLimiter: limiterWith().limiter, reach }, kind, unanswered),
-      undefined,
-    ).result.catch(() => reach.problem);
-  expect(await failing('download')).toBeUndefined();
-  expect(await failing('poll')).toBe('no answer (cut)');
 });

@@ -22,7 +22,7 @@ test('the alerts fire when they should, and only then', () => {
 
 test.each([
   ['another threshold', 'le="600"', 'le="1000"', 'VideogenSubmitsWait at 20m'],
-  ['another summary', 'a is not ready: service', 'a is not ready: polling', 'VideogenNotReady at 17m'],
+  ['another summary', 'a is not ready: temporal', 'a is not ready: polling', 'VideogenNotReady at 17m'],
   ['an unknown alert', 'alertname: VideogenNotReady', 'alertname: VideogenNever', 'no alert VideogenNever'],
   [
     'an alert that never fires',

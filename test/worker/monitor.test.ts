@@ -59,17 +59,6 @@ describe('/readyz', () => {
     await second.close();
     expect((await ask(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
-
-  test('names each service, and is ready while none of them answers: an update must not wait for them', async () => {
-    const parts: HealthPart[] = [
-      { part: 'polling', status: 'ok' },
-      { part: 'service', service: 'fal', status: 'unready', reason: 'no answer (ECONNREFUSED)' },
-      { part: 'service', service: 'veo', status: 'unready' },
-    ];
-    const { url } = await open(source(parts));
-    const { status, body } = await ask(`${url}/readyz`);
-    expect([status, JSON.parse(body)]).toEqual([200, { status: 'ok', parts }]);
-  });
 });
 
 describe('/livez', () => {
@@ -97,7 +86,7 @@ describe('/metrics', () => {
       source(
         [
           { part: 'polling', status: 'ok' },
-          { part: 'service', service: 'fal', status: 'ok' },
+          { part: 'temporal', status: 'ok' },
         ],
         more,
       ),
@@ -110,7 +99,7 @@ describe('/metrics', () => {
       '# TYPE videogen_ready gauge',
       'other_total 1',
       'videogen_ready{part="polling"} 0',
-      'videogen_ready{part="service",service="fal"} 1',
+      'videogen_ready{part="temporal"} 1',
     ]);
     exporter.close();
   });

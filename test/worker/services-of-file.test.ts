@@ -81,7 +81,7 @@ test('each service has its own queue of submits, with its own pace, and jobs tha
     ['films-submit-one', 2],
     ['films-submit-two', 9],
   ]);
-  expect(work.directory.watched().map(({ name }) => name)).toEqual(['one', 'two']);
+  expect(work.directory.all().map(({ name }) => name)).toEqual(['one', 'two']);
   await work.close();
 });
 
