@@ -1,5 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { ConfigError } from '../config/read-setting';
 import { CALLER_RULE, isCaller } from '../contract/input-rules';
 
@@ -32,7 +32,7 @@ const LIMITS = new Map<string, keyof KeyLimits>([
 export function makeKey(name: string): { key: string; line: string } {
   if (!isCaller(name)) throw new ConfigError(`The name of a key ${CALLER_RULE}.`);
   const key = `vgk_${randomBytes(32).toString('base64url')}`;
-  return { key, line: `${name} ${digestOf(key).toString('hex')}` };
+  return { key, line: `${name} ${digestOf(key)}` };
 }
 
 /** Reads lines of `NAME SHA256 [LIMIT=NUMBER…]`. Blank lines and lines that begin with # are skipped. */
@@ -77,16 +77,20 @@ export interface GatewayKeys {
   find(key: string): GatewayKey | undefined;
 }
 
-/** Keys of a file that is read at every call: a key that was removed is refused at the next one. */
+/** A file may be written twice in what is one moment to its disk. */
+const SETTLED_AFTER_MS = 1_000;
+
+/** Keys of a file that is read again when it has changed: a key that was removed is refused at the next call. */
 export function openKeyFile(file: string, onProblem: (problem: ConfigError) => void): GatewayKeys {
-  let text = readKeyFile(file);
-  let keys = parseKeys(text, file);
+  let version = versionOf(file);
+  let keys = byDigest(parseKeys(readKeyFile(file), file));
   let problem: string | undefined;
   const refresh = () => {
+    const now = versionOf(file);
+    if (now !== undefined && now === version) return;
+    version = now;
     try {
-      const now = readKeyFile(file);
-      if (now !== text) keys = parseKeys(now, file);
-      text = now;
+      keys = byDigest(parseKeys(readKeyFile(file), file));
       problem = undefined;
     } catch (error) {
       // A file that is being edited must not lock everyone out, nor let a removed key in again.
@@ -98,11 +102,24 @@ export function openKeyFile(file: string, onProblem: (problem: ConfigError) => v
   return {
     find: (key) => {
       refresh();
-      const digest = digestOf(key);
-      // Compares with every key, so that the time says nothing about which one was nearly right.
-      return keys.filter(({ sha256 }) => timingSafeEqual(Buffer.from(sha256, 'hex'), digest)).at(-1);
+      // The time of a lookup could tell about digests at most, and no digest leads to its key.
+      return keys.get(digestOf(key));
     },
   };
+}
+
+/** Of lines with the same digest the last one counts. */
+const byDigest = (keys: readonly GatewayKey[]) => new Map(keys.map((key) => [key.sha256, key]));
+
+/** The same while the file is; undefined for one that must be read to know. */
+function versionOf(file: string): string | undefined {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(file);
+    if (Date.now() - ctimeMs < SETTLED_AFTER_MS) return undefined;
+    return [dev, ino, size, mtimeMs, ctimeMs].join();
+  } catch {
+    return undefined;
+  }
 }
 
 function readKeyFile(file: string): string {
@@ -115,4 +132,4 @@ function readKeyFile(file: string): string {
   }
 }
 
-const digestOf = (key: string) => createHash('sha256').update(key).digest();
+const digestOf = (key: string) => createHash('sha256').update(key).digest('hex');

@@ -98,3 +98,22 @@ it('a missing file is one sentence with the fix', () => {
     /^VIDEOGEN_GATEWAY_KEYS_FILE names .*keys\.txt, which cannot be read .*: make it with videogen gateway-key NAME\.$/,
   );
 });
+
+it('the file is read when it has changed, and a wrong key costs the same with thousands of keys', () => {
+  const { key, line } = makeKey('shop');
+  const others = Array.from(
+    { length: 14_000 },
+    (_, index) => `other${index} ${index.toString(16).padStart(64, '0')}`,
+  );
+  writeFileSync(file, [line, ...others].join('\n'));
+  const { ring } = open();
+  jest.useFakeTimers({ now: Date.now() + 60_000 });
+  ring.find('');
+  const startedAt = process.hrtime.bigint();
+  for (let call = 0; call < 1_000; call++) expect(ring.find(`wrong-${call}`)).toBeUndefined();
+  const ms = Number(process.hrtime.bigint() - startedAt) / 1_000_000;
+  jest.useRealTimers();
+  // Comparing with each key takes 16 s.
+  expect(ms).toBeLessThan(2_000);
+  expect(ring.find(key)?.name).toBe('shop');
+});
