@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { pipeline, Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type ByteRange, readStoredVideo, type VideoStorage } from '../storage';
@@ -66,21 +66,26 @@ export async function sendContent(
   const length = range ? range.end - range.start + 1 : bytes;
   reply.type(contentType).header('content-length', length);
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${bytes}`);
-  if (request.method !== 'HEAD') return reply.send(Readable.from(exactly(length, stream)));
+  if (request.method !== 'HEAD') return reply.send(exactly(length, stream));
   stream.destroy();
   // Fastify would take no body for one of no bytes.
   return reply.send(Readable.from([]));
 }
 
 /** A file that was changed in the storage must cut the answer off: a client would wait for the rest of a short one for good. */
-async function* exactly(bytes: number, stream: Readable): AsyncGenerator<Buffer> {
+function exactly(bytes: number, stream: Readable): Readable {
   let left = bytes;
-  for await (const chunk of stream) {
-    left -= chunk.length;
-    if (left < 0) break;
-    yield chunk;
-  }
-  if (left !== 0) throw new Error('The stored video has another size than it had.');
+  const changed = () => new Error('The stored video has another size than it had.');
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      if (left < 0) done(changed());
+      else done(null, chunk);
+    },
+    flush: (done) => done(left === 0 ? null : changed()),
+  });
+  // Closes the file when the client has left, even before the first byte.
+  return pipeline(stream, counted, () => undefined);
 }
 
 /** One range of bytes. Several at once, and any that cannot be read, are answered with the whole video, as HTTP allows. */

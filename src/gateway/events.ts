@@ -52,7 +52,7 @@ export async function sendEvents(
   const lastId = String(request.headers['last-event-id'] ?? '');
   // By this a browser learns that there is nothing to connect to again for.
   if (found.ending && eventIdOf(JSON.stringify(videos.show(found))) === lastId) return reply.code(204).send();
-  reply.headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
+  reply.header('x-accel-buffering', 'no');
   return reply
     .type('text/event-stream; charset=utf-8')
     .send(Readable.from(eventsOf(videos, taskId, lastId, over)));

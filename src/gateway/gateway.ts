@@ -14,6 +14,7 @@ import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { refusal, refuseUnknownPaths, sendError } from './http-errors';
+import { createHttpServer, endUnreadAnswers } from './http-server';
 import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
@@ -50,11 +51,6 @@ export interface GatewayTools extends ServicesOfGateway {
 
 /** Besides those that the service takes beyond its interface. All of them are in memory at once. */
 const MOST_FORM_FIELDS = 20;
-/** Clients that send slower than this hold a connection for nothing. */
-const HEADERS_WITHIN_MS = 15_000;
-/** A picture of 20 MB at 170 kB/s. */
-const REQUEST_WITHIN_MS = 120_000;
-const LARGEST_HEADERS_BYTES = 16 * 1024;
 
 /** Webhooks of the service and links to images have secrets of their own. */
 const WITHOUT_A_KEY = new Set(['/v1/hooks', '/v1/hooks/:secret', '/v1/images/:owner/:name']);
@@ -72,20 +68,14 @@ const SECURITY_HEADERS = {
 
 /** The interface of the video service, served from Temporal. */
 export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance> {
-  const headersTimeout = tools.headersTimeoutMs ?? HEADERS_WITHIN_MS;
   const app = Fastify({
     bodyLimit: LARGEST_BODY_BYTES,
     // Ours alone, so that a caller cannot write into the log. It is unique in all gateways.
     requestIdHeader: false,
     genReqId: () => `req_${randomBytes(12).toString('hex')}`,
-    requestTimeout: REQUEST_WITHIN_MS,
     // The secret of a hook may have 200 characters, each of which may be sent as three.
     routerOptions: { maxParamLength: 600 },
-    http: {
-      headersTimeout,
-      maxHeaderSize: LARGEST_HEADERS_BYTES,
-      connectionsCheckingInterval: Math.min(headersTimeout, 5_000),
-    },
+    serverFactory: (listener) => createHttpServer(listener, tools.headersTimeoutMs),
     forceCloseConnections: 'idle',
     // What arrives on an open connection while the gateway closes is answered too.
     return503OnClosing: false,
@@ -104,7 +94,8 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   /** When the gateway ends, or the client has left: the response knows, the request is closed once it was read. */
   const over = ({ raw }: FastifyReply): AbortSignal => {
     const left = new AbortController();
-    raw.on('close', () => left.abort());
+    raw.once('close', () => left.abort());
+    if (raw.destroyed) left.abort();
     return AbortSignal.any([left.signal, closing.signal]);
   };
 
@@ -134,6 +125,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
   });
   const codecOrigin = tools.codec && tools.temporalUiUrl && new URL(tools.temporalUiUrl).origin;
+  endUnreadAnswers(app);
   guardBrowsers(app, { ...tools, hasKeys, codecOrigin });
   // Before the body is read: without a key nobody makes the gateway parse one.
   app.addHook('onRequest', async (request) => {

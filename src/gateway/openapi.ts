@@ -55,12 +55,17 @@ export async function describeInterface(
     },
     transformObject: jsonSchemaTransformObject,
   });
+  let document: Buffer | undefined;
   app.get(
     '/openapi.json',
     described('Gateway', 'getDocument', 'This document', {
       security: [],
       response: { 200: z.looseObject({ openapi: z.string() }) },
     }),
-    async () => app.swagger(),
+    (_request, reply) => {
+      // One for all: many slow readers share its bytes.
+      document ??= Buffer.from(JSON.stringify(app.swagger()));
+      return reply.type('application/json; charset=utf-8').send(document);
+    },
   );
 }

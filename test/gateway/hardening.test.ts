@@ -107,6 +107,15 @@ describe('CORS', () => {
   );
 });
 
+it.each(['/v1/videos', '/%761/videos', '/%76%31/nothing', '/%zz'])(
+  'the answer at %s is for the one caller whose key came along',
+  async (url) => {
+    await open({ keys });
+    const { headers } = await app.inject(url);
+    expect(headers).toMatchObject({ 'cache-control': 'private, no-store', vary: 'Authorization, Origin' });
+  },
+);
+
 describe('the log', () => {
   it('has one JSON line an answer, with the name of the key and without anything that a caller sent', async () => {
     await open({ keys });
