@@ -8,12 +8,13 @@ import type { VideoStorage } from '../storage';
 import { LARGEST_IMAGE_BYTES } from '../storage/images';
 import type { VideoLogger } from '../worker/logger';
 import { authenticateBy, callerOf } from './authenticate';
+import { limitBodies } from './body-limits';
 import { type CodecTools, serveCodec } from './codec';
 import type { GatewayKeys } from './gateway-keys';
 import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
-import { refusal, refuseUnknownPaths, sendError } from './http-errors';
+import { refuseUnknownPaths, sendError } from './http-errors';
 import { createHttpServer, endUnreadAnswers } from './http-server';
 import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
@@ -103,7 +104,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   app.setValidatorCompiler(() => (value) => ({ value }));
   app.setSerializerCompiler(serializerCompiler);
   app.removeContentTypeParser('text/plain');
-  limitJson(app);
   // Clients of OpenAI's interface send forms. A text field is as long as a JSON body may be.
   const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
@@ -127,25 +127,25 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const codecOrigin = tools.codec && tools.temporalUiUrl && new URL(tools.temporalUiUrl).origin;
   endUnreadAnswers(app);
   guardBrowsers(app, { ...tools, hasKeys, codecOrigin });
-  // Before the body is read: without a key nobody makes the gateway parse one.
+  const limits = new LimitKeeper(jobsInTemporal(tools.client));
+  // Before the body is read: without a key, or beyond its limits, nobody makes the gateway parse one.
   app.addHook('onRequest', async (request) => {
     const { url = '' } = request.routeOptions;
-    if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) callerOf(request);
+    if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) limits.countRequest(callerOf(request));
   });
+  const largeBodies = limitBodies(app);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));
   refuseUnknownPaths(app);
   await describeInterface(app, { ...tools, hasKeys });
 
   const states = new VideoStates(tools.client, tools.storage);
-  const limits = new LimitKeeper(jobsInTemporal(tools.client));
   const videosOf = (request: FastifyRequest): VideosOfCaller => {
     const caller = callerOf(request);
-    limits.countRequest(caller);
     const baseUrl = tools.publicUrl ?? `${request.protocol}://${request.host}`;
     return new VideosOfCaller(caller, baseUrl, { ...tools, states, limits });
   };
 
-  serveVideos(app, { ...tools, videosOf, over });
+  serveVideos(app, { ...tools, videosOf, over, largeBodies });
   await serveImages(app, { storage: tools.storage, ownerOf: (request) => videosOf(request).owner });
   await serveHooks(app, { ...tools, logError });
   if (tools.codec) await serveCodec(app, { ...tools, ...tools.codec });
@@ -153,23 +153,4 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   servePage(app, { temporalUiUrl: tools.temporalUiUrl, namespace });
   serveHealth(app, tools.client);
   return app;
-}
-
-/** An image in a JSON body: a string that is a `data:` URL. Base64 has no quotes. */
-const IMAGE_IN_JSON = /"\s*data:[^"]*"/gi;
-
-/** Only an image makes a JSON body larger. Measured before it is parsed: ten million small objects take a gigabyte. */
-function limitJson(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.removeContentTypeParser('application/json');
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const isOfInterface = request.routeOptions.url?.startsWith('/v1/');
-    const isLarge = body.length > LARGEST_BODY_BYTES && charsWithoutImages(body) > LARGEST_BODY_BYTES;
-    if (isOfInterface && isLarge) done(refusal('body_too_large'));
-    else void parse(request, body, done);
-  });
-}
-
-function charsWithoutImages(body: string): number {
-  return (body.match(IMAGE_IN_JSON) ?? []).reduce((left, image) => left - image.length, body.length);
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Client } from '@temporalio/client';
 import type { GatewayCaller } from './authenticate';
 import { type HttpRefusal, refusal } from './http-errors';
@@ -44,7 +45,7 @@ export class LimitKeeper {
     this.buckets.set(name, { tokens: isAllowed ? tokens - 1 : tokens, filledAtMs: nowMs });
     if (isAllowed) return;
     const waitSeconds = Math.max(Math.ceil((1 - tokens) / requestsPerSecond), 1);
-    throw tooMany(`at most ${requestsPerSecond} requests a second`, waitSeconds);
+    throw tooMany(`This key may have at most ${requestsPerSecond} requests a second.`, waitSeconds);
   }
 
   /**
@@ -66,15 +67,43 @@ export class LimitKeeper {
       const ids = before.map((one) => one.workflowId);
       const unlisted = ids.length === 0 ? 0 : ids.length - (await this.jobs.listed(ids));
       if (jobsAtATime !== undefined && (await this.jobs.running(name)) + unlisted >= jobsAtATime)
-        throw tooMany(`at most ${describeJobs(jobsAtATime)} at a time`, 10);
+        throw tooMany(`This key may have at most ${describeJobs(jobsAtATime)} at a time.`, 10);
       const since = new Date(nowMs - DAY_MS);
       if (jobsADay !== undefined && (await this.jobs.startedSince(name, since)) + unlisted >= jobsADay)
-        throw tooMany(`at most ${describeJobs(jobsADay)} in 24 hours`, 3_600);
+        throw tooMany(`This key may have at most ${describeJobs(jobsADay)} in 24 hours.`, 3_600);
     } catch (error) {
       release();
       throw error;
     }
     return release;
+  }
+}
+
+/** What answers hold until they have ended: each key has a share of it, so that no one key takes it from the others. */
+export class Shares {
+  private readonly held = new Map<ServerResponse, { key: string; amount: number }>();
+
+  constructor(
+    private readonly most: { ofKey: number; inAll: number },
+    private readonly what: string,
+  ) {}
+
+  /** Throws a 429 when the key, or all keys together, hold too much. */
+  take(key: string, amount: number, answer: ServerResponse): void {
+    if (answer.destroyed) throw refusal('aborted');
+    const holdings = [...this.held.values()];
+    const sumOf = (some: typeof holdings) => some.reduce((sum, one) => sum + one.amount, amount);
+    if (sumOf(holdings.filter((one) => one.key === key)) > this.most.ofKey)
+      throw tooMany(`This key has too many ${this.what}.`, 1);
+    if (sumOf(holdings) > this.most.inAll) throw tooMany(`The gateway has too many ${this.what}.`, 1);
+    const before = this.held.get(answer);
+    if (before === undefined) answer.once('close', () => this.release(answer));
+    this.held.set(answer, { key, amount: amount + (before?.amount ?? 0) });
+  }
+
+  /** Before the answer has ended. */
+  release(answer: ServerResponse): void {
+    this.held.delete(answer);
   }
 }
 
@@ -92,7 +121,6 @@ export function jobsInTemporal(client: Client): JobCounter {
 
 const describeJobs = (count: number) => (count === 1 ? '1 job' : `${count} jobs`);
 
-function tooMany(rule: string, retryAfterSeconds: number): HttpRefusal {
-  const message = `This key may have ${rule}.`;
+function tooMany(message: string, retryAfterSeconds: number): HttpRefusal {
   return refusal('too_many', { message, advice: 'Try again later.', retryAfterSeconds });
 }

@@ -6,6 +6,7 @@ import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './co
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { badField, refusal } from './http-errors';
 import { LARGEST_BASE64_CHARS, settleImage, withoutBytes } from './images';
+import { Shares } from './key-limits';
 import { described } from './openapi';
 import { videoObject } from './video-object';
 import {
@@ -24,6 +25,8 @@ const MOST_FIELDS = 1_000;
 const LONGEST_PAGE = 100;
 const LONGEST_WAIT_SECONDS = 60;
 const LONGEST_IDEMPOTENCY_KEY_CHARS = 255;
+/** At a time. The storage has connections for all of them, besides those for small files. */
+const MOST_DOWNLOADS = { ofKey: 32, inAll: 256 };
 const KEY_RULE = `must have 1 to ${LONGEST_IDEMPOTENCY_KEY_CHARS} characters`;
 
 const idParams = z.object({ id: z.string().describe('The id that the POST answered.') });
@@ -94,15 +97,18 @@ export interface VideoRouteTools extends ServicesOfGateway {
   storage: VideoStorage;
   /** The videos of the key that a call has. Throws a 401 or a 429. */
   videosOf(request: FastifyRequest): VideosOfCaller;
+  /** What they hold is given back before a wait. */
+  largeBodies: Shares;
   /** When the gateway ends, or the client has left. */
   over(reply: FastifyReply): AbortSignal;
 }
 
 /** Serves `/v1/videos` and what is below it, in the dialects of the service and of OpenAI. */
 export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void {
-  const { storage, videosOf, over } = tools;
+  const { storage, videosOf, over, largeBodies } = tools;
   const routes = app.withTypeProvider<ZodTypeProvider>();
   const bodies = documentedBodies(tools);
+  const downloads = new Shares(MOST_DOWNLOADS, 'downloads');
   const answer = { response: { 200: videoObject } };
   for (const kind of ['text', 'image', 'openai'] as const) {
     const [path, operationId, summary] = POSTS[kind];
@@ -128,6 +134,9 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);
         const video = await videos.start(wanted, idempotencyKey);
         const waitMs = waitMsOf(request);
+        // The wait must hold no image.
+        request.body = undefined;
+        largeBodies.release(reply.raw);
         // The job has started: an error would make the caller start another.
         return waitMs > 0 ? videos.wait(video.id, waitMs, over(reply)).catch(() => video) : video;
       },
@@ -185,8 +194,12 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       headers: contentHeaders,
       answers: CONTENT_ANSWERS,
     }),
-    async (request, reply) =>
-      sendContent(await videosOf(request).find(request.params.id), storage, request, reply),
+    async (request, reply) => {
+      const videos = videosOf(request);
+      const found = await videos.find(request.params.id);
+      downloads.take(videos.owner, 1, reply.raw);
+      return sendContent(found, storage, request, reply);
+    },
   );
 
   routes.get(

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import { createHttpServer } from '../../src/gateway/http-server';
+import { closedGateway } from './closed-gateway';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -69,5 +71,68 @@ describe('requests that come before the answer to another one on the same connec
     socket.write(get('/').repeat(1_200));
     await closed;
     expect(begun).toHaveLength(1);
+  });
+});
+
+describe('a key beyond its limits', () => {
+  const LIMITS = { requestsPerSecond: 0.001 };
+  const find = (name: string) => ({ name, sha256: '', limits: name === 'slow' ? LIMITS : {} });
+  let app: FastifyInstance;
+  let port: number;
+  beforeEach(async () => {
+    ({ app } = await closedGateway({ keys: { find } }));
+    cleanUps.push(
+      () => app.server.closeAllConnections(),
+      () => app.close(),
+    );
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    ({ port } = app.server.address() as AddressInfo);
+  });
+  const head = (key: string, body: string) =>
+    [
+      'POST /v1/videos HTTP/1.1',
+      'host: a',
+      `authorization: Bearer ${key}`,
+      'content-type: application/json',
+      body,
+    ].join('\r\n');
+  const unfinished = (key: string, bytes: number) =>
+    `${head(key, `content-length: ${bytes}`)}\r\n\r\n{"prompt":"`;
+  const inPieces = (key: string, json: string) =>
+    `${head(key, 'transfer-encoding: chunked')}\r\n\r\n${json.length.toString(16)}\r\n${json}\r\n0\r\n\r\n`;
+  const statusOf = async (text: string) => {
+    const { socket, read } = dial(port);
+    socket.write(text);
+    await until(() => read().includes('\r\n\r\n'));
+    return Number(read().slice(9, 12));
+  };
+
+  it('gets its 429 before its body is read', async () => {
+    dial(port).socket.write(unfinished('slow', 1_000));
+    await sleep(50);
+    expect(await statusOf(unfinished('slow', 1_000))).toBe(429);
+  });
+
+  it('cannot fill the memory with unfinished bodies, and all keys together cannot either', async () => {
+    const bytes = 27_000_000;
+    for (const key of ['one', 'two']) dial(port).socket.write(unfinished(key, bytes));
+    await sleep(50);
+    expect(await statusOf(unfinished('one', bytes))).toBe(429);
+    expect(await statusOf(unfinished('three', bytes))).toBe(429);
+    expect(await statusOf(unfinished('one', 60_000_000))).toBe(413);
+    // A small one is read, and has no prompt.
+    expect(await statusOf(inPieces('one', '{}'))).toBe(400);
+  });
+
+  it('is refused for what it sends without a length too, and has its share back after the answer', async () => {
+    const json = JSON.stringify({ image_url: `data:image/png;base64,${'A'.repeat(20_000_000)}` });
+    const started = inPieces('one', json).slice(0, -100);
+    const first = dial(port);
+    first.socket.write(started);
+    await sleep(50);
+    expect(await statusOf(inPieces('one', json))).toBe(429);
+    first.socket.destroy();
+    await sleep(50);
+    expect(await statusOf(inPieces('one', json))).toBe(400);
   });
 });
