@@ -32,7 +32,7 @@ export async function prepareRequest(
   // A link opens the image, so it goes into this one call and nowhere else: what identifies the job, and what is recorded of
   // it, is the reference.
   const reference = parseImageReference(url);
-  if (reference === undefined || !(await withinTime(() => hasImage(storage, reference)))) {
+  if (reference === undefined || !(await hasImage(storage, reference))) {
     throw refused('image_url names an image that is not in the storage of the worker', {
       advice: 'Upload the image again, to the storage that the workers use, and start a new job.',
     });

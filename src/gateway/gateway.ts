@@ -151,6 +151,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   if (tools.codec) await serveCodec(app, { ...tools, ...tools.codec });
   const { namespace } = tools.client.options;
   servePage(app, { temporalUiUrl: tools.temporalUiUrl, namespace });
-  serveHealth(app, tools.client);
+  serveHealth(app, tools);
   return app;
 }

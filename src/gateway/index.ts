@@ -134,7 +134,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   try {
     const url = await app.listen({ host, port });
     if (monitored) {
-      const health = () => gatewayHealth(client, isClosing);
+      const health = () => gatewayHealth({ client, storage }, isClosing);
       monitor = await openMonitor(monitored, { health, registry: metrics?.registry });
     }
     return { url, hasKeys: keys !== undefined, close };

@@ -38,11 +38,17 @@ export function readSmallFile(storage: Pick<VideoStorage, 'read'>, key: string):
   });
 }
 
-/** Whether there is a file under a key. Nothing of it is read. */
-export async function isStored(storage: Pick<VideoStorage, 'read'>, key: string): Promise<boolean> {
-  const stored = await storage.read(key);
-  stored?.destroy();
-  return stored !== undefined;
+/** Whether there is a file under a key, in time. Nothing of it is read. */
+export function isStored(
+  storage: Pick<VideoStorage, 'read'>,
+  key: string,
+  limitMs?: number,
+): Promise<boolean> {
+  return withinTime(async () => {
+    const stored = await storage.read(key);
+    stored?.destroy();
+    return stored !== undefined;
+  }, limitMs);
 }
 
 /** Stores an object as JSON, in time. */

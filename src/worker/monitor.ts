@@ -12,7 +12,7 @@ export type PartStatus = 'ok' | 'starting' | 'draining' | 'unready';
 
 /** One thing that has to be so for the process to be ready. */
 export interface HealthPart {
-  part: 'polling' | 'temporal' | 'gateway';
+  part: 'polling' | 'temporal' | 'storage' | 'gateway';
   status: PartStatus;
   /** Why it is not ok, without secrets. */
   reason?: string | undefined;

@@ -147,12 +147,11 @@ describe('the log', () => {
   });
 
   it('has the unexpected error under the id that the caller got, and an answer at the level of errors', async () => {
-    const failing = { read: () => Promise.reject(new TypeError('a bug')) };
-    await open({ storage: failing as never });
+    const failing = { start: () => Promise.reject(new TypeError('a bug')) };
+    await open({ videos: failing as never });
     const { statusCode, body, headers } = await app.inject({
       method: 'POST',
       url: '/v1/videos',
-      headers: { 'idempotency-key': 'once' },
       payload: { prompt: 'A fox' },
     });
     expect(statusCode).toBe(500);
