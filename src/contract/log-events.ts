@@ -34,6 +34,7 @@ export const LOG_EVENTS = {
   leftoversRemoved: { level: 'info', message: 'removed leftovers of unfinished downloads' },
   leftoversNotRemoved: { level: 'warn', message: 'could not remove leftovers of unfinished downloads' },
   request: { level: 'info', message: 'answered' },
+  imagesNotSwept: { level: 'warn', message: 'old images were not removed; the next hour tries again' },
   requestFailed: { level: 'error', message: 'the request failed' },
   codecUsed: { level: 'info', message: 'decoded or encoded payloads' },
   keysNotRead: { level: 'warn', message: 'could not read the keys of the gateway' },

@@ -8,6 +8,7 @@ export interface KeyLimits {
   requestsPerSecond?: number;
   jobsAtATime?: number;
   jobsADay?: number;
+  images?: number;
 }
 
 /** A key that opens the gateway. The file has its digest, so that who reads the file cannot use the key. */
@@ -26,6 +27,7 @@ const LIMITS = new Map<string, keyof KeyLimits>([
   ['requests-per-second', 'requestsPerSecond'],
   ['jobs-at-a-time', 'jobsAtATime'],
   ['jobs-a-day', 'jobsADay'],
+  ['images', 'images'],
 ]);
 
 /** A new key, and the line for the file of keys. The key is shown once and stored nowhere. */

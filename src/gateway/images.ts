@@ -6,6 +6,8 @@ import {
   checkImage,
   hasImage,
   IMAGE_LINK_PATH,
+  imageKey,
+  imagesOf,
   readLinkedImage,
   storeImage,
   tooLarge,
@@ -17,7 +19,9 @@ import {
   LARGEST_IMAGE_BYTES,
   parseImageReference,
 } from '../storage/images';
+import { callerOf, type GatewayCaller } from './authenticate';
 import { badField, type HttpRefusal, refusal } from './http-errors';
+import { tooMany } from './key-limits';
 import { described } from './openapi';
 
 /** What POST /v1/images answers. */
@@ -37,14 +41,12 @@ const imageObject = z
 /** Who is a little over the limit gets an answer; a connection that is refused midway is reset. */
 const READ_BEYOND_BYTES = 1024 * 1024;
 
-interface ImageTools {
-  storage: VideoStorage;
-  /** The name of the key that a call has. Throws a 401 or a 429. */
-  ownerOf(request: FastifyRequest): string;
-}
+/** For keys whose line says nothing else. */
+const MOST_IMAGES = 1_000;
+const QUOTA_WAIT_SECONDS = 3_600;
 
 /** Serves `POST /v1/images`, and the links with which the service fetches what was uploaded. */
-export async function serveImages(app: FastifyInstance, { storage, ownerOf }: ImageTools): Promise<void> {
+export async function serveImages(app: FastifyInstance, storage: VideoStorage): Promise<void> {
   await app.register(async (routes) => {
     // The bytes say what it is. Browsers send octet-stream for a file whose kind they do not know.
     routes.addContentTypeParser<Buffer>(
@@ -65,8 +67,9 @@ export async function serveImages(app: FastifyInstance, { storage, ownerOf }: Im
         }),
       },
       async (request) => {
-        const image = checked(uploadedBytes(request.body), ownerOf(request), 'file');
-        await storeImage(storage, image);
+        const caller = callerOf(request);
+        const image = checked(uploadedBytes(request.body), caller.name, 'file');
+        await storeForCaller(storage, image, caller);
         const { url, contentType, bytes, sha256 } = image;
         return {
           id: `image_${sha256}`,
@@ -136,14 +139,27 @@ export function withoutBytes(given: unknown, owner: string): WithoutBytes {
   return { body: { ...body, [field]: image.url }, image, field };
 }
 
-/** Stores the image of a body, or checks that the one that is named is there and is the caller's own. */
-export async function settleImage(
+/** Throws a 429 when the key has too many images. A storage of the user's own may not be able to count them. */
+export async function storeForCaller(
+  storage: VideoStorage,
+  image: CheckedImage,
+  { name, limits: { images: most = MOST_IMAGES } }: GatewayCaller,
+): Promise<void> {
+  let others = 0;
+  for await (const { key } of storage.list?.(imagesOf(name)) ?? [])
+    if (key !== imageKey(image)) others++;
+  if (others >= most) throw tooMany(`This key may have at most ${most} images stored.`, QUOTA_WAIT_SECONDS);
+  await storeImage(storage, image);
+}
+
+/** Checks that the image that a body names is there and is the caller's own. */
+export async function checkNamedImage(
   storage: VideoStorage,
   { image, field }: WithoutBytes,
-  { imageUrl, owner }: { imageUrl: string | undefined; owner: string },
+  imageUrl: string | undefined,
+  owner: string,
 ): Promise<void> {
-  if (imageUrl === undefined) return;
-  if (image !== undefined) return storeImage(storage, image);
+  if (imageUrl === undefined || image !== undefined) return;
   // A URL may have blanks in it, even in its scheme.
   if (new URL(imageUrl).protocol === 'data:') throw badField(field, `${field} ${DATA_RULE}.`);
   if (!claimsToBeImageReference(imageUrl)) return;

@@ -121,6 +121,6 @@ export function jobsInTemporal(client: Client): JobCounter {
 
 const describeJobs = (count: number) => (count === 1 ? '1 job' : `${count} jobs`);
 
-function tooMany(message: string, retryAfterSeconds: number): HttpRefusal {
+export function tooMany(message: string, retryAfterSeconds: number): HttpRefusal {
   return refusal('too_many', { message, advice: 'Try again later.', retryAfterSeconds });
 }

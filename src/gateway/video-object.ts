@@ -83,6 +83,8 @@ const askedSchema = z.object({
   size: z.string().optional(),
   seed: z.int().optional(),
   callback: z.string().optional(),
+  /** The reference to an uploaded image, which stays as long as a job that runs has it. */
+  image: z.string().optional(),
 });
 
 /** Any program with access to the namespace may write a memo. */
@@ -104,7 +106,7 @@ export function toVideoObject(
   baseUrl: string,
 ): VideoObject {
   const { memo, startTime, closeTime } = description;
-  const { callback: _, ...asked } = askedIn(description);
+  const { callback: _, image: __, ...asked } = askedIn(description);
   const { result, failure } = ending ?? {};
   const video = result?.video;
   const cost = result?.cost ?? readCost(memo?.[COST_MEMO]);

@@ -2,10 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { VideoStorage } from '../storage';
+import { callerOf } from './authenticate';
 import { CONTENT_ANSWERS, contentHeaders, contentQuery, sendContent } from './content';
 import { EVENT_ANSWERS, eventHeaders, sendEvents } from './events';
 import { badField, refusal } from './http-errors';
-import { LARGEST_BASE64_CHARS, settleImage, withoutBytes } from './images';
+import { checkNamedImage, LARGEST_BASE64_CHARS, storeForCaller, withoutBytes } from './images';
 import { Shares } from './key-limits';
 import { described } from './openapi';
 import { videoObject } from './video-object';
@@ -130,9 +131,12 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
         // Only an image makes a body larger; JSON was measured before it was parsed.
         if (isForm && JSON.stringify(given.body).length > LARGEST_BODY_BYTES) throw refusal('body_too_large');
         const wanted = readVideoRequest(kind, given.body, tools);
-        await settleImage(storage, given, { imageUrl: wanted.request.image_url, owner });
+        await checkNamedImage(storage, given, wanted.request.image_url, owner);
         const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);
-        const video = await videos.start(wanted, idempotencyKey);
+        const storeImage = async () => {
+          if (given.image) await storeForCaller(storage, given.image, callerOf(request));
+        };
+        const video = await videos.start(wanted, idempotencyKey, storeImage);
         const waitMs = waitMsOf(request);
         // The wait must hold no image.
         request.body = undefined;

@@ -7,6 +7,7 @@ import { NameTaken } from '../client/start-or-join';
 import type { ListedRun } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
 import type { SubmitDecision } from '../contract/lost-submit';
+import { claimsToBeImageReference } from '../storage/images';
 import type { GatewayCaller } from './authenticate';
 import { refusal } from './http-errors';
 import type { LimitKeeper } from './key-limits';
@@ -36,8 +37,12 @@ export class VideosOfCaller {
     return this.caller.name;
   }
 
-  /** Starts a job, or joins the one that the same Idempotency-Key has started. */
-  async start({ request, asked, options }: Wanted, idempotencyKey?: string): Promise<VideoObject> {
+  /** Starts a job, or joins the one that the same Idempotency-Key has started. Its image is stored once the job is counted. */
+  async start(
+    { request, asked, options }: Wanted,
+    idempotencyKey: string | undefined,
+    storeImage: () => Promise<void>,
+  ): Promise<VideoObject> {
     const { client, states, videos, limits } = this.tools;
     const taskId = taskIdFor(this.owner, idempotencyKey);
     const workflowId = workflowIdOf(this.owner, taskId);
@@ -48,10 +53,15 @@ export class VideosOfCaller {
     const count = () => limits.countStart(this.caller, workflowId);
     const release = isKnown ? undefined : await withDeadline(client, count);
     const callback = options.callbackUrl && digestOf(options.callbackUrl);
-    const memo = { [REQUEST_MEMO]: { ...asked, ...(callback && { callback }) } };
+    const { image_url: image } = request;
+    const isStored = image !== undefined && claimsToBeImageReference(image);
+    const memo = {
+      [REQUEST_MEMO]: { ...asked, ...(callback && { callback }), ...(isStored && { image }) },
+    };
     const input = { ...options, request, caller: this.owner };
     const temporal = { memo, priority: { fairnessKey: this.owner } };
     try {
+      if (!isKnown) await storeImage();
       await withDeadline(client, () => videos.start(input, { workflowId, temporal }));
       states.forget(workflowId);
       const found = await this.find(taskId);

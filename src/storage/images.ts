@@ -57,9 +57,17 @@ function parseImageName(name: string): ImageReference | undefined {
 }
 
 /** The folder of the images in the storage. */
-const IMAGE_FOLDER = 'images';
+export const IMAGE_FOLDER = 'images/';
 
-export const imageKey = ({ name }: Pick<ImageReference, 'name'>) => `${IMAGE_FOLDER}/${name}`;
+export const imageKey = ({ name }: Pick<ImageReference, 'name'>) => `${IMAGE_FOLDER}${name}`;
+
+/** Undefined for a file that is no image. */
+export function imageAt(key: string): ImageReference | undefined {
+  return key.startsWith(IMAGE_FOLDER) ? parseImageName(key.slice(IMAGE_FOLDER.length)) : undefined;
+}
+
+/** All images of an owner begin with this. */
+export const imagesOf = (owner: string) => `${IMAGE_FOLDER}${owner}/`;
 
 /** Why a file cannot be used as an image; the message is a part of a sentence, such as `is not a PNG, …`. */
 export class BadImage extends Error {
@@ -127,7 +135,7 @@ export const IMAGE_LINK_PATH = '/v1/images';
  * protects nothing from who can read it there: the images are in the same storage. No owner's folder can have this name, which
  * has a dash.
  */
-const SECRET_KEY = `${IMAGE_FOLDER}/link-secret`;
+const SECRET_KEY = `${IMAGE_FOLDER}link-secret`;
 const SECRET = /^[0-9a-f]{64}\n$/;
 
 /**

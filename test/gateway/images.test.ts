@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { makeKey, openKeyFile } from '../../src/gateway/gateway-keys';
+import { refusal } from '../../src/gateway/http-errors';
 import { checkImage, createFileStorage, linkToImage, type VideoStorage } from '../../src/storage';
 import { IMAGE_TYPES, LARGEST_IMAGE_BYTES } from '../../src/storage/images';
 import { createLogger } from '../../src/worker/logger';
@@ -41,8 +42,11 @@ beforeAll(async () => {
   writeFileSync(keysFile, `${shop.line}\n${press.line}\n`);
   storage = createFileStorage(join(folder, 'storage'));
   logged = [];
+  // The last thing that a POST does.
+  const start = () => Promise.reject(refusal('decision_refused'));
   ({ app } = await closedGateway({
     storage,
+    videos: { start } as never,
     keys: openKeyFile(keysFile, () => undefined),
     logger: createLogger({ level: 'error', format: 'json', write: (line) => logged.push(line) }),
   }));
@@ -63,9 +67,6 @@ const stored = async () => {
   return all.filter((name) => !/^images(\/\w+)?$/.test(name));
 };
 
-/** Refused once the image is stored, so that a request whose image is good ends before it starts a job. */
-const TOO_LONG = 'x'.repeat(256);
-
 interface Sent {
   body: Buffer | string;
   type?: string;
@@ -76,7 +77,7 @@ interface Sent {
 async function post({ body, type = 'image/png', key = shop.key, path = '/v1/images' }: Sent) {
   const answer = await fetch(url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': type, 'idempotency-key': TOO_LONG },
+    headers: { authorization: `Bearer ${key}`, 'content-type': type },
     body,
   });
   return { status: answer.status, body: JSON.parse(await answer.text()) };
@@ -211,7 +212,7 @@ describe('an image in a request', () => {
   const ask = (fields: object, path = '/v1/videos/image-to-video', key = shop.key) =>
     post({ body: JSON.stringify({ prompt: 'A fox', ...fields }), type: 'application/json', path, key });
   /** The image is good. */
-  const GOOD = { error: { param: 'idempotency-key' } };
+  const GOOD = { error: { code: 'decision_refused' } };
 
   it.each<[string, () => Promise<{ body: object }>]>([
     ['as a data: URL', () => ask({ image_url: dataUrl(PNG, 'image/jpeg') })],
