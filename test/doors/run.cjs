@@ -1,0 +1,212 @@
+/**
+ * Attacks a gateway on this machine while honest callers use it: `npm run test:doors`, 3 min. Prints for each attack the memory
+ * of the gateway, how long the honest callers wait, and what is left when the attackers have gone; exits with 1 beyond the
+ * bounds. `--short` is what the tests run, and `--minutes 10` is all attacks at once, for that long;
+ * `--only TEXT` takes the attacks with that text in their names.
+ */
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { parseArgs } = require('node:util');
+const { DefaultLogger, Runtime } = require('@temporalio/worker');
+const { makeKey } = require('../../dist/src/gateway/gateway-keys');
+const { freePort } = require('../../dist/src/temporal-server/loopback-port');
+const { createVideoTestEnvironment } = require('../../dist/src/testing');
+const { ATTACKS } = require('./attacks.cjs');
+
+const {
+  short: isShort,
+  minutes,
+  only,
+} = parseArgs({
+  options: {
+    short: { type: 'boolean', default: false },
+    minutes: { type: 'string' },
+    only: { type: 'string', default: '' },
+  },
+}).values;
+const chosen = Object.entries(ATTACKS).filter(([name]) => name.includes(only));
+const ATTACK_MS = isShort ? 2_000 : 8_000;
+/** Answers that nobody reads are ended within 30 s. */
+const LEFT_WITHIN_MS = 40_000;
+/** Without downloads, whose bytes Node frees late. A short run is one of many tests on the machine, where it frees all late. */
+const MOST_MB = isShort ? 450 : 250;
+const MOST_MB_WITH_DOWNLOADS = isShort ? 450 : 300;
+/** For the same reason a short run says nothing about time. */
+const SLOWEST_MS = isShort ? Number.POSITIVE_INFINITY : 500;
+const VIDEO_BYTES = 8 * 1024 * 1024;
+const OTHER_KEYS = 14_000;
+const SAMPLE_EVERY_MS = 50;
+
+async function main() {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-doors-'));
+  const env = await createVideoTestEnvironment({
+    server: 'dev',
+    emulator: { jobTimeMs: 0, videoBytes: VIDEO_BYTES },
+  });
+  const children = [];
+  const start = async (file, settings) => {
+    const child = fork(join(__dirname, file));
+    children.push(child);
+    child.send(settings);
+    return child;
+  };
+  try {
+    const keys = Object.fromEntries(['honest', 'attacker', 'limited'].map((name) => [name, makeKey(name)]));
+    const keyFile = join(folder, 'keys');
+    for (const [name, { line }] of Object.entries(keys))
+      appendFileSync(keyFile, `${line}${name === 'limited' ? ' requests-per-second=1' : ''}\n`);
+    const others = Array.from(
+      { length: OTHER_KEYS },
+      (_, index) => `other${index} ${index.toString(16).padStart(64, '0')}\n`,
+    );
+    writeFileSync(keyFile, others.join(''), { flag: 'a' });
+    const monitorPort = await freePort();
+    const gateway = await start('gateway-process.cjs', {
+      address: env.temporal.address,
+      namespace: env.temporal.client.options.namespace,
+      env: {
+        VIDEOGEN_STORAGE: env.storageFolder,
+        VIDEOGEN_GATEWAY_KEYS_FILE: keyFile,
+        VIDEOGEN_MONITOR_PORT: `${monitorPort}`,
+      },
+    });
+    const [{ url }] = await once(gateway, 'message');
+    const videos = await makeVideos(env, url, keys);
+    const callers = await start('honest-callers.cjs', {
+      url,
+      key: keys.honest.key,
+      callers: isShort ? 5 : 20,
+      ...videos.honest,
+    });
+    const watch = watcherOf({ gateway, callers, monitorPort });
+    const target = {
+      port: Number(new URL(url).port),
+      key: keys.attacker.key,
+      limitedKey: keys.limited.key,
+      ...videos.attacker,
+    };
+    await sleep(1_000);
+    const before = await watch.left();
+    process.stdout.write(`At rest: ${Math.round(watch.megabytes())} MB.\n`);
+    const isFine =
+      minutes === undefined ? await oneByOne(target, watch, before) : await mixed(target, watch, before);
+    if (!isFine) process.exitCode = 1;
+  } finally {
+    for (const child of children) if (child.connected) child.disconnect();
+    await env.teardown();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** For each key a video that has ended, and one that no worker takes. */
+async function makeVideos(env, url, keys) {
+  const worker = await env.createWorker();
+  const running = worker.run();
+  const make = async (key, wait) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', prefer: wait };
+    const body = JSON.stringify({ prompt: 'A fox' });
+    const answer = await (await fetch(`${url}/v1/videos`, { method: 'POST', headers, body })).json();
+    if (answer.error) throw new Error(JSON.stringify(answer));
+    return answer.id;
+  };
+  const owners = ['honest', 'attacker'];
+  const ended = await Promise.all(owners.map((name) => make(keys[name].key, 'wait=30')));
+  worker.shutdown();
+  await running;
+  const queued = await Promise.all(owners.map((name) => make(keys[name].key, 'wait=0')));
+  return Object.fromEntries(
+    owners.map((name, index) => [name, { ended: ended[index], running: queued[index] }]),
+  );
+}
+
+/** Reads the figures from outside, because a gateway in trouble answers late. */
+function watcherOf({ gateway, callers, monitorPort }) {
+  const megabytes = () =>
+    Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))[1]) / 1024;
+  return {
+    megabytes,
+    async times() {
+      callers.send('times');
+      const [{ times, errors }] = await once(callers, 'message');
+      return { times: times.sort((a, b) => a - b), errors };
+    },
+    async left() {
+      const metrics = await (await fetch(`http://127.0.0.1:${monitorPort}/metrics`)).text();
+      const streams = Number(/^videogen_gateway_streams (\d+)/m.exec(metrics)?.[1]);
+      return { files: readdirSync(`/proc/${gateway.pid}/fd`).length, streams };
+    },
+  };
+}
+
+/** Runs work, and returns the highest memory of the gateway meanwhile. */
+async function peakOf(watch, work) {
+  let peakMb = 0;
+  const sampling = setInterval(() => {
+    peakMb = Math.max(peakMb, watch.megabytes());
+  }, SAMPLE_EVERY_MS);
+  await work();
+  clearInterval(sampling);
+  return peakMb;
+}
+
+async function oneByOne(target, watch, before) {
+  let isFine = true;
+  for (const [name, attack] of chosen) {
+    await watch.times();
+    const mostMb = name.includes('downloads') ? MOST_MB_WITH_DOWNLOADS : MOST_MB;
+    const peakMb = await peakOf(watch, () => attack({ ...target, ms: ATTACK_MS }));
+    isFine = (await report(name, { peakMb, mostMb, watch, before })) && isFine;
+  }
+  return isFine;
+}
+
+/** All attacks at once, each again and again. */
+async function mixed(target, watch, before) {
+  await watch.times();
+  const endsAtMs = performance.now() + Number(minutes) * 60_000;
+  const again = async (attack) => {
+    while (performance.now() < endsAtMs) await attack({ ...target, ms: ATTACK_MS });
+  };
+  const peakMb = await peakOf(watch, () => Promise.all(chosen.map(([, attack]) => again(attack))));
+  return report(`all attacks for ${minutes} min`, { peakMb, mostMb: MOST_MB_WITH_DOWNLOADS, watch, before });
+}
+
+async function report(name, { peakMb, mostMb, watch, before }) {
+  const { times, errors } = await watch.times();
+  const p99 = times[Math.floor(times.length * 0.99)] ?? Number.POSITIVE_INFINITY;
+  // The honest callers have files open now and then.
+  const isOver = ({ files, streams }) => files <= before.files + 10 && streams === 0;
+  const untilMs = performance.now() + LEFT_WITHIN_MS;
+  let left = await watch.left();
+  while (!isOver(left) && performance.now() < untilMs) {
+    await sleep(200);
+    left = await watch.left();
+  }
+  const problems = [
+    peakMb > mostMb && `more than ${mostMb} MB`,
+    p99 > SLOWEST_MS && `p99 above ${SLOWEST_MS} ms`,
+    errors.length > 0 && `${errors.length} errors of honest callers, such as ${errors[0]}`,
+    !isOver(left) && 'files or streams are left',
+  ].filter(Boolean);
+  const figures = [
+    `${Math.round(peakMb)} MB`.padStart(8),
+    `${times.length} calls`.padStart(12),
+    `p99 ${Math.round(p99)} ms`.padStart(14),
+    `max ${Math.round(times.at(-1) ?? Number.NaN)} ms`.padStart(14),
+    `${left.streams} streams`.padStart(12),
+    `${left.files - before.files} files`.padStart(9),
+  ];
+  const verdict = problems.length === 0 ? 'ok' : problems.join('; ');
+  process.stdout.write(`${name.padEnd(50)}${figures.join('')}   ${verdict}\n`);
+  return problems.length === 0;
+}
+
+main().catch((error) => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
+});
