@@ -15,6 +15,9 @@ const CONNECT_TIMEOUT_MS = 10_000;
 // Longer than any pause of a healthy server: S3 may take a minute or more to complete a large upload.
 const SILENCE_TIMEOUT_MS = 5 * 60_000;
 
+/** Twice as many as a gateway has downloads at a time: clients that do not read them must leave connections for everything else. */
+const AGENT = { keepAlive: true, maxSockets: 512 };
+
 /** With retries. A later put or removal could hit a newer object. */
 const SMALL_CALL_MS = 60_000;
 
@@ -178,7 +181,12 @@ async function openS3({ endpoint, region, pathStyle, credentials }: S3Connection
     ...(region !== undefined && { region }),
     ...(pathStyle !== undefined && { forcePathStyle: pathStyle }),
     ...(credentials !== undefined && { credentials }),
-    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
+    requestHandler: {
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SILENCE_TIMEOUT_MS,
+      httpAgent: AGENT,
+      httpsAgent: AGENT,
+    },
   });
   return { sdk, client };
 }

@@ -1,4 +1,5 @@
 import { createS3Storage, StorageFault } from '../../src/storage';
+import { startScriptedS3 } from './scripted-s3';
 
 const CONNECTION = {
   bucket: 'videos',
@@ -49,4 +50,17 @@ it.each([
   expect(searchParams.get('X-Amz-Expires')).toBe('60');
   // Services that follow the link send no other header.
   expect(searchParams.get('X-Amz-SignedHeaders')).toBe('host');
+});
+
+it('256 videos that nobody reads keep neither records nor each other waiting', async () => {
+  const body = 'x'.repeat(1024 * 1024);
+  const s3 = await startScriptedS3((call) => (call.includes('fox.mp4') ? { body } : undefined));
+  try {
+    const storage = s3.storage();
+    const unread = await Promise.all(Array.from({ length: 256 }, () => storage.read('fox.mp4')));
+    await storage.write('record.json', '{}', 'application/json');
+    for (const stream of unread) stream?.destroy();
+  } finally {
+    await s3.stop();
+  }
 });
