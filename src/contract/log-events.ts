@@ -34,9 +34,9 @@ export const LOG_EVENTS = {
   leftoversRemoved: { level: 'info', message: 'removed leftovers of unfinished downloads' },
   leftoversNotRemoved: { level: 'warn', message: 'could not remove leftovers of unfinished downloads' },
   request: { level: 'info', message: 'answered' },
-  imagesNotSwept: { level: 'warn', message: 'old images were not removed; the next hour tries again' },
   requestFailed: { level: 'error', message: 'the request failed' },
   codecUsed: { level: 'info', message: 'decoded or encoded payloads' },
+  imagesNotSwept: { level: 'warn', message: 'old images were not removed; the next hour tries again' },
   keysNotRead: { level: 'warn', message: 'could not read the keys of the gateway' },
 } as const satisfies Record<string, { level: LogLevel; message: string }>;
 
