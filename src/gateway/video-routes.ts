@@ -111,6 +111,25 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
   const bodies = documentedBodies(tools);
   const downloads = new Shares(MOST_DOWNLOADS, 'downloads');
   const answer = { response: { 200: videoObject } };
+  /** A function of its own: while the caller waits for the video, nothing holds the image. */
+  const start = async (kind: BodyKind, request: FastifyRequest, videos: VideosOfCaller) => {
+    const isForm = request.isMultipart();
+    if (isForm && kind !== 'openai') throw refusal('json_only');
+    const { owner } = videos;
+    const body = isForm ? readForm(request.body, LARGEST_BODY_BYTES) : request.body;
+    if (Object.keys(Object(body)).length > MOST_FIELDS)
+      throw badField(undefined, `The body has more than ${MOST_FIELDS} fields.`);
+    const given = withoutBytes(body, owner);
+    // Only an image makes a body larger; JSON was measured before it was parsed.
+    if (isForm && JSON.stringify(given.body).length > LARGEST_BODY_BYTES) throw refusal('body_too_large');
+    const wanted = readVideoRequest(kind, given.body, tools);
+    await checkNamedImage(storage, given, wanted.request.image_url, owner);
+    const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);
+    const storeImage = async () => {
+      if (given.image) await storeForCaller(storage, given.image, callerOf(request));
+    };
+    return videos.start(wanted, idempotencyKey, storeImage);
+  };
   for (const kind of ['text', 'image', 'openai'] as const) {
     const [path, operationId, summary] = POSTS[kind];
     const consumes = kind === 'openai' ? [...JSON_ONLY, 'multipart/form-data'] : JSON_ONLY;
@@ -121,24 +140,8 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
       { bodyLimit, ...described('Videos', operationId, summary, schema) },
       async (request: FastifyRequest, reply) => {
         const videos = videosOf(request);
-        const isForm = request.isMultipart();
-        if (isForm && kind !== 'openai') throw refusal('json_only');
-        const { owner } = videos;
-        const body = isForm ? readForm(request.body, LARGEST_BODY_BYTES) : request.body;
-        if (Object.keys(Object(body)).length > MOST_FIELDS)
-          throw badField(undefined, `The body has more than ${MOST_FIELDS} fields.`);
-        const given = withoutBytes(body, owner);
-        // Only an image makes a body larger; JSON was measured before it was parsed.
-        if (isForm && JSON.stringify(given.body).length > LARGEST_BODY_BYTES) throw refusal('body_too_large');
-        const wanted = readVideoRequest(kind, given.body, tools);
-        await checkNamedImage(storage, given, wanted.request.image_url, owner);
-        const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);
-        const storeImage = async () => {
-          if (given.image) await storeForCaller(storage, given.image, callerOf(request));
-        };
-        const video = await videos.start(wanted, idempotencyKey, storeImage);
+        const video = await start(kind, request, videos);
         const waitMs = waitMsOf(request);
-        // The wait must hold no image.
         request.body = undefined;
         largeBodies.release(reply.raw);
         // The job has started: an error would make the caller start another.

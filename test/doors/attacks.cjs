@@ -13,19 +13,32 @@ async function hold(port, { connections, text, ms }) {
   for (const socket of sockets) socket.destroy();
 }
 
+/** Holds connections that begin one after the other. */
+function holdInTurn(port, { texts, ms }) {
+  const held = texts.map(async (text, index) => {
+    const startsAfterMs = (index * ms) / texts.length;
+    await sleep(startsAfterMs);
+    await hold(port, { connections: 1, text, ms: ms - startsAfterMs });
+  });
+  return Promise.all(held);
+}
+
 const head = (method, path, key, more = '') =>
   `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${key ? `authorization: Bearer ${key}\r\n` : ''}${more}\r\n`;
-const jsonHead = (key, bytes) =>
-  head(
-    'POST',
-    '/v1/videos/text-to-video',
-    key,
-    `content-type: application/json\r\ncontent-length: ${bytes}\r\n`,
-  );
+const jsonHead = (key, bytes, more = '') =>
+  head('POST', '/v1/videos', key, `content-type: application/json\r\ncontent-length: ${bytes}\r\n${more}`);
 
 const IMAGE_START = '{"prompt":"A fox","image_url":"data:image/png;base64,';
 const UNFINISHED = Buffer.alloc(26_900_000, 'A');
 const NESTED = `{"prompt":"A fox","x":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`;
+
+/** A request of a caller that waits for its video, with an image of 10 MB that no other one has. */
+function waiting(key, index) {
+  const image = Buffer.alloc(10_000_000, index);
+  image.write('\x89PNG\r\n\x1a\n....IHDR', 'latin1');
+  const json = `${IMAGE_START}${image.toString('base64')}"}`;
+  return jsonHead(key, json.length, 'prefer: wait=60\r\n') + json;
+}
 
 /** By the row of the table that is printed. */
 const ATTACKS = {
@@ -53,6 +66,8 @@ const ATTACKS = {
     const start = head('POST', '/v1/videos/text-to-video', key, headers);
     return hold(port, { connections: 20, text: `${start}${chunk.length.toString(16)}\r\n${chunk}\r\n`, ms });
   },
+  'images of callers who wait': ({ port, ms, key }) =>
+    holdInTurn(port, { texts: Array.from({ length: 20 }, (_, index) => waiting(key, index)), ms }),
   'wrong keys': ({ port, ms }) =>
     hold(port, { connections: 100, text: head('GET', '/v1/videos', 'vgk_wrong').repeat(10), ms }),
 };
