@@ -32,10 +32,10 @@ const chosen = Object.entries(ATTACKS).filter(([name]) => name.includes(only));
 const ATTACK_MS = isShort ? 2_000 : 8_000;
 /** Answers that nobody reads are ended within 30 s. */
 const LEFT_WITHIN_MS = 40_000;
-/** A short run is one of many tests on the machine, where Node frees memory late. */
+/** Without a key; a short run is one of many tests on the machine, where Node frees memory late. */
 const MOST_MB = isShort ? 500 : 250;
-/** Node frees the bytes of downloads late, and those of images later. */
-const MOST_MB_OF_BYTES = { downloads: 300, 'images of callers': 400 };
+/** Node frees the bytes of bodies and downloads late, and the attacks before leave it some to free. */
+const MOST_MB_WITH_A_KEY = isShort ? 500 : 400;
 const MOST_MB_OF_ALL = 300;
 /** For the same reason a short run says nothing about time. */
 const SLOWEST_MS = isShort ? Number.POSITIVE_INFINITY : 500;
@@ -160,9 +160,7 @@ async function oneByOne(target, watch, before) {
   let isFine = true;
   for (const [name, attack] of chosen) {
     await watch.times();
-    const [, ofBytes = MOST_MB] =
-      Object.entries(MOST_MB_OF_BYTES).find(([kind]) => name.includes(kind)) ?? [];
-    const mostMb = Math.max(MOST_MB, ofBytes);
+    const mostMb = name.includes('without a key') ? MOST_MB : MOST_MB_WITH_A_KEY;
     const peakMb = await peakOf(watch, () => attack({ ...target, ms: ATTACK_MS }));
     isFine = (await report(name, { peakMb, mostMb, watch, before })) && isFine;
   }
