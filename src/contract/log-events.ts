@@ -36,7 +36,6 @@ export const LOG_EVENTS = {
   request: { level: 'info', message: 'answered' },
   requestFailed: { level: 'error', message: 'the request failed' },
   codecUsed: { level: 'info', message: 'decoded or encoded payloads' },
-  imagesNotSwept: { level: 'warn', message: 'old images were not removed; the next hour tries again' },
   keysNotRead: { level: 'warn', message: 'could not read the keys of the gateway' },
 } as const satisfies Record<string, { level: LogLevel; message: string }>;
 

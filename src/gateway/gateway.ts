@@ -20,7 +20,6 @@ import { fileTooLarge, serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
 import { servePage } from './page-files';
-import { sweepImagesHourly } from './sweep-images';
 import type { ServicesOfGateway } from './video-requests';
 import { LARGEST_BODY_BYTES, serveVideos } from './video-routes';
 import { VideoStates } from './video-states';
@@ -147,8 +146,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   };
 
   serveVideos(app, { ...tools, videosOf, over, largeBodies });
-  await serveImages(app, tools.storage);
-  sweepImagesHourly(app, tools);
+  await serveImages(app, tools);
   await serveHooks(app, { ...tools, logError });
   if (tools.codec) await serveCodec(app, { ...tools, ...tools.codec });
   const { namespace } = tools.client.options;

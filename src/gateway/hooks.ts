@@ -106,7 +106,7 @@ function hintLimit(): (taskId: string) => boolean {
 function pollTaskNow(client: Client, taskId: string): Promise<void> {
   const { workflow } = client;
   const ids = idsInJobs(taskId).map((id) => `'${id}'`);
-  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND ${TASK_ID} IN (${ids.join(', ')})`;
+  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND CloseTime IS NULL AND ${TASK_ID} IN (${ids.join(', ')})`;
   const signalAll = async () => {
     for await (const { workflowId } of workflow.list({ query, pageSize: 10 })) {
       // It may have ended since.

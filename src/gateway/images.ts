@@ -1,13 +1,16 @@
+import type { Client } from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import {
   BadImage,
   type CheckedImage,
+  canRemove,
   checkImage,
   hasImage,
   IMAGE_LINK_PATH,
   imageKey,
   imagesOf,
+  type ListedFile,
   readLinkedImage,
   storeImage,
   tooLarge,
@@ -23,6 +26,9 @@ import { callerOf, type GatewayCaller } from './authenticate';
 import { badField, type HttpRefusal, refusal } from './http-errors';
 import { tooMany } from './key-limits';
 import { described } from './openapi';
+import { jobsOfCaller } from './task-names';
+import { withDeadline } from './temporal-deadline';
+import { askedIn } from './video-object';
 
 /** What POST /v1/images answers. */
 const imageObject = z
@@ -44,9 +50,17 @@ const READ_BEYOND_BYTES = 1024 * 1024;
 /** For keys whose line says nothing else. */
 const MOST_IMAGES = 1_000;
 const QUOTA_WAIT_SECONDS = 3_600;
+/** Time to start the jobs that use an image. */
+const KEPT_FOR_MS = 24 * 3_600_000;
+
+interface ImageTools {
+  client: Client;
+  storage: VideoStorage;
+}
 
 /** Serves `POST /v1/images`, and the links with which the service fetches what was uploaded. */
-export async function serveImages(app: FastifyInstance, storage: VideoStorage): Promise<void> {
+export async function serveImages(app: FastifyInstance, tools: ImageTools): Promise<void> {
+  const { storage } = tools;
   await app.register(async (routes) => {
     // The bytes say what it is. Browsers send octet-stream for a file whose kind they do not know.
     routes.addContentTypeParser<Buffer>(
@@ -69,7 +83,7 @@ export async function serveImages(app: FastifyInstance, storage: VideoStorage): 
       async (request) => {
         const caller = callerOf(request);
         const image = checked(uploadedBytes(request.body), caller.name, 'file');
-        await storeForCaller(storage, image, caller);
+        await storeForCaller(tools, image, caller);
         const { url, contentType, bytes, sha256 } = image;
         return {
           id: `image_${sha256}`,
@@ -139,17 +153,38 @@ export function withoutBytes(given: unknown, owner: string): WithoutBytes {
   return { body: { ...body, [field]: image.url }, image, field };
 }
 
-/** Throws a 429 when the key has too many images. A storage of the user's own may not be able to count them. */
+/**
+ * Stores an image, or throws a 429 when the key has too many. Those of the key that are a day old and of no job that runs are
+ * removed. A storage of the user's own may not be able to list them.
+ */
 export async function storeForCaller(
-  storage: VideoStorage,
+  { client, storage }: ImageTools,
   image: CheckedImage,
   { name, limits: { images: most = MOST_IMAGES } }: GatewayCaller,
 ): Promise<void> {
-  let others = 0;
-  for await (const { key } of storage.list?.(imagesOf(name)) ?? [])
-    if (key !== imageKey(image)) others++;
-  if (others >= most) throw tooMany(`This key may have at most ${most} images stored.`, QUOTA_WAIT_SECONDS);
+  const others: ListedFile[] = [];
+  for await (const file of storage.list?.(imagesOf(name)) ?? [])
+    if (file.key !== imageKey(image)) others.push(file);
+  const old = others.filter(({ storedAt }) => Date.now() - storedAt.getTime() > KEPT_FOR_MS);
+  const used = old.length > 0 ? await imagesInUse(client, name) : new Set();
+  const unused = canRemove(storage) ? old.filter(({ key }) => !used.has(key)) : [];
+  if (others.length - unused.length >= most)
+    throw tooMany(`This key may have at most ${most} images stored.`, QUOTA_WAIT_SECONDS);
   await storeImage(storage, image);
+  if (canRemove(storage)) for (const { key } of unused) await storage.removeKey(key);
+}
+
+/** The keys in the storage of what open jobs were started from. One that waits for a decision may submit again. */
+async function imagesInUse(client: Client, owner: string): Promise<Set<string>> {
+  const used = new Set<string>();
+  const query = `${jobsOfCaller(owner)} AND CloseTime IS NULL`;
+  await withDeadline(client, async () => {
+    for await (const run of client.workflow.list({ query })) {
+      const reference = parseImageReference(askedIn(run).image ?? '');
+      if (reference) used.add(imageKey(reference));
+    }
+  });
+  return used;
 }
 
 /** Checks that the image that a body names is there and is the caller's own. */

@@ -112,7 +112,7 @@ export function jobsInTemporal(client: Client): JobCounter {
   const count = async (...conditions: string[]) =>
     (await client.workflow.count(conditions.join(' AND '))).count;
   return {
-    running: (caller) => count(jobsOfCaller(caller), `ExecutionStatus = 'Running'`),
+    running: (caller) => count(jobsOfCaller(caller), 'CloseTime IS NULL'),
     startedSince: (caller, since) => count(jobsOfCaller(caller), `StartTime > '${since.toISOString()}'`),
     // An id of ours has no quotes.
     listed: (ids) => count(OF_JOBS, `WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),

@@ -1,3 +1,4 @@
+import type { Client } from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -95,6 +96,7 @@ const POSTS = {
 
 /** What the routes of videos need. */
 export interface VideoRouteTools extends ServicesOfGateway {
+  client: Client;
   storage: VideoStorage;
   /** The videos of the key that a call has. Throws a 401 or a 429. */
   videosOf(request: FastifyRequest): VideosOfCaller;
@@ -126,7 +128,7 @@ export function serveVideos(app: FastifyInstance, tools: VideoRouteTools): void 
     await checkNamedImage(storage, given, wanted.request.image_url, owner);
     const { 'idempotency-key': idempotencyKey } = postHeaders.parse(request.headers);
     const storeImage = async () => {
-      if (given.image) await storeForCaller(storage, given.image, callerOf(request));
+      if (given.image) await storeForCaller(tools, given.image, callerOf(request));
     };
     return videos.start(wanted, idempotencyKey, storeImage);
   };

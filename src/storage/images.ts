@@ -57,14 +57,9 @@ function parseImageName(name: string): ImageReference | undefined {
 }
 
 /** The folder of the images in the storage. */
-export const IMAGE_FOLDER = 'images/';
+const IMAGE_FOLDER = 'images/';
 
 export const imageKey = ({ name }: Pick<ImageReference, 'name'>) => `${IMAGE_FOLDER}${name}`;
-
-/** Undefined for a file that is no image. */
-export function imageAt(key: string): ImageReference | undefined {
-  return key.startsWith(IMAGE_FOLDER) ? parseImageName(key.slice(IMAGE_FOLDER.length)) : undefined;
-}
 
 /** All images of an owner begin with this. */
 export const imagesOf = (owner: string) => `${IMAGE_FOLDER}${owner}/`;

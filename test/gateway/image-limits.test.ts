@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KeyLimits } from '../../src/gateway/gateway-keys';
-import { sweepImages } from '../../src/gateway/sweep-images';
+import { storeForCaller } from '../../src/gateway/images';
 import { REQUEST_MEMO } from '../../src/gateway/video-object';
 import { checkImage, createFileStorage, storeImage } from '../../src/storage';
 import { imageKey } from '../../src/storage/images';
@@ -52,13 +52,13 @@ test('a key may have as many images as its line says, and one that it has alread
   });
 });
 
-test('images of keys go after a day, unless a job that runs has them', async () => {
+test('images of a key go after a day, when it stores the next one, unless a job that runs has them', async () => {
   const storage = createFileStorage(folder);
   const store = async (index: number, owner: string, ageHours: number) => {
     const image = checkImage(numbered(index), owner);
     await storeImage(storage, image);
     const storedAt = Date.now() / 1_000 - ageHours * 3_600;
-    utimesSync(join(folder, imageKey(image.reference)), storedAt, storedAt);
+    utimesSync(join(folder, imageKey(image)), storedAt, storedAt);
     return image;
   };
   await store(1, 'shop', 25);
@@ -74,8 +74,10 @@ test('images of keys go after a day, unless a job that runs has them', async () 
       },
     },
   };
-  await sweepImages({ client: client as never, storage });
+  const next = checkImage(numbered(5), 'shop');
+  // Room for three: the old one that goes makes it.
+  await storeForCaller({ client: client as never, storage }, next, { name: 'shop', limits: { images: 3 } });
   const files = (await filesIn(folder)).filter((name) => name.endsWith('.png'));
-  expect(files.sort()).toEqual(kept.map((image) => imageKey(image.reference)).sort());
-  expect(queries).toEqual([expect.stringMatching(/gateway-shop-.*ExecutionStatus = 'Running'/)]);
+  expect(files.sort()).toEqual([...kept, next].map((image) => imageKey(image)).sort());
+  expect(queries).toEqual([expect.stringMatching(/gateway-shop-.*CloseTime IS NULL/)]);
 });
