@@ -1,9 +1,13 @@
 import { operation, service } from 'nexus-rpc';
 import type { JobInput, JobProgress, JobResult } from './contract/job';
+import type { SubmitDecision } from './contract/lost-submit';
 import { NEXUS_SERVICE } from './contract/names';
 
 /** The input of a job, with its workflow id if the caller chooses one: the same request with the same id is one job. */
 export type NexusJobInput = JobInput & { workflowId?: string };
+
+/** A decision about a lost submit, and the job. */
+export type NexusDecision = SubmitDecision & { workflowId: string };
 
 /**
  * The Nexus service for callers in other namespaces. Their workflows import it, so it contains no code: the handler, which
@@ -20,4 +24,6 @@ export const videoGeneration = service(NEXUS_SERVICE, {
   generateVideo: operation<NexusJobInput, JobResult>(),
   /** The progress of a job, by its workflow id. */
   progress: operation<{ workflowId: string }, JobProgress>(),
+  /** Settles a lost submit of a job that waits for a decision. */
+  decideSubmit: operation<NexusDecision, void>(),
 });

@@ -7,6 +7,10 @@ export function replaceWords(text: string, replace: (word: string) => string): s
   return text.replace(/[^\s"'<>`]+/g, replace);
 }
 
+/** Whether a text is a link that may open something: services sign links in their query. */
+export const isSignedLink = (text: string) =>
+  /^https?:/i.test(text) && URL.canParse(text) && new URL(text).search !== '';
+
 /** Links keep their host and their path, up to what may be a signature, and lose names in it that look like tokens. */
 export function redactLinks(text: string): string {
   return /[/?]/.test(text) ? replaceWords(text, redactWord) : text;

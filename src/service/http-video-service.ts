@@ -1,5 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { isTainted, redact, type Secrets } from '../contract/redact';
+import { isSignedLink } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import { bodiesOf, parseJson, valuesIn } from './answer-paths';
 import { bodyText, callService, type ServiceCall, startDeadline } from './call-service';
@@ -94,12 +95,12 @@ export class HttpVideoService implements OpenedVideoService {
     const { reading, status, secrets } = answer;
     const { taskId, refusal, doubts, found } = reading;
     if (taskId === undefined) throw missingTaskFault(answer);
-    if (isTainted(taskId, secrets)) {
-      throw new ServiceFault('unreadable', {
-        status,
-        message: 'the task id in the answer contains the API key',
-      });
-    }
+    const secret = isTainted(taskId, secrets)
+      ? 'contains the API key'
+      : isSignedLink(taskId) && 'is a signed link';
+    // It would be in histories, logs and records. The task may exist, so it is a lost submit.
+    if (secret)
+      throw new ServiceFault('unreadable', { status, message: `the task id in the answer ${secret}` });
     const both = `${found.taskId} is ${taskId}, and ${refusal?.path} says that the request was refused`;
     return {
       taskId: markTask(this.profile, request, taskId),

@@ -79,7 +79,7 @@ async function withTemporary<T>(
     await inFolder(folder, () => write(temporary));
     return await giveName(temporary);
   } finally {
-    // The sweeper removes what cannot be removed now. Not `rm`, which asks first what it removes.
+    // The janitor removes what cannot be removed now. Not `rm`, which asks first what it removes.
     await unlink(temporary).catch(() => undefined);
     // Also for a file that is there: its creator may have been killed before this.
     await syncFolder(folder);

@@ -86,7 +86,7 @@ function pathInside(root: string, key: string): string {
   const path = resolve(root, key);
   const inside = relative(root, path);
   const isOutside = inside === '' || inside === '..' || inside.startsWith(`..${sep}`);
-  // The sweeper would remove a file with the name of a part.
+  // The janitor would remove a file with the name of a part.
   if (isOutside || key.includes('\0') || key.endsWith('/') || isPartName(basename(path)))
     throw new StorageFault(`the key ${JSON.stringify(key)} does not name a file inside the storage folder`);
   return path;

@@ -112,7 +112,7 @@ export class PartFile {
     this.hash = createHash('sha256');
   }
 
-  /** Removes what earlier attempts left. The sweeper removes what cannot be removed now. */
+  /** Removes what earlier attempts left. The janitor removes what cannot be removed now. */
   async removeLeft(): Promise<void> {
     const folder = partsFolderOf(this.storage);
     for (const name of this.left) await unlink(join(folder, name)).catch(() => undefined);

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Runtime, type Worker, type WorkerOptions } from '@temporalio/worker';
 import type { JobQueues } from '../../activities';
 import type { WorkerQueues } from '../config/queues';
@@ -28,6 +29,7 @@ export function activityWorkers(
   roles: readonly WorkerRole[] = WORKER_ROLES,
 ): WorkerOptions[] {
   const submits = (queue: string, found: Partial<FoundService>): WorkerOptions => ({
+    ...ownWorker('submits', MAX_CONCURRENT_SUBMITS),
     taskQueue: queue,
     activities: { submitVideo },
     tuner: submitTuner(found.rateLimiter ?? new RateLimiter(), MAX_CONCURRENT_SUBMITS),
@@ -44,12 +46,24 @@ export function activityWorkers(
   if (roles.includes('downloads') && downloadQueue !== taskQueue) {
     const maxConcurrentActivityTaskExecutions = MAX_CONCURRENT_DOWNLOADS;
     workers.push({
+      ...ownWorker('downloads', MAX_CONCURRENT_DOWNLOADS),
       taskQueue: downloadQueue,
       activities: { downloadVideo },
       maxConcurrentActivityTaskExecutions,
     });
   }
   return workers;
+}
+
+/** What Temporal's UI shows of it, and few polls while its queue is empty. */
+function ownWorker(
+  role: WorkerRole,
+  most: number,
+): Pick<WorkerOptions, 'identity' | 'activityTaskPollerBehavior'> {
+  return {
+    identity: `${process.pid}@${hostname()} videogen ${role}`,
+    activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 2, maximum: most },
+  };
 }
 
 /** What the activities of a worker tell jobs. `roles`: what this process does. */

@@ -1,4 +1,8 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowHandle,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import { getClient, startWorkflow, WorkflowRunOperationHandler } from '@temporalio/nexus';
 import {
   type CancelOperationContext,
@@ -14,7 +18,8 @@ import { parseWorkflowId, prepareJob } from '../client/prepare-start';
 import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
 import { jobOf, jobProgress } from '../client/video-job';
 import type { FailureDetails } from '../contract/failure-details';
-import type { JobProgress, JobResult, VideoInput } from '../contract/job';
+import type { JobResult, VideoInput } from '../contract/job';
+import { DecisionRefused } from '../contract/lost-submit';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import type { KnownServices } from '../contract/service-choice';
 import { createFailure, isVideoFailure, readFailure } from '../contract/video-failure';
@@ -45,10 +50,16 @@ export function createHandler({ requestFields, services }: VideoNexusOptions = {
       cancel: (context: CancelOperationContext, token: string) => jobs.cancel(context, token),
     },
     async progress(_context, given) {
-      const workflowId = await orRefuse('BAD_REQUEST', () => parseWorkflowId(Object(given).workflowId));
-      const progress = await progressOf(getClient(), workflowId);
-      if (progress === undefined) throw refusal('NOT_FOUND', { message: `there is no job ${workflowId}` });
-      return progress;
+      return jobProgress(await findJob(Object(given).workflowId));
+    },
+    async decideSubmit(_context, given) {
+      const { workflowId, ...decision } = Object(given);
+      const job = jobOf(await findJob(workflowId));
+      try {
+        await job.decideSubmit(decision);
+      } catch (error) {
+        throw error instanceof DecisionRefused ? refusal('CONFLICT', { message: error.message }) : error;
+      }
     },
   });
 }
@@ -112,15 +123,13 @@ function refusal(type: RefusalType, details: FailureDetails): HandlerError {
   return new HandlerError(type, cause.message, { cause });
 }
 
-/** Only of jobs: callers in other namespaces may not see other workflows. */
-async function progressOf(client: Client, workflowId: string): Promise<JobProgress | undefined> {
-  const handle = client.workflow.getHandle(workflowId);
-  try {
-    const { type } = await handle.describe();
-    if (type !== WORKFLOW_TYPE && type !== FALLBACK_WORKFLOW_TYPE) return undefined;
-    return await jobProgress(handle);
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
-    throw error;
-  }
+/** Only jobs: callers in other namespaces may not see other workflows. */
+async function findJob(given: unknown): Promise<WorkflowHandle> {
+  const workflowId = await orRefuse('BAD_REQUEST', () => parseWorkflowId(given));
+  const handle = getClient().workflow.getHandle(workflowId);
+  const found = await handle.describe().catch((error: unknown) => {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  });
+  if (found?.type === WORKFLOW_TYPE || found?.type === FALLBACK_WORKFLOW_TYPE) return handle;
+  throw refusal('NOT_FOUND', { message: `there is no job ${workflowId}` });
 }

@@ -15,7 +15,8 @@ import { ConfigError } from '../config/read-setting';
 import { FAILURES } from '../contract/failure-table';
 
 /** The names of all our plugins start with it. */
-export const PLUGIN_NAME = 'temporal-videogen';
+/** As Temporal names plugins: by organisation and plugin. */
+export const PLUGIN_NAME = 'temporal_videogen.VideoPlugin';
 
 export const OWN_WORKFLOWS = require.resolve('../../workflows');
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Emulator, EmulatorOptions } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -338,6 +339,18 @@ describe('the emulator', () => {
     expect(other.apiKey).toBe('emulator-key');
     expect(other.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   });
+
+  it.each(['//', '///', '//%', '/%zz', '/v1/videos/%ff'])(
+    'refuses the path %s, and answers the next call',
+    async (path) => {
+      const { port } = new URL(emulator.url);
+      const headers = { authorization: `Bearer ${emulator.apiKey}` };
+      const [answer] = await once(request({ port, path, headers }).end(), 'response');
+      answer.resume();
+      expect([400, 404]).toContain(answer.statusCode);
+      expect(await submit()).toMatch(/./);
+    },
+  );
 
   it('does not start on a port that is in use', async () => {
     const port = Number(new URL(emulator.url).port);

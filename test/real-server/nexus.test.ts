@@ -10,14 +10,14 @@ import {
 import { HandlerError } from 'nexus-rpc';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { IDENTITY_MEMO, WORKFLOW_TYPE } from '../../src/contract/names';
-import type { NexusJobInput } from '../../src/nexus';
+import type { NexusDecision, NexusJobInput } from '../../src/nexus';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { VideoPlugin } from '../../src/worker/video-plugin';
 import { captureLogs } from '../support/logs';
-import type { askProgress, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
-import { failureOf, pause, quickWorkflows } from '../support/world';
+import type { askProgress, decide, Outcome, orderAndCancel, orderVideo } from '../support/nexus-callers';
+import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const CALLERS = 'callers';
 const endpoint = `videos-${randomUUID()}`;
@@ -114,9 +114,9 @@ async function retryUntilFound<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-type Caller = typeof orderVideo | typeof orderAndCancel | typeof askProgress;
+type Caller = typeof orderVideo | typeof orderAndCancel | typeof askProgress | typeof decide;
 
-const call = async (type: string, given: NexusJobInput | string): Promise<Outcome> =>
+const call = async (type: string, given: NexusJobInput | NexusDecision | string): Promise<Outcome> =>
   retryUntilFound(() =>
     callers.workflow.execute<(endpoint: string, given: unknown) => ReturnType<Caller>>(type, {
       taskQueue: queue.ofCallers,
@@ -251,6 +251,25 @@ describe('a workflow in another namespace', () => {
     });
     expect(outcome.throughNexus).toBe(true);
     expect((await videos.handle(workflowId).progress()).phase).toBe('cancelled');
+  });
+
+  it('decides about a lost submit, once, and only of jobs', async () => {
+    env.emulator.next('submit', { kind: 'reset' });
+    const workflowId = `lost-${randomUUID()}`;
+    const job = await videos.start({ request: { prompt: 'a fox' }, polling }, { workflowId });
+    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+    const wrong: NexusDecision = JSON.parse(`{ "workflowId": "${workflowId}", "decision": "again" }`);
+    expect(await call('decide', wrong)).toMatchObject({
+      type: 'InvalidRequest',
+      message: expect.stringContaining('The decision cannot be taken'),
+    });
+    expect(await call('decide', { workflowId, decision: 'resubmit' })).toEqual({});
+    expect(await job.result()).toHaveProperty('video');
+    const late = await call('decide', { workflowId, decision: 'abandon' });
+    expect(late).toMatchObject({ type: 'InvalidRequest', throughNexus: true });
+    expect(late.message).toContain('has ended');
+    const nobody = await call('decide', { workflowId: 'nobody', decision: 'abandon' });
+    expect(nobody.message).toContain('there is no job nobody');
   });
 
   it('can query the progress of jobs only', async () => {

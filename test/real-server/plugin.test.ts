@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { Client } from '@temporalio/client';
+import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry';
 import { NativeConnection, Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
@@ -94,6 +96,21 @@ describe('a host’s worker with the plugin', () => {
       });
     });
     expect(host.getState()).toBe('STOPPED');
+  });
+
+  it.each(['before', 'after'])('works with the OpenTelemetry plugin of Temporal %s it', async (order) => {
+    const traces = new OpenTelemetryPlugin({
+      resource: Object({}),
+      spanProcessor: new SimpleSpanProcessor(new InMemorySpanExporter()) as never,
+    });
+    const plugin = newPlugin();
+    const taskQueue = `host-${randomUUID()}`;
+    const plugins = order === 'before' ? [traces, plugin] : [plugin, traces];
+    const workflowsPath = require.resolve('../support/host-workflows');
+    const host = await createHost(plugin, { taskQueue, plugins, workflowBundle: undefined, workflowsPath });
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+    const { video } = await host.runUntil(() => videos.execute({ request: { prompt: 'a fox' }, polling }));
+    expect(video.bytes).toBeGreaterThan(0);
   });
 
   it('runs extra workers for separate queues, and ends them with itself', async () => {

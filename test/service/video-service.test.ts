@@ -70,6 +70,19 @@ describe('a request for a video', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(request);
   });
 
+  it('whose task id is a signed link is lost, and the link is in no message', async () => {
+    const task_id = 'https://cdn.example.com/t/7?signature=abcdefghij';
+    const server = await serve((request) => replyJson(request, { task_id }));
+    const fault = await connect(server.url)
+      .start(TEXT, { idempotencyKey: 'k' })
+      .catch((error: unknown) => error);
+    expect(fault).toMatchObject({
+      kind: 'unreadable',
+      facts: { message: expect.stringContaining('a signed link') },
+    });
+    expect(JSON.stringify(fault)).not.toContain('abcdefghij');
+  });
+
   it('whose answer names no task is unreadable, and the message quotes the answer', async () => {
     const server = await serve((request) => replyJson(request, { code: 1102, message: 'No balance' }));
     await expect(connect(server.url).start(TEXT, { idempotencyKey: 'k' })).rejects.toMatchObject({

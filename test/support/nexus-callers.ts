@@ -2,7 +2,7 @@ import { NexusOperationFailure } from '@temporalio/common';
 import { CancellationScope, createNexusServiceClient, isCancellation, sleep } from '@temporalio/workflow';
 import type { JobProgress, JobResult } from '../../src';
 import { readFailure } from '../../src/failures';
-import { type NexusJobInput, videoGeneration } from '../../src/nexus';
+import { type NexusDecision, type NexusJobInput, videoGeneration } from '../../src/nexus';
 
 /** Workflows of another namespace. They import only what callers may import. */
 const videosOf = (endpoint: string) => createNexusServiceClient({ endpoint, service: videoGeneration });
@@ -42,6 +42,15 @@ export async function orderAndCancel(endpoint: string, input: NexusJobInput): Pr
 export async function askProgress(endpoint: string, workflowId: string): Promise<JobProgress | Outcome> {
   try {
     return await videosOf(endpoint).executeOperation('progress', { workflowId });
+  } catch (error) {
+    return describeError(error);
+  }
+}
+
+export async function decide(endpoint: string, decision: NexusDecision): Promise<Outcome> {
+  try {
+    await videosOf(endpoint).executeOperation('decideSubmit', decision);
+    return {};
   } catch (error) {
     return describeError(error);
   }
