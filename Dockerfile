@@ -26,7 +26,7 @@ ENV NODE_ENV=production VIDEOGEN_STORAGE=/videos MALLOC_ARENA_MAX=2
 # The worker's native core connects to Temporal by TLS with the root certificates of the system, and the slim image has none.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 WORKDIR /app
 # A new volume takes over the owner of the folder that it is mounted on.
 RUN install -d -o node -g node /videos /keys /tasks
