@@ -58,7 +58,7 @@ class DiskRecorder {
       }) as Disk['mkdir'],
       writeFile: (async (path: string, data: string, options: { flush?: boolean }) => {
         await actual.writeFile(path, data, options);
-        const bytes = Buffer.byteLength(data);
+        const { size: bytes } = await actual.stat(path);
         this.name(path, { bytes, syncedBytes: options.flush ? bytes : 0 });
         this.done(`write ${path}`);
       }) as Disk['writeFile'],
