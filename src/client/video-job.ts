@@ -112,27 +112,40 @@ function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, ende
   );
 }
 
-/** Settles a lost submit. Rejects with a DecisionRefused, which says why, if the job cannot take the decision. */
-async function decideSubmit(job: WorkflowHandle, decision: SubmitDecision): Promise<void> {
+/**
+ * Settles a lost submit. Rejects with a DecisionRefused, which says why, if the job cannot take the decision. The same update id is
+ * the same decision: repeated, it settles nothing else.
+ */
+export async function decideSubmit(
+  job: WorkflowHandle,
+  decision: SubmitDecision,
+  updateId?: string,
+): Promise<void> {
+  let hasEnded = false;
   try {
     // Reads the memo, and rejects if it is encrypted with a key that is not here: the worker could not read the decision.
     const { memo, type, status, closeTime } = await job.describe();
-    if (closeTime !== undefined)
-      throw new DecisionRefused(`No decision is needed: ${shown(job.workflowId)} has ended.`);
-    if (status.name === 'PAUSED')
-      throw new DecisionRefused(
-        `${shown(job.workflowId)} is paused in Temporal and takes no decision: run ${unpauseCommand(job.workflowId)} first.`,
-      );
+    hasEnded = closeTime !== undefined;
     const service = memo?.[SERVICE_MEMO];
     // Not by its children: one that was started again has joined the job of the run before.
     const handle =
       type === FALLBACK_WORKFLOW_TYPE && typeof service === 'string'
         ? job.client.getHandle(childName(job.workflowId, service))
         : job;
-    await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision] });
+    const isPaused =
+      handle === job ? status.name === 'PAUSED' : (await handle.describe()).status.name === 'PAUSED';
+    if (isPaused)
+      throw new DecisionRefused(
+        `${shown(handle.workflowId)} is paused in Temporal and takes no decision: run ${unpauseCommand(handle.workflowId)} first.`,
+      );
+    await handle.executeUpdate<void, [SubmitDecision]>(DECIDE_SUBMIT_UPDATE, { args: [decision], updateId });
   } catch (error) {
     if (error instanceof WorkflowNotFoundError)
-      throw new DecisionRefused(`There is no job ${shown(job.workflowId)} that runs.`);
+      throw new DecisionRefused(
+        hasEnded
+          ? `No decision is needed: ${shown(job.workflowId)} has ended.`
+          : `There is no job ${shown(job.workflowId)} that runs.`,
+      );
     const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
     if (!(cause instanceof ApplicationFailure && cause.type === DECISION_REFUSED)) throw error;
     throw new DecisionRefused(cause.message, { cause: error });

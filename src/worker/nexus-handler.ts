@@ -16,7 +16,7 @@ import {
 import type { generateVideo, generateVideoWithFallback } from '../../workflows';
 import { parseWorkflowId, prepareJob } from '../client/prepare-start';
 import { type Existing, type PreparedOptions, startOrJoin } from '../client/start-or-join';
-import { jobOf, jobProgress } from '../client/video-job';
+import { decideSubmit, jobOf, jobProgress } from '../client/video-job';
 import type { FailureDetails } from '../contract/failure-details';
 import type { JobResult, VideoInput } from '../contract/job';
 import { DecisionRefused } from '../contract/lost-submit';
@@ -52,11 +52,12 @@ export function createHandler({ requestFields, services }: VideoNexusOptions = {
     async progress(_context, given) {
       return jobProgress(await findJob(Object(given).workflowId));
     },
-    async decideSubmit(_context, given) {
+    async decideSubmit({ requestId }, given) {
       const { workflowId, ...decision } = Object(given);
-      const job = jobOf(await findJob(workflowId));
+      const job = await findJob(workflowId);
       try {
-        await job.decideSubmit(decision);
+        // Temporal sends an operation again whose answer is lost.
+        await decideSubmit(job, decision, requestId);
       } catch (error) {
         throw error instanceof DecisionRefused ? refusal('CONFLICT', { message: error.message }) : error;
       }
