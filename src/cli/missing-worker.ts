@@ -61,7 +61,7 @@ export async function findUnreadableJob(
     client.workflowService.listWorkflowExecutions({
       namespace: client.options.namespace,
       pageSize: MOST_JOBS,
-      query: `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`,
+      query: `WorkflowType = '${WORKFLOW_TYPE}' AND CloseTime IS NULL`,
     }),
   );
   const problems = (executions ?? []).map(async ({ execution, memo }) => {

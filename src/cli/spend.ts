@@ -167,7 +167,7 @@ async function printCaps(
   terminal: Terminal,
 ): Promise<number> {
   const queues: (LedgerReport & { taskQueue: string })[] = [];
-  const query = `WorkflowType = '${LEDGER_WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
+  const query = `WorkflowType = '${LEDGER_WORKFLOW_TYPE}' AND CloseTime IS NULL`;
   for await (const { taskQueue, workflowId } of client.workflow.list({ query })) {
     const ask = () => client.workflow.getHandle(workflowId).query<LedgerReport>(LEDGER_QUERY);
     try {

@@ -93,7 +93,7 @@ async function overviewOf(
       attempt: retried.attempt ?? 1,
       message: cleanText(await messageOf(client, retried.lastFailure ?? {})),
     },
-    paused: pausedIn(workflowId, extended?.pauseInfo),
+    paused: ended === undefined ? pausedIn(workflowId, extended?.pauseInfo) : undefined,
     isCancelling: (ended === undefined && extended?.cancelRequested) || undefined,
     startedAt: isoOf(
       first?.workflowExecutionInfo?.startTime ?? extended?.originalStartTime ?? info?.startTime,
