@@ -2,6 +2,7 @@ import { cleanText } from '../contract/clean-text';
 import { isTaskId } from '../contract/input-rules';
 import { mayHaveMadeTask } from '../contract/lost-submit';
 import { isTainted, redact, type Secrets } from '../contract/redact';
+import { isSignedLink } from '../contract/redact-links';
 import type { VideoRequest } from '../contract/request';
 import { failureOfStatus } from '../service/answer-table';
 import { REFUSED_TASK_STATUSES } from '../service/http-video-service';
@@ -121,7 +122,8 @@ export function taskIdOf(operation: unknown, secrets: Secrets): string {
   const isPlain = typeof operation === 'string' && !LOOKS_LIKE_JSON.test(operation) && isTaskId(operation);
   const text = isPlain ? operation : JSON.stringify(operation || null);
   if (text === 'null') throw unreadable('the model gave no operation to ask for its task with');
-  if (isTainted(text, secrets)) throw unreadable('the operation of the model contains a key');
+  if (isTainted(text, secrets) || isSignedLink(text))
+    throw unreadable('the operation of the model contains a key or is a signed link');
   if (!isTaskId(text)) {
     throw unreadable(
       `the operation of the model has ${Buffer.byteLength(text)} bytes, too many for a task id: reach the service by a profile instead`,

@@ -7,9 +7,11 @@ export function replaceWords(text: string, replace: (word: string) => string): s
   return text.replace(/[^\s"'<>`]+/g, replace);
 }
 
-/** Whether a text is a link that may open something: services sign links in their query. */
+/** Whether a text is a link that opens something: one with a signature or a key in its query. */
 export const isSignedLink = (text: string) =>
-  /^https?:/i.test(text) && URL.canParse(text) && new URL(text).search !== '';
+  /^https?:/i.test(text) &&
+  URL.canParse(text) &&
+  [...new URL(text).searchParams.keys()].some((name) => /sig|token|key|secret|credential/i.test(name));
 
 /** Links keep their host and their path, up to what may be a signature, and lose names in it that look like tokens. */
 export function redactLinks(text: string): string {
