@@ -44,7 +44,9 @@ export async function copyOut(
   await checkOut(out);
   const target = resolve(out);
   try {
-    await replaceFile(target, verified(uri, env, sha256));
+    // First: a video that is gone must not look like a folder that is missing.
+    const source = await openStored(uri, env);
+    await replaceFile(target, verified(source, sha256)).finally(() => source.destroy());
     return target;
   } catch (error) {
     throw new CopyFailed(
@@ -53,10 +55,10 @@ export async function copyOut(
   }
 }
 
-/** Opens the video when it is read, and ends with an error if it has another SHA-256: then the copy gets no name. */
-async function* verified(uri: string, env: Environment | undefined, sha256: string | undefined) {
+/** The video; an error at its end if it has another SHA-256, so that the copy gets no name. */
+async function* verified(source: Readable, sha256: string | undefined) {
   const hash = createHash('sha256');
-  for await (const chunk of await openStored(uri, env)) {
+  for await (const chunk of source) {
     hash.update(chunk);
     yield chunk;
   }

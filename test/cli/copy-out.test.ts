@@ -61,7 +61,7 @@ test.each<[string, string, (target: string) => void]>([
     expect(failure).toBeInstanceOf(CopyFailed);
     expect(exitCodeOf(failure)).toBe(15);
     expect(String(failure)).toContain(
-      `The video is at ${join(folder, 'a fox.mp4')}, but could not be copied to ${target}: E`,
+      `The video is at ${join(folder, 'a fox.mp4')}, but could not be copied to ${target}: ENOENT`,
     );
     expect(files()).toEqual(before);
   },
