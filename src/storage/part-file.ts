@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { errorCode } from '../contract/error-code';
 import { inFolder, isPartName, markOf, newPartName } from './disk-files';
 import type { VideoStorage } from './storage';
-import { asStorageFault } from './storage-fault';
+import { asStorageFault, StorageFault } from './storage-fault';
 
 type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
 
@@ -94,6 +94,8 @@ export class PartFile {
   async append(stream: Readable, check: (chunk: Buffer) => void = () => undefined): Promise<void> {
     const file = await asStorageFault(() => this.open());
     try {
+      const { size } = await file.stat();
+      if (size !== this.bytes) throw new StorageFault('its partial file was removed or changed');
       for await (const chunk of stream) {
         check(chunk);
         await asStorageFault(() => file.writeFile(chunk));
@@ -101,7 +103,8 @@ export class PartFile {
         this.hash.update(chunk);
       }
     } finally {
-      await file.close();
+      // A disk may report only now that it is full.
+      await asStorageFault(() => file.close());
     }
   }
 

@@ -123,9 +123,10 @@ export function createS3Storage({
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
       const location = `${root}${start}`.replace(/\/$/, at);
       try {
+        ignoresConditions = false;
         await probeStorage(storage, { location, limitMs, fixFor: fixForBucket });
       } catch (error) {
-        ignoresConditions ||= String(error).includes(IGNORES_IF_NONE_MATCH);
+        ignoresConditions = String(error).includes(IGNORES_IF_NONE_MATCH);
         throw error;
       }
     },
