@@ -14,8 +14,7 @@ import { version as workflow } from '@temporalio/workflow/package.json';
 import { ConfigError } from '../config/read-setting';
 import { FAILURES } from '../contract/failure-table';
 
-/** The names of all our plugins start with it. */
-/** As Temporal names plugins: by organisation and plugin. */
+/** As Temporal names plugins: by organisation and plugin. The names of all our plugins start with it. */
 export const PLUGIN_NAME = 'temporal_videogen.VideoPlugin';
 
 export const OWN_WORKFLOWS = require.resolve('../../workflows');

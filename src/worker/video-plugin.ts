@@ -92,8 +92,9 @@ export class VideoPlugin extends SimplePlugin {
     checkActivityNames(options.activities, work);
     const monitored = monitorAddress(this.#given.monitor, env);
     const shared = this.encrypted(optionsForOtherWorkers(options, this));
-    const others = activityWorkers(work, queues, roles).map((own) =>
-      withOwnDefaults({ ...shared, ...own }, env),
+    const others = activityWorkers(work, queues, roles).map(
+      ({ identity, activityTaskPollerBehavior, ...own }) =>
+        withOwnDefaults({ identity, activityTaskPollerBehavior, ...shared, ...own }, env),
     );
     const first = roles?.includes('jobs') === false ? others.shift() : undefined;
     work.runNextTo = async (worker, running) => {
