@@ -22,7 +22,8 @@ export const requestSchema = z.strictObject({
   resolution: z.enum(RESOLUTIONS, `must be one of ${RESOLUTIONS.join(', ')}`).optional(),
   aspect_ratio: z.enum(ASPECT_RATIOS, `must be one of ${ASPECT_RATIOS.join(', ')}`).optional(),
   duration: z
-    .int('must be a whole number')
+    .number('must be a whole number')
+    .refine(Number.isInteger, 'must be a whole number')
     .max(MAX_DURATION_SECONDS, `must be at most ${MAX_DURATION_SECONDS}`)
     .optional(),
   // JSON cannot represent larger integers exactly, so another seed would arrive.

@@ -68,7 +68,7 @@ it('an absolute key is refused, and nothing is written', async () => {
   expect(await readdir(dirname(folder))).toEqual([]);
 });
 
-it('a key that looks like a part is refused, because the sweeper would remove it', async () => {
+it('a key that looks like a part is refused, because the janitor would remove it', async () => {
   const name = newPartName('fox.mp4');
   await expect(store(storage, `a/${name}`, VIDEO)).rejects.toThrow(StorageFault);
   await expect(storage.write(name, '', 'text/plain')).rejects.toThrow(StorageFault);
@@ -171,7 +171,7 @@ test('a stored file that breaks off while it is read is a StorageFault', async (
   await expect(reading).rejects.toThrow('EIO');
 });
 
-describe('the sweeper', () => {
+describe('the janitor', () => {
   const HOUR_MS = 3_600_000;
   const age = (file: string) => utimes(file, new Date(0), new Date(0));
   const partName = () => `.videogen-0123456789abcdef-${randomUUID()}.part`;
