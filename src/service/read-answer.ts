@@ -11,7 +11,7 @@ import {
   percentFrom,
   type Read,
   type RetryHeaders,
-  retryAfterMs,
+  readRetryAfter,
   taskIdFrom,
   textFrom,
 } from './read-values';
@@ -119,7 +119,7 @@ export function traceAnswer(answer: HttpAnswer, rules = DEFAULT_RULES): TracedRe
     found,
     refusal,
     refusedContent,
-    retryAfterMs: retryAfterMs(answer.headers ?? {}, answer.receivedAtMs ?? 0),
+    retryAfterMs: readRetryAfter(answer.headers ?? {}, answer.receivedAtMs ?? 0),
     doubts: [
       ...(isClear && other ? [`${found.taskId} is ${taskId} and ${other.path} is ${other.value}`] : []),
       ...(task.state === 'succeeded' && error

@@ -89,7 +89,7 @@ const DATE = /^([a-z]{3,9}, \d|\d{4}-\d\d-\d\d).*(GMT|UTC|Z|[+-]\d\d:?\d\d)$/i;
  * `Retry-After` in milliseconds, given as seconds or as a date; undefined when it is absent or unreadable. A date is
  * measured against the answer's own `Date`, because the clocks of the worker and the service may differ.
  */
-export function retryAfterMs(headers: RetryHeaders, nowMs: number): number | undefined {
+export function readRetryAfter(headers: RetryHeaders, nowMs: number): number | undefined {
   const exact = firstHeader(headers['retry-after-ms'])?.trim() ?? '';
   if (/^\d{1,12}$/.test(exact)) return Number(exact);
   const value = firstHeader(headers['retry-after'])?.trim() ?? '';

@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import { callService, startDeadline } from './call-service';
 import { createGuardedConnector, hostMatcher } from './guarded-connector';
-import { retryAfterMs } from './read-values';
+import { readRetryAfter } from './read-values';
 import { secretsOfLink } from './secrets-of-call';
 import { ServiceFault } from './service-fault';
 import { traceHeaders } from './spans';
@@ -74,7 +74,7 @@ export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: Web
         });
         // Nothing in it matters, and it may be endless.
         answer.body.on('error', () => undefined).destroy();
-        const waitMs = retryAfterMs(answer.headers, Date.now());
+        const waitMs = readRetryAfter(answer.headers, Date.now());
         return { status: answer.statusCode, ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
       } finally {
         lift();

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from '../support/docs-page';
 import { filesOfOneVideo, MOST_FILES } from '../support/one-video';
@@ -14,16 +14,6 @@ test('the page walks one video through few files, each with one sentence', () =>
     expect({ file, exists: existsSync(join(ROOT, file)) }).toEqual({ file, exists: true });
     expect(sentence).toMatch(/^[^.]+(\.[a-z]+`[^.]*)?\.$/);
   }
-});
-
-test('every file, folder and function that the page names exists', () => {
-  const named = [...page.matchAll(/`((?:src|workflows|activities|test)\/[\w./-]+?)\/?`/g)].map(([, path]) =>
-    String(path),
-  );
-  expect(named.length).toBeGreaterThan(40);
-  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
-  for (const [, name = '', file = ''] of page.matchAll(/`(\w+)` in `([\w./-]+[.]ts)`/g))
-    expect(readFileSync(join(ROOT, file), 'utf8')).toMatch(new RegExp(`\\b${name}[(<]`));
 });
 
 test('every room of the house is in the table of folders', () => {

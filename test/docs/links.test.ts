@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brokenLinks, pagesIn } from '../support/markdown-links';
@@ -10,6 +10,24 @@ test('every link of every page leads to a file and a heading that exist', () => 
   const pages = pagesIn(ROOT, PAGES);
   expect(pages.length).toBeGreaterThan(10);
   expect(brokenLinks(ROOT, pages)).toEqual([]);
+});
+
+test('every file, folder and function of ours that a page names exists', () => {
+  const pages = pagesIn(
+    ROOT,
+    PAGES.filter((page) => page !== 'CHANGELOG.md'),
+  ).map((page) => readFileSync(join(ROOT, page), 'utf8'));
+  const named = pages.flatMap((page) =>
+    [...page.matchAll(/`((?:src|workflows|activities|test)\/[\w./-]+?)\/?`/g)].map(([, path]) =>
+      String(path),
+    ),
+  );
+  expect(named.length).toBeGreaterThan(80);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  for (const page of pages) {
+    for (const [, name = '', file = ''] of page.matchAll(/`(\w+)` in `([\w./-]+[.]ts)`/g))
+      expect(readFileSync(join(ROOT, file), 'utf8')).toMatch(new RegExp(`\\b${name}\\b`));
+  }
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { type RetryHeaders, retryAfterMs } from '../../src/service/read-values';
+import { type RetryHeaders, readRetryAfter } from '../../src/service/read-values';
 
 const NOW = Date.UTC(2026, 10, 15, 12, 0, 0);
 const at = (offsetMs: number) => new Date(NOW + offsetMs).toUTCString();
@@ -43,7 +43,7 @@ describe('Retry-After', () => {
       4_000,
     ],
   ])('is read as %s', (_what, headers, expected) => {
-    expect(retryAfterMs(headers, NOW)).toBe(expected);
+    expect(readRetryAfter(headers, NOW)).toBe(expected);
   });
 
   it.each([
@@ -65,13 +65,13 @@ describe('Retry-After', () => {
     'Sun Nov 15 12:00:08 2026',
     '2026-11-15T12:00:08',
   ])('is ignored when it is %j', (value) => {
-    expect(retryAfterMs({ 'retry-after': value }, NOW)).toBeUndefined();
+    expect(readRetryAfter({ 'retry-after': value }, NOW)).toBeUndefined();
   });
 
   it.each<RetryHeaders>([{}, { date: at(0) }, { 'retry-after': undefined }, { 'retry-after': [] }])(
     'is undefined when it is absent: %j',
     (headers) => {
-      expect(retryAfterMs(headers, NOW)).toBeUndefined();
+      expect(readRetryAfter(headers, NOW)).toBeUndefined();
     },
   );
 });
