@@ -48,12 +48,12 @@ test('an existing file is replaced', async () => {
   expect(readFileSync(join(folder, 'old.mp4')).equals(BYTES)).toBe(true);
 });
 
-test.each<[string, string, (target: string) => void]>([
-  ['the folder is a file', 'file/fox.mp4', () => writeFileSync(join(folder, 'file'), '')],
-  ['the video is gone', 'fox.mp4', () => rmSync(join(folder, 'a fox.mp4'))],
+test.each<[string, string, string, (target: string) => void]>([
+  ['the folder is a file', 'file/fox.mp4', 'ENOTDIR', () => writeFileSync(join(folder, 'file'), '')],
+  ['the video is gone', 'fox.mp4', 'ENOENT', () => rmSync(join(folder, 'a fox.mp4'))],
 ])(
   'when %s, one sentence says where the video is, and no partial file remains',
-  async (_what, out, prepare) => {
+  async (_what, out, code, prepare) => {
     const target = join(folder, out);
     prepare(target);
     const before = files();
@@ -61,7 +61,7 @@ test.each<[string, string, (target: string) => void]>([
     expect(failure).toBeInstanceOf(CopyFailed);
     expect(exitCodeOf(failure)).toBe(15);
     expect(String(failure)).toContain(
-      `The video is at ${join(folder, 'a fox.mp4')}, but could not be copied to ${target}: ENOENT`,
+      `The video is at ${join(folder, 'a fox.mp4')}, but could not be copied to ${target}: ${code}:`,
     );
     expect(files()).toEqual(before);
   },
