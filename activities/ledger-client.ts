@@ -25,63 +25,53 @@ export function ledgersInTemporal(clientNow: () => Client = () => Context.curren
   };
 }
 
-interface Waiting {
-  client: Client;
-  entry: LedgerEntry;
-  resolve(answer: LedgerAnswer): void;
-  reject(error: unknown): void;
-}
-
 /**
  * One update of a process at a time, with all that came up meanwhile: Temporal allows a workflow ten updates in flight, and
  * each costs the same, however much is in it.
  */
 class LedgerClient {
-  private waiting: Waiting[] = [];
-  private isSending = false;
+  /** What goes into one update as soon as those before it have ended. */
+  private next: ReturnType<LedgerClient['begin']> | undefined;
+  private lastUpdate: Promise<unknown> = Promise.resolve();
   /** What could not be written goes along with the next update. The oldest are given up: their reservations stay counted. */
   private late: LedgerEntry[] = [];
 
   constructor(private readonly taskQueue: string) {}
 
-  write(client: Client, entry: LedgerEntry): Promise<LedgerAnswer> {
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ client, entry, resolve, reject });
-      if (!this.isSending) void this.sendAll();
-    });
+  async write(client: Client, entry: LedgerEntry): Promise<LedgerAnswer> {
+    if (this.next === undefined || this.next.entries.length === MOST_ENTRIES) this.next = this.begin(client);
+    const { entries, answers } = this.next;
+    const index = entries.push(entry) - 1;
+    const answer = (await answers)[index];
+    if (answer === undefined) throw new Error('the ledger gave no answer');
+    return answer;
   }
 
-  private async sendAll(): Promise<void> {
-    this.isSending = true;
-    // What is written in the same turn of the event loop goes together.
-    await Promise.resolve();
-    while (this.waiting.length > 0)
-      await this.send(this.late.splice(0), this.waiting.splice(0, MOST_ENTRIES));
-    this.isSending = false;
+  private begin(client: Client) {
+    const entries: LedgerEntry[] = [];
+    const answers = this.lastUpdate.then(() => this.send(client, entries));
+    this.lastUpdate = answers.catch(() => undefined);
+    return { entries, answers };
   }
 
-  private async send(late: LedgerEntry[], batch: Waiting[]): Promise<void> {
-    const entries = [...late, ...batch.map(({ entry }) => entry)];
+  private async send(client: Client, batch: LedgerEntry[]): Promise<LedgerAnswer[]> {
+    if (this.next?.entries === batch) this.next = undefined;
+    const late = this.late.splice(0);
+    const entries = [...late, ...batch];
     try {
-      // The clients of workers that have ended no longer answer, so the newest is asked.
-      const answers = await this.update(batch.at(-1)?.client, entries);
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const answer = answers?.[late.length + index];
-        if (answer) resolve(answer);
-        else reject(new Error('the ledger gave no answer'));
-      }
+      return (await this.update(client, entries)).slice(late.length);
     } catch (error) {
       // A reservation that may have been written is given back: its attempt sends nothing.
       const undone = entries.map((entry) =>
         'cost' in entry ? entry : { id: entry.id, cost: 'nothing' as const },
       );
       this.late = [...this.late, ...undone].slice(-MOST_ENTRIES);
-      for (const { reject } of batch) reject(error);
+      throw error;
     }
   }
 
   /** The SDK repeats a call that Temporal refuses for a moment. Then Temporal retries the activity. */
-  private update(client: Client | undefined, entries: LedgerEntry[]): Promise<LedgerAnswer[]> | undefined {
+  private update(client: Client, entries: LedgerEntry[]): Promise<LedgerAnswer[]> {
     const { taskQueue } = this;
     const startWorkflowOperation = new WithStartWorkflowOperation(LEDGER_WORKFLOW_TYPE, {
       workflowId: ledgerIdOf(taskQueue),
@@ -91,7 +81,7 @@ class LedgerClient {
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       staticSummary: 'counts what the caps allow',
     });
-    return client?.withDeadline(Date.now() + LEDGER_WITHIN_MS, () =>
+    return client.withDeadline(Date.now() + LEDGER_WITHIN_MS, () =>
       client.workflow.executeUpdateWithStart<Workflow, LedgerAnswer[], [LedgerEntry[]]>(LEDGER_UPDATE, {
         args: [entries],
         updateId: randomUUID(),
