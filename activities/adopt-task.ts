@@ -40,14 +40,14 @@ export function createAdoptTask({ find, storage }: { find: FindTools; storage: V
     const task = { taskId, service: toolsFor(find, sent ? sent.service : service, 'poll').name };
     if (isPolled) await pollVideo({ ...task, waitedMs: 0 });
     const owner = { ...ownName(), record: record.id, caller };
-    let claim = await claimTask(storage, task, owner);
+    let other = await claimTask(storage, task, owner);
     // A caller with a key of a gateway learns nothing about tasks of other keys, not even that they exist.
-    if (!claim.claimed && caller !== undefined && claim.by.caller !== caller)
+    if (other && caller !== undefined && other.caller !== caller)
       throw createCallFailure('TaskUnknown', 'poll', { taskId }, { isFinal: true });
-    if (!claim.claimed && (await endedWithoutVideo(storage, claim.by)))
-      claim = await claimTask(storage, task, owner, claim.by);
-    if (!claim.claimed) {
-      const by = shown(claim.by.job);
+    if (other && (await endedWithoutVideo(storage, other)))
+      other = await claimTask(storage, task, owner, other);
+    if (other) {
+      const by = shown(other.job);
       throw createCallFailure('InvalidRequest', 'submit', {
         message: `the task ${shown(taskId)} belongs to the job ${by}, which is running or has its video`,
         advice: `Use the video of ${by}, or check the task id.`,

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { EntryLog } from './entry-log';
 import type { VideoStorage } from './storage';
@@ -27,11 +27,8 @@ export type TaskClaim = z.infer<typeof claimSchema>;
 /** The job that has a task. */
 export type TaskOwner = Omit<TaskClaim, 'id' | 'at'>;
 
-/** Whether the job has the task now, or which job has it. */
-export type Claim = { claimed: true } | { claimed: false; by: TaskClaim };
-
 /**
- * Gives a task to a job, unless another job has it. A job that has it already keeps it. `replaced` is the claim of a job that
+ * Gives a task to a job, unless another job has it, whose claim it returns. A job that has it already keeps it. `replaced` is the claim of a job that
  * the caller found to have ended without its video: of several that take the task over from it, one gets it.
  */
 export async function claimTask(
@@ -39,18 +36,16 @@ export async function claimTask(
   { service = '', taskId }: TaskName,
   owner: TaskOwner,
   replaced?: TaskClaim,
-): Promise<Claim> {
+): Promise<TaskClaim | undefined> {
   // The ids are the service's, and may have any characters.
-  const digest = createHash('sha256')
-    .update(JSON.stringify([service, taskId]))
-    .digest('hex');
+  const digest = hash('sha256', JSON.stringify([service, taskId]));
   const log = new EntryLog(storage, `tasks/${digest}.`, (value) => claimSchema.safeParse(value).data);
   const { namespace, job } = owner;
   const own = { id: randomUUID(), ...owner, at: new Date().toISOString() };
   for (let claims: TaskClaim[] = []; ; ) {
     ({ entries: claims } = await log.append(own, claims));
     const last = claims.at(-1) ?? own;
-    if (last.namespace === namespace && last.job === job) return { claimed: true };
-    if (last.id !== replaced?.id) return { claimed: false, by: last };
+    if (last.namespace === namespace && last.job === job) return undefined;
+    if (last.id !== replaced?.id) return last;
   }
 }

@@ -37,8 +37,8 @@ export const BREAKS = {
   claim: {
     mistake: 'A task that another job has is adopted.',
     file: 'activities/adopt-task.ts',
-    from: 'if (!claim.claimed) throw',
-    to: 'if (false) throw',
+    from: 'if (other) {',
+    to: 'if (false) {',
   },
   'next-service': {
     mistake: 'The next service is asked although the one before may have a task.',
