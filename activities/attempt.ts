@@ -1,12 +1,19 @@
-import { activityInfo, Context, heartbeat } from '@temporalio/activity';
+import { activityInfo, Context, heartbeat, log } from '@temporalio/activity';
 import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { GRPC_STATUS } from '../src/contract/error-code';
+import { LOG_EVENTS, type LogEvent } from '../src/contract/log-events';
 import { HEARTBEAT_EVERY_MS } from '../src/contract/policies';
 
 /** The name of the job: the workflow's id, or the activity's if it runs without a workflow. */
 export function jobName(): string {
   const { workflowExecution, activityId } = activityInfo();
   return workflowExecution?.workflowId ?? activityId;
+}
+
+/** Writes one line of the table. Temporal adds workflow id, run id and attempt. */
+export function logEvent(event: LogEvent, fields: Record<string, unknown> = {}): void {
+  const { level, message } = LOG_EVENTS[event];
+  log[level](message, { event, ...fields });
 }
 
 /** What Temporal says of a workflow; undefined when it has none, or has deleted it. */
@@ -39,13 +46,4 @@ export async function whileHeartbeating<T>(
   } finally {
     clearInterval(beats);
   }
-}
-
-/**
- * The time since the activity was first scheduled. It uses the server's timestamps and the duration of the attempt, because the
- * clocks of worker and server may differ.
- */
-export function sinceScheduledMs(attemptMs: number): number {
-  const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = activityInfo();
-  return currentAttemptScheduledTimestampMs - scheduledTimestampMs + attemptMs;
 }

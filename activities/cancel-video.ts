@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { CancelAnswer } from '../src/service';
 import { ServiceFault } from '../src/service/service-fault';
-import { logEvent } from './log-event';
+import { logEvent } from './attempt';
 import { type FindTools, toolsFor } from './service-tools';
 import { toFailure } from './to-failure';
 

@@ -21,18 +21,13 @@ import { type CreateFailureOptions, createFailure } from '../src/contract/video-
 import { type Estimate, estimateCost } from '../src/service/prices';
 import type { Prices } from '../src/service/profile';
 import type { VideoStorage } from '../src/storage/storage';
+import { logEvent } from './attempt';
 import type { LedgerWriter } from './ledger-client';
-import { logEvent } from './log-event';
 import type { PollVideoInput } from './poll-video';
 import { openRecord, warnNotRecorded } from './record-task';
 
 /** What counts submits under caps. A submit that is not settled stays counted, whatever crashes. */
-export interface SubmitCaps {
-  /** Counts a submit under every cap before its POST. Throws CapReached, or a retryable failure when the ledger does not answer. */
-  reserve(submit: CountedSubmit): Promise<void>;
-  /** Says what a submit cost, once that is known. Never throws. */
-  settle(send: CountedSend, cost: SendCost): Promise<void>;
-}
+export type SubmitCaps = ReturnType<typeof createSubmitCaps>;
 
 /** A POST, with whose job it is of and the cap that the job shares with others. */
 export interface CountedSend extends Pick<JobOptions, 'sharedCap' | 'caller'> {
@@ -52,9 +47,10 @@ export interface CountedSubmit extends CountedSend {
 }
 
 /** Caps of a worker, besides those in the input of each submit. */
-export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerWriter }): SubmitCaps {
+export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerWriter }) {
   return {
-    async reserve(submit) {
+    /** Counts a submit under every cap before its POST. Throws CapReached, or a retryable failure when the ledger does not answer. */
+    async reserve(submit: CountedSubmit): Promise<void> {
       const refuseIf = (refused: FailureDetails | undefined) => {
         if (refused) throw capReached({ ...refused, ...(submit.lostSubmits > 0 && { advice: LOST_ADVICE }) });
       };
@@ -70,7 +66,8 @@ export function createSubmitCaps({ caps, ledger }: { caps: Caps; ledger: LedgerW
       const answer = await ledger.write(submit.ledgerQueue, entry).catch(throwUnreachable);
       if ('refused' in answer) refuseIf(answer.refused);
     },
-    async settle({ sendId: id, ledgerQueue, ...job }, cost) {
+    /** Says what a submit cost, once that is known. Never throws. */
+    async settle({ sendId: id, ledgerQueue, ...job }: CountedSend, cost: SendCost): Promise<void> {
       if (accountsOf(caps, job).length === 0) return;
       await ledger.write(ledgerQueue, { id, cost }).catch((error: unknown) => {
         logEvent('ledgerNotWritten', { error: reasonOf(error) });

@@ -23,14 +23,9 @@ import { inspectPendingSubmit } from './submit/submit-note';
 import { createSubmitVideo } from './submit/submit-video';
 
 export type { AdoptTaskInput } from './adopt-task';
-export type { AwaitJobInput, HeldJob, JobEnd } from './batch/await-job';
-export type { OpenBatchInput, ReadRequestsInput, RecordResultsInput } from './batch/batch-files';
-export type { CancelVideoInput } from './cancel-video';
-export type { DownloadedVideo, DownloadOptions, DownloadVideoInput } from './download/download-video';
-export type { DownloadPace } from './download/video-download';
-export type { FindTurnInput } from './find-turn';
-export type { PolledTask, PollVideoInput } from './poll-video';
-export type { WaitingTask } from './polls/poll-plan';
+export type { AwaitJobInput } from './batch/await-job';
+export type { DownloadOptions, DownloadVideoInput } from './download/download-video';
+export type { PolledTask } from './poll-video';
 export type { SubmittedTask } from './record-task';
 export type { SentWebhook } from './send-webhook';
 export type { JobQueues, JobRoute } from './service-tools';

@@ -5,7 +5,7 @@ import { count } from '../src/contract/metrics';
 import { RETRY_AFTER_MAX_MS } from '../src/contract/policies';
 import { type WebhookDelivery, webhookPayload } from '../src/contract/webhook';
 import { ServiceFault, type WebhookSender } from '../src/service';
-import { logEvent } from './log-event';
+import { logEvent } from './attempt';
 
 /** Result of the activity sendWebhook. */
 export interface SentWebhook {

@@ -20,8 +20,7 @@ import { readSmallFile, writeSmallJson } from '../../src/storage/small-files';
 import type { VideoStorage } from '../../src/storage/storage';
 import { asStorageFault, StorageFault } from '../../src/storage/storage-fault';
 import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
-import { jobName, whileHeartbeating } from '../attempt';
-import { logEvent } from '../log-event';
+import { jobName, logEvent, whileHeartbeating } from '../attempt';
 import { openRecord, warnNotRecorded } from '../record-task';
 import { type FindTools, toolsFor } from '../service-tools';
 import { BadVideo, toFailure } from '../to-failure';
@@ -60,13 +59,8 @@ export interface DownloadOptions {
   pace?: DownloadPace;
 }
 
-export interface DownloadVideoDeps extends DownloadOptions {
-  find: FindTools;
-  storage: VideoStorage;
-}
-
 /** Downloads a finished video into the storage: complete and inspected, or not at all. */
-export function createDownloadVideo(deps: DownloadVideoDeps) {
+export function createDownloadVideo(deps: DownloadOptions & { find: FindTools; storage: VideoStorage }) {
   const { storage, keyTemplate = DEFAULT_KEY_TEMPLATE, pace = DOWNLOAD_PACE } = deps;
   const { largestVideoBytes: largestBytes = LARGEST_VIDEO_BYTES } = deps;
   return async function downloadVideo(input: DownloadVideoInput): Promise<DownloadedVideo> {

@@ -12,8 +12,8 @@ import { ServiceFault } from '../../src/service/service-fault';
 import { openVideoBytes } from '../../src/service/video-bytes';
 import { isPartName } from '../../src/storage/disk-files';
 import type { PartFile } from '../../src/storage/part-file';
+import { logEvent } from '../attempt';
 import { callWithinLimits } from '../call-within-limits';
-import { logEvent } from '../log-event';
 import { BadVideo, createCallFailure, isKnownFault, toFailure } from '../to-failure';
 
 /** How slow a download may be before it is retried. */

@@ -6,7 +6,7 @@ import {
   type SendingEntry,
 } from '../../src/storage/job-record';
 import type { TaskName } from '../../src/storage/task-claims';
-import { logEvent } from '../log-event';
+import { logEvent } from '../attempt';
 import { refuseForgotten } from '../record-task';
 import { createCallFailure } from '../to-failure';
 import { type EarlierRuns, readEarlierRuns } from './earlier-runs';

@@ -9,7 +9,6 @@ import { isCertainRefusal } from '../../src/service/answer-table';
 import { ServiceFault } from '../../src/service/service-fault';
 import type { NoTask } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
-import { sinceScheduledMs } from '../attempt';
 import type { KnownSubmits } from './known-submits';
 
 /** Sends nothing once Temporal may have given this attempt up: an operator or a retry may act on that already. */
@@ -17,9 +16,11 @@ export function refuseIfLate(startedAtMs: number): void {
   cancellationSignal().throwIfAborted();
   const attemptMs = performance.now() - startedAtMs;
   if (attemptMs > POST_WITHIN_MS) throw new StorageFault('recording the request took too long');
-  const { scheduleToCloseTimeoutMs } = activityInfo();
+  const { scheduleToCloseTimeoutMs, ...info } = activityInfo();
   if (!scheduleToCloseTimeoutMs) return;
-  if (scheduleToCloseTimeoutMs - sinceScheduledMs(attemptMs) < POST_BEFORE_DEADLINE_MS)
+  // By the server's timestamps: the clocks of worker and server may differ.
+  const sinceMs = info.currentAttemptScheduledTimestampMs - info.scheduledTimestampMs + attemptMs;
+  if (scheduleToCloseTimeoutMs - sinceMs < POST_BEFORE_DEADLINE_MS)
     throw createFailure('DeadlineExceeded', { message: 'nothing was sent' });
 }
 

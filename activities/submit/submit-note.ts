@@ -60,7 +60,7 @@ export class SubmitNotes {
   static async read(): Promise<SubmitNotes> {
     const { attempt, heartbeatDetails } = activityInfo();
     const note = readNote(heartbeatDetails);
-    const silent = (await attemptWithoutNote(attempt, note, readOwnLastFailure)) ?? attemptBeforeReset();
+    const silent = (await attemptWithoutNote(attempt, note, describeThis)) ?? attemptBeforeReset();
     return new SubmitNotes(withSilent(note, silent));
   }
 
@@ -125,10 +125,11 @@ export const isUnknownSend = (id: string) => id.includes('/');
 async function attemptWithoutNote(
   attempt: number,
   { attemptWithoutTask, sends }: SubmitNote,
-  readLastFailure: () => Promise<string | undefined>,
+  describe: () => Promise<Pending | undefined>,
 ): Promise<number | undefined> {
   if (attempt === 1 || attemptWithoutTask === attempt - 1 || sends.some(isOpen)) return undefined;
-  const lastRun = lastAttemptThatRan(await readLastFailure()) ?? attempt - 1;
+  const { lastFailure } = (await describe()) ?? {};
+  const lastRun = lastAttemptThatRan(lastFailure?.applicationFailureInfo?.type) ?? attempt - 1;
   return lastRun === 0 || attemptWithoutTask === lastRun ? undefined : lastRun;
 }
 
@@ -151,13 +152,13 @@ function attemptBeforeReset(): number | undefined {
 /** An attempt that asks longer could miss its first heartbeat. */
 const DESCRIBED_WITHIN_MS = 5_000;
 
-/** The type of the failure of the attempt before this one, if Temporal says it. */
-async function readOwnLastFailure(): Promise<string | undefined> {
+/** What Temporal says of this activity, if it does: the failure of the attempt before this one. */
+async function describeThis(): Promise<Pending | undefined> {
   const { activityId } = activityInfo();
   try {
     const { client } = Context.current();
     const pending = await client.withDeadline(Date.now() + DESCRIBED_WITHIN_MS, pendingActivities);
-    return failureTypeOf(pending.find((activity) => activity.activityId === activityId));
+    return pending.find((activity) => activity.activityId === activityId);
   } catch {
     // The attempt before counts as lost, which is never wrong to ask about.
     return undefined;
@@ -175,10 +176,6 @@ async function pendingActivities() {
 
 type Pending = Awaited<ReturnType<typeof pendingActivities>>[number];
 
-function failureTypeOf(pending: Pending | undefined): string | undefined {
-  return pending?.lastFailure?.applicationFailureInfo?.type ?? undefined;
-}
-
 /**
  * The note of a pending submit that has a task, or may have sent something; undefined for any other. Only recallSubmit knows
  * what it says. It must be read before the submit is cancelled, because Temporal then drops its heartbeat details. An attempt
@@ -190,7 +187,7 @@ export async function inspectPendingSubmit(): Promise<unknown> {
   if (submit === undefined) return undefined;
   const { loadedDataConverter } = Context.current().client.options;
   const left = readNote(await decodeFirst(loadedDataConverter, submit.heartbeatDetails));
-  const silent = await attemptWithoutNote(Number(submit.attempt), left, async () => failureTypeOf(submit));
+  const silent = await attemptWithoutNote(Number(submit.attempt), left, async () => submit);
   const note = withSilent(left, silent);
   return note.taskId !== undefined || note.sends.some(isOpen) ? note : undefined;
 }

@@ -10,10 +10,9 @@ import type { VideoRequest } from '../../src/contract/request';
 import { estimateJob } from '../../src/service/prices';
 import { type JobRecord, recordedJob } from '../../src/storage/job-record';
 import { StorageFault } from '../../src/storage/storage-fault';
-import { whileHeartbeating } from '../attempt';
+import { logEvent, whileHeartbeating } from '../attempt';
 import { callWithinLimits } from '../call-within-limits';
 import type { CountedSubmit, SubmitCaps } from '../caps';
-import { logEvent } from '../log-event';
 import {
   digestOf,
   openRecord,
