@@ -2,7 +2,7 @@ import { activityInfo } from '@temporalio/activity';
 import { childName } from '../src/contract/names';
 import type { VideoRequest } from '../src/contract/request';
 import { createFailure } from '../src/contract/video-failure';
-import { digestOfJob, JobRecord, recordId } from '../src/storage/job-record';
+import { digestOfJob, JobRecord } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { describeWorkflow, jobName } from './attempt';
 import type { FindTools } from './service-tools';
@@ -33,7 +33,7 @@ export function createFindTurn(find: FindTools, storage: VideoStorage) {
       const found = await describeWorkflow(job);
       if (found && found.closeTime === undefined) return turn;
       const owner = { namespace: activityInfo().namespace, job };
-      const record = new JobRecord(storage, owner, recordId(digestOfJob(owner, request)));
+      const record = new JobRecord(storage, owner, digestOfJob(owner, request));
       if ((await record.read()).mayHavePaid) return turn;
     }
     return 0;

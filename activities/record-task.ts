@@ -4,11 +4,10 @@ import { shown } from '../src/contract/clean-text';
 import type { JobCost } from '../src/contract/job-cost';
 import type { VideoRequest } from '../src/contract/request';
 import { estimateJob } from '../src/service/prices';
-import { digestOfJob, type JobEntry, JobRecord, type RecordedJob, recordId } from '../src/storage/job-record';
+import { digestOfJob, type JobEntry, JobRecord, type RecordedJob } from '../src/storage/job-record';
 import type { VideoStorage } from '../src/storage/storage';
 import { claimTask, type TaskName } from '../src/storage/task-claims';
-import { jobName } from './attempt';
-import { logEvent } from './log-event';
+import { jobName, logEvent } from './attempt';
 import type { FindTools } from './service-tools';
 import { createCallFailure } from './to-failure';
 
@@ -22,7 +21,7 @@ export const ownName = () => ({ namespace: activityInfo().namespace, job: jobNam
 
 /** The record of the job of this activity, by its id or its digest. */
 export const openRecord = (storage: VideoStorage, idOrDigest: string) =>
-  new JobRecord(storage, ownName(), recordId(idOrDigest));
+  new JobRecord(storage, ownName(), idOrDigest);
 
 /** Its video was paid for once. A job that is repeated by mistake must not pay again, nor bring back what was to be gone. */
 export function refuseForgotten({ forgotten }: RecordedJob): void {
@@ -50,8 +49,8 @@ export async function recordTask(
   const id = randomUUID();
   const write = () => record.add({ event: 'task', id, ...task });
   const claim = async () => {
-    const claimed = await claimTask(storage, { taskId, service }, owner);
-    if (!claimed.claimed) logEvent('taskOfAnotherJob', { taskId, other: claimed.by.job });
+    const other = await claimTask(storage, { taskId, service }, owner);
+    if (other) logEvent('taskOfAnotherJob', { taskId, other: other.job });
   };
   const warn = (fault: unknown) => warnNotRecorded(record, fault, taskId);
   // Worth a second try: without it, the task is lost once Temporal deletes the history.

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ApplicationFailure } from '@temporalio/activity';
 import {
   doneBefore,
@@ -156,9 +156,7 @@ export function createBatchFiles(storage: VideoStorage, find: FindTools) {
   }
 }
 
-function digestOf(requests: VideoRequest[]): string {
-  return createHash('sha256').update(JSON.stringify(requests)).digest('hex');
-}
+const digestOf = (requests: VideoRequest[]) => hash('sha256', JSON.stringify(requests));
 
 function refused(message: string): ApplicationFailure {
   return createFailure('InvalidRequest', { message });

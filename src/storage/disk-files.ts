@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { errorCode } from '../contract/error-code';
 import { incomplete, isSameVideo, keyTaken } from './same-video';
 import type { FileToPublish } from './storage';
-import { StorageFault } from './storage-fault';
+import { StorageFault, storageFault } from './storage-fault';
 
 // Long enough that two owners in one folder never get the same mark.
 const MARK_DIGITS = 16;
@@ -25,6 +25,14 @@ export function newPartName(owner: string): string {
 
 export function isPartName(name: string): boolean {
   return PART_NAME.test(name);
+}
+
+/** For a call that may fail with one of these codes. */
+export function unless<T>(codes: readonly unknown[], instead: T): (error: unknown) => T {
+  return (error) => {
+    if (codes.includes(errorCode(error))) return instead;
+    throw storageFault(error);
+  };
 }
 
 /** Makes a folder and those above it, so that a power cut cannot lose one with the files in it. */

@@ -1,12 +1,11 @@
 import { type FileHandle, lstat, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { errorCode } from '../contract/error-code';
-import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder } from './disk-files';
+import { createFile, isPartName, makeFolder, moveFile, replaceFile, syncFolder, unless } from './disk-files';
 import { removeOldParts } from './part-file';
 import { fixForFolder, probeStorage } from './probe';
 import type { ListedFile, VideoStorage } from './storage';
-import { asStorageFault, readWithFaults, StorageFault, storageFault } from './storage-fault';
+import { asStorageFault, readWithFaults, StorageFault } from './storage-fault';
 
 /**
  * Stores videos as files in one folder. A video is written there under a temporary name and then gets its own.
@@ -121,11 +120,4 @@ async function* keysIn(
     if (entry.isDirectory()) yield* keysIn(root, { folder: `${key}/`, skipped });
     if (entry.isFile()) yield key;
   }
-}
-
-function unless<T>(codes: readonly unknown[], instead: T): (error: unknown) => T {
-  return (error) => {
-    if (codes.includes(errorCode(error))) return instead;
-    throw storageFault(error);
-  };
 }

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isStored, readSmallFile, readUpTo } from './small-files';
 import type { VideoStorage } from './storage';
 import { StorageFault } from './storage-fault';
@@ -91,7 +91,7 @@ export function checkImage(bytes: Buffer, owner: string): CheckedImage {
   if (bytes.length > LARGEST_IMAGE_BYTES) throw tooLarge();
   const start = bytes.toString('latin1', 0, 16);
   const [extension] = Object.entries(STARTS).find(([, kind]) => kind.test(start)) ?? [];
-  const image = parseImageName(`${owner}/${sha256Of(bytes)}.${extension}`);
+  const image = parseImageName(`${owner}/${hash('sha256', bytes)}.${extension}`);
   if (image === undefined) throw new BadImage('not-an-image', 'is not a PNG, JPEG, WebP or GIF image');
   return { ...image, url: `${SCHEME}${image.name}`, bytes };
 }
@@ -112,12 +112,8 @@ export async function readImage(
 ): Promise<{ bytes: Buffer; contentType: string } | undefined> {
   const stored = await storage.read(imageKey(reference));
   const bytes = stored && (await readUpTo(stored, LARGEST_IMAGE_BYTES));
-  if (bytes === undefined || sha256Of(bytes) !== reference.sha256) return undefined;
+  if (bytes === undefined || hash('sha256', bytes) !== reference.sha256) return undefined;
   return { bytes, contentType: reference.contentType };
-}
-
-function sha256Of(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 const DAY_SECONDS = 24 * 3_600;

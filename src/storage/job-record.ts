@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { fileName } from '../contract/digest';
@@ -80,16 +80,11 @@ export interface JobName {
  */
 export function digestOfJob({ namespace, job }: JobName, request: object): string {
   const fields = Object.entries(request).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256')
-    .update(JSON.stringify([namespace, job, fields]))
-    .digest('hex');
+  return hash('sha256', JSON.stringify([namespace, job, fields]));
 }
 
 export const RECORD_FOLDER = 'jobs/';
 const ID_DIGITS = 16;
-
-/** Tells the records of a job apart: its name may have been used for several requests. */
-export const recordId = (digest: string) => digest.slice(0, ID_DIGITS);
 
 const FIRST_ENTRY = new RegExp(`^${RECORD_FOLDER}([^/]+)[.]([0-9a-f]{${ID_DIGITS}})/0001[.]json$`);
 
@@ -109,13 +104,16 @@ export class JobRecord {
   readonly key: string;
   private readonly log: EntryLog<JobEntry>;
   private known: JobEntry[] = [];
+  /** Tells the records of a job apart: its name may have been used for several requests. */
+  readonly id: string;
 
   constructor(
     storage: Pick<VideoStorage, 'read' | 'create'>,
     private readonly owner: JobName,
-    readonly id: string,
+    idOrDigest: string,
   ) {
-    this.key = `${RECORD_FOLDER}${fileName(owner.job)}.${id}`;
+    this.id = idOrDigest.slice(0, ID_DIGITS);
+    this.key = `${RECORD_FOLDER}${fileName(owner.job)}.${this.id}`;
     this.log = entriesIn(storage, this.key);
   }
 

@@ -3,10 +3,12 @@ import { type FileHandle, lstat, open, readdir, truncate, unlink } from 'node:fs
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { errorCode } from '../contract/error-code';
-import { inFolder, isPartName, markOf, newPartName } from './disk-files';
+import { inFolder, isPartName, markOf, newPartName, unless } from './disk-files';
 import type { VideoStorage } from './storage';
 import { asStorageFault, StorageFault } from './storage-fault';
+
+/** Other processes may remove files meanwhile. */
+const unlessGone = unless(['ENOENT'], undefined);
 
 type PartsFolder = Pick<VideoStorage, 'partsFolder'>;
 
@@ -38,11 +40,6 @@ export async function removeOldParts(
     removed += 1;
   }
   return removed;
-}
-
-/** Other processes may remove files meanwhile. */
-function unlessGone(error: unknown): undefined {
-  if (errorCode(error) !== 'ENOENT') throw error;
 }
 
 /** Bytes that a part has, or had. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { fileName } from '../contract/digest';
 import { type KeyPlaceholder, LONGEST_SEGMENT_BYTES } from '../contract/input-rules';
 
@@ -32,7 +32,7 @@ export function storageKey(jobKey: string | undefined, template: string, parts: 
 function shortSegment(segment: string): string {
   if (Buffer.byteLength(segment) <= LONGEST_SEGMENT_BYTES) return segment;
   const extension = /\.[a-z0-9]{1,10}$/i.exec(segment)?.[0] ?? '';
-  const end = `-${createHash('sha256').update(segment).digest('hex').slice(0, 32)}${extension}`;
+  const end = `-${hash('sha256', segment).slice(0, 32)}${extension}`;
   const beginning = Buffer.from(segment)
     .subarray(0, LONGEST_SEGMENT_BYTES - end.length)
     .toString();

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { AdoptTaskInput } from '../../activities';
-import { digestOfJob, JobRecord, recordId, StorageFault, type VideoStorage } from '../../src/storage';
+import { digestOfJob, JobRecord, StorageFault, type VideoStorage } from '../../src/storage';
 import { asJob, failureOf, startAttempt } from './activity-world';
 import { NAMESPACE, REQUEST, useSubmitWorld } from './submit/submit-world';
 
@@ -49,7 +49,7 @@ const adopt = (
 /** The record of a job that adopted the task by its id alone. */
 function recordOf(job: string, namespace = NAMESPACE) {
   const owner = { namespace, job };
-  return new JobRecord(here.storage, owner, recordId(digestOfJob(owner, { taskId })));
+  return new JobRecord(here.storage, owner, digestOfJob(owner, { taskId }));
 }
 
 const stored = () => ({

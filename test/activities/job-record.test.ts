@@ -48,8 +48,9 @@ describe('before a POST leaves', () => {
     expect(attempt.beats[0]).toEqual({ sends: [{ id: lastSend?.id, attempt: 1 }] });
     const other = { namespace: NAMESPACE, job: 'another' };
     expect(await claimTask(here.storage, { taskId }, other)).toMatchObject({
-      claimed: false,
-      by: { namespace: NAMESPACE, job: here.job, record: here.record.id },
+      namespace: NAMESPACE,
+      job: here.job,
+      record: here.record.id,
     });
   });
 

@@ -4,7 +4,6 @@ import {
   digestOfJob,
   JobRecord,
   type RecordedJob,
-  recordId,
   type VideoStorage,
 } from '../../../src/storage';
 import { type ActivityWorld, asJob, createActivityWorld, startAttempt } from '../activity-world';
@@ -46,7 +45,7 @@ export function useSubmitWorld(): SubmitWorld {
   beforeEach(() => {
     here.job = `fox-${++jobs}`;
     const owner = { namespace: NAMESPACE, job: here.job };
-    here.record = new JobRecord(here.storage, owner, recordId(digestOfJob(owner, REQUEST)));
+    here.record = new JobRecord(here.storage, owner, digestOfJob(owner, REQUEST));
     before = here.emulator.calls.length;
   });
   here.worker = (deps = {}) => {
