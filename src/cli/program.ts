@@ -17,8 +17,6 @@ interface CommandRow {
   example: string;
   /** More help, which takes a moment to load. */
   more?(): string;
-  /** Whether it starts or runs jobs, whose spans may be exported. */
-  isTraced?: true;
   /** Loads the command when it runs: `--help` must not wait for Temporal's SDK. */
   load(): Action;
 }
@@ -69,7 +67,6 @@ const COMMANDS: Record<string, CommandRow> = {
       JSON_OBJECT,
     ],
     example: 'videogen generate "A red fox in the snow" --duration 5 --out fox.mp4',
-    isTraced: true,
     load: () => require('./generate').generate,
   },
   batch: {
@@ -89,7 +86,6 @@ const COMMANDS: Record<string, CommandRow> = {
       JSON_OBJECT,
     ],
     example: 'videogen batch foxes.jsonl --window 10',
-    isTraced: true,
     load: () => require('./batch').batch,
   },
   decide: {
@@ -181,7 +177,6 @@ const COMMANDS: Record<string, CommandRow> = {
     ],
     example: 'videogen dev --port 7233 --ui-port 8233',
     more: () => require('./read-faults').describeFaults(),
-    isTraced: true,
     load: () => require('./dev').dev,
   },
   worker: {
@@ -191,7 +186,6 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--only <role...>', 'do only a part of the work', ['jobs', 'submits', 'downloads']],
     ],
     example: 'videogen worker --only downloads',
-    isTraced: true,
     load: () => require('./worker').worker,
   },
   emulator: {
@@ -216,7 +210,6 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--port <port>', 'port to listen on', '8787'],
     ],
     example: 'videogen gateway --port 8787',
-    isTraced: true,
     load: () => require('./gateway').gateway,
   },
   'gateway-key': {
@@ -263,7 +256,6 @@ export interface CommandCall {
   /** Arguments and options. */
   given: unknown[];
   load(): Action;
-  isTraced?: true | undefined;
 }
 
 /** The parser of the command line. */

@@ -12,7 +12,6 @@ import { ConfigError, type Environment } from '../config/read-setting';
 import { readTemporalConfig } from '../config/temporal-config';
 import { redact } from '../contract/redact';
 import { withEncryption } from '../encryption/data-converter';
-import { tracedClient } from './export-traces';
 import { TemporalUnreachable } from './refusals';
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
@@ -28,10 +27,10 @@ export async function connectClient(env?: Environment): Promise<Client> {
   return clientOf(connection, namespace, env);
 }
 
-/** A client that encrypts and traces as the settings say. */
+/** A client that encrypts as the settings say. */
 export function clientOf(connection: Connection, namespace?: string, env?: Environment): Client {
   const dataConverter = withEncryption(undefined, { ring: readEncryptionKeys(env) });
-  return new Client({ connection, namespace, dataConverter, ...tracedClient() });
+  return new Client({ connection, namespace, dataConverter });
 }
 
 /** The outcome of connecting; a failure says which server cannot be reached. */

@@ -1,6 +1,5 @@
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { orUnreachable } from '../client/connect';
-import { tracingPlugins } from '../client/export-traces';
 import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues, type WorkerQueues } from '../config/queues';
 import { ConfigError } from '../config/service-config';
@@ -87,7 +86,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     const all = encryptedWorker({ ...common, maxCachedWorkflows }, { ring, connection });
     // Before a worker is created: one that never runs keeps the connection, and a taken port would be reported as that.
     monitor = monitored && (await openWorkerMonitor(monitored, work, common));
-    const plugins = [new VideoPlugin(own), ...(ofCaller.plugins ?? []), ...tracingPlugins()];
+    const plugins = [new VideoPlugin(own), ...(ofCaller.plugins ?? [])];
     const worker = await Worker.create({ ...all, plugins });
     return {
       run: () => worker.run().finally(close),

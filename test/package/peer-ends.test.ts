@@ -2,11 +2,9 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { name, peerDependencies } from '../../package.json';
 import { S3_SERVER_TIMEOUT_MS, startS3Server } from '../support/s3-server';
-import { startTraceCollector } from '../support/trace-collector';
 import { createHost, INSTALL_TIMEOUT_MS, installNode, SPECIFIERS } from './host';
 import { run } from './run';
 
-/** The current OpenTelemetry needs it. */
 const NODE = '22.23.3';
 
 /** Each peer at both ends of its range; npm takes the newest version of a range. */
@@ -28,18 +26,17 @@ const IMPORTS = SPECIFIERS.map((specifier) => `require('${specifier}');`).join('
 jest.setTimeout(2 * INSTALL_TIMEOUT_MS + S3_SERVER_TIMEOUT_MS);
 
 test.each(['lowest', 'highest'] as const)(
-  'with the %s supported version of every peer, a video is generated on Node 22, stored in S3 and traced',
+  'with the %s supported version of every peer, a video is generated on Node 22 and stored in S3',
   async (end) => {
     const host = await createHost(ENDS[end]);
     const s3 = await startS3Server();
-    const collector = await startTraceCollector(join(host, 'spans.jsonl'));
     try {
       const node = await installNode(NODE, join(host, 'node'));
       await writeFile(join(host, 'imports.cjs'), IMPORTS);
       await run(node, [join(host, 'imports.cjs')], { cwd: host });
       const { endpoint, region, credentials } = s3.connection;
       const command = join(host, 'node_modules', name, 'dist/src/cli/main.js');
-      const { stdout, stderr } = await run(node, [command, 'generate', 'A fox', '--id', end], {
+      const { stdout } = await run(node, [command, 'generate', 'A fox', '--id', end], {
         cwd: host,
         env: {
           VIDEOGEN_STORAGE: `s3://${s3.bucket}/${end}`,
@@ -48,18 +45,10 @@ test.each(['lowest', 'highest'] as const)(
           AWS_ACCESS_KEY_ID: credentials.accessKeyId,
           AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
           VIDEOGEN_S3_PATH_STYLE: 'true',
-          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-          OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
         },
       });
       expect(stdout.trim()).toBe(`s3://${s3.bucket}/${end}/${end}.mp4`);
-      expect(stderr).not.toMatch(/traces/i);
-      const spans = new Set(collector.spans().map((span) => span.name));
-      expect([...spans].sort()).toEqual(
-        expect.arrayContaining(['GET', 'POST', 'RunActivity:submitVideo', 'RunWorkflow:generateVideo']),
-      );
     } finally {
-      await collector.close();
       await s3.stop();
       await rm(host, { recursive: true, force: true });
     }

@@ -5,12 +5,6 @@ import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
-import {
-  exportTraces,
-  type StopExporting,
-  tracedClient,
-  tracingPlugins,
-} from '../../src/client/export-traces';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -19,6 +13,7 @@ import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { type ExportedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector';
+import { startTracing } from '../support/traced-process';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { pause, quickWorkflows } from '../support/world';
 
@@ -33,7 +28,7 @@ const SAID = 'MARKED-ANSWER about MARKED-PROMPT';
 let env: VideoTestEnvironment;
 let folder: string;
 let collector: TraceCollector;
-let stopExporting: StopExporting;
+let tracing: ReturnType<typeof startTracing>;
 let bundle: WorkflowBundleWithSourceMap;
 let receiver: WebhookReceiver;
 let gateway: VideoGateway;
@@ -48,12 +43,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'videogen-traces-'));
   collector = await startTraceCollector(join(folder, 'trace.jsonl'));
   Object.assign(process.env, OTEL, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  stopExporting = exportTraces({
-    serviceName: 'videogen',
-    onProblem: (problem) => {
-      throw new Error(problem);
-    },
-  });
+  tracing = startTracing();
   [env, bundle, receiver] = await Promise.all([
     createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } }),
     bundleWorkflowCode({
@@ -66,10 +56,11 @@ beforeAll(async () => {
   ]);
   worker = await env.createWorker({
     webhooks: { secret: () => WEBHOOK_SECRET, url: receiver.url },
-    worker: { workflowBundle: bundle },
+    worker: { workflowBundle: bundle, plugins: [tracing.plugin] },
   });
   running = worker.run();
-  const client = new Client({ connection: env.temporal.connection, ...tracedClient() });
+  const { connection } = env.temporal;
+  const client = new Client({ connection, interceptors: tracing.interceptors });
   gateway = await createVideoGateway({
     env: { VIDEOGEN_STORAGE: env.storageFolder, VIDEOGEN_LOG_LEVEL: 'error' },
     client,
@@ -81,7 +72,7 @@ afterAll(async () => {
   await gateway?.close();
   worker?.shutdown();
   await running;
-  await stopExporting?.();
+  await tracing?.stop();
   await receiver?.close();
   await env?.teardown();
   await collector?.close();
@@ -298,7 +289,7 @@ test("a worker of a host with Temporal's plugin and ours makes the same spans", 
   const hosts = await Worker.create({
     connection,
     taskQueue: 'films',
-    plugins: [plugin, ...tracingPlugins()],
+    plugins: [plugin, tracing.plugin],
   });
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
   await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'hosted' }));
