@@ -1,4 +1,4 @@
-import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { workflowInfo } from '@temporalio/workflow';
 import {
   type BatchInput,
   type BatchProgress,
@@ -23,7 +23,6 @@ import type { VideoRequest } from '../../src/contract/request';
 import { createFailure, withoutEnd } from '../../src/contract/video-failure';
 import type { ChildEnd } from '../child-jobs';
 import type { CarriedBatch } from '../runs';
-import { batchDetails } from '../ui-details';
 
 /** What a batch knows of its items: how many ended how, and which ones run. */
 export class BatchState {
@@ -36,7 +35,7 @@ export class BatchState {
   /** The results file, once it is written. */
   results: StoredFile | undefined;
   /** Why the batch ends before its items do. */
-  private broken: string | undefined;
+  broken: string | undefined;
 
   constructor(
     readonly input: BatchInput,
@@ -80,7 +79,6 @@ export class BatchState {
     const { succeeded, failed, spent } = opened.earlier;
     Object.assign(this.known, { opened, succeeded, failed, spent });
     this.skipDone();
-    this.show();
   }
 
   private skipDone(): void {
@@ -105,7 +103,6 @@ export class BatchState {
   recordStarted(item: number, { isHeld = false } = {}): string {
     const name = itemName(this.name, item);
     this.running.set(name, { item, name, ...(isHeld && { isHeld }) });
-    this.show();
     return name;
   }
 
@@ -122,18 +119,12 @@ export class BatchState {
     this.running.delete(result.name);
     this.unrecorded.push(result);
     known.spent = addSums(known.spent, spentOn([result]));
-    this.show();
   }
 
   /** A cap that items share would refuse those after it as well. They are made when the batch starts again. */
   private stopsFor({ failure, details }: FailedItem): boolean {
     if (this.input.onFailure === 'stop') return true;
     return failure === 'CapReached' && details.capLeft !== undefined && !details.cap?.startsWith('job.');
-  }
-
-  stopStarting(why: string): void {
-    this.broken = why;
-    this.show();
   }
 
   /** The failure of a batch that stopped for one of its items. */
@@ -165,10 +156,6 @@ export class BatchState {
     const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
     if (!isKnown && estimated === undefined) return {};
     return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
-  }
-
-  private show(): void {
-    setCurrentDetails(batchDetails(this.progress()));
   }
 }
 
