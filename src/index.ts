@@ -2,13 +2,12 @@
 export { encryptedDataConverter } from './client/connect';
 export type { JobOverview } from './client/overview';
 export { ForgetRefused, RetryRefused, TemporalUnreachable } from './client/refusals';
-export type { VideoBatch } from './client/video-batch';
 export {
   createVideoClient,
   type VideoClient,
   type VideoClientOptions,
 } from './client/video-client';
-export type { VideoJob } from './client/video-job';
+export type { VideoBatch, VideoJob } from './client/video-job';
 export { ConfigError, type Environment } from './config/service-config';
 export {
   type BatchInput,

@@ -145,11 +145,6 @@ export class Job {
     known.retryAfterMs = retryAfter === undefined ? undefined : retryAfter * 1_000;
   }
 
-  /** An adopted task that was never seen does not exist. The job's own task does, whatever the service says of it for a while. */
-  get taskNeverExisted(): boolean {
-    return this.known.task === undefined && this.known.isAdopted;
-  }
-
   /** How long a video that was found ready may have been so. */
   get lagMs(): number {
     return this.known.polledMs - this.polledBeforeMs;

@@ -109,7 +109,8 @@ async function pollOnce(job: Job, taskId: string): Promise<TaskStatus | undefine
     if (job.known.problem?.type !== failureType)
       logJob(job, 'pollsFailing', { failureType, reason: describeEvent(failureType, details), advice });
     job.recordPollFailure(failure);
-    if (failureType === 'TaskUnknown' && job.taskNeverExisted) throw error;
+    // An adopted task that was never seen does not exist. The job's own does, whatever the service says of it for a while.
+    if (failureType === 'TaskUnknown' && job.known.isAdopted && job.known.task === undefined) throw error;
     return undefined;
   }
 }

@@ -18,9 +18,8 @@ import {
 import { isVideoFailure, type VideoFailure } from '../contract/video-failure';
 import { decodeFirst, readFirstInput } from '../encryption/decode-first';
 import type { JobOverview } from './overview';
-import { type DescribedRun, describeRun, inTime, KINDS } from './temporal-calls';
-import { batchOf } from './video-batch';
-import { jobOf } from './video-job';
+import { type DescribedRun, describeRun, inTime, KINDS, runOf } from './temporal-calls';
+import { batchOf, jobOf } from './video-job';
 
 /** What Temporal's numbers for the end of a workflow mean for a job; any other number means that it runs. */
 const ENDED: ReadonlyMap<number, 'succeeded' | 'failed' | 'cancelled'> = new Map([
@@ -37,10 +36,11 @@ const ENDED: ReadonlyMap<number, 'succeeded' | 'failed' | 'cancelled'> = new Map
 export async function findOverview(client: Client, workflowId: string): Promise<JobOverview | undefined> {
   if (!isWorkflowId(workflowId)) return undefined;
   const described = await describeRun(client, { workflowId });
-  const type = described?.workflowExecutionInfo?.type?.name ?? '';
+  const info = described?.workflowExecutionInfo;
+  const type = info?.type?.name ?? '';
   const kind = KINDS.get(type);
-  if (described === undefined || kind === undefined) return undefined;
-  const overview = await overviewOf(client, kind, described);
+  if (!described || !info || kind === undefined) return undefined;
+  const overview = await overviewOf(client, kind, info, described);
   const turn = type === FALLBACK_WORKFLOW_TYPE ? await turnOf(client, described) : {};
   return { ...overview, ...turn, ...(await endingOf(client, overview)) };
 }
@@ -58,10 +58,11 @@ async function turnOf(client: Client, { pendingChildren }: DescribedRun): Promis
 async function overviewOf(
   client: Client,
   kind: JobOverview['kind'],
-  { workflowExecutionInfo: info, workflowExtendedInfo: extended, pendingActivities }: DescribedRun,
+  info: NonNullable<DescribedRun['workflowExecutionInfo']>,
+  { workflowExtendedInfo: extended, pendingActivities }: DescribedRun,
 ): Promise<JobOverview> {
-  const memo = await decodeFields(client, info?.memo?.fields);
-  const ended = ENDED.get(info?.status ?? 0);
+  const memo = await decodeFields(client, info.memo?.fields);
+  const ended = ENDED.get(info.status ?? 0);
   const activities = pendingActivities ?? [];
   const taskId = textIn(memo[TASK_ID_MEMO]) ?? textIn(Object(memo[IDENTITY_MEMO]).taskId);
   const pending = activities.map(({ activityType }) => activityType?.name ?? '');
@@ -72,10 +73,8 @@ async function overviewOf(
       (attempt ?? 1) > 1 && lastFailure && activityType?.name !== 'awaitJob',
   );
   const madeFor = memo[MADE_FOR_MEMO];
-  const workflowId = info?.execution?.workflowId ?? '';
-  const runId = info?.execution?.runId ?? '';
+  const { workflowId, runId, firstRunId, parentId } = runOf(info);
   // A job that continued as new is as old as its first run, which Temporal may have forgotten.
-  const firstRunId = info?.firstRunId || runId;
   const first =
     firstRunId === runId ? undefined : await describeRun(client, { workflowId, runId: firstRunId });
   return {
@@ -96,11 +95,11 @@ async function overviewOf(
     paused: ended === undefined ? pausedIn(workflowId, extended?.pauseInfo) : undefined,
     isCancelling: (ended === undefined && extended?.cancelRequested) || undefined,
     startedAt: isoOf(
-      first?.workflowExecutionInfo?.startTime ?? extended?.originalStartTime ?? info?.startTime,
+      first?.workflowExecutionInfo?.startTime ?? extended?.originalStartTime ?? info.startTime,
     ),
-    endedAt: info?.closeTime ? isoOf(info.closeTime) : undefined,
-    taskQueue: info?.taskQueue ?? '',
-    parentId: info?.parentExecution?.workflowId || undefined,
+    endedAt: info.closeTime ? isoOf(info.closeTime) : undefined,
+    taskQueue: info.taskQueue ?? '',
+    parentId,
     madeFor: madeFor === 'batch' || madeFor === 'fallback' ? madeFor : undefined,
   };
 }

@@ -15,8 +15,7 @@ import type { JobOverview } from './overview';
 import { prepareBatch, prepareJob, type StartOptions } from './prepare-start';
 import { type RetriedJob, type RetryOptions, retryJob } from './retry-job';
 import { startOrJoinOn } from './start-or-join';
-import { batchOf, type VideoBatch } from './video-batch';
-import { jobOf, type VideoJob } from './video-job';
+import { batchOf, jobOf, type VideoBatch, type VideoJob } from './video-job';
 
 /** What createVideoClient may be given; the environment says the rest. */
 export interface VideoClientOptions {

@@ -6,6 +6,7 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
 import { ApplicationFailure, TerminatedFailure } from '@temporalio/common';
+import type { BatchProgress, BatchResult } from '../contract/batch';
 import { shown } from '../contract/clean-text';
 import type { JobProgress, JobResult } from '../contract/job';
 import {
@@ -58,6 +59,28 @@ export interface VideoJob {
   result(): Promise<JobResult>;
 }
 
+/**
+ * One batch of videos, from `startBatch` or `batch`. Its methods ask Temporal, so they work in any process.
+ *
+ * @example
+ * ```ts
+ * for await (const { succeeded, failed } of videos.batch('foxes').follow()) console.log(succeeded, failed);
+ * ```
+ */
+export interface VideoBatch {
+  workflowId: string;
+  /** Where the batch is now. Needs a running worker. Its items are jobs with progress of their own. */
+  progress(): Promise<BatchProgress>;
+  /** Yields the progress at each change until the batch ends. */
+  follow(options?: FollowOptions): AsyncIterable<BatchProgress>;
+  /** Has the running items poll their tasks now instead of at the next planned time. */
+  pollNow(): Promise<void>;
+  /** Starts no more items and ends the running ones. The results list what was paid for, with its task id. */
+  cancel(): Promise<void>;
+  /** Waits for the counts and the location of the results. Rejects with a VideoFailure if a failed item stopped the batch. */
+  result(): Promise<BatchResult>;
+}
+
 /** `endedAt`: when it ended, if it had ended before it was joined. The log hears of a long wait for a queue without workers. */
 export function jobOf(
   handle: WorkflowHandle,
@@ -73,6 +96,16 @@ export function jobOf(
     decideSubmit: (decision) => decideSubmit(handle, decision),
     taskId: () => orExplain(untilTask(handle)),
     result: () => orExplain(resultOf<JobResult>(handle)),
+  };
+}
+
+export function batchOf(handle: WorkflowHandle, log: (line: string) => void = () => undefined): VideoBatch {
+  return {
+    ...followedWorkflow(handle, () => handle.query<BatchProgress>(PROGRESS_QUERY)),
+    result: () =>
+      orTellUnserved(handle, resultOf<BatchResult>(handle), log).catch((error: unknown) => {
+        throw failureIn(error) ?? error;
+      }),
   };
 }
 
@@ -124,7 +157,7 @@ export async function decideSubmit(
   let hasEnded = false;
   try {
     // Reads the memo, and rejects if it is encrypted with a key that is not here: the worker could not read the decision.
-    const { memo, type, status, closeTime } = await job.describe();
+    const { memo, type, closeTime } = await job.describe();
     hasEnded = closeTime !== undefined;
     const service = memo?.[SERVICE_MEMO];
     // Not by its children: one that was started again has joined the job of the run before.
@@ -132,9 +165,7 @@ export async function decideSubmit(
       type === FALLBACK_WORKFLOW_TYPE && typeof service === 'string'
         ? job.client.getHandle(childName(job.workflowId, service))
         : job;
-    const isPaused =
-      handle === job ? status.name === 'PAUSED' : (await handle.describe()).status.name === 'PAUSED';
-    if (isPaused)
+    if ((await handle.describe()).status.name === 'PAUSED')
       throw new DecisionRefused(
         `${shown(handle.workflowId)} is paused in Temporal and takes no decision: run ${unpauseCommand(handle.workflowId)} first.`,
       );
@@ -204,7 +235,7 @@ function endedWithItsRun(error: unknown): boolean {
 }
 
 /** Options for following a job or a batch. */
-export interface FollowOptions {
+interface FollowOptions {
   /** Milliseconds between two queries. Default: 1000. Temporal Cloud bills each query as an Action. */
   everyMs?: number;
   /** Stops following when it is aborted. The job or batch continues. */
@@ -212,7 +243,7 @@ export interface FollowOptions {
 }
 
 /** What a job and a batch have in common. */
-export function followedWorkflow<Progress>(handle: WorkflowHandle, progress: () => Promise<Progress>) {
+function followedWorkflow<Progress>(handle: WorkflowHandle, progress: () => Promise<Progress>) {
   return {
     workflowId: handle.workflowId,
     progress,
@@ -244,7 +275,7 @@ async function* follow<Progress>(
 }
 
 /** A reset terminates a run and starts another, which has the result. */
-export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> {
+async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> {
   for (;;) {
     try {
       return await handle.result();
@@ -256,7 +287,7 @@ export async function resultOf<Result>(handle: WorkflowHandle): Promise<Result> 
 }
 
 /** Why a job or a batch failed: an error of this package, if it is about the job or the batch. */
-export const failureIn = (error: unknown): VideoFailure | undefined =>
+const failureIn = (error: unknown): VideoFailure | undefined =>
   endedByTemporal(causeOf(error)) ?? readFailure(error);
 
 const causeOf = (error: unknown) => (error instanceof WorkflowFailedError ? error.cause : undefined);

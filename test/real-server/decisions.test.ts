@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import type { VideoBatch } from '../../src/client/video-batch';
 import { createVideoClient } from '../../src/client/video-client';
-import type { VideoJob } from '../../src/client/video-job';
+import type { VideoBatch, VideoJob } from '../../src/client/video-job';
 import { itemName } from '../../src/contract/batch';
 import type { JobInput } from '../../src/contract/job';
 import { readFailure } from '../../src/contract/video-failure';

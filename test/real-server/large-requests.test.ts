@@ -1,4 +1,4 @@
-import type { VideoBatch } from '../../src/client/video-batch';
+import type { VideoBatch } from '../../src/client/video-job';
 import { type BatchInput, itemName } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
 import { LARGEST_REQUEST_BYTES } from '../../src/contract/sizes';
