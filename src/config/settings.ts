@@ -74,9 +74,9 @@ export const SETTINGS = {
     VIDEOGEN_SERVICES_FILE: {
       type: forms.parsed(readServicesFile).optional(),
       meaning:
-        'Several services with names: a YAML or JSON file, for workers and those who start jobs. [More](several-services.md)',
+        'Several services with names: a YAML or JSON file, for workers and those who start jobs. [More](other-services.md#several-services)',
       unset: 'only the service in `VIDEO_API_BASE_URL`',
-      fix: 'correct the file as docs/several-services.md shows it, or unset it',
+      fix: 'correct the file as docs/other-services.md#several-services shows it, or unset it',
     },
   },
   'Task queues': {

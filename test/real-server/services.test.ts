@@ -14,7 +14,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { startEmulator } from '../../src/testing/emulator';
 import { createVideoWorker } from '../../src/worker/video-worker';
 import { FakeTerminal } from '../cli/fake-terminal';
-import { blocksOf, commandsOf, expectShown, readPage } from '../support/docs-page';
+import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
@@ -52,7 +52,7 @@ beforeAll(async () => {
   ]);
   await writeFile(join(folder, 'own.key'), `${secrets.OWN_KEY}\n`);
   // The file of the page, with addresses of this machine.
-  const [onPage = ''] = blocksOf(readPage('several-services.md'), 'yaml');
+  const [onPage = ''] = blocksOf(sectionOf(readPage('other-services.md'), 'Several services'), 'yaml');
   const file = join(folder, 'services.yaml');
   const { services, ...rest } = parse(onPage);
   const profile = {
@@ -259,7 +259,7 @@ const wordsOf = (command: string) =>
 
 test('the commands of the page print what it shows', async () => {
   const more = { TEMPORAL_ADDRESS: env.temporal.address, VIDEOGEN_TASK_QUEUE: taskQueue };
-  const commands = commandsOf(readPage('several-services.md'));
+  const commands = commandsOf(sectionOf(readPage('other-services.md'), 'Choose one'));
   expect(commands.length).toBeGreaterThan(3);
   for (const shown of commands) {
     const terminal = new FakeTerminal({ ...settings, ...more }, false, true);

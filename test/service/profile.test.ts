@@ -7,7 +7,7 @@ import { parseProfile } from '../../src/service/parse-profile';
 import { profileJsonSchema, type ServiceProfile } from '../../src/service/profile';
 import { traceAnswer } from '../../src/service/read-answer';
 import { readingRules } from '../../src/service/reading-rules';
-import { blocksOf, readPage } from '../support/docs-page';
+import { blocksOf, readPage, sectionOf } from '../support/docs-page';
 
 const WHOLE = {
   name: 'Everything',
@@ -130,7 +130,8 @@ describe('a profile', () => {
 });
 
 it('the profile that the page about other services shows is one', () => {
-  const shown = blocksOf(readPage('other-services.md'), 'yaml').map((text) => parseProfile(parse(text)));
+  const section = sectionOf(readPage('other-services.md'), 'Requests');
+  const shown = blocksOf(section, 'yaml').map((text) => parseProfile(parse(text)));
   expect(shown).toEqual([{ ok: true, profile: expect.objectContaining({ request: expect.anything() }) }]);
 });
 
