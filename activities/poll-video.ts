@@ -43,7 +43,8 @@ export function createPollVideo(
         logEvent('polled', { taskId, state: status.state, percent });
         for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
         if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
-        if (hasEnded(status)) {
+        // At the service; a task that succeeded may still be without its link.
+        if (['succeeded', 'failed', 'cancelled'].includes(status.state)) {
           tools.rateLimiter.recordTaskEnd();
           await settleTask?.(input, status);
         }
@@ -75,11 +76,6 @@ function createWarnOnce() {
     warned.add(line);
     logEvent(event, about);
   };
-}
-
-/** At the service; a task that succeeded may still be without its link. */
-function hasEnded({ state }: TaskStatus): boolean {
-  return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }
 
 function toStatus(

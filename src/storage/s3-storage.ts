@@ -244,10 +244,8 @@ async function uploadFile(
 ): Promise<void> {
   const { size } = await stat(path);
   if (size !== whole.bytes) throw incomplete(size, whole.bytes);
-  const body = createReadStream(path);
   // The library's abort() does not wait for parts in flight, and S3 stores parts that arrive after the abort.
-  const stop = () => body.destroy(new StorageFault('the upload was stopped'));
-  whole.signal?.addEventListener('abort', stop, { once: true });
+  const body = createReadStream(path, { signal: whole.signal }).on('error', () => undefined);
   const upload = new s3.sdk.Upload({
     client: s3.client,
     params: { ...object, Body: body, ContentType: whole.contentType, IfNoneMatch: '*' },
@@ -263,7 +261,6 @@ async function uploadFile(
       const abort = new s3.sdk.AbortMultipartUploadCommand({ ...object, UploadId });
       await s3.client.send(abort).catch(() => undefined);
     }
-    if (error instanceof StorageFault) throw error;
     // After every failure, not only when S3 says that the key is taken: a server may close the connection before its
     // refusal is read, and the answer to a completed upload may be lost.
     const stored = await getObject(s3, object).catch(() => undefined);
@@ -271,7 +268,6 @@ async function uploadFile(
     if (isSame === undefined) throw error;
     if (!isSame) throw keyTaken(key);
   } finally {
-    whole.signal?.removeEventListener('abort', stop);
-    body.on('error', () => undefined).destroy();
+    body.destroy();
   }
 }
