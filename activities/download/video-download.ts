@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { activityInfo, metricMeter } from '@temporalio/activity';
 import { z } from 'zod';
 import { describeDuration } from '../../src/contract/duration';
@@ -9,7 +9,6 @@ import { NO_SECRETS, redact } from '../../src/contract/redact';
 import { describeHead, HEAD_TO_SNIFF, sniffContainer } from '../../src/media/sniff-container';
 import type { FoundService, TaskReading, VideoBody } from '../../src/service';
 import { ServiceFault } from '../../src/service/service-fault';
-import { openVideoBytes } from '../../src/service/video-bytes';
 import { isPartName } from '../../src/storage/disk-files';
 import type { PartFile } from '../../src/storage/part-file';
 import { logEvent } from '../attempt';
@@ -114,7 +113,7 @@ export class VideoDownload {
     const body =
       typeof video === 'string'
         ? await callWithinLimits(at, 'download', () => at.service.open(video, { signal, from }))
-        : openVideoBytes(video, { from });
+        : { stream: Readable.from([video], { objectMode: false }), bytes: video.length };
     // It may break before it is read, and an error without a listener ends the process.
     body.stream.on('error', () => undefined);
     const watching = this.watchPace(body.stream);

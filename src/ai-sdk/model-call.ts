@@ -59,7 +59,7 @@ export class ModelCall {
   /** Runs what comes before the model is asked. Whatever goes wrong here has sent nothing, so no submit is lost. */
   async prepare<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { cancellation, service } = this;
-    const withinMs = Math.min(service.timeouts.exchange[this.kind], PREPARED_WITHIN_MS);
+    const withinMs = Math.min(service.timeouts[this.kind], PREPARED_WITHIN_MS);
     const { signal, lift } = startDeadline(withinMs, cancellation);
     try {
       return await unlessAborted(work(signal), signal);
@@ -79,7 +79,7 @@ export class ModelCall {
 
   /** Asks the model, within the time of the call. */
   async run<T>(work: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
-    const { signal, lift } = startDeadline(this.service.timeouts.exchange[this.kind], this.cancellation);
+    const { signal, lift } = startDeadline(this.service.timeouts[this.kind], this.cancellation);
     try {
       return await unlessAborted((async () => work(signal))(), signal);
     } finally {
@@ -91,7 +91,6 @@ export class ModelCall {
   /** For the provider. Sends each request once, with our limits, and notes whether it has left. */
   readonly fetch: AiSdkFetch = async (input, init) => {
     const { connections, secrets: known } = this.service;
-    const timeouts = this.service.timeouts[this.kind];
     const route = this.kind === 'submit' ? connections.forSubmit : connections.forPoll;
     const request = new Request(input, init);
     const url = new URL(request.url);
@@ -107,7 +106,6 @@ export class ModelCall {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     try {
       const answer = await callService(route(url, headers), {
-        ...timeouts,
         // No provider uses others.
         method: request.method as ServiceCall['method'],
         origin: url.origin,
@@ -123,7 +121,7 @@ export class ModelCall {
         for (const one of [value].flat()) received.append(name, one);
       exchange.status = status;
       exchange.headers = Object.fromEntries(received);
-      const body = await bodyBytes(answer, { ...timeouts, signal, secrets }, LARGEST_ANSWER_BYTES[this.kind]);
+      const body = await bodyBytes(answer, { signal, secrets }, LARGEST_ANSWER_BYTES[this.kind]);
       if (body.length <= MAX_ANSWER_BYTES) exchange.body = body.toString('utf8');
       return new Response(body.length > 0 ? body : null, { status, headers: received });
     } catch (error) {

@@ -1,3 +1,4 @@
+import { isRecord } from '../contract/clean-text';
 import type { AnswerPath } from './reading-rules';
 
 /** A value and the path to it from the root of the answer: `data.videos[0].url`. */
@@ -32,7 +33,7 @@ const MAX_LIST_ENTRIES = 100;
 function stepInto({ value, path, parsed }: FoundValue, step: string): FoundValue[] {
   const key = step.endsWith('[]') ? step.slice(0, -2) : step;
   const holder = unwrap(value, parsed);
-  if (!isObject(holder) || !Object.hasOwn(holder, key)) return [];
+  if (!isRecord(holder) || !Object.hasOwn(holder, key)) return [];
   const here = path === '' ? key : `${path}.${key}`;
   const found = key === step ? holder[key] : unwrap(holder[key], parsed);
   if (key === step || !Array.isArray(found)) return [{ value: found, path: here, parsed }];
@@ -78,20 +79,14 @@ function unwrap(value: unknown, parsed: Map<string, unknown> = new Map()): unkno
   return parsed.get(value);
 }
 
-type JsonObject = Record<string, unknown>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The object or list in a text; undefined for anything else. */
-export function parseJson(text: unknown): JsonObject | unknown[] | undefined {
+export function parseJson(text: unknown): Record<string, unknown> | unknown[] | undefined {
   if (!mayBeJson(text)) return undefined;
   try {
     const json = text.trim();
     const rounded: unknown = JSON.parse(json);
     const value = LONG_INTEGER.test(json) ? JSON.parse(withExactIntegers(json)) : rounded;
-    return isObject(value) || Array.isArray(value) ? value : undefined;
+    return isRecord(value) || Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
   }

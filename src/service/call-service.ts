@@ -5,12 +5,11 @@ import { errorCode } from '../contract/error-code';
 import { redact, type Secrets } from '../contract/redact';
 import { ServiceFault } from './service-fault';
 import { traceCall } from './spans';
-import type { AnswerTimeouts } from './video-service';
 
 /** Answers are small JSON; a larger one is a mistake or an attack. */
 export const MAX_ANSWER_BYTES = 1024 * 1024;
 
-export interface ServiceCall extends AnswerTimeouts {
+export interface ServiceCall {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   origin?: string;
   path: string;
@@ -49,7 +48,7 @@ export async function callService(
   }
 }
 
-type ReadOptions = Pick<ServiceCall, 'signal' | 'bodyTimeout' | 'secrets'>;
+type ReadOptions = Pick<ServiceCall, 'signal' | 'secrets'>;
 
 /** The whole body as text. JSON is UTF-8; a byte order mark is dropped. */
 export async function bodyText(answer: Dispatcher.ResponseData, options: ReadOptions): Promise<string> {
@@ -58,24 +57,19 @@ export async function bodyText(answer: Dispatcher.ResponseData, options: ReadOpt
 
 /**
  * The whole body, decoded if the server sent an encoding; the size limit applies before and after decoding. The body of a
- * refusal is empty if it cannot be read: the status alone decides what happens next. All of it gets one `bodyTimeout`, because
- * a server that sends byte by byte could take hours.
+ * refusal is empty if it cannot be read: the status alone decides what happens next.
  */
 export async function bodyBytes(
   answer: Dispatcher.ResponseData,
-  { signal, bodyTimeout, secrets }: ReadOptions,
+  { signal, secrets }: ReadOptions,
   mostBytes = MAX_ANSWER_BYTES,
 ): Promise<Buffer> {
-  const isRefusal = answer.statusCode > 299;
-  const timer = isRefusal ? setTimeout(() => answer.body.destroy(), bodyTimeout) : undefined;
   try {
     return decodeWhole(answer, await receive(answer, mostBytes));
   } catch (error) {
     throwIfCancelled(signal);
-    if (isRefusal) return Buffer.alloc(0);
+    if (answer.statusCode > 299) return Buffer.alloc(0);
     throw error instanceof ServiceFault ? error : connectionFault(error, true, secrets);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
@@ -162,10 +156,7 @@ interface Deadline {
   lift(): void;
 }
 
-/**
- * One deadline for a whole exchange, until it is lifted. The timeouts between two chunks are not enough: a server that sends a
- * byte now and then never hits them.
- */
+/** One deadline for a whole exchange, until it is lifted: a server that sends a byte now and then hits no other timeout. */
 export function startDeadline(limitMs: number, cancellation?: AbortSignal): Deadline {
   const expiry = new AbortController();
   const expired = new DeadlineExpired(`no complete answer within ${describeDuration(limitMs)}`);

@@ -184,7 +184,6 @@ export class HttpVideoService implements OpenedVideoService {
     const limits = isSubmit ? 'submit' : 'poll';
     const call: ServiceCall = {
       ...question,
-      ...this.timeouts[limits],
       origin: this.base.origin,
       path,
       secrets,
@@ -197,7 +196,7 @@ export class HttpVideoService implements OpenedVideoService {
       },
     };
     const dispatcher = isSubmit ? this.freshConnections : this.keepAlive;
-    const got = await exchange(dispatcher, call, this.timeouts.exchange[limits]);
+    const got = await exchange(dispatcher, call, this.timeouts[limits]);
     const { method, body } = question;
     this.showAnswer({ call: kind, sent: { method, path, body }, ...got }, secrets);
     const reading = traceAnswer(

@@ -17,7 +17,6 @@ export {
   type FoundService,
   type NamedService,
   type NamedServices,
-  namedService,
   namedServicesProblem,
   RateLimiters,
   ServiceDirectory,
@@ -27,18 +26,12 @@ export {
 export { type FaultFacts, type FaultKind, ServiceFault } from './service-fault';
 export { type OpenSpan, openSpan } from './spans';
 export type { CallOutcome, Permit } from './submit-limit';
-export { openVideoBytes } from './video-bytes';
 export type {
-  AnswerTimeouts,
   CancelAnswer,
   OpenedVideoService,
-  OpenVideoOptions,
   ResumePoint,
-  SentRequest,
   ServiceAnswer,
-  ServiceMessage,
   ServiceTimeouts,
-  StartedTask,
   TaskReading,
   VideoBody,
   VideoService,
@@ -47,6 +40,7 @@ export type {
 } from './video-service';
 export type { WebhookOptions, WebhookSender } from './webhook-sender';
 export {
+  isSame,
   isWebhookSecret,
   signWebhook,
   verifySignature,

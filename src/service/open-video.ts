@@ -66,7 +66,7 @@ export async function openVideo(
   source: VideoSource,
   { signal: cancellation, from }: OpenVideoOptions = {},
 ): Promise<VideoBody> {
-  const { signal, lift } = startDeadline(source.timeouts.exchange.video, cancellation);
+  const { signal, lift } = startDeadline(source.timeouts.video, cancellation);
   try {
     const point = from && isResumable(from) ? from : undefined;
     let answer = await requestVideo(link, source, signal, point);
@@ -92,7 +92,6 @@ async function requestVideo(
   point?: ResumePoint,
 ): Promise<Dispatcher.ResponseData> {
   const { dispatcher, base, serviceHeaders, secrets } = source;
-  const { video: timeouts } = source.timeouts;
   let url = new URL(link, base);
   let isAtService = true;
   for (let redirects = 0; ; redirects++) {
@@ -115,14 +114,14 @@ async function requestVideo(
       signal,
       highWaterMark: READ_AHEAD_BYTES,
       secrets: linkSecrets,
-      ...timeouts,
     });
     const { statusCode: status, headers } = answer;
     if (status < 300 || (point && status === RANGE_NOT_SATISFIABLE)) return answer;
-    const text = await bodyText(answer, { signal, secrets: linkSecrets, ...timeouts });
     if (status < 400 && headers.location !== undefined && redirects < MAX_REDIRECTS) {
+      discard(answer);
       url = redirectTarget(answer, url);
     } else {
+      const text = await bodyText(answer, { signal, secrets: linkSecrets });
       const reading = traceAnswer({ status, headers, receivedAtMs: Date.now(), body: text });
       throw refusalFault('download', { status, rawBody: text, reading, secrets: linkSecrets });
     }

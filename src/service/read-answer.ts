@@ -1,7 +1,8 @@
+import { isRecord } from '../contract/clean-text';
 import { isTaskId } from '../contract/input-rules';
 import type { TaskState } from '../contract/job';
 import { isAmount, type Money, money } from '../contract/money';
-import { bodiesOf, type FoundValue, isObject, parseJson, valuesIn } from './answer-paths';
+import { bodiesOf, type FoundValue, parseJson, valuesIn } from './answer-paths';
 import {
   firstIn,
   idFrom,
@@ -234,7 +235,7 @@ function findRefusal(bodies: readonly FoundValue[]): Refusal | undefined {
 
 /** Services written in Go answer a finished task with {"error":{"code":0,"message":""}}, which is not an error. */
 function isErrorObject(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const isOk = (part: unknown) => meansSuccess(nameFrom(part) ?? '0');
   if (nameFrom(value.code) !== undefined && isOk(value.code)) return false;
   return Object.values(value).some((part) =>

@@ -99,34 +99,27 @@ export interface OpenedVideoService extends VideoService {
 
 const SECOND = 1_000;
 
-/** Milliseconds without a byte: until the headers, and between two chunks of the body. */
-export interface AnswerTimeouts {
-  headersTimeout: number;
-  bodyTimeout: number;
-}
-
-/** Milliseconds without a byte: until connected, until the headers, and between two chunks of the body. */
+/**
+ * Milliseconds for a whole exchange, however steadily bytes come. They must stay below the timeouts of SUBMIT_POLICY and
+ * POLL_POLICY, so that a trickling answer fails as a lost submit or a failed poll and a draining worker can stop.
+ */
 export interface ServiceTimeouts {
+  /** Until connected. */
   connect: number;
-  submit: AnswerTimeouts;
-  poll: AnswerTimeouts;
-  video: AnswerTimeouts;
-  /**
-   * Milliseconds for a whole exchange, however steadily bytes come; for a video until its first byte, redirects included. They
-   * must stay below the timeouts of SUBMIT_POLICY and POLL_POLICY, so that a trickling answer fails as a lost submit or a failed
-   * poll and a draining worker can stop. A poll may take two exchanges: one for the task, one for its link.
-   */
-  exchange: { submit: number; poll: number; video: number };
+  submit: number;
+  /** A poll may take two exchanges: one for the task, one for its link. */
+  poll: number;
+  /** Until the first byte of a video, redirects included. */
+  video: number;
 }
 
 export const DEFAULT_TIMEOUTS: ServiceTimeouts = {
   connect: 10 * SECOND,
   // Some services hold the POST while they check the prompt and the image.
-  submit: { headersTimeout: 60 * SECOND, bodyTimeout: 20 * SECOND },
-  poll: { headersTimeout: 20 * SECOND, bodyTimeout: 20 * SECOND },
+  submit: 90 * SECOND,
+  poll: 25 * SECOND,
   // Some storages take a while to find a video, and then send it fast.
-  video: { headersTimeout: 60 * SECOND, bodyTimeout: 30 * SECOND },
-  exchange: { submit: 90 * SECOND, poll: 25 * SECOND, video: 120 * SECOND },
+  video: 120 * SECOND,
 };
 
 /** The address of the service, with one slash at its end. Without the lookbehind, very many slashes would take seconds. */

@@ -69,8 +69,6 @@ export function createWebhookSender({ url: defaultUrl, secret, allow = [] }: Web
           body,
           signal,
           secrets: secretsOfLink(path, { keys: [key], wholeValues: [] }),
-          headersTimeout: WEBHOOK_EXCHANGE_MS,
-          bodyTimeout: WEBHOOK_EXCHANGE_MS,
         });
         // Nothing in it matters, and it may be endless.
         answer.body.on('error', () => undefined).destroy();

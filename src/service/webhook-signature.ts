@@ -88,8 +88,8 @@ export function verifySignature(
   return sent;
 }
 
-/** Takes as long for any signature of this length. */
-function isSame(given: string, expected: string): boolean {
+/** Takes as long for any text of this length. */
+export function isSame(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)];
   return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -44,13 +44,7 @@ export function isRead(fault: Fault): fault is keyof typeof ANSWERS {
 }
 
 /** Only for hangs, which last until the timeout in real time. On a slow machine any other call would time out too. */
-const SHORT_TIMEOUTS: Partial<ServiceTimeouts> = {
-  submit: { headersTimeout: 300, bodyTimeout: 300 },
-  poll: { headersTimeout: 300, bodyTimeout: 300 },
-  video: { headersTimeout: 300, bodyTimeout: 300 },
-  // The only limit of a model that does not use our connections.
-  exchange: { submit: 600, poll: 600, video: 600 },
-};
+const SHORT_TIMEOUTS: Partial<ServiceTimeouts> = { submit: 300, poll: 300, video: 300 };
 
 const EMULATED: Record<Call, EmulatedCall> = { submit: 'submit', poll: 'status', download: 'download' };
 

@@ -1,13 +1,8 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { callWithinLimits } from '../../activities/call-within-limits';
 import { createSendWebhook } from '../../activities/send-webhook';
-import {
-  openVideoBytes,
-  RateLimiter,
-  ServiceFault,
-  type VideoService,
-  type WebhookSender,
-} from '../../src/service';
+import { RateLimiter, ServiceFault, type VideoService, type WebhookSender } from '../../src/service';
+import { openVideoBytes } from '../support/open-video-bytes';
 import { meterInto, type Recorded } from '../support/recording-meter';
 import { loggerInto } from './activity-world';
 import { createMemoryWorld, cutAfter, inspectedVideo, TASK } from './download/memory-world';

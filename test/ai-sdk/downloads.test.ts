@@ -2,10 +2,11 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createVideoActivities, type DownloadOptions } from '../../activities';
-import { openVideoBytes, type VideoService } from '../../src/service';
+import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activities/activity-world';
 import { type RawServer, replyJson, startRawServer } from '../service/raw-server';
+import { openVideoBytes } from '../support/open-video-bytes';
 import { FOX, serviceOf, useModelServer } from './models';
 
 useModelServer();

@@ -81,7 +81,7 @@ describe('what fails before the model is asked has sent nothing', () => {
   });
 
   test('a function that makes no model in time, and what it sends later is not sent', async () => {
-    const timeouts = { exchange: { submit: 20, poll: 20, video: 20 } };
+    const timeouts = { submit: 20, poll: 20 };
     const given: AiSdkFetch[] = [];
     const makeNone = ({ fetch }: { fetch: AiSdkFetch }) => {
       given.push(fetch);
@@ -178,9 +178,8 @@ test('a refused key is hidden, and the advice names settings that a model has', 
 });
 
 describe('a model whose request is not answered', () => {
-  const exchange = { submit: 200, poll: 200, video: 200 };
   const impatient = (start: Parameters<typeof serviceOf>[0]['start']) =>
-    serviceOf({ start }, { timeouts: { exchange } });
+    serviceOf({ start }, { timeouts: { submit: 200, poll: 200 } });
   beforeEach(() => answerWith(() => undefined));
 
   test('and that gives up by itself is a lost submit of one POST', async () => {

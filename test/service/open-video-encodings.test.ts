@@ -14,9 +14,7 @@ afterEach(async () => {
 
 async function serve(answer: (request: RawRequest) => void): Promise<RawServer & { service: VideoService }> {
   const server = await startRawServer(answer);
-  // No time limit is to close what the service itself must close.
-  const timeouts = { video: { headersTimeout: 0, bodyTimeout: 0 } };
-  const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key', timeouts });
+  const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key' });
   opened.push(server, service);
   return { ...server, service };
 }

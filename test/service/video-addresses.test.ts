@@ -259,13 +259,7 @@ describe('a host name is checked by the addresses of the same DNS answer that is
     const dispatcher = new Agent({ connect });
     opened.push(dispatcher);
     const origin = `http://cdn.example.com:${port}`;
-    const call = {
-      method: 'GET',
-      path: '/',
-      headersTimeout: 1_000,
-      bodyTimeout: 1_000,
-      secrets,
-    } as const;
+    const call = { method: 'GET', path: '/', secrets } as const;
     return callService(dispatcher, { ...call, origin });
   }
 

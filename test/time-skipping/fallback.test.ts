@@ -85,7 +85,7 @@ function services(): NamedServices {
     'its emulator': serviceAt(a.url),
     'closed port': serviceAt('http://127.0.0.1:9'),
     certain: serviceAt(a.url, { profile: { refusals: { noTask: [500, 502] } } }),
-    impatient: serviceAt(a.url, { timeouts: { exchange: { submit: 300, poll: 5_000, video: 5_000 } } }),
+    impatient: serviceAt(a.url, { timeouts: { submit: 300, poll: 5_000 } }),
   };
   const ofB = serviceAt(b.url);
   return Object.fromEntries([

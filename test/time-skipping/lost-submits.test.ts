@@ -313,7 +313,7 @@ test('submits whose answers trickle are lost, free their slots for later jobs, a
     else if (++posts <= SLOTS) trickle(request);
     else replyJson(request, { error: { code: 'bad_prompt', message: 'No foxes.' }, request_id: 'r' });
   });
-  const timeouts = { exchange: { submit: 500, poll: 500, video: 500 } };
+  const timeouts = { submit: 500, poll: 500 };
   const service = createVideoService({ baseUrl: server.url, apiKey: () => 'key-0123456789', timeouts });
   const taskQueue = `trickle-${randomUUID()}`;
   const worker = await env.createWorker({

@@ -107,8 +107,8 @@ const BY_STATUS: Record<number, Finding> = {
 };
 
 async function tryService(service: VideoServiceOptions): Promise<Finding> {
-  const poll = { headersTimeout: CALL_LIMIT_MS, bodyTimeout: CALL_LIMIT_MS };
-  const opened = createVideoService({ ...service, timeouts: { connect: CALL_LIMIT_MS, poll } });
+  const timeouts = { connect: CALL_LIMIT_MS, poll: CALL_LIMIT_MS };
+  const opened = createVideoService({ ...service, timeouts });
   try {
     const { serviceMessage = {}, taskId } = await opened.status(`doctor-${randomUUID()}`);
     const isError = taskId === undefined && (serviceMessage.code ?? serviceMessage.message) !== undefined;

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { FRUITFUL_BYTES } from '../../../src/contract/policies';
-import { openVideoBytes, ServiceFault, type VideoBody, type VideoService } from '../../../src/service';
+import { ServiceFault, type VideoBody, type VideoService } from '../../../src/service';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
 import {
   createMemoryWorld,

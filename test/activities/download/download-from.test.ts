@@ -190,10 +190,7 @@ describe('from another file server, a download', () => {
 
   it('closes the connection when the content is not a video', async () => {
     const headers = { 'content-type': 'text/html', 'content-length': 1_000_000 };
-    const attempt = await downloadFrom((request) => reply(request, { headers, body: '<p>'.repeat(2_000) }), {
-      // Without timeouts, only the download itself can end it.
-      timeouts: { video: { headersTimeout: 0, bodyTimeout: 0 } },
-    });
+    const attempt = await downloadFrom((request) => reply(request, { headers, body: '<p>'.repeat(2_000) }));
     const { failure } = await failureOf(attempt);
     expect(failure.type).toBe('VideoCorrupt');
     const { socket } = await files.nextRequest();

@@ -156,8 +156,10 @@ describe('a download', () => {
   it('that stalls for too long fails and is retryable', async () => {
     const stall = { kind: 'stall', afterBytes: 1_000 } as const;
     world.emulator.next('download', stall, stall, stall);
-    const { downloadVideo } = world.activitiesAt(world.emulator.url, {
-      timeouts: { video: { headersTimeout: 200, bodyTimeout: 200 } },
+    const { downloadVideo } = createVideoActivities({
+      service: world.service,
+      storage: createFileStorage(world.folder),
+      pace: { windowMs: 200, leastBytes: 2_000 },
     });
     const { failure } = await failureOf(world.run(downloadVideo, { taskId }));
     expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { openVideoBytes } from '../../../src/service';
 import { box } from '../../media/boxes';
 import { disk, ioError } from '../../support/failing-disk';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
 import { createMemoryWorld, cutAfter, inspectedVideo } from './memory-world';
 

@@ -21,7 +21,7 @@ export const LARGEST_VIDEO_BYTES = 12 * 1024 * 1024;
 
 /** On a busy machine these may also end a good connection, which is then only retried. */
 const SHORT_PACE = { windowMs: 50, leastBytes: 1_000 };
-const SHORT_TIMEOUTS = { headersTimeout: 60_000, bodyTimeout: 500 };
+const SHORT_TIMEOUTS = { video: 500 };
 
 export async function startHostileWorld(startSink: () => Promise<HostileSink>): Promise<HostileWorld> {
   const [home, elsewhere, sink] = await Promise.all([
@@ -31,7 +31,7 @@ export async function startHostileWorld(startSink: () => Promise<HostileSink>): 
   ]);
   const address = { baseUrl: home.url, apiKey: () => API_KEY };
   const service = createVideoService(address);
-  const shortTimeoutService = createVideoService({ ...address, timeouts: { video: SHORT_TIMEOUTS } });
+  const shortTimeoutService = createVideoService({ ...address, timeouts: SHORT_TIMEOUTS });
   return {
     sink,
     home,

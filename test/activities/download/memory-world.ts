@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createVideoActivities, type DownloadOptions, type DownloadVideoInput } from '../../../activities';
-import { openVideoBytes, type TaskReading, type VideoBody, type VideoService } from '../../../src/service';
+import type { TaskReading, VideoBody, VideoService } from '../../../src/service';
 import type { VideoStorage } from '../../../src/storage';
 import { inspect } from '../../media/inspect';
 import { makeVideo } from '../../media/make-video';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { startAttempt } from '../activity-world';
 import { inMemory } from './memory-storage';
 

@@ -1,4 +1,5 @@
-import { openVideoBytes, type VideoService } from '../../../src/service';
+import type { VideoService } from '../../../src/service';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
 import { createMemoryWorld, cutAfter, inspectedVideo, TASK } from './memory-world';
 

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openVideoBytes, type VideoBody, type VideoService } from '../../../src/service';
+import type { VideoBody, VideoService } from '../../../src/service';
 import { newPartName } from '../../../src/storage/disk-files';
 import { makeVideo } from '../../media/make-video';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
 import { sha256 } from './download-world';
 import { createMemoryWorld, cutAfter, inspectedVideo, type MemoryWorldOptions } from './memory-world';

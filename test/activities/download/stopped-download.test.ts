@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common';
 import { HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
-import { openVideoBytes, type VideoService } from '../../../src/service';
+import type { VideoService } from '../../../src/service';
 import { makeVideo } from '../../media/make-video';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { sha256 } from './download-world';
 import { createMemoryWorld, cutAfter, TASK } from './memory-world';
 

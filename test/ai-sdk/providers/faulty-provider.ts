@@ -4,7 +4,6 @@ import { aiSdkService } from '../../../src/ai-sdk';
 import type { LostSubmitPolicy } from '../../../src/contract/lost-submit';
 import type { VideoRequest } from '../../../src/contract/request';
 import type { OpenedVideoService, VideoService } from '../../../src/service';
-import { DEFAULT_TIMEOUTS } from '../../../src/service/video-service';
 import { createFileStorage } from '../../../src/storage';
 import { type ActivityWorld, asJob, attemptUntilEnd } from '../../activities/activity-world';
 import { ANSWERS, type Fault, isRead, type UnreadAddresses } from '../../activities/faulty-service';
@@ -28,12 +27,7 @@ export interface FaultyProvider {
 export const prompt = 'A red fox';
 
 /** Only for hangs, which last until then in real time. On a slow machine any other call would time out too. */
-const QUICK = { headersTimeout: 300, bodyTimeout: 300 };
-const IMPATIENT = {
-  submit: QUICK,
-  poll: QUICK,
-  exchange: { ...DEFAULT_TIMEOUTS.exchange, submit: 300, poll: 300 },
-};
+const IMPATIENT = { submit: 300, poll: 300 };
 
 export async function atFaultyProvider(
   name: ProviderName,

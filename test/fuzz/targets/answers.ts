@@ -188,7 +188,6 @@ const answer: fc.Arbitrary<Answer> = fc.record({
 
 /** The cancellation makes this service cancel tasks as well. */
 const PROFILE: ServiceProfile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } };
-const TIMEOUTS = { headersTimeout: 10_000, bodyTimeout: 10_000 };
 
 let server: Server;
 let port = 0;
@@ -229,7 +228,7 @@ export const answers: Target<Answer> = {
       baseUrl: `http://127.0.0.1:${port}`,
       apiKey: () => KEY,
       profile: PROFILE,
-      timeouts: { submit: TIMEOUTS, poll: TIMEOUTS },
+      timeouts: { submit: 10_000, poll: 10_000 },
       onAnswer: recordAnswers(join(folder, 'recordings')),
     });
     try {

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { ResumePoint, VideoBody } from './video-service';
+import type { ResumePoint, VideoBody } from '../../src/service';
 
 /** How many bytes are written at once. */
 const CHUNK_BYTES = 256 * 1024;
 
-/**
- * A video whose bytes came with the answer, as if it were downloaded. It resumes as a link does: a part that is stored
- * already is not written again, if it is of the same bytes.
- */
+/** These bytes as a video that a server sends. It resumes where it is asked to, if the part is of the same bytes. */
 export function openVideoBytes(bytes: Uint8Array, { from }: { from?: ResumePoint } = {}): VideoBody {
   const validator = `"sha256-${createHash('sha256').update(bytes).digest('hex')}"`;
   const canResume = from?.validator === validator && from.offset > 0 && from.offset <= bytes.length;
