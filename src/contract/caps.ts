@@ -125,7 +125,7 @@ export function capRefusal(
     const reset = resetsAt === undefined ? '' : `; it resets at ${resetsAt}`;
     return {
       message: `${describeCap(account, limit)} ${left === 0 ? 'is reached' : some}${reset}`,
-      advice: ADVICE[account.scope],
+      ...(ADVICE[account.scope] && { advice: ADVICE[account.scope] }),
       cap: `${account.scope}.${fieldOf(unit)}`,
       capLeft: left,
       ...(resetsAt !== undefined && { capResetsAt: resetsAt }),
@@ -139,12 +139,8 @@ export function fieldOf(unit: string): keyof Cap {
   return unit === 'videos' || unit === 'seconds' ? unit : 'money';
 }
 
-const START_LATER =
-  'Nothing was paid. Start it again when the cap resets, or raise the cap: videogen spend --caps shows what is left.';
-
-const ADVICE: Record<CapScope, string> = {
-  day: START_LATER,
-  key: START_LATER,
+/** Caps of a day reset, which the general advice is about. */
+const ADVICE: Partial<Record<CapScope, string>> = {
   job: 'Raise the cap of the job, in its input or in the caps of the worker, or ask for a shorter or cheaper video.',
   batch: 'Raise the cap of the batch, and start it again under the same name.',
 };

@@ -16,7 +16,7 @@ import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { refuseUnknownPaths, sendError } from './http-errors';
 import { createHttpServer, endUnreadAnswers } from './http-server';
-import { fileTooLarge, serveImages } from './images';
+import { serveImages } from './images';
 import { jobsInTemporal, LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
 import { servePage } from './page-files';
@@ -114,11 +114,6 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
       files: 1,
       fileSize: LARGEST_IMAGE_BYTES,
       parts: formFields + 1,
-    },
-    onFile: async (part) => {
-      await part.toBuffer().catch((error) => {
-        throw part.file.truncated ? fileTooLarge(part.fieldname) : error;
-      });
     },
   });
   app.addHook('onRequest', async (request, reply) => {

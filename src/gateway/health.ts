@@ -8,7 +8,6 @@ import { described } from './openapi';
 import { withDeadline } from './temporal-deadline';
 
 const READY_WITHIN_MS = 2_000;
-const answersNot = (what: string) => `${what} does not answer within ${READY_WITHIN_MS / 1_000} s.`;
 /** Nothing is ever there. */
 const PROBED_KEY = 'gateway/ready.json';
 
@@ -28,35 +27,36 @@ export function serveHealth(app: FastifyInstance, tools: HealthTools): void {
     '/readyz',
     described('Gateway', 'isReady', 'Whether the gateway reaches Temporal and the storage', open),
     async () => {
-      const [temporal, storage] = await backendsOf(tools);
-      if (!temporal) throw refusal('temporal_unavailable', { message: answersNot('Temporal') });
-      if (!storage) throw refusal('storage_unavailable', { message: answersNot('The storage') });
-      return ok;
+      const problem = (await gatewayHealth(tools, false)).find(({ status }) => status !== 'ok');
+      if (problem === undefined) return ok;
+      const code = problem.part === 'storage' ? 'storage_unavailable' : 'temporal_unavailable';
+      throw refusal(code, { message: problem.reason });
     },
   );
 }
 
 /** The same for the monitor of the process. */
-export async function gatewayHealth(tools: HealthTools, isClosing: boolean): Promise<HealthPart[]> {
-  const [temporal, storage] = await backendsOf(tools);
-  return [
-    temporal
-      ? { part: 'temporal', status: 'ok' }
-      : { part: 'temporal', status: 'unready', reason: answersNot('Temporal') },
-    storage
-      ? { part: 'storage', status: 'ok' }
-      : { part: 'storage', status: 'unready', reason: answersNot('The storage') },
-    { part: 'gateway', status: isClosing ? 'draining' : 'ok' },
-  ];
-}
-
-/** Whether Temporal and the storage answer. */
-async function backendsOf({ client, storage }: HealthTools): Promise<boolean[]> {
+export async function gatewayHealth(
+  { client, storage }: HealthTools,
+  isClosing: boolean,
+): Promise<HealthPart[]> {
   const { namespace } = client.options;
   const askTemporal = () => client.workflowService.describeNamespace({ namespace });
-  const answers = await Promise.allSettled([
-    withDeadline(client, askTemporal, READY_WITHIN_MS),
-    isStored(storage, PROBED_KEY, READY_WITHIN_MS),
+  const parts = await Promise.all([
+    healthOf('temporal', 'Temporal', withDeadline(client, askTemporal, READY_WITHIN_MS)),
+    healthOf('storage', 'The storage', isStored(storage, PROBED_KEY, READY_WITHIN_MS)),
   ]);
-  return answers.map(({ status }) => status === 'fulfilled');
+  return [...parts, { part: 'gateway', status: isClosing ? 'draining' : 'ok' }];
+}
+
+async function healthOf(
+  part: HealthPart['part'],
+  name: string,
+  answer: Promise<unknown>,
+): Promise<HealthPart> {
+  const reason = `${name} does not answer within ${READY_WITHIN_MS / 1_000} s.`;
+  return answer.then(
+    () => ({ part, status: 'ok' }),
+    () => ({ part, status: 'unready', reason }),
+  );
 }

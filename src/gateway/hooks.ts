@@ -1,10 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { sha256 } from '../contract/digest';
 import { isTaskId } from '../contract/input-rules';
 import { POLL_NOW_SIGNAL, SEARCH_ATTRIBUTES, WORKFLOW_TYPE } from '../contract/names';
-import { idsInJobs, isWebhookSecret, verifySignature } from '../service';
+import { idsInJobs, isSame, isWebhookSecret, verifySignature } from '../service';
 import { type LogError, refusal } from './http-errors';
 import { described } from './openapi';
 import { withDeadline } from './temporal-deadline';
@@ -62,7 +62,8 @@ export async function serveHooks(app: FastifyInstance, tools: HookTools): Promis
     // Before the body is read.
     const onRequest = async (request: FastifyRequest) => {
       const { secret: given }: { secret?: string } = Object(request.params);
-      if (!isSame(String(given), readSecret(tools))) throw refusal('no_such_path');
+      // Digests have one length, so the time says nothing about the secret.
+      if (!isSame(sha256(String(given)), sha256(readSecret(tools)))) throw refusal('no_such_path');
     };
     scope.post('/v1/hooks/:secret', { ...bySecret, onRequest }, async (request) => {
       const sent = orRefuse('no_task_id', () => JSON.parse(String(request.body)));
@@ -133,10 +134,4 @@ function readSecret({ hookSecret }: HookTools): string {
   const secret = hookSecret?.();
   if (secret === undefined) throw refusal('no_such_path');
   return secret;
-}
-
-/** Digests have one length, so the time says nothing about the secret. */
-function isSame(given: string, secret: string): boolean {
-  const digestOf = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digestOf(given), digestOf(secret));
 }

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { isTemporalError } from '../client/connect';
 import { FAILURES } from '../contract/failure-table';
 import { DecisionRefused } from '../contract/lost-submit';
-import { describeEvent, VideoFailure } from '../contract/video-failure';
+import { VideoFailure } from '../contract/video-failure';
 import { NotDecrypted } from '../encryption/not-decrypted';
 import { StorageFault } from '../storage';
+import { errorOf } from './video-object';
 
 /** The body of every error, as the service's clients and OpenAI's read it. */
 export const errorBody = z
@@ -63,7 +64,7 @@ const REFUSALS = {
   video_deleted: [409, 'The video of this Idempotency-Key was deleted.'],
   body_too_large: [413, 'The body is too large.'],
   field_too_large: [413, 'A text of a form may have 2 MiB.'],
-  image_too_large: [413, 'The file is too large.'],
+  image_too_large: [413, 'The image is larger than 20 MB.'],
   bad_content_type: [
     415,
     'The Content-Type is missing or not one that this address reads: JSON is application/json.',
@@ -144,10 +145,7 @@ function bodyOf({ status, code, message, advice, param }: Refused): ErrorBody {
 function refusalFor(error: unknown): HttpRefusal | undefined {
   if (error instanceof HttpRefusal) return error;
   if (error instanceof VideoFailure) {
-    const { type, details, advice } = error;
-    const message = describeEvent(type, details);
-    const { httpStatus: status } = FAILURES[type];
-    return new HttpRefusal({ status, code: type, message, advice, param: details.field });
+    return new HttpRefusal({ status: FAILURES[error.type].httpStatus, ...errorOf(error) });
   }
   if (error instanceof DecisionRefused) return refusal('decision_refused', { message: error.message });
   if (error instanceof NotDecrypted) return refusal('not_decrypted', { message: error.message });

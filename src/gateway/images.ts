@@ -13,7 +13,6 @@ import {
   type ListedFile,
   readLinkedImage,
   storeImage,
-  tooLarge,
   type VideoStorage,
 } from '../storage';
 import {
@@ -23,7 +22,7 @@ import {
   parseImageReference,
 } from '../storage/images';
 import { callerOf, type GatewayCaller } from './authenticate';
-import { badField, type HttpRefusal, refusal } from './http-errors';
+import { badField, refusal } from './http-errors';
 import { tooMany } from './key-limits';
 import { described } from './openapi';
 import { jobsOfCaller } from './task-names';
@@ -214,7 +213,6 @@ function bytesIn(value: unknown, field: ImageField): Buffer | undefined {
   if (typeof url !== 'string' || !/^\s{0,200}data:/i.test(url)) return undefined;
   const [, base64] = DATA_URL.exec(url) ?? [];
   if (base64 === undefined) throw badField(field, `${field} ${DATA_RULE}.`);
-  if (base64.length > LARGEST_BASE64_CHARS) throw badBytes(tooLarge(), field);
   return Buffer.from(base64, 'base64');
 }
 
@@ -229,14 +227,8 @@ function checked(bytes: Buffer, owner: string, field: string): CheckedImage {
   try {
     return checkImage(bytes, owner);
   } catch (error) {
-    throw error instanceof BadImage ? badBytes(error, field) : error;
+    if (!(error instanceof BadImage)) throw error;
+    const code = error.reason === 'too-large' ? 'image_too_large' : 'not_an_image';
+    throw refusal(code, { message: `The image ${error.message}.`, param: field });
   }
-}
-
-/** For files of forms, whose reader knows only that they are too large. */
-export const fileTooLarge = (field: string) => badBytes(tooLarge(), field);
-
-function badBytes({ reason, message }: BadImage, field: string): HttpRefusal {
-  const code = reason === 'too-large' ? 'image_too_large' : 'not_an_image';
-  return refusal(code, { message: `The image ${message}.`, param: field });
 }

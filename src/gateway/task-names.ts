@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { sha256 } from '../contract/digest';
 import { FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 
 const TASK_ID = /^video_[0-9a-f]{32}$/;
@@ -8,11 +9,9 @@ const TASK_ID = /^video_[0-9a-f]{32}$/;
  * same task.
  */
 export function taskIdFor(caller: string, idempotencyKey: string | undefined): string {
-  const id =
-    idempotencyKey === undefined
-      ? randomBytes(16)
-      : createHash('sha256').update(`${caller}\n${idempotencyKey}`).digest().subarray(0, 16);
-  return `video_${id.toString('hex')}`;
+  const digits =
+    idempotencyKey === undefined ? randomBytes(16).toString('hex') : sha256(`${caller}\n${idempotencyKey}`);
+  return `video_${digits.slice(0, 32)}`;
 }
 
 export const isVideoId = (given: string) => TASK_ID.test(given);

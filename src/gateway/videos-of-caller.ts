@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { isTemporalError } from '../client/connect';
@@ -6,6 +5,7 @@ import { newestFirst } from '../client/list-jobs';
 import { NameTaken } from '../client/start-or-join';
 import type { ListedRun } from '../client/temporal-calls';
 import type { VideoClient } from '../client/video-client';
+import { sha256 } from '../contract/digest';
 import type { SubmitDecision } from '../contract/lost-submit';
 import { claimsToBeImageReference } from '../storage/images';
 import type { GatewayCaller } from './authenticate';
@@ -163,7 +163,7 @@ export class VideosOfCaller {
 }
 
 /** A receiver's address may have a token in it, which lists of workflows must not show. */
-const digestOf = (callbackUrl: string) => createHash('sha256').update(callbackUrl).digest('hex').slice(0, 16);
+const digestOf = (callbackUrl: string) => sha256(callbackUrl).slice(0, 16);
 
 const keyReused = (differs: string) =>
   refusal('idempotency_key_reused', {
