@@ -1,10 +1,11 @@
 import { setCurrentDetails, upsertMemo, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { BatchProgress } from '../src/contract/batch';
 import { codeMarkdown, plainMarkdown } from '../src/contract/clean-text';
 import { describeDuration } from '../src/contract/duration';
 import type { FailureType } from '../src/contract/failure-table';
 import type { JobPhase, JobProgress } from '../src/contract/job';
-import { describeCost } from '../src/contract/job-cost';
-import { decisionCommands } from '../src/contract/lost-submit';
+import { describeBatchCost, describeCost } from '../src/contract/job-cost';
+import { commandOn, decisionCommands } from '../src/contract/lost-submit';
 import {
   COST_MEMO,
   LOST_SUBMIT_MEMO,
@@ -74,6 +75,25 @@ function describeHold(
     // In the words of its buttons.
     'Or here in the Temporal UI: More Actions, Send an Update, select `decideSubmit` and enter `{"decision":"adopt","taskId":"TASK_ID"}`, `{"decision":"resubmit"}` or `{"decision":"abandon"}`.',
   ].join('\n\n');
+}
+
+/** Nobody reads more; the progress query returns all. */
+const MOST_ITEMS_SHOWN = 20;
+
+/** What the Temporal UI shows of a batch, as markdown. The items are its child workflows, which show the rest. */
+export function batchDetails({ items, succeeded, failed, running, stopping, cost }: BatchProgress): string {
+  const held = running.filter(({ isHeld }) => isHeld).map(({ name }) => name);
+  const first = held.slice(0, MOST_ITEMS_SHOWN).map((name) => codeMarkdown(name));
+  const others = held.length - first.length;
+  const lines = [
+    `**${succeeded} of ${items ?? '?'} videos are stored**`,
+    `${failed} failed, ${running.length} running: each is a child workflow of this one`,
+    cost && `Cost: ${plainMarkdown(describeBatchCost(cost))}`,
+    stopping && `No more items are started: ${plainMarkdown(stopping)}`,
+    held[0] !== undefined &&
+      `${held.length} need a decision: ${first.join(', ')}${others > 0 ? ` and ${others} more` : ''}. The submit got no answer, and a task may exist. Open the child workflow, or look for the task at the service and then run ${codeMarkdown(commandOn('decide', held[0], '--adopt TASK_ID'))} (or \`--resubmit\`, or \`--abandon\`).`,
+  ];
+  return lines.filter(Boolean).join('\n\n');
 }
 
 /**

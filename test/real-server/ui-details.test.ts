@@ -167,10 +167,13 @@ test('a job shows its request and its progress', async () => {
   });
 });
 
-test('a batch shows its first request', async () => {
+test('a batch shows its first request and its progress', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
     const batch = await videos.startBatch({ requests: requests(2), window: 1 });
     await untilProgress(batch, ({ running }) => running.length === 1);
+    expect(await currentDetailsOf(batch.workflowId)).toBe(
+      '**0 of 2 videos are stored**\n\n0 failed, 1 running: each is a child workflow of this one',
+    );
     const description = await workflow(batch.workflowId).describe();
     expect(await description.staticSummary()).toBe('batch of 2, the first: "Fox 1"');
     // The requests are in its input, and each item has its own details.

@@ -1,5 +1,5 @@
 import type { JobProgress } from '../../src/contract/job';
-import { currentDetails } from '../../workflows/ui-details';
+import { batchDetails, currentDetails } from '../../workflows/ui-details';
 import { hostileText, STEERING } from '../support/hostile-text';
 import { fc } from '../support/properties';
 
@@ -21,11 +21,14 @@ test('details for the Temporal UI escape all names and messages of others', () =
         startedAt: hold.since,
         deadlineAt: hold.until,
       };
-      const details = currentDetails(progress, undefined, name);
-      expect(details).not.toMatch(STEERING);
-      // Only our headline has Markdown.
-      const rest = details.replace(/^\*\*[^*]+\*\*/, '').replace(INERT, '');
-      expect(rest).not.toMatch(/[`[\]<>!_*]/);
+      const running = [{ item: 1, name, isHeld: true }];
+      const counts = { items: 5, succeeded: 0, failed: 0, running, stopping: word };
+      for (const details of [currentDetails(progress, undefined, name), batchDetails(counts)]) {
+        expect(details).not.toMatch(STEERING);
+        // Only our headline has Markdown.
+        const rest = details.replace(/^\*\*[^*]+\*\*/, '').replace(INERT, '');
+        expect(rest).not.toMatch(/[`[\]<>!_*]/);
+      }
     }),
   );
 });

@@ -1,4 +1,4 @@
-import { workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import {
   type BatchInput,
   type BatchProgress,
@@ -23,6 +23,7 @@ import type { VideoRequest } from '../../src/contract/request';
 import { createFailure, withoutEnd } from '../../src/contract/video-failure';
 import type { ChildEnd } from '../child-jobs';
 import type { CarriedBatch } from '../runs';
+import { batchDetails } from '../ui-details';
 
 /** What a batch knows of its items: how many ended how, and which ones run. */
 export class BatchState {
@@ -35,7 +36,7 @@ export class BatchState {
   /** The results file, once it is written. */
   results: StoredFile | undefined;
   /** Why the batch ends before its items do. */
-  broken: string | undefined;
+  private broken: string | undefined;
 
   constructor(
     readonly input: BatchInput,
@@ -79,6 +80,7 @@ export class BatchState {
     const { succeeded, failed, spent } = opened.earlier;
     Object.assign(this.known, { opened, succeeded, failed, spent });
     this.skipDone();
+    this.show();
   }
 
   private skipDone(): void {
@@ -103,6 +105,7 @@ export class BatchState {
   recordStarted(item: number, { isHeld = false } = {}): string {
     const name = itemName(this.name, item);
     this.running.set(name, { item, name, ...(isHeld && { isHeld }) });
+    this.show();
     return name;
   }
 
@@ -119,12 +122,18 @@ export class BatchState {
     this.running.delete(result.name);
     this.unrecorded.push(result);
     known.spent = addSums(known.spent, spentOn([result]));
+    this.show();
   }
 
   /** A cap that items share would refuse those after it as well. They are made when the batch starts again. */
   private stopsFor({ failure, details }: FailedItem): boolean {
     if (this.input.onFailure === 'stop') return true;
     return failure === 'CapReached' && details.capLeft !== undefined && !details.cap?.startsWith('job.');
+  }
+
+  stopStarting(why: string): void {
+    this.broken = why;
+    this.show();
   }
 
   /** The failure of a batch that stopped for one of its items. */
@@ -156,6 +165,10 @@ export class BatchState {
     const isKnown = spent.sums.length > 0 || (estimated !== undefined && spent.unknown > 0);
     if (!isKnown && estimated === undefined) return {};
     return { cost: { ...(estimated && { estimated }), ...(isKnown && { spent }) } };
+  }
+
+  private show(): void {
+    setCurrentDetails(batchDetails(this.progress()));
   }
 }
 

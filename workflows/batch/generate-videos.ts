@@ -111,7 +111,7 @@ async function runItems(batch: BatchState, children: ChildJobs): Promise<void> {
 
 /** Lets running items end before the batch does: they may be paid for. */
 async function finish(batch: BatchState, error: unknown): Promise<void> {
-  batch.broken = isCancellation(error) ? 'the batch was cancelled' : String(error);
+  batch.stopStarting(isCancellation(error) ? 'the batch was cancelled' : String(error));
   await condition(() => batch.running.size === 0);
   // One that never read its requests has no results either.
   if (batch.known.opened !== undefined) await recordAll(batch);

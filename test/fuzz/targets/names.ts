@@ -11,7 +11,7 @@ import { describeJob, staticJobDetails } from '../../../src/contract/summaries';
 import { VideoFailure } from '../../../src/contract/video-failure';
 import { fileName } from '../../../src/storage';
 import { createLogger } from '../../../src/worker/logger';
-import { currentDetails } from '../../../workflows/ui-details';
+import { batchDetails, currentDetails } from '../../../workflows/ui-details';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { hostileText } from '../../support/hostile-text';
 import { fc } from '../../support/properties';
@@ -107,7 +107,7 @@ export const names: Target<Names> = {
       texts: [
         terminal.stderr,
         ...logLines(word, meta),
-        currentDetails(progress, undefined, workflowId),
+        ...[currentDetails(progress, undefined, workflowId), batchDetails(batch)],
         ...[describeDecisionCommands(workflowId), adoptCommand(failure) ?? '', failure.message],
         staticJobDetails({ taskId, storage: word }),
         ...[
