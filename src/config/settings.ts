@@ -163,7 +163,7 @@ export const SETTINGS = {
     VIDEOGEN_GATEWAY_HOOK_SECRET: {
       type: forms.hookSecret.optional(),
       meaning:
-        'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed. [More](webhooks.md#webhooks-of-the-video-service)',
+        'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed. [More](gateway.md#webhooks-of-the-video-service)',
       unset: 'the gateway takes no webhooks',
       fix: 'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with',
       isSecret: true,
@@ -186,21 +186,22 @@ export const SETTINGS = {
   Operation: {
     VIDEOGEN_WEBHOOK_SECRET: {
       type: forms.text.refine(isWebhookSecret, WEBHOOK_SECRET_RULE).optional(),
-      meaning: 'Signs the webhooks that workers send, as `whsec_…`. [More](webhooks.md)',
+      meaning: 'Signs the webhooks that workers send, as `whsec_…`. [More](gateway.md#webhooks)',
       unset: 'required to send webhooks',
       fix: 'make one with: echo "whsec_$(openssl rand -base64 32)"',
       isSecret: true,
     },
     VIDEOGEN_WEBHOOK_URL: {
       type: forms.httpUrl().optional(),
-      meaning: 'The receiver of the webhooks of all jobs that have no `callbackUrl`. [More](webhooks.md)',
+      meaning:
+        'The receiver of the webhooks of all jobs that have no `callbackUrl`. [More](gateway.md#webhooks)',
       unset: 'only jobs with a `callbackUrl` send webhooks',
       fix: 'give an address such as https://example.com/webhooks, or unset it',
     },
     VIDEOGEN_WEBHOOK_ALLOW: {
       type: forms.hosts.default([]),
       meaning:
-        'Hosts, separated by commas, that webhooks may go to at private addresses or without TLS. [More](webhooks.md#which-addresses-a-worker-calls)',
+        'Hosts, separated by commas, that webhooks may go to at private addresses or without TLS. [More](gateway.md#which-addresses-a-worker-calls)',
       unset: 'none',
       fix: HOSTS_FIX,
     },
