@@ -6,7 +6,7 @@ import { logEvent, whileHeartbeating } from './attempt';
 import { callWithinLimits } from './call-within-limits';
 import type { WaitingTask } from './polls/poll-plan';
 import { type FindTools, toolsFor } from './service-tools';
-import { toFailure } from './to-failure';
+import { failingAs } from './to-failure';
 
 /** Input of the activity pollVideo. */
 export interface PollVideoInput
@@ -30,38 +30,32 @@ export function createPollVideo(
   settleTask?: (input: PollVideoInput, status: TaskStatus) => Promise<void>,
 ) {
   const warnOnce = createWarnOnce();
-  return async function pollVideo(input: PollVideoInput): Promise<PolledTask> {
+  const poll = async (input: PollVideoInput): Promise<PolledTask> => {
     const { taskId, service, ...waiting } = input;
     const tools = toolsFor(find, service, 'poll');
-    const poll = async (): Promise<PolledTask> => {
-      try {
-        const signal = cancellationSignal();
-        const reading = await callWithinLimits(tools, 'poll', () => tools.service.status(taskId, { signal }));
-        const { retryAfterMs, doubts = [] } = reading;
-        const status = toStatus(reading, tools.service.profile?.prices);
-        const { percent } = { percent: undefined, ...status };
-        logEvent('polled', { taskId, state: status.state, percent });
-        for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
-        if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
-        // At the service; a task that succeeded may still be without its link.
-        if (['succeeded', 'failed', 'cancelled'].includes(status.state)) {
-          tools.rateLimiter.recordTaskEnd();
-          await settleTask?.(input, status);
-        }
-        // A percentage that falls or stands still says nothing new about the end.
-        const hasRisen = percent !== undefined && percent > (waiting.progress?.percent ?? 0);
-        const progress = hasRisen ? { percent, atMs: waiting.waitedMs ?? 0 } : waiting.progress;
-        const nextPollMs = tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs });
-        const { kind, polledMs: afterMs, waitedMs: byMs = 0 } = waiting;
-        if (status.state === 'succeeded' && status.hasVideo && kind !== undefined && afterMs !== undefined)
-          tools.pollPlan.learned.learn({ kind, afterMs, byMs });
-        return { ...status, ...(progress && { progress }), nextPollMs };
-      } catch (error) {
-        throw toFailure(error, 'poll', { taskId });
-      }
-    };
-    return whileHeartbeating(poll);
+    const signal = cancellationSignal();
+    const reading = await callWithinLimits(tools, 'poll', () => tools.service.status(taskId, { signal }));
+    const { retryAfterMs, doubts = [] } = reading;
+    const status = toStatus(reading, tools.service.profile?.prices);
+    const { percent } = { percent: undefined, ...status };
+    logEvent('polled', { taskId, state: status.state, percent });
+    for (const doubt of doubts) warnOnce('ambiguousAnswer', { taskId, doubt });
+    if (status.state === 'unknown') warnOnce('unknownState', { taskId, state: status.word });
+    // At the service; a task that succeeded may still be without its link.
+    if (['succeeded', 'failed', 'cancelled'].includes(status.state)) {
+      tools.rateLimiter.recordTaskEnd();
+      await settleTask?.(input, status);
+    }
+    // A percentage that falls or stands still says nothing new about the end.
+    const hasRisen = percent !== undefined && percent > (waiting.progress?.percent ?? 0);
+    const progress = hasRisen ? { percent, atMs: waiting.waitedMs ?? 0 } : waiting.progress;
+    const nextPollMs = tools.pollPlan.nextPollMs({ ...waiting, progress, retryAfterMs });
+    const { kind, polledMs: afterMs, waitedMs: byMs = 0 } = waiting;
+    if (status.state === 'succeeded' && status.hasVideo && kind !== undefined && afterMs !== undefined)
+      tools.pollPlan.learned.learn({ kind, afterMs, byMs });
+    return { ...status, ...(progress && { progress }), nextPollMs };
   };
+  return failingAs('poll', (input: PollVideoInput) => whileHeartbeating(() => poll(input)));
 }
 
 const MOST_REMEMBERED = 1_000;

@@ -51,13 +51,14 @@ export function toFailure(
   return createCallFailure(type, retryAs, explained, { cause: error, isFinal });
 }
 
-/** An activity whose errors are failures of the failure table. */
-export function failingAs<Input, Output>(call: Call, work: (input: Input) => Promise<Output>) {
+/** An activity whose errors are failures of the failure table, with the task that it is about. */
+export function failingAs<Input extends object, Output>(call: Call, work: (input: Input) => Promise<Output>) {
   return async (input: Input): Promise<Output> => {
     try {
       return await work(input);
     } catch (error) {
-      throw toFailure(error, call);
+      const { taskId }: { taskId?: string } = input;
+      throw toFailure(error, call, { taskId });
     }
   };
 }
