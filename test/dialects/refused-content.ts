@@ -38,7 +38,7 @@ const byTask = (
 
 const one = (text: string) => ({ prompt: text, image: text, output: text });
 
-/** docs/refused-content.md says where the codes come from. The sentences are ours unless they are one phrase of the service's. */
+/** `test/support/refused-answers.ts` says where the codes come from. The sentences are ours unless they are one phrase of the service's. */
 export const CONTENT_WORDS: Record<DialectName, Words> = {
   default: usual('content_policy_violation'),
   ark: {

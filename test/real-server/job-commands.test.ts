@@ -244,7 +244,7 @@ test('refused content is not sent again before a decision: the commands of its p
     const workflowId = 'fox-1';
     await ended(await videos.start({ request, polling }, { workflowId }));
     while ((await json(['list', '--failure', 'ContentRefused'])).rows.length === 0) await pause();
-    const commands = commandsOf(sectionOf(readPage('refused-content.md'), 'What you see'));
+    const commands = commandsOf(sectionOf(readPage('failures.md'), 'What you see'));
     expect(commands).toHaveLength(3);
     for (const shown of commands) {
       const [program, ...args] = shown.command.split(' ');

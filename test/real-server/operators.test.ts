@@ -52,7 +52,7 @@ test('the submits of a queue stop, and go on, without a restart', async () => {
 });
 
 test('a job that a signal has stopped continues with its task after the reset', async () => {
-  const [reset] = commandsOf(sectionOf(readPage('troubleshooting.md'), 'A signal that cannot be decoded'));
+  const [reset] = commandsOf(sectionOf(readPage('failures.md'), 'A signal that cannot be decoded'));
   await inWorld(env, { jobTimeMs: 5_000 }, async ({ emulator, videos }) => {
     const job = await videos.start({ request });
     await untilProgress(job, ({ taskId }) => taskId !== undefined);

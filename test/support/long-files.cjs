@@ -41,7 +41,7 @@ const LONGEST_SECONDS = {
   'test/real-server/ui-details.test.ts': 23,
   'test/scripts/compile.test.ts': 23,
   'test/real-server/search-attributes.test.ts': 23,
-  'test/time-skipping/troubleshooting.test.ts': 23,
+  'test/time-skipping/failures-page.test.ts': 23,
   'test/real-server/gateway-limits.test.ts': 23,
   'test/real-server/traces.test.ts': 22,
   'test/real-server/retry-afresh.test.ts': 21,

@@ -1,7 +1,7 @@
 import type { RefusedContent } from '../../src/contract/failure-details';
 import { builtInProfile, type ServiceProfile } from '../../src/service';
 
-/** An answer that refuses content, as the sources in docs/refused-content.md describe it, and what is read from it. */
+/** An answer that refuses content, as the source of its service describes it, and what is read from it. */
 interface RefusedAnswer {
   body: object;
   /** 200 unless set. */
@@ -15,6 +15,8 @@ interface RefusedAnswer {
 
 interface Service {
   name: string;
+  /** Where its answers are described, looked up in November 2026. Public code: programs on GitHub that handle the answer. */
+  source?: string;
   profile?: ServiceProfile | undefined;
   /** Empty for a service of which no such answer was found. */
   answers: RefusedAnswer[];
@@ -40,9 +42,14 @@ const minimax = (status_code: number) => ({
   base_resp: { status_code, status_msg: 'No.' },
 });
 
+/**
+ * What else is known has these sources: docs.bfl.ai, Errors (`Request Moderated`, `Content Moderated`); Azure's JSON schema of
+ * its errors (`ResponsibleAIPolicyViolation`); Baidu Qianfan docs (`unsafe_request`).
+ */
 export const SERVICES: Service[] = [
   {
     name: 'BytePlus Ark (Seedance)',
+    source: 'the `RiskDetection` codes: Volcengine Ark, error codes (82379/1099476); the others: public code',
     answers: [
       {
         body: { error: { code: 'InputTextSensitiveContentDetected', message: 'No.' } },
@@ -74,6 +81,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Runway',
+    source: 'Runway API docs, Task Failures and Content Moderation',
     profile: builtInProfile('runway'),
     answers: [
       { body: runway('SAFETY.INPUT.TEXT'), refused: { ...PROMPT, charged: true }, code: 'SAFETY.INPUT.TEXT' },
@@ -91,6 +99,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'fal',
+    source: 'fal docs, Model Errors; calesthio/OpenMontage, discussion 580',
     answers: [
       { body: fal('prompt'), status: 422, refused: PROMPT, code: 'content_policy_violation' },
       { body: fal('image_url'), status: 422, refused: IMAGE, code: 'content_policy_violation' },
@@ -98,6 +107,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Replicate',
+    source: 'pollinations/pollinations#10801',
     answers: [
       {
         body: { id: 't', status: 'failed', error: 'The input or output was flagged as sensitive. (E005)' },
@@ -107,6 +117,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'OpenAI videos',
+    source: 'public code',
     answers: [
       {
         body: failed({ code: 'moderation_blocked', message: 'blocked by our moderation system' }),
@@ -130,6 +141,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Google Veo',
+    source: 'js-genai, GenerateVideosResponse',
     answers: [
       {
         body: {
@@ -151,6 +163,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Luma',
+    source: 'lumalabs/ComfyUI-LumaAI-API#7; public code',
     answers: [
       {
         body: {
@@ -164,6 +177,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Kling',
+    source: 'Baidu Qianfan docs, error codes of video generation',
     profile: builtInProfile('kling'),
     answers: [
       { body: { code: 1301, message: 'No.', request_id: 'r' }, status: 400, request: image, refused: {} },
@@ -172,6 +186,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'MiniMax v1',
+    source: 'Baidu Qianfan docs, error codes of video generation',
     profile: builtInProfile('minimax'),
     answers: [
       { body: { base_resp: { status_code: 1026, status_msg: 'No.' } }, request: text, refused: PROMPT },
@@ -180,8 +195,8 @@ export const SERVICES: Service[] = [
     ],
   },
   {
-    // Only where its errors are was found, and that the codes are words.
     name: 'MiniMax v2',
+    source: 'Tencent Cloud docs, 1823/138038; only where its errors are, and that the codes are words',
     answers: [
       {
         body: {
@@ -194,6 +209,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Vidu',
+    source: 'the path of `err_code`: Tencent Cloud docs, 1823/138038; its codes: public code',
     answers: [
       {
         body: { code: 400, reason: 'TaskPromptPolicyViolation', message: 'No.', metadata: {} },
@@ -216,6 +232,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'DashScope',
+    source: 'Alibaba Cloud developer forum, 578425; public code',
     answers: [
       {
         body: dashscope('Input data may contain inappropriate content.'),
@@ -231,10 +248,12 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'xAI',
+    source: 'npm, @ai-sdk/xai 4.0.39',
     answers: [{ body: { status: 'done', video: { url: '', respect_moderation: false } }, refused: OUTPUT }],
   },
   {
     name: 'WaveSpeed',
+    source: 'WaveSpeed docs, Error Codes; public code',
     profile: builtInProfile('wavespeed'),
     answers: [
       {
@@ -253,6 +272,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Kie',
+    source: 'public code',
     answers: [
       {
         body: {
@@ -265,11 +285,13 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'PixVerse',
+    source: 'Tencent Cloud docs, 1823/138038',
     profile: builtInProfile('pixverse'),
     answers: [{ body: { ErrCode: 0, ErrMsg: 'success', Resp: { id: 1, status: 7 } }, refused: {} }],
   },
   {
     name: 'new-api gateways',
+    source: 'public code',
     answers: [
       {
         body: { error: { code: 'sensitive_words_detected', message: 'No.' } },
@@ -282,6 +304,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Evolink',
+    source: 'Evolink docs, Error Codes Reference',
     answers: [
       {
         body: failed({ code: 'content_policy_violation', message: 'No.' }),
@@ -292,6 +315,7 @@ export const SERVICES: Service[] = [
   },
   {
     name: 'Higgsfield',
+    source: 'Higgsfield docs, Billing and retention, FAQ',
     profile: builtInProfile('higgsfield'),
     answers: [{ body: { request_id: 't', status: 'nsfw' }, refused: { charged: false } }],
   },

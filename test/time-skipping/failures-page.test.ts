@@ -1,18 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { run } from '../../src/cli/run';
-import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
+import { type Call, FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import type { JobInput } from '../../src/contract/job';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { prometheusMetrics } from '../../src/worker/worker-monitor';
 import { FakeTerminal } from '../cli/fake-terminal';
+import { readPage, sectionOf } from '../support/docs-page';
 import { captureLogs, type LogLine } from '../support/logs';
 import { readMetrics } from '../support/read-metrics';
 import { failureOf, inWorld, pause, type World, type WorldOptions } from '../support/world';
 
-const PAGE = readFileSync(join(__dirname, '../../docs/troubleshooting.md'), 'utf8');
+const SECTION = sectionOf(readPage('failures.md'), 'Where a failure shows');
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
 const request = { prompt: 'A red fox in the snow' };
 const MANY = 30;
@@ -26,6 +25,10 @@ beforeAll(async () => {
 });
 afterAll(() => env.teardown());
 
+/** The rows of the table in the page. */
+const PLACES = ['`videogen status`', 'Temporal UI', 'Metrics', 'Log'] as const;
+type Place = (typeof PLACES)[number];
+
 /** How each failure comes about: the world of the job, what happens to it, and its input. */
 interface Cause {
   world?: WorldOptions;
@@ -33,64 +36,112 @@ interface Cause {
   input?: JobInput;
   /** Done while the job runs. */
   meanwhile?(world: World, workflowId: string): Promise<void>;
+  /** What happened, where it is not the meaning of the type. */
+  problem?: string;
+  /** What shows besides what the page says of every failure. */
+  also?: Partial<Record<Place, string[]>>;
 }
+
+const calls = (call: Call, result: string) => [
+  `videogen_service_calls_total{call="${call}",result="${result}"}`,
+];
 
 const CAUSES: Record<FailureType, Cause> = {
   InvalidRequest: {
     faults: ({ emulator }) => emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' }),
+    also: { '`videogen status`': ['HTTP 400'], Metrics: calls('submit', 'refused') },
   },
   Unauthorized: {
     faults: ({ emulator }) =>
       emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' }),
+    also: { Metrics: calls('submit', 'refused') },
   },
   RateLimited: {
     faults: ({ emulator }) => emulator.next('submit', ...times({ kind: 'rate-limited' } as const)),
     input: { request, deadline: '1m' },
+    also: { Metrics: calls('submit', 'limited') },
   },
   ServiceFailed: {
     faults: ({ emulator }) => emulator.next('submit', ...times({ kind: 'server-error' } as const)),
     input: { request, deadline: '1m' },
+    also: { '`videogen status`': ['HTTP 500'], Metrics: calls('submit', 'refused') },
   },
-  ServiceUnreachable: { faults: ({ emulator }) => emulator.close(), input: { request, deadline: '1m' } },
+  ServiceUnreachable: {
+    faults: ({ emulator }) => emulator.close(),
+    input: { request, deadline: '1m' },
+    also: { '`videogen status`': ['ECONNREFUSED'], Metrics: calls('submit', 'unanswered') },
+  },
   AnswerUnreadable: {
     faults: ({ emulator }) => emulator.next('submit', { kind: 'refused', status: 404, message: 'no page' }),
+    also: { '`videogen status`': ['HTTP 404'], Metrics: calls('submit', 'refused') },
   },
   SubmitUnconfirmed: {
     faults: ({ emulator }) => emulator.next('submit', { kind: 'reset' }),
     input: { request, onLostSubmit: 'hold', holdFor: '1h' },
+    also: {
+      '`videogen status`': ['nobody decided'],
+      Metrics: ['videogen_holds_started_total', 'videogen_holds_ended_total{end="expired"}'],
+      Log: ["event: 'held'"],
+    },
   },
-  TaskUnknown: { input: { taskId: 'task_of_somebody_else' } },
+  TaskUnknown: {
+    input: { taskId: 'task_of_somebody_else' },
+    also: { Metrics: calls('poll', 'refused'), Log: ["event: 'pollsFailing'"] },
+  },
   GenerationFailed: {
     faults: ({ emulator }) =>
       emulator.next('status', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' }),
+    also: { 'Temporal UI': ['The service says: failed'], Metrics: calls('poll', 'passed') },
   },
   ContentRefused: {
     faults: ({ emulator }) => emulator.next('submit', { kind: 'refused-content', stage: 'output' }),
+    problem: 'The content policy of the service refused the finished video',
+    also: { 'Temporal UI': ['The service says: failed'], Metrics: calls('poll', 'passed') },
   },
   GenerationCancelled: {
     faults: ({ emulator }) => emulator.next('status', { kind: 'unknown-state', word: 'cancelled' }),
+    also: { 'Temporal UI': ['The service says: cancelled'] },
   },
   NoVideo: {
     world: { jobTimeMs: 0 },
     faults: ({ emulator }) => emulator.next('status', ...times({ kind: 'no-video' } as const)),
     input: { request, deadline: '5m' },
+    also: {
+      'Temporal UI': ['The service says: succeeded'],
+      Metrics: calls('poll', 'passed'),
+      Log: ["event: 'polled'"],
+    },
   },
   VideoUnavailable: {
     world: { jobTimeMs: 0 },
     faults: ({ emulator }) =>
       emulator.next('download', ...times({ kind: 'refused', status: 403, message: 'expired' } as const)),
+    also: { Metrics: calls('download', 'refused'), Log: ["event: 'downloading'"] },
   },
   VideoCorrupt: {
     world: { jobTimeMs: 0 },
     faults: ({ emulator }) => emulator.next('download', ...times({ kind: 'web-page' } as const)),
+    also: { Metrics: ['videogen_download_bytes_total'], Log: ["event: 'downloading'"] },
   },
-  VideoTooLarge: { world: { jobTimeMs: 0, largestVideoBytes: 1_000 } },
+  VideoTooLarge: {
+    world: { jobTimeMs: 0, largestVideoBytes: 1_000 },
+    also: { Metrics: calls('download', 'passed'), Log: ["event: 'downloading'"] },
+  },
   StorageFailed: {
     world: { jobTimeMs: 0 },
     faults: ({ videos }) => videos.execute({ request, storage: 'fox.mp4' }),
     input: { request, storage: 'fox.mp4/inside-a-file.mp4' },
+    also: { Log: ["event: 'downloading'"] },
   },
-  DeadlineExceeded: { world: { jobTimeMs: 3_600_000 }, input: { request, deadline: '2m' } },
+  DeadlineExceeded: {
+    world: { jobTimeMs: 3_600_000 },
+    input: { request, deadline: '2m' },
+    also: {
+      '`videogen status`': ['was last seen'],
+      Metrics: ['videogen_job_polls'],
+      Log: ["event: 'polled'"],
+    },
+  },
   Unexpected: {
     world: {
       jobTimeMs: 0,
@@ -103,7 +154,10 @@ const CAUSES: Record<FailureType, Cause> = {
     },
     input: { request, deadline: '1m' },
   },
-  CapReached: { world: { caps: { day: { videos: 0 } } } },
+  CapReached: {
+    world: { caps: { day: { videos: 0 } } },
+    also: { 'Temporal UI': ['the daily cap of 0 videos is reached'] },
+  },
   Cancelled: {
     world: { jobTimeMs: 3_600_000 },
     meanwhile: async ({ videos }, workflowId) => {
@@ -112,10 +166,6 @@ const CAUSES: Record<FailureType, Cause> = {
     },
   },
 };
-
-/** The places where a failure shows, as the rows of an entry of the page call them. */
-const PLACES = ['`videogen status`', 'Temporal UI', 'Metrics', 'Log'] as const;
-type Place = (typeof PLACES)[number];
 
 /** What operators see of a job that fails so. */
 async function provoke(type: FailureType): Promise<Record<Place, string>> {
@@ -164,27 +214,28 @@ async function untilLogged(workflowId: string): Promise<void> {
 const risenBetween = (before: Map<string, number>, after: Map<string, number>) =>
   [...after].flatMap(([series, value]) => (value > (before.get(series) ?? 0) ? [series] : []));
 
-/** What the page says that a place shows. */
+/** What the page says that a place shows of a failure. */
 function promisedAt(type: FailureType, place: Place): string[] {
-  const entry = PAGE.split(new RegExp(`^## ${type}$`, 'm'))[1]?.split(/^## /m)[0] ?? '';
-  const row = entry.split('\n').find((line) => line.startsWith(`| ${place} |`)) ?? '';
-  return [...row.slice(place.length + 4).matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
+  const row = SECTION.split('\n').find((line) => line.startsWith(`| ${place} |`)) ?? '';
+  const [, failed = '', cancelled = ''] = row.split(' | ').map((cell) => cell.replace(/ \|$/, ''));
+  const cell = type === 'Cancelled' && cancelled !== 'the same' ? cancelled : failed;
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text.replace('TYPE', type));
 }
 
-test.each(TYPES)('%s shows where its entry says', async (type) => {
+test.each(TYPES)('%s shows where the page says', async (type) => {
   const seen = await provoke(type);
+  const { meaning, advice } = FAILURES[type];
+  const { problem = meaning, also = {} } = CAUSES[type];
+  const said: Record<Place, string[]> = {
+    '`videogen status`': [problem, advice],
+    'Temporal UI': [problem],
+    Metrics: [],
+    Log: [],
+  };
   for (const place of PLACES) {
-    const promised = promisedAt(type, place);
-    expect({ place, promised }).not.toEqual({ place, promised: [] });
-    expect({
-      place,
-      shows: seen[place],
-      missing: promised.filter((text) => !seen[place].includes(text)),
-    }).toEqual({
-      place,
-      shows: seen[place],
-      missing: [],
-    });
+    const expected = [...promisedAt(type, place), ...said[place], ...(also[place] ?? [])];
+    expect({ place, expected }).not.toEqual({ place, expected: [] });
+    const missing = expected.filter((text) => !seen[place].includes(text));
+    expect({ place, shows: seen[place], missing }).toEqual({ place, shows: seen[place], missing: [] });
   }
-  expect(seen['`videogen status`']).toContain(FAILURES[type].advice);
 });
