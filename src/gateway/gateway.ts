@@ -17,7 +17,7 @@ import { serveHooks } from './hooks';
 import { refuseUnknownPaths, sendError } from './http-errors';
 import { createHttpServer, endUnreadAnswers } from './http-server';
 import { serveImages } from './images';
-import { jobsInTemporal, LimitKeeper } from './key-limits';
+import { LimitKeeper } from './key-limits';
 import { describeInterface } from './openapi';
 import { servePage } from './page-files';
 import type { ServicesOfGateway } from './video-requests';
@@ -122,7 +122,7 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const codecOrigin = tools.codec && tools.temporalUiUrl && new URL(tools.temporalUiUrl).origin;
   endUnreadAnswers(app);
   guardBrowsers(app, { ...tools, hasKeys, codecOrigin });
-  const limits = new LimitKeeper(jobsInTemporal(tools.client));
+  const limits = new LimitKeeper(tools.client);
   // Before the body is read: without a key, or beyond its limits, nobody makes the gateway parse one.
   app.addHook('onRequest', async (request) => {
     const { url = '' } = request.routeOptions;

@@ -4,14 +4,6 @@ import type { GatewayCaller } from './authenticate';
 import { type HttpRefusal, refusal } from './http-errors';
 import { jobsOfCaller, OF_JOBS } from './task-names';
 
-/** Counts the jobs of a key, whichever gateway has started them. */
-export interface JobCounter {
-  running(caller: string): Promise<number>;
-  startedSince(caller: string, since: Date): Promise<number>;
-  /** How many of these are among those that the other two count. */
-  listed(workflowIds: readonly string[]): Promise<number>;
-}
-
 const DAY_MS = 24 * 3_600_000;
 /** Temporal's lists lag behind by less than this. Starts since then are counted here if the list lacks them. */
 const LISTED_AFTER_MS = 10_000;
@@ -28,7 +20,7 @@ export class LimitKeeper {
   private readonly starts = new Map<string, { workflowId: string; atMs: number }[]>();
 
   constructor(
-    private readonly jobs: JobCounter,
+    private readonly client: { workflow: Pick<Client['workflow'], 'count'> },
     private readonly now: () => number = Date.now,
   ) {}
 
@@ -64,18 +56,28 @@ export class LimitKeeper {
       this.starts.set(name, others);
     };
     try {
-      const ids = before.map((one) => one.workflowId);
-      const unlisted = ids.length === 0 ? 0 : ids.length - (await this.jobs.listed(ids));
-      if (jobsAtATime !== undefined && (await this.jobs.running(name)) + unlisted >= jobsAtATime)
+      const ofKey = jobsOfCaller(name);
+      // An id of ours has no quotes.
+      const ids = before.map((one) => `'${one.workflowId}'`);
+      const listed = ids.length > 0 ? await this.count(OF_JOBS, `WorkflowId IN (${ids.join(', ')})`) : 0;
+      const unlisted = ids.length - listed;
+      if (
+        jobsAtATime !== undefined &&
+        (await this.count(ofKey, 'CloseTime IS NULL')) + unlisted >= jobsAtATime
+      )
         throw tooMany(`This key may have at most ${describeJobs(jobsAtATime)} at a time.`, 10);
-      const since = new Date(nowMs - DAY_MS);
-      if (jobsADay !== undefined && (await this.jobs.startedSince(name, since)) + unlisted >= jobsADay)
+      const today = `StartTime > '${new Date(nowMs - DAY_MS).toISOString()}'`;
+      if (jobsADay !== undefined && (await this.count(ofKey, today)) + unlisted >= jobsADay)
         throw tooMany(`This key may have at most ${describeJobs(jobsADay)} in 24 hours.`, 3_600);
     } catch (error) {
       release();
       throw error;
     }
     return release;
+  }
+
+  private async count(...conditions: string[]): Promise<number> {
+    return (await this.client.workflow.count(conditions.join(' AND '))).count;
   }
 }
 
@@ -105,18 +107,6 @@ export class Shares {
   release(answer: ServerResponse): void {
     this.held.delete(answer);
   }
-}
-
-/** Counts in Temporal's visibility. */
-export function jobsInTemporal(client: Client): JobCounter {
-  const count = async (...conditions: string[]) =>
-    (await client.workflow.count(conditions.join(' AND '))).count;
-  return {
-    running: (caller) => count(jobsOfCaller(caller), 'CloseTime IS NULL'),
-    startedSince: (caller, since) => count(jobsOfCaller(caller), `StartTime > '${since.toISOString()}'`),
-    // An id of ours has no quotes.
-    listed: (ids) => count(OF_JOBS, `WorkflowId IN (${ids.map((id) => `'${id}'`).join(', ')})`),
-  };
 }
 
 const describeJobs = (count: number) => (count === 1 ? '1 job' : `${count} jobs`);

@@ -1,21 +1,31 @@
+import type { Client } from '@temporalio/client';
 import type { KeyLimits } from '../../src/gateway/gateway-keys';
 import { HttpRefusal } from '../../src/gateway/http-errors';
-import { type JobCounter, LimitKeeper } from '../../src/gateway/key-limits';
+import { LimitKeeper } from '../../src/gateway/key-limits';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** Jobs as Temporal lists them, which all gateways share; `lagMs` is how late. */
-class ListedJobs implements JobCounter {
+class ListedJobs {
   readonly jobs: { caller: string; id: string; atMs: number; isRunning: boolean }[] = [];
   nowMs = Date.parse('2026-01-01T12:00:00Z');
   lagMs = 0;
 
-  running = async (caller: string) =>
-    this.visible().filter((job) => job.caller === caller && job.isRunning).length;
-  startedSince = async (caller: string, since: Date) =>
-    this.visible().filter((job) => job.caller === caller && job.atMs > since.getTime()).length;
-  listed = async (ids: readonly string[]) => this.visible().filter(({ id }) => ids.includes(id)).length;
+  workflow = {
+    count: async (query = '') => {
+      const [, ids] = /WorkflowId IN \((.*)\)/.exec(query) ?? [];
+      const [, caller] = /STARTS_WITH 'gateway-(.*)-'/.exec(query) ?? [];
+      const [, since = ''] = /StartTime > '(.*)'/.exec(query) ?? [];
+      const counted = this.visible().filter(
+        (job) =>
+          (ids === undefined ? job.caller === caller : ids.includes(`'${job.id}'`)) &&
+          (job.isRunning || !query.includes('CloseTime IS NULL')) &&
+          (since === '' || job.atMs > Date.parse(since)),
+      );
+      return { count: counted.length };
+    },
+  } as unknown as Client['workflow'];
 
   private visible() {
     return this.jobs.filter(({ atMs }) => atMs <= this.nowMs - this.lagMs);
