@@ -67,7 +67,7 @@ export const SETTINGS = {
     VIDEOGEN_DOWNLOAD_ALLOW: {
       type: forms.hosts.default([]),
       meaning:
-        'Hosts, separated by commas, whose videos may be at private addresses or without TLS. [More](downloads-and-storage.md#which-addresses-a-worker-opens)',
+        'Hosts, separated by commas, whose videos may be at private addresses or without TLS. [More](storage.md#which-addresses-a-worker-opens)',
       unset: 'none',
       fix: HOSTS_FIX,
     },
@@ -103,15 +103,14 @@ export const SETTINGS = {
   Storage: {
     VIDEOGEN_STORAGE: {
       type: forms.storageLocation.default({ kind: 'file', folder: './videos' }),
-      meaning:
-        'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`. [More](downloads-and-storage.md)',
+      meaning: 'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`. [More](storage.md)',
       unset: '`./videos`',
       fix: 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos',
       refusesBlank: true,
     },
     VIDEOGEN_KEY_TEMPLATE: {
       type: forms.textThat((key) => isStorageKey(key) && !key.endsWith('/')).optional(),
-      meaning: 'The key of a video whose job names none. [More](downloads-and-storage.md#keys)',
+      meaning: 'The key of a video whose job names none. [More](storage.md#keys)',
       unset: '`{workflowId}.{ext}`',
       fix: `give a key inside the storage with any of ${PLACEHOLDERS} in it, such as {date}/{workflowId}.{ext}`,
     },
@@ -149,7 +148,7 @@ export const SETTINGS = {
     VIDEOGEN_GATEWAY_URL: {
       type: forms.httpUrl().transform(forms.withoutLastSlashes).optional(),
       meaning:
-        'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder. [More](downloads-and-storage.md#images)',
+        'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder. [More](storage.md#images)',
       unset: 'the Host header of each call',
       fix: 'give an address such as https://videos.example.com, or unset it',
     },

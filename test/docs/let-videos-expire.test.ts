@@ -25,7 +25,7 @@ test('the line of cron removes old videos, sidecars and images, and nothing else
   const young = ['videos/young.mp4', 'images/shop/young.png'];
   for (const file of [...old, ...kept]) put(file, 40);
   for (const file of young) put(file, 29);
-  const [line = ''] = blocksOf(sectionOf(readPage('downloads-and-storage.md'), 'Let videos expire'), 'cron');
+  const [line = ''] = blocksOf(sectionOf(readPage('storage.md'), 'Let videos expire'), 'cron');
   const [, command = ''] = /^(?:\S+ ){5}(.*)$/m.exec(line) ?? [];
   execFileSync('sh', ['-c', command.replaceAll('/srv/videogen', folder)]);
   const left = readdirSync(folder, { recursive: true, withFileTypes: true })

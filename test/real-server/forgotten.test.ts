@@ -550,10 +550,10 @@ describe('forget', () => {
       return { code, out: terminal.stdout, err: terminal.stderr };
     }
 
-    it('prints what the page about retention shows', async () => {
+    it('prints what the page about storage shows', async () => {
       await inWorld(env, { jobTimeMs: 0 }, async (world) => {
         await world.videos.execute(input, { workflowId: 'fox-1' });
-        const shown = commandsOf(sectionOf(readPage('retention.md'), 'Forget a job'));
+        const shown = commandsOf(sectionOf(readPage('storage.md'), 'Forget a job'));
         expect(shown.map(({ command }) => command.split(' ')[1])).toEqual(['forget', 'forget', 'generate']);
         for (const one of shown.slice(0, 2)) {
           const [, ...args] = one.command.split(' ');
