@@ -1,7 +1,7 @@
 /**
  * Measures everything in one run: `npm run bench`, about 20 min on 2 idle cores. Prints one table a section, with each row as
  * a ratio to its peers. `--only a,d` measures some sections, `--quick` takes small samples, `--json FILE` writes the report,
- * `--page` writes it into docs/benchmarks.md with its picture, `--page --from FILE` does so without a run.
+ * `--page` writes it into docs/performance.md with its picture, `--page --from FILE` does so without a run.
  */
 const { spawn } = require('node:child_process');
 const { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');

@@ -1,11 +1,11 @@
-/** Writes a report into the benchmarks page and draws its picture; both can be made again from the stored report. */
+/** Writes a report into the page about performance and draws its picture; both can be made again from the stored report. */
 const { readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { drawReport } = require('./picture.cjs');
 const { describeRun, markdownTable } = require('./tables.cjs');
 
 const ROOT = join(__dirname, '../..');
-const PAGE = join(ROOT, 'docs/benchmarks.md');
+const PAGE = join(ROOT, 'docs/performance.md');
 const PICTURE = join(ROOT, 'docs/pictures/benchmarks.svg');
 /** The report from which the page was written, so that a test can say whether the page's figures were edited by hand. */
 exports.REPORT = join(ROOT, 'bench/report.json');

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chosenSections } from '../../bench/run.cjs';
 import { drawReport, pageOf, REPORT, replacePart } from '../../bench/support/page.cjs';
 import { readPage } from '../support/docs-page';
 
-const page = readPage('benchmarks.md');
+const page = readPage('performance.md');
 const report = JSON.parse(readFileSync(REPORT, 'utf8'));
 
 test('the figures of the page are those of the report that `npm run bench -- --page` stored, none edited by hand', () => {
@@ -18,10 +17,4 @@ test('so is the picture', () => {
 
 test('the report names no machine, folder or registry', () => {
   expect(JSON.stringify(report)).not.toMatch(/\/(home|root|tmp|work|usr)\/|https?:|\blocalhost\b/);
-});
-
-test('the page lists the scripts that the command runs', () => {
-  const listed = [...page.matchAll(/`bench\/([a-z-]+\.cjs)`/g)].map(([, file]) => file);
-  const run = chosenSections().flatMap(({ scripts }) => scripts.map(({ file }) => file));
-  expect(listed).toEqual(run);
 });
