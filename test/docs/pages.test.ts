@@ -55,10 +55,10 @@ test('the program accepts every videogen command of the README and the pages', a
   );
 });
 
-test('the page about the command line names every command and every option', () => {
+test('the page about the command line has a section for every command, and names every option', () => {
   const page = pages['cli.md'] ?? '';
   const names = parser().commands.flatMap((command) => [
-    `\`videogen ${command.name()}\``,
+    `\n## ${command.name()}\n`,
     ...command.options.map(({ long }) => long ?? ''),
   ]);
   expect(names.filter((name) => !page.includes(name))).toEqual([]);
