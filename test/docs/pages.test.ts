@@ -72,11 +72,11 @@ test('every script that README, pages and CONTRIBUTING name exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('the reference states the limits of the request schema', () => {
+test('the table of a request states the limits of its schema', () => {
   const list = (values: readonly string[]) => `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
-  expect(pages['reference.md']).toContain(`| ${list(RESOLUTIONS)}. |`);
-  expect(pages['reference.md']).toContain(`| ${list(ASPECT_RATIOS)}. |`);
-  expect(pages['reference.md']).toContain(`at most ${MAX_DURATION_SECONDS}. |`);
+  expect(pages['in-your-worker.md']).toContain(`| ${list(RESOLUTIONS)}. |`);
+  expect(pages['in-your-worker.md']).toContain(`| ${list(ASPECT_RATIOS)}. |`);
+  expect(pages['in-your-worker.md']).toContain(`at most ${MAX_DURATION_SECONDS}. |`);
 });
 
 const settingsIn = (text: string) => new Set(text.match(/\b(VIDEO_API|VIDEOGEN)_[A-Z0-9_]+\b/g));
