@@ -177,7 +177,7 @@ export const SETTINGS = {
     VIDEOGEN_GATEWAY_CODEC_KEYS: {
       type: forms.keyNames.default([]),
       meaning:
-        'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`. [More](encryption.md#the-temporal-ui)',
+        'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`. [More](deployment.md#decrypt-in-the-temporal-ui)',
       unset: 'the gateway decrypts for nobody',
       fix: 'give names of keys such as ops,alice, or unset it',
     },
@@ -214,7 +214,7 @@ export const SETTINGS = {
     VIDEOGEN_SHUTDOWN_GRACE: {
       type: forms.durationUpTo(LONGEST_GRACE_MS).default(20_000),
       meaning:
-        'How long what a worker does may finish after SIGTERM. Then a download is left for the next attempt; a submit is awaited. [More](observability.md#shutdown)',
+        'How long what a worker does may finish after SIGTERM. Then a download is left for the next attempt; a submit is awaited. [More](deployment.md#shutdown)',
       unset: '`20s`',
       fix: 'give a duration of at most an hour, such as 20s or 5m, or unset it',
     },
@@ -239,7 +239,7 @@ export const SETTINGS = {
         })
         .optional(),
       meaning:
-        'The keys that encrypt what jobs leave in Temporal, as `ID:BASE64` with commas between them. The first encrypts, all decrypt. [More](encryption.md)',
+        'The keys that encrypt what jobs leave in Temporal, as `ID:BASE64` with commas between them. The first encrypts, all decrypt. [More](deployment.md#encryption)',
       unset: 'nothing is encrypted',
       fix: 'make a key with: videogen encryption-key NAME, and put it first',
       isSecret: true,
@@ -289,14 +289,14 @@ export const SETTINGS = {
           error: ({ input }) => `is ${JSON.stringify(input)}, and Temporal takes no dot or colon in it`,
         })
         .optional(),
-      meaning: 'The worker deployment that a worker belongs to. [More](versions-and-rollout.md)',
+      meaning: 'The worker deployment that a worker belongs to. [More](deployment.md#new-versions)',
       unset: 'no versions',
       fix: 'choose another name, such as videos',
     },
     TEMPORAL_WORKER_BUILD_ID: {
       type: forms.text.optional(),
       meaning:
-        'The version of that deployment. Jobs end on the version that they began on. [More](versions-and-rollout.md)',
+        'The version of that deployment. Jobs end on the version that they began on. [More](deployment.md#new-versions)',
       unset: 'no versions',
     },
   },

@@ -7,16 +7,16 @@ import { EncryptionCodec } from '../../src/encryption/encryption-codec';
 import { makeEncryptionKey, parseKeyRing } from '../../src/encryption/key-ring';
 import type { NotDecrypted } from '../../src/encryption/not-decrypted';
 import { FakeTerminal } from '../cli/fake-terminal';
-import { blocksOf, readPage } from '../support/docs-page';
+import { blocksOf, readPage, sectionOf } from '../support/docs-page';
 
-const page = readPage('encryption.md');
+const page = readPage('deployment.md');
 
 test('the commands on the page about encryption make keys that a process reads', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'videogen-encryption-page-'));
   const before = process.cwd();
   try {
     process.chdir(folder);
-    const [block = ''] = blocksOf(page, 'console');
+    const [block = ''] = blocksOf(sectionOf(page, 'Encryption'), 'console');
     const [command = '', shown = '', exported = ''] = block.trim().split('\n');
     const terminal = new FakeTerminal({});
     expect(await run(command.replace('$ videogen ', '').split(' '), terminal)).toBe(0);

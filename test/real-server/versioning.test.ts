@@ -18,7 +18,7 @@ import { pause, quickWorkflows, untilProgress } from '../support/world';
 
 jest.setTimeout(300_000);
 
-const page = readPage('versions-and-rollout.md');
+const page = readPage('deployment.md');
 
 /** Seconds instead of minutes, and a short limit for histories. */
 const SHORT_LIMITS = {
@@ -187,10 +187,10 @@ async function untilContinued(job: VideoJob): Promise<void> {
 
 test('a job ends on the version it started on, and new jobs start on the current one', async () => {
   const [makeFirstCurrent] = commandsOf(sectionOf(page, 'With a worker deployment'));
-  const steps = commandsOf(sectionOf(page, 'The steps'));
-  const [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent, countOld, drains, drained, remove] = steps;
-  const [move] = commandsOf(sectionOf(page, 'Moving a job'));
-  expect(steps).toHaveLength(9);
+  const steps = commandsOf(sectionOf(page, 'Roll out a version'));
+  const [queuesOfNew, oldIsCurrent, ramp, listNew, makeCurrent, countOld, drains, drained, remove, move] =
+    steps;
+  expect(steps).toHaveLength(10);
 
   const stopUnversioned = await startWorker({ env: {} });
   const before = await startJob();
@@ -232,7 +232,7 @@ test('a job ends on the version it started on, and new jobs start on the current
   await runShown(drained);
   await stopOld();
   await runShown(remove);
-  for (const shown of commandsOf(sectionOf(page, 'Without one'))) await runShown(shown);
+  for (const shown of commandsOf(sectionOf(page, 'New versions'))) await runShown(shown);
 });
 
 /** Workers of versions 1 and 2, on a task queue of their own. */

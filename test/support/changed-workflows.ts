@@ -1,6 +1,6 @@
 import { deprecatePatch, patched, sleep } from '@temporalio/workflow';
 
-/** One workflow in each release of the recipe in docs/versions-and-rollout.md. The releases differ in `tidyUp`. */
+/** One workflow in each release of the recipe in CONTRIBUTING.md. The releases differ in `tidyUp`. */
 const download = () => sleep('1ms');
 const tidyUp = () => sleep('1ms');
 
