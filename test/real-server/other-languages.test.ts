@@ -128,8 +128,15 @@ describe('the temporal command', () => {
     const commands = commandsOf(sectionOf(page, 'A lost submit'));
     const codes: number[] = [];
     for (const shown of commands) codes.push((await runShown(shown, { TASK_ID: taskId })).code);
-    expect(codes).toEqual([0, 0, 1]);
+    expect(codes).toEqual([0, 0]);
     expect(await env.videos.handle('fox-2').result()).toMatchObject({ taskId });
+    const late = await shell(
+      `temporal workflow update execute --workflow-id fox-3 --name decideSubmit --input '{"decision":"resubmit"}'`,
+    );
+    expect(late).toMatchObject({ code: 1 });
+    expect(late.text).toContain(
+      'No decision is needed: the job is waiting. (type: videogen.DecisionRefused,',
+    );
   });
 
   test('cancels a job, whose memo still names the task', async () => {
@@ -142,9 +149,21 @@ describe('the temporal command', () => {
 
   test('prints one sentence about an invalid job', async () => {
     const paid = env.emulator.generations().length;
-    const commands = commandsOf(sectionOf(page, 'A wrong job'));
-    expect(commands).toHaveLength(3);
-    for (const shown of commands) expect(await runShown(shown)).toMatchObject({ code: 1 });
+    const [shown, ...others] = commandsOf(sectionOf(page, 'A wrong job'));
+    expect(others).toEqual([]);
+    if (shown) expect(await runShown(shown)).toMatchObject({ code: 1 });
+    const problemOf = async (workflowId: string, job: object) => {
+      await start(workflowId, job);
+      const { code, text } = await shell(`temporal workflow result --workflow-id ${workflowId}`);
+      expect(code).toBe(1);
+      return text;
+    };
+    expect(await problemOf('wrong-2', { request: { ...request, aspectRatio: '16:9' } })).toContain(
+      'The request was refused: "aspectRatio": not a field of the request; the fields are prompt, image_url, resolution, aspect_ratio, duration, seed. Change the request as the message says and start a new job.',
+    );
+    expect(await problemOf('wrong-3', { request, deadline: 'soon' })).toContain(
+      'The request was refused: deadline must be milliseconds or a duration such as "90s", "30m" or "2h". Change the request as the message says and start a new job.',
+    );
     expect(env.emulator.generations()).toHaveLength(paid);
   });
 });
@@ -155,7 +174,7 @@ describe('Temporal’s Python SDK', () => {
     python = await findPythonClient();
   }, PYTHON_TIMEOUT_MS);
 
-  const [succeeding, failing, invalid] = commandsOf(sectionOf(page, 'In Python'));
+  const [succeeding, failing] = commandsOf(sectionOf(page, 'In Python'));
   const run = (shown: ShownCommand | undefined) => {
     if (!shown) throw new Error('The page does not show the command.');
     return runShown(shown, { python, 'start_job.py': PROGRAM });
@@ -180,6 +199,9 @@ describe('Temporal’s Python SDK', () => {
   });
 
   test('reads the problem of an invalid job', async () => {
-    expect(await run(invalid)).toMatchObject({ code: 1 });
+    const problem = 'a job needs either a request or the taskId of a task to adopt, and not both';
+    const output = ['no task', `failed videogen.InvalidRequest {"message": "${problem}"}`, `…${problem}.…`];
+    const command = `python start_job.py wrong-4 '{"prompt":"A red fox in the snow"}'`;
+    expect(await run({ command, output })).toMatchObject({ code: 1 });
   });
 });
