@@ -12,8 +12,7 @@ const FREE_BYTES = 16 * 1024;
 /** A request has three levels, and fields of a service's own have a few more. A million take a second to parse. */
 const MOST_LEVELS = 64;
 
-/** An image in JSON: a text that begins with `data:`. Millions of short ones would take a second to take out. */
-const IMAGE = /"\s{0,200}data:(?=[^"\\]{100})[^"\\]*"/gi;
+type Check = (chunk: Buffer) => void;
 
 /** Bounds what the bodies of a key, and those of all keys, cost before they are parsed. */
 export function limitBodies(app: FastifyInstance): Shares {
@@ -25,21 +24,25 @@ export function limitBodies(app: FastifyInstance): Shares {
     if (bytes > LARGEST_SHARE_BYTES) throw refusal('body_too_large');
     if (bytes > FREE_BYTES) shares.take(caller?.name ?? '', bytes, raw);
   });
-  app.addHook('preParsing', async ({ headers, caller }, { raw }, payload) => {
-    if (isForm(headers['content-type']) || headers['content-length'] !== undefined) return payload;
-    let counted = FREE_BYTES;
-    let received = 0;
-    return checked(payload, ({ length }) => {
-      received += length;
-      if (received > counted) shares.take(caller?.name ?? '', received - counted, raw);
-      counted = Math.max(counted, received);
-    });
-  });
-  const parseJson = app.getDefaultJsonParser('error', 'error');
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    const isOfInterface = request.routeOptions.url?.startsWith('/v1/');
-    checkShape(body, isOfInterface ? LARGEST_BODY_BYTES : Number.POSITIVE_INFINITY);
-    void parseJson(request, body, done);
+  app.addHook('preParsing', async ({ headers, caller, routeOptions }, { raw }, payload) => {
+    const type = headers['content-type'];
+    if (isForm(type)) return payload;
+    const checks: Check[] = [];
+    if (headers['content-length'] === undefined) {
+      let counted = FREE_BYTES;
+      let received = 0;
+      checks.push(({ length }) => {
+        received += length;
+        if (received > counted) shares.take(caller?.name ?? '', received - counted, raw);
+        counted = Math.max(counted, received);
+      });
+    }
+    if (/^application\/json\b/i.test(type ?? '')) {
+      const isOfInterface = routeOptions.url?.startsWith('/v1/');
+      const shape = new JsonShape(isOfInterface ? LARGEST_BODY_BYTES : Number.POSITIVE_INFINITY);
+      checks.push((chunk) => shape.read(chunk));
+    }
+    return checked(payload, checks);
   });
   return shares;
 }
@@ -47,12 +50,12 @@ export function limitBodies(app: FastifyInstance): Shares {
 const isForm = (type = '') => /^multipart\//i.test(type);
 
 /** What is refused is read to its end and dropped: a client that still sends would see a reset instead of the answer. */
-function checked(payload: Readable, check: (chunk: Buffer) => void): Readable {
+function checked(payload: Readable, checks: readonly Check[]): Readable {
   let problem: Error | undefined;
   const reader = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       try {
-        if (problem === undefined) check(chunk);
+        if (problem === undefined) for (const check of checks) check(chunk);
       } catch (error) {
         if (!(error instanceof HttpRefusal)) return done(Object(error));
         problem = error;
@@ -68,19 +71,59 @@ function checked(payload: Readable, check: (chunk: Buffer) => void): Readable {
   return payload.pipe(reader);
 }
 
-/** Throws a refusal of JSON that is too large besides its images, or too deep. */
-function checkShape(json: string, mostChars: number): void {
-  const rest = json.replace(IMAGE, '""');
-  if (rest.length > mostChars) throw refusal('body_too_large');
-  let levels = 0;
-  let isText = false;
-  for (let index = 0; index < rest.length; index++) {
-    const sign = rest.charAt(index);
-    if (sign === '"') isText = !isText;
-    else if (isText && sign === '\\') index++;
-    else if (isText) continue;
-    else if (sign === ']' || sign === '}') levels--;
-    else if ((sign === '[' || sign === '{') && ++levels > MOST_LEVELS)
-      throw badField(undefined, `The JSON is nested deeper than ${MOST_LEVELS} levels.`);
+const [QUOTE, BACKSLASH, BLANK] = [0x22, 0x5c, 0x20];
+const OPENING: readonly number[] = [0x5b, 0x7b];
+const CLOSING: readonly number[] = [0x5d, 0x7d];
+const IMAGE_START = 'data:';
+
+const tooDeep = () => badField(undefined, `The JSON is nested deeper than ${MOST_LEVELS} levels.`);
+
+/** Follows JSON while it arrives: its depth, and its size without images, which are texts that begin with `data:`. */
+class JsonShape {
+  private levels = 0;
+  private counted = 0;
+  /** The first characters of the text that is being read; undefined between texts. */
+  private start: string | undefined;
+  private isImage = false;
+  private isEscaped = false;
+
+  constructor(private readonly mostBytes: number) {}
+
+  /** Throws a refusal. */
+  read(chunk: Buffer): void {
+    for (let index = 0; index < chunk.length; index++) {
+      if (this.isImage) index = this.skipImage(chunk, index);
+      else this.counted++;
+      this.readByte(chunk[index] ?? BLANK);
+    }
+    if (this.counted > this.mostBytes) throw refusal('body_too_large');
+  }
+
+  /** Where the rest of an image ends, or the chunk. Megabytes byte by byte would keep everybody else waiting. */
+  private skipImage(chunk: Buffer, from: number): number {
+    const quote = chunk.indexOf(QUOTE, from);
+    const end = quote < 0 ? chunk.length : quote;
+    // Base64 has none. The quote may be escaped by it.
+    this.isImage = !chunk.subarray(from, end).includes(BACKSLASH);
+    return this.isImage ? end : from;
+  }
+
+  private readByte(byte: number): void {
+    if (this.start === undefined) this.readOutside(byte);
+    else if (this.isEscaped) this.isEscaped = false;
+    else if (byte === BACKSLASH) this.isEscaped = true;
+    else if (byte === QUOTE) {
+      this.start = undefined;
+      this.isImage = false;
+    } else if (this.start.length < IMAGE_START.length && byte > BLANK) {
+      this.start += String.fromCharCode(byte).toLowerCase();
+      this.isImage = this.start === IMAGE_START;
+    }
+  }
+
+  private readOutside(byte: number): void {
+    if (byte === QUOTE) this.start = '';
+    else if (CLOSING.includes(byte)) this.levels--;
+    else if (OPENING.includes(byte) && ++this.levels > MOST_LEVELS) throw tooDeep();
   }
 }
