@@ -8,6 +8,7 @@ import { parser } from '../cli/parser';
 import { DIALECT_NAMES } from '../dialects';
 import { OWN_INTERFACES } from '../dialects/own-interfaces';
 import { blocksOf, pageNames, readPage, readReadme, sectionOf } from '../support/docs-page';
+import { pagesIn } from '../support/markdown-links';
 
 const root = join(__dirname, '../..');
 const readme = readReadme();
@@ -30,6 +31,35 @@ test('the index lists every page once, under a question', () => {
 
 test.each(Object.entries(pages))('%s begins with a paragraph that says who it is for', (_name, text) => {
   expect(text).toMatch(/^# .+\n\nFor .+/);
+});
+
+/** Two paragraphs may end with the same word. */
+const SHORTEST_DOUBLED_CHARS = 12;
+
+/** Without code and tables. */
+function doubledLines(text: string): string[] {
+  const prose = text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/^ *\|.*$/gm, '');
+  const lines = prose.split('\n').map((line) => line.trim());
+  return lines.filter(
+    (line, index) => line.length >= SHORTEST_DOUBLED_CHARS && lines.indexOf(line) !== index,
+  );
+}
+
+test('no page has the same line of prose twice, which a merge may leave', () => {
+  const pages = pagesIn(root, [
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'docs',
+    'examples',
+  ]);
+  const doubled = pages.flatMap((page) =>
+    doubledLines(readFileSync(join(root, page), 'utf8')).map((line) => `${page}: ${line}`),
+  );
+  expect(doubled).toEqual([]);
+  const fox = 'The quick brown fox';
+  expect(doubledLines(`${fox}\n\njumps over\n\n${fox}\n\n| ${fox} |\n| ${fox} |\n`)).toEqual([fox]);
 });
 
 /** The arguments of each `videogen` command in the shell blocks of a page. */
