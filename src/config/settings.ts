@@ -53,29 +53,27 @@ export const SETTINGS = {
     },
     VIDEOGEN_PROFILE: {
       type: forms.parsed((name) => readProfileNamed(name)).optional(),
-      meaning:
-        'How the service differs from the interface: a profile by name, or a JSON or YAML file. [More](other-services.md)',
+      meaning: 'How the service differs: a [profile](other-services.md) by name, or a JSON or YAML file.',
       unset: 'none',
       fix: `name one of ${BUILT_IN_PROFILES.join(', ')}, or a correct JSON or YAML file`,
     },
     VIDEOGEN_ON_LOST_SUBMIT: {
       type: forms.text.pipe(forms.oneOf(LOST_SUBMIT_POLICIES)).default('hold'),
-      meaning:
-        'What a worker does about a lost submit: `hold`, `resubmit` or `fail`. [More](lost-submits.md)',
+      meaning: 'What happens after a [lost submit](lost-submits.md): `hold`, `resubmit` or `fail`.',
       fix: `set it to one of ${LOST_SUBMIT_POLICIES.join(', ')}, or unset it for hold`,
     },
     VIDEOGEN_DOWNLOAD_ALLOW: {
       type: forms.hosts.default([]),
       meaning:
-        'Hosts, separated by commas, whose videos may be at private addresses or without TLS. [More](storage.md#which-addresses-a-worker-opens)',
+        'Hosts, separated by commas, whose videos may be [at private addresses](storage.md#which-addresses-a-worker-opens) or without TLS.',
       unset: 'none',
       fix: HOSTS_FIX,
     },
     VIDEOGEN_SERVICES_FILE: {
       type: forms.parsed(readServicesFile).optional(),
       meaning:
-        'Several services with names: a YAML or JSON file, for workers and those who start jobs. [More](other-services.md#several-services)',
-      unset: 'only the service in `VIDEO_API_BASE_URL`',
+        'A YAML or JSON file with [several services](other-services.md#several-services), for workers and callers.',
+      unset: 'the service in `VIDEO_API_BASE_URL`',
       fix: 'correct the file as docs/other-services.md#several-services shows it, or unset it',
     },
   },
@@ -88,14 +86,12 @@ export const SETTINGS = {
     },
     VIDEOGEN_DOWNLOAD_QUEUE: {
       type: forms.text.optional(),
-      meaning:
-        'Task queue of the downloads, for workers. [More](deployment.md#workers-for-one-part-of-the-work)',
+      meaning: 'Task queue of the [downloads](deployment.md#workers-for-one-part-of-the-work), for workers.',
       unset: "the jobs' own",
     },
     VIDEOGEN_SUBMITS_PER_SECOND: {
       type: forms.positiveNumber.optional(),
-      meaning:
-        'How many submits per second all workers of a queue together may start. [More](rate-limits.md)',
+      meaning: 'How many [submits](rate-limits.md) per second all workers of a queue together may start.',
       unset: 'no limit',
       fix: 'give a number above 0, such as 2 or 0.5, or unset it',
     },
@@ -103,20 +99,20 @@ export const SETTINGS = {
   Storage: {
     VIDEOGEN_STORAGE: {
       type: forms.storageLocation.default({ kind: 'file', folder: './videos' }),
-      meaning: 'Where videos go: a folder, its `file://` URL, or `s3://bucket/prefix`. [More](storage.md)',
+      meaning: 'Where [videos go](storage.md): a folder, its `file://` URL, or `s3://bucket/prefix`.',
       unset: '`./videos`',
       fix: 'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos',
       refusesBlank: true,
     },
     VIDEOGEN_KEY_TEMPLATE: {
       type: forms.textThat((key) => isStorageKey(key) && !key.endsWith('/')).optional(),
-      meaning: 'The key of a video whose job names none. [More](storage.md#keys)',
+      meaning: 'The [key](storage.md#keys) of a video whose job names none.',
       unset: '`{workflowId}.{ext}`',
       fix: `give a key inside the storage with any of ${PLACEHOLDERS} in it, such as {date}/{workflowId}.{ext}`,
     },
     VIDEOGEN_LARGEST_VIDEO: {
       type: forms.byteCount.optional(),
-      meaning: 'The largest video that is stored: `500MB`, `4GiB`.',
+      meaning: 'The largest video that is stored, such as `500MB`.',
       unset: '`2GiB`',
       fix: 'give a size such as 500MB or 2GiB, or unset it for 2GiB',
     },
@@ -131,8 +127,7 @@ export const SETTINGS = {
   Caps: {
     VIDEOGEN_CAPS: {
       type: forms.parsed(readCapsFile).default({}),
-      meaning:
-        'What workers may make: a YAML or JSON file with caps in videos, seconds and money. [More](costs.md#caps)',
+      meaning: 'A YAML or JSON file with [caps](costs.md#caps) in videos, seconds and money.',
       unset: 'no caps',
       fix: 'name a file such as: day: { videos: 100, money: 50 USD }, or unset it',
     },
@@ -140,95 +135,89 @@ export const SETTINGS = {
   Gateway: {
     VIDEOGEN_GATEWAY_KEYS_FILE: {
       type: forms.text.optional(),
-      meaning:
-        'The file with the keys of the gateway: a name, a SHA-256 and the limits of the key on each line. [More](gateway.md#keys)',
-      unset: 'no keys: only this machine can connect',
+      meaning: 'A file with the [keys](gateway.md#keys) of the gateway.',
+      unset: 'none: only this machine can connect',
       fix: 'name a file that videogen gateway-key has written, or unset it',
     },
     VIDEOGEN_GATEWAY_URL: {
       type: forms.httpUrl().transform(forms.withoutLastSlashes).optional(),
       meaning:
-        'How callers reach the gateway, for the links in its answers. For workers: how the service reaches it, to fetch uploaded images from a folder. [More](storage.md#images)',
+        'How callers reach the gateway, for links. For workers: how the service reaches it, to fetch [images](storage.md#images).',
       unset: 'the Host header of each call',
       fix: 'give an address such as https://videos.example.com, or unset it',
     },
     VIDEOGEN_TEMPORAL_UI_URL: {
       type: forms.httpUrl().optional(),
-      meaning:
-        'Address of the Temporal UI, for `videogen status` and for the links from the page to workflows. [More](cli.md#status)',
+      meaning: 'Address of the Temporal UI, for links to workflows.',
       unset: 'no links',
       fix: 'give an address such as http://localhost:8233, or unset it',
     },
     VIDEOGEN_GATEWAY_HOOK_SECRET: {
       type: forms.hookSecret.optional(),
       meaning:
-        'The secret in the address `/v1/hooks/SECRET`, which the video service calls when a task has changed. [More](gateway.md#webhooks-of-the-video-service)',
-      unset: 'the gateway takes no webhooks',
+        'The secret in `/v1/hooks/SECRET`, which the service [calls](gateway.md#webhooks-of-the-video-service) when a task changes.',
+      unset: 'none',
       fix: 'make one with: openssl rand -hex 32, or give the whsec_… that the service signs with',
       isSecret: true,
     },
     VIDEOGEN_GATEWAY_CORS_ORIGINS: {
       type: forms.origins.default([]),
       meaning:
-        'The origins whose pages may call the gateway from a browser, with commas between them. [More](gateway.md#browsers)',
-      unset: 'none: only its own page',
+        'Origins, separated by commas, whose pages may call the gateway [from a browser](gateway.md#browsers).',
+      unset: 'only its own page',
       fix: 'give exact origins such as https://shop.example.com,http://localhost:3000, or unset it',
     },
     VIDEOGEN_GATEWAY_CODEC_KEYS: {
       type: forms.keyNames.default([]),
       meaning:
-        'The names of the gateway keys that may have payloads decrypted at `/codec`, with commas between them, for the Temporal UI in `VIDEOGEN_TEMPORAL_UI_URL`. [More](deployment.md#decrypt-in-the-temporal-ui)',
-      unset: 'the gateway decrypts for nobody',
+        'Names of gateway keys, separated by commas, that may [decrypt payloads](deployment.md#decrypt-in-the-temporal-ui) at `/codec`.',
+      unset: 'none',
       fix: 'give names of keys such as ops,alice, or unset it',
     },
   },
   Operation: {
     VIDEOGEN_WEBHOOK_SECRET: {
       type: forms.text.refine(isWebhookSecret, WEBHOOK_SECRET_RULE).optional(),
-      meaning: 'Signs the webhooks that workers send, as `whsec_…`. [More](gateway.md#webhooks)',
-      unset: 'required to send webhooks',
+      meaning: 'Signs the [webhooks](gateway.md#webhooks) of workers, as `whsec_…`.',
+      unset: 'required for webhooks',
       fix: 'make one with: echo "whsec_$(openssl rand -base64 32)"',
       isSecret: true,
     },
     VIDEOGEN_WEBHOOK_URL: {
       type: forms.httpUrl().optional(),
-      meaning:
-        'The receiver of the webhooks of all jobs that have no `callbackUrl`. [More](gateway.md#webhooks)',
-      unset: 'only jobs with a `callbackUrl` send webhooks',
+      meaning: 'Receiver of the webhooks of jobs that have no `callbackUrl`.',
+      unset: 'no receiver',
       fix: 'give an address such as https://example.com/webhooks, or unset it',
     },
     VIDEOGEN_WEBHOOK_ALLOW: {
       type: forms.hosts.default([]),
       meaning:
-        'Hosts, separated by commas, that webhooks may go to at private addresses or without TLS. [More](gateway.md#which-addresses-a-worker-calls)',
+        'Hosts, separated by commas, that webhooks may reach [at private addresses](gateway.md#which-addresses-a-worker-calls) or without TLS.',
       unset: 'none',
       fix: HOSTS_FIX,
     },
     VIDEOGEN_MONITOR_PORT: {
       type: forms.monitorAddress.optional(),
       meaning:
-        'The port on which a worker or a gateway serves `/metrics`, `/livez` and `/readyz`. It needs no key and listens on 127.0.0.1; with an address, as in `0.0.0.0:9464`, also for the network of your probes. [More](observability.md)',
-      unset: 'none: nothing is measured or served',
+        'Port of [`/metrics`, `/livez` and `/readyz`](observability.md#metrics), without a key, on 127.0.0.1; `0.0.0.0:9464` is for all addresses.',
+      unset: 'nothing is served',
       fix: 'give a port from 1 to 65535, such as 9464, or an address and a port, such as 0.0.0.0:9464, or unset it',
     },
     VIDEOGEN_SHUTDOWN_GRACE: {
       type: forms.durationUpTo(LONGEST_GRACE_MS).default(20_000),
-      meaning:
-        'How long what a worker does may finish after SIGTERM. Then a download is left for the next attempt; a submit is awaited. [More](deployment.md#shutdown)',
+      meaning: 'How long running work may finish [after SIGTERM](deployment.md#shutdown).',
       unset: '`20s`',
       fix: 'give a duration of at most an hour, such as 20s or 5m, or unset it',
     },
     VIDEOGEN_LOG_LEVEL: {
       type: forms.text.toLowerCase().pipe(forms.oneOf(LOG_LEVELS)).optional(),
-      meaning:
-        'The least important lines that are logged: `debug` has a line for every poll. [More](observability.md#logs)',
+      meaning: 'Least important [lines](observability.md#logs): `debug` has one for every poll.',
       unset: '`info`; `error` for `generate` and `batch`',
       fix: `give one of ${LOG_LEVELS.join(', ')}`,
     },
     VIDEOGEN_LOG_FORMAT: {
       type: forms.text.toLowerCase().pipe(forms.oneOf(LOG_FORMATS)).default('auto'),
-      meaning:
-        '`json` for a JSON object a line, `pretty` for people, `auto` for `pretty` on a terminal alone. [More](observability.md#logs)',
+      meaning: '`json`, `pretty`, or `auto`: `pretty` on a terminal, else `json`.',
       fix: `give one of ${LOG_FORMATS.join(', ')}`,
     },
     VIDEOGEN_ENCRYPTION_KEYS: {
@@ -239,8 +228,8 @@ export const SETTINGS = {
         })
         .optional(),
       meaning:
-        'The keys that encrypt what jobs leave in Temporal, as `ID:BASE64` with commas between them. The first encrypts, all decrypt. [More](deployment.md#encryption)',
-      unset: 'nothing is encrypted',
+        'Keys that [encrypt](deployment.md#encryption) what jobs leave in Temporal, as `ID:BASE64` with commas between them.',
+      unset: 'none',
       fix: 'make a key with: videogen encryption-key NAME, and put it first',
       isSecret: true,
     },
@@ -279,8 +268,7 @@ export const SETTINGS = {
     },
     VIDEOGEN_SEARCH_ATTRIBUTES: {
       type: forms.flag.optional(),
-      meaning:
-        '`true` for a client whose jobs can be found by search attributes. [More](temporal-ui.md#search-attributes)',
+      meaning: '`true` for a client whose jobs have [search attributes](temporal-ui.md#search-attributes).',
       unset: '`false`; `true` on the server of `generate` and `dev`',
     },
     TEMPORAL_DEPLOYMENT_NAME: {
@@ -289,27 +277,26 @@ export const SETTINGS = {
           error: ({ input }) => `is ${JSON.stringify(input)}, and Temporal takes no dot or colon in it`,
         })
         .optional(),
-      meaning: 'The worker deployment that a worker belongs to. [More](deployment.md#new-versions)',
+      meaning: 'The [worker deployment](deployment.md#new-versions) of a worker.',
       unset: 'no versions',
       fix: 'choose another name, such as videos',
     },
     TEMPORAL_WORKER_BUILD_ID: {
       type: forms.text.optional(),
-      meaning:
-        'The version of that deployment. Jobs end on the version that they began on. [More](deployment.md#new-versions)',
+      meaning: 'Its version. Jobs end on the version on which they started.',
       unset: 'no versions',
     },
   },
   'Temporal servers on this machine': {
     VIDEOGEN_DATA: {
       type: z.string().optional(),
-      meaning: 'Where `generate` and `dev` keep the database of their own Temporal server. [More](cli.md)',
+      meaning: 'Database folder of the Temporal server of `generate` and `dev`.',
       unset: '`~/.local/share/temporal-videogen`',
     },
     VIDEOGEN_CACHE: {
       type: z.string().optional(),
       meaning:
-        "Where downloaded Temporal servers and the tests' tools are stored. [More](cli.md#where-the-temporal-server-comes-from)",
+        'Where [downloaded servers](cli.md#where-the-temporal-server-comes-from) and tools of the tests are stored.',
       unset: '`~/.cache/temporal-videogen`',
     },
     VIDEOGEN_TEMPORAL_CLI: {
