@@ -1,12 +1,11 @@
 import { FAILURES } from '../../src/contract/failure-table';
 import { scenarioTable, taskIdTable, whatWasRun } from '../ai-sdk/providers/what-runs';
-import { readPage, readReadme } from '../support/docs-page';
-import { answerTable, breakTable, failureTable, meaningTable } from '../support/documented-tables';
+import { readPage } from '../support/docs-page';
+import { answerTable, breakTable, failureTable } from '../support/documented-tables';
 import { settingsTable } from '../support/settings-table';
 
 /** Tables that are generated from the code, each between two comments of its page. */
 const FILES = {
-  meanings: 'README.md',
   failures: 'docs/failures.md',
   answers: 'docs/failures.md',
   settings: 'docs/configuration.md',
@@ -16,7 +15,6 @@ const FILES = {
   breaks: 'docs/proof.md',
 };
 const TABLES = {
-  meanings: meaningTable(),
   failures: failureTable(),
   answers: answerTable(),
   settings: settingsTable(),
@@ -54,10 +52,8 @@ test('the page about the command line names the exit codes of failed jobs', () =
   );
 });
 
-const readme = readReadme();
 const page = readPage('failures.md');
 const SHOWN: Record<Name, string> = {
-  meanings: readme,
   failures: page,
   answers: page,
   settings: readPage('configuration.md'),
@@ -73,7 +69,6 @@ it.each(Object.keys(FILES) as Name[])('the documented table of %s matches the co
 
 it.each<[string, Name, string]>([
   ['a changed word', 'failures', page.replace('refused the API key', 'refused the key')],
-  ['a changed word', 'meanings', readme.replace('refused the API key', 'refused the key')],
   ['a changed exit code', 'failures', page.replace('| 400 | 2 |', '| 400 | 1 |')],
   ['a missing row', 'failures', page.replace(/\| `NoVideo`.*\n/, '')],
   [

@@ -8,12 +8,6 @@ import {
 } from '../../src/service/answer-table';
 import { BREAKS } from '../model/breaks';
 
-/** What each failure means, as the README shows it. */
-export function meaningTable(): string {
-  const rows = Object.entries(FAILURES).map(([type, { meaning }]) => [`\`${type}\``, `${meaning}.`]);
-  return table(['Failure', 'Meaning'], rows);
-}
-
 /** The failure table as the page about failures shows it. */
 export function failureTable(): string {
   const rows = Object.entries(FAILURES).map(([type, row]) => [
