@@ -40,8 +40,8 @@ const ASK = `const { taskId } = await service.start({ prompt: 'A red fox' }, { i
 test('the service in the program of the page submits and polls with the package of fal', async () => {
   const { origin, apiKey, tasks } = await imitated('fal');
   const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
-  const [service = '', worker] = program.split(/^ {2}const \{ connectionOptions/m);
-  expect(worker).toContain('Worker.create');
+  const [service = '', worker] = program.split(/^ {2}const worker = /m);
+  expect(worker).toContain('createVideoWorker');
   // The address is all that is changed.
   const code = asCommonJs(service).replace("model: 'veo3',", `model: 'veo3', baseUrl: '${origin}',`);
   const { taskId } = await printed(

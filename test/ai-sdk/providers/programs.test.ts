@@ -100,7 +100,7 @@ test('a worker with a services file runs jobs at its entries of the AI SDK, by n
   expect(worker.out() + worker.err()).not.toContain(xai.apiKey);
 });
 
-test('the worker of the page runs a job of a client with the queues of the page', async () => {
+test('the worker of the page runs a job of a client with the queue of the page', async () => {
   const fal = await imitated('fal');
   const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
   // Only the addresses are of this machine.
@@ -108,8 +108,7 @@ test('the worker of the page runs a job of a client with the queues of the page'
   const file = join(folder, 'worker.cjs');
   writeFileSync(file, asCommonJs(program).replace("model: 'veo3',", here));
   const worker = startWorker([file], { FAL_API_KEY: fal.apiKey });
-  const queues = { taskQueue: 'films', submitQueue: 'films', downloadQueue: 'films' };
-  const onPage = Object.entries(queues).map(([name, queue]) => `${name}: '${queue}'`);
-  expect(readPage('ai-sdk.md')).toContain(`createVideoClient({ ${onPage.join(', ')} })`);
+  const queues = { taskQueue: 'films' };
+  expect(readPage('ai-sdk.md')).toContain(`createVideoClient({ taskQueue: '${queues.taskQueue}' })`);
   await expectJob(worker, { name: 'fal', imitated: fal, queues });
 });
