@@ -29,73 +29,75 @@ export function boundedRetryAfterMs({ retryAfterMs }: { retryAfterMs?: number })
   return Math.min(Math.max(retryAfterMs, RETRY_AFTER_MIN_MS), RETRY_AFTER_MAX_MS);
 }
 
-/** Without Retry-After: a service that limits requests per second has room again after one second. */
-export const MIN_BACKOFF_MS = 1_000;
 /** The longest that free capacity stays unused because no answer has shown it yet. */
 export const MAX_BACKOFF_MS = 60_000;
-/** Where a limit per minute was hit, a minute after the first refusal. */
-const SECOND_BACKOFF_MS = MAX_BACKOFF_MS - MIN_BACKOFF_MS;
+/** This many refusals in a row mean that the service has nothing left for some time. */
+const LONG_REFUSALS = 4;
 /** The wait for a permit while another submit holds it: about as long as a POST takes. */
 const BUSY_WAIT_MS = 1_000;
 /** After this many concurrent submits without a refusal, the limit is removed. */
 const UNLIMITED_FROM = 16;
-/** More than submits use up before the next refusal. */
-const MOST_PLACES = 100;
-/** One more submit may run at once for each of this many that passed. */
+/** More free slots than submits use up before the next refusal or probe. */
+const MAX_FREE_SLOTS = 100;
+/** Without Retry-After: a service that limits requests per second has room again after one second. */
+export const MIN_BACKOFF_MS = 1_000;
+/**
+ * The pauses before probes while nothing is known: a limit by the second has room again after one second, a limit by the
+ * minute a minute after the first refusal. More probes would all be refused at a service that limits running tasks.
+ */
+const BACKOFFS_MS = [MIN_BACKOFF_MS, 59_000, MAX_BACKOFF_MS] as const;
+/** A new process takes one submit at a time at first, and one more for each of this many that passed. */
 const PASSES_PER_SUBMIT_AT_ONCE = 4;
-/** And in a new process one more for each of these: about as long as a POST takes. */
+/** And one more for each of these: about as long as a POST takes. */
 const START_STEP_MS = 1_000;
-/** A faster pace is tried after this many submits for free places, and again after this many more. */
-const FIRST_TRIAL = 8;
-const BETWEEN_TRIALS = 90;
+/** After this many submits for free slots a pace is tried, and after each try that failed this many times as many. */
+const SLOTS_BEFORE_TRIAL = 8;
+const FEWER_TRIALS = 16;
+const MOST_SLOTS_BEFORE_TRIAL = 128;
+/** How much faster than the free slots came. */
 const TRIAL_SPEED = 1.15;
-/** It has proved itself when this many submits passed, of which this many came before a place was free. */
-const TRIAL_PASSES = 16;
+/** A pace has proved itself when this many submits passed, of which this many came before a slot was free. */
+const TRIAL_PASSES = 12;
 const TRIAL_EARLY_PASSES = 2;
-/** After this many refusals that free places explain, they count again. */
-const REFUSALS_LIKE_PLACES = 5;
-/** After this many refusals in a row, a pace with fewer passes than a trial needs is wrong. */
-const REFUSALS_OF_WRONG_PACE = 4;
-/** How many turns are made up for after a delay, and how many submits a worker takes for them. */
-const MOST_LATE_TURNS = 4;
-/** After more than this there was nothing to submit; a busy machine may be late by less. */
-const IDLE_MS = 10_000;
+/** How much of a pause is made up for at once, and how many submits a worker takes for it. */
+const CATCH_UP_MS = 1_000;
+const MOST_DUE_TURNS = 4;
+/** Without a submit for this long, although one was allowed, there was nothing to submit. */
+const IDLE_MS = 2_000;
 
-/** Why a submit was permitted: no limit is known, a task has ended, or its turn has come at the pace or after the backoff. */
-type PermitReason = 'unlimited' | 'place' | 'turn';
+/**
+ * `open` has no limit. `full` permits one submit at a time: for a slot that an ended task has freed, or as a probe after the
+ * backoff. `ramping` follows a probe that passed, and doubles with each submit that passes. `paced` submits in even steps.
+ */
+type Mode =
+  | { name: 'open'; since: number }
+  | { name: 'ramping'; allowance: number }
+  | { name: 'full' | 'paced'; since: number; notBefore: number; probeAt: number; freeSlots: number };
 
-/** What is known since the last refusal, when the service had nothing left. */
-interface Limited {
-  /** When Retry-After ends. */
-  notBefore: number;
-  /** When a submit may be sent although no task has ended. */
-  turnAt: number;
-  /** Tasks that ended, less submits. Below 0, time alone made room. */
-  places: number;
-  fewestPlaces: number;
-}
+/** Why a submit was permitted. */
+type PermitReason = 'open' | 'ramping' | 'free-slot' | 'probe' | 'paced';
 
 /**
  * What one process knows about the service's limit for submits: on tasks at once, or on submits in a time. No answer says
- * which. Until something speaks against it, each task that ends makes room for a submit. That also passes at a service that
- * limits the rate, only slower than it would take, so a faster pace is tried now and then; what passes more is kept. Whichever
- * is followed, what the other would have allowed is counted, and each refusal shows whether it was right.
+ * which: tasks that end steadily make room steadily, so submits for free slots also pass at a service that limits their rate,
+ * only fewer than it would take. So the limiter tries: a pace faster than the free slots. What passes more is kept.
  */
 export class SubmitLimit {
-  private limited: Limited | undefined;
-  private readonly pace = new SubmitPace();
-  /** Whether ended tasks make room. If not, submits keep to the pace. */
-  private followsTasks = true;
-  /** Submits for free places that passed, and when the first did; 0 while free places have proved nothing. */
-  private proved = { passes: 0, since: 0, nextTrial: FIRST_TRIAL };
-  /** What passed while a faster pace is tried next to the free places. */
-  private trial: { passes: number; earlyPasses: number } | undefined;
-  private refusalsLikePlaces = 0;
+  private mode: Mode = { name: 'open', since: Number.NEGATIVE_INFINITY };
+  private refusedProbes = 0;
   private refusals = 0;
-  private passes = 0;
   private running = 0;
-  /** When the first submit began. */
+  private passes = 0;
+  /** When the first submit that passed began, or one that still runs. */
   private startedAt = 0;
+  private readonly pace = new SubmitPace();
+  /** When a submit last began or ended. */
+  private lastSubmitAt = Number.NEGATIVE_INFINITY;
+  /** Submits for free slots that passed, and when the first did; 0 while free slots have proved nothing. */
+  private slots = { passes: 0, since: 0 };
+  private slotsBeforeTrial = SLOTS_BEFORE_TRIAL;
+  /** What passed since the mode is `paced`. In a trial, free slots are used too: only what comes early is the pace's own. */
+  private paced = { isTrial: false, passes: 0, earlyPasses: 0 };
 
   constructor(
     private readonly clock: () => number,
@@ -110,27 +112,30 @@ export class SubmitLimit {
     const { refusals } = this;
     if (this.passes + this.running === 0) this.startedAt = this.clock();
     this.running += 1;
+    this.lastSubmitAt = this.clock();
     // From here on time alone may allow another submit: a worker that waits for one must not wait for this one to end.
     this.onChange();
     return createPermit((outcome) => {
       this.running -= 1;
-      if (outcome.kind === 'passed') this.passes += 1;
+      this.lastSubmitAt = this.clock();
       if (refusals === this.refusals) this.recordOutcome(outcome, reason);
-      // It began before the last refusal: its refusal is the same one, but its Retry-After counts.
-      else if (outcome.kind === 'limited') this.pauseFor(boundedRetryAfterMs(outcome) ?? 0);
+      else this.recordLateOutcome(outcome);
       this.onChange();
     });
   }
 
   /** How many submits may run now. */
   allowance(): number {
-    if (this.limited === undefined) return Number.POSITIVE_INFINITY;
-    const isDue = this.untilNextChangeMs() === undefined;
-    if (this.isPaced()) return isDue ? this.running + 1 : this.running;
-    if (!isDue) return 0;
-    // One at a time, and more for free places that have proved themselves.
-    const atOnce = 1 + Math.floor(this.proved.passes / PASSES_PER_SUBMIT_AT_ONCE);
-    return Math.max(1, Math.min(this.running + this.limited.places, atOnce));
+    switch (this.mode.name) {
+      case 'open':
+        return Number.POSITIVE_INFINITY;
+      case 'ramping':
+        return this.mode.allowance;
+      case 'full':
+        return this.untilNextChangeMs() === undefined ? this.slotsAtOnce(this.mode.freeSlots) : 0;
+      case 'paced':
+        return this.untilNextChangeMs() === undefined ? this.running + 1 : this.running;
+    }
   }
 
   /** How many submits a worker may take from Temporal: few at first, since all that exceed a limit are refused together. */
@@ -143,25 +148,16 @@ export class SubmitLimit {
   /** Milliseconds until time alone changes workerAllowance; undefined when it does not. */
   untilWorkerChangeMs(): number | undefined {
     const dueTurns = this.dueTurns();
-    if (this.limited && dueTurns > 0 && dueTurns < MOST_LATE_TURNS) {
-      return Math.max(1, Math.ceil(this.limited.turnAt + dueTurns * this.pace.intervalMs() - this.clock()));
-    }
+    if (this.mode.name === 'paced' && dueTurns > 0 && dueTurns < MOST_DUE_TURNS)
+      return Math.ceil(this.mode.probeAt + dueTurns * this.turnMs() - this.clock());
     if (this.startAllowance() === undefined || this.running === 0) return this.untilNextChangeMs();
     return START_STEP_MS - ((this.clock() - this.startedAt) % START_STEP_MS);
   }
 
   recordTaskEnd(): void {
-    if (this.limited === undefined) return;
-    this.limited.places = Math.min(this.limited.places + 1, MOST_PLACES);
+    if (this.mode.name !== 'full' && this.mode.name !== 'paced') return;
+    this.mode.freeSlots = Math.min(this.mode.freeSlots + 1, MAX_FREE_SLOTS);
     this.onChange();
-  }
-
-  private isPaced(): boolean {
-    return !this.followsTasks || this.trial !== undefined;
-  }
-
-  private hasPlace({ places }: Limited): boolean {
-    return this.followsTasks && places > 0;
   }
 
   /** How many submits a new process runs at once. It grows with time too: a slow answer must not hold up the others. */
@@ -174,27 +170,48 @@ export class SubmitLimit {
   }
 
   private untilNextChangeMs(): number | undefined {
-    if (this.limited === undefined) return undefined;
-    const { notBefore, turnAt } = this.limited;
-    const waitMs = Math.ceil((this.hasPlace(this.limited) ? notBefore : turnAt) - this.clock());
+    if (this.mode.name !== 'full' && this.mode.name !== 'paced') return undefined;
+    const { name, notBefore, probeAt, freeSlots } = this.mode;
+    const hasSlot = freeSlots > 0 && (name === 'full' || this.isOnTrial());
+    const waitMs = Math.ceil((hasSlot ? notBefore : probeAt) - this.clock());
     return waitMs > 0 ? waitMs : undefined;
   }
 
   private takePermit(): PermitReason {
-    const { limited } = this;
-    if (limited === undefined) return 'unlimited';
-    const reason = this.hasPlace(limited) ? 'place' : 'turn';
-    limited.places -= 1;
-    if (this.isPaced()) {
-      // A permit taken late does not slow the pace, but after a longer time not all turns are made up for.
-      const intervalMs = this.pace.intervalMs();
-      const lateMs = this.clock() - limited.turnAt;
-      const lostMs = Math.max(0, lateMs - MOST_LATE_TURNS * intervalMs);
-      this.pace.excludeTime(lostMs > IDLE_MS ? lateMs : lostMs);
-      if (lostMs > IDLE_MS) this.pace.endTest();
-      limited.turnAt += lostMs + intervalMs;
+    const now = this.clock();
+    const { mode } = this;
+    if (mode.name === 'open' || mode.name === 'ramping') {
+      if (now - this.lastSubmitAt > IDLE_MS) this.pace.forgetPasses();
+      return mode.name;
     }
-    return reason;
+    if (mode.freeSlots > 0 && (mode.name === 'full' || this.isOnTrial())) {
+      mode.freeSlots -= 1;
+      if (mode.name === 'paced') this.delayNext(mode, now);
+      return 'free-slot';
+    }
+    if (now - Math.max(mode.probeAt, this.lastSubmitAt) > IDLE_MS) this.pace.forgetPasses();
+    if (mode.name === 'full') return 'probe';
+    // A limit that has not refused anything for long may be gone.
+    if (now - mode.since > RETRY_AFTER_MAX_MS) return 'probe';
+    this.delayNext(mode, now);
+    mode.freeSlots -= 1;
+    return 'paced';
+  }
+
+  /** One submit at a time, and more for free slots that have proved themselves. */
+  private slotsAtOnce(freeSlots: number): number {
+    const proved = 1 + Math.floor(this.slots.passes / PASSES_PER_SUBMIT_AT_ONCE);
+    return Math.max(1, Math.min(this.running + freeSlots, proved));
+  }
+
+  /** A permit taken late does not slow the pace, but after a pause not all that were missed are made up for. */
+  private delayNext(mode: { probeAt: number }, now: number): void {
+    const intervalMs = this.turnMs();
+    mode.probeAt = Math.max(mode.probeAt, now - Math.max(intervalMs, CATCH_UP_MS)) + intervalMs;
+  }
+
+  private turnMs(): number {
+    return this.pace.intervalMs() ?? MAX_BACKOFF_MS;
   }
 
   /**
@@ -202,125 +219,154 @@ export class SubmitLimit {
    * interval on a busy machine: it takes the next one meanwhile.
    */
   private dueTurns(): number {
-    if (!this.limited || !this.isPaced() || this.untilNextChangeMs() !== undefined) return 0;
-    const lateMs = Math.max(0, this.clock() - this.limited.turnAt);
-    return Math.min(1 + Math.floor(lateMs / this.pace.intervalMs()), MOST_LATE_TURNS);
+    if (this.mode.name !== 'paced' || this.untilNextChangeMs() !== undefined) return 0;
+    const lateMs = Math.max(0, this.clock() - this.mode.probeAt);
+    return Math.min(1 + Math.floor(lateMs / this.turnMs()), MOST_DUE_TURNS);
+  }
+
+  private isOnTrial(): boolean {
+    const { isTrial, passes, earlyPasses } = this.paced;
+    return (
+      this.mode.name === 'paced' && isTrial && (passes < TRIAL_PASSES || earlyPasses < TRIAL_EARLY_PASSES)
+    );
   }
 
   private recordOutcome(outcome: CallOutcome, reason: PermitReason): void {
-    if (outcome.kind === 'limited') this.recordRefusal(boundedRetryAfterMs(outcome) ?? 0, reason);
-    else if (this.limited === undefined) return;
-    else if (outcome.kind === 'unknown') this.limited.places += 1;
-    else this.recordPass(this.limited, reason);
+    if (outcome.kind === 'passed') this.recordPass(reason);
+    else if (outcome.kind === 'limited') this.recordRefusal(boundedRetryAfterMs(outcome) ?? 0, reason);
+    else if (reason === 'free-slot') this.recordTaskEnd();
   }
 
-  private recordPass(limited: Limited, reason: PermitReason): void {
-    this.pace.recordPass(this.clock());
-    limited.fewestPlaces = Math.min(limited.fewestPlaces, limited.places);
-    if (!this.followsTasks) return;
-    if (this.trial !== undefined) {
-      this.trial.passes += 1;
-      if (reason === 'place') this.proved.passes += 1;
-      else this.trial.earlyPasses += 1;
-      if (this.trial.passes >= TRIAL_PASSES && this.trial.earlyPasses >= TRIAL_EARLY_PASSES)
-        this.followPace();
-    } else if (reason === 'turn') {
-      this.followPace();
-      limited.turnAt = this.clock() + this.pace.intervalMs();
-    } else {
-      this.recordPlaceTaken(limited);
+  private recordPass(reason: PermitReason): void {
+    this.countPass();
+    const { mode } = this;
+    if (reason === 'probe') {
+      this.refusedProbes = Math.max(0, this.refusedProbes - 1);
+      this.mode = { name: 'ramping', allowance: 1 };
+    } else if (mode.name === 'ramping') {
+      mode.allowance *= 2;
+      if (mode.allowance >= UNLIMITED_FROM) this.mode = { name: 'open', since: this.clock() };
+    } else if (mode.name === 'paced') {
+      this.paced.passes += 1;
+      if (reason === 'paced') this.paced.earlyPasses += 1;
+      else this.countSlot();
+    } else if (mode.name === 'full') {
+      this.countSlot();
+      // While free slots are refilled a probe would be refused, but in the end it must find out that a limit is gone.
+      mode.probeAt = Math.min(this.clock() + this.backoffMs(), mode.since + RETRY_AFTER_MAX_MS);
+      if (this.slots.passes > this.slotsBeforeTrial) this.tryPace(mode.freeSlots);
     }
   }
 
-  private recordPlaceTaken(limited: Limited): void {
+  private countPass(): void {
+    this.passes += 1;
+    this.pace.recordPass();
+  }
+
+  private countSlot(): void {
+    if (this.slots.passes === 0) this.slots.since = this.clock();
+    this.slots.passes += 1;
+  }
+
+  /** Submits faster than slots become free, to see whether they are the limit. */
+  private tryPace(freeSlots: number): void {
     const now = this.clock();
-    const { proved } = this;
-    if (proved.passes === 0) proved.since = now;
-    proved.passes += 1;
-    limited.turnAt = now + RETRY_AFTER_MAX_MS;
-    if (proved.passes <= proved.nextTrial) return;
-    proved.nextTrial = proved.passes + BETWEEN_TRIALS;
-    this.trial = { passes: 0, earlyPasses: 0 };
-    this.pace.guess((now - proved.since) / (proved.passes - 1) / TRIAL_SPEED);
-    limited.turnAt = now + this.pace.intervalMs();
+    const intervalMs = (now - this.slots.since) / (this.slots.passes - 1) / TRIAL_SPEED;
+    this.slotsBeforeTrial = Math.min(
+      this.slots.passes * FEWER_TRIALS,
+      this.slots.passes + MOST_SLOTS_BEFORE_TRIAL,
+    );
+    this.paced = { isTrial: true, passes: 0, earlyPasses: 0 };
+    this.pace.guess(intervalMs);
+    this.mode = { name: 'paced', since: now, notBefore: now, probeAt: now + intervalMs, freeSlots };
   }
 
   private recordRefusal(retryAfterMs: number, reason: PermitReason): void {
     const now = this.clock();
+    const { mode } = this;
     this.refusals += 1;
-    this.pace.recordRefusal(now);
-    const { limited, trial } = this;
-    this.trial = undefined;
-    if (reason === 'place') this.followPace();
-    else if (!this.followsTasks && limited && this.speaksForPlaces(limited)) this.followsTasks = true;
-    // A trial that is refused leaves the places that became free meanwhile.
-    const places = trial && limited && this.followsTasks ? Math.max(0, limited.places) : 0;
-    this.limited = { notBefore: now, turnAt: now + this.backoffMs(), places, fewestPlaces: 0 };
-    this.pauseFor(retryAfterMs);
-  }
-
-  private followPace(): void {
-    this.followsTasks = false;
-    this.trial = undefined;
-    this.proved = { passes: 0, since: 0, nextTrial: FIRST_TRIAL };
-    this.refusalsLikePlaces = 0;
-  }
-
-  /** Whether a refusal at the pace shows that ended tasks make room after all. */
-  private speaksForPlaces({ places, fewestPlaces }: Limited): boolean {
-    if (this.pace.refusedInARow > 1) {
-      return this.pace.refusedInARow >= REFUSALS_OF_WRONG_PACE && this.pace.counted < TRIAL_PASSES;
+    // Five submits reopen the limiter at a service that was empty for a moment; its limit is still there.
+    const wasOpenLong = mode.name === 'open' && now - mode.since >= MAX_BACKOFF_MS;
+    if (wasOpenLong) {
+      this.refusedProbes = 0;
+      this.pace.forgetPasses();
+    } else if (reason !== 'free-slot' && reason !== 'paced') {
+      this.refusedProbes += 1;
     }
-    // Nothing was free, and at most the end of one task was seen late.
-    const isLikePlaces = places < 0 && fewestPlaces > -2;
-    this.refusalsLikePlaces = isLikePlaces ? this.refusalsLikePlaces + 1 : 0;
-    return this.refusalsLikePlaces >= REFUSALS_LIKE_PLACES;
+    this.pace.recordRefusal(now);
+    const keepsSlots = this.isPaceWrong() || (reason === 'probe' && this.slots.passes > 0);
+    const paceMs = keepsSlots ? undefined : this.pace.retryMs();
+    const pause = (waitMs: number) => ({
+      since: now,
+      notBefore: now + retryAfterMs,
+      probeAt: now + Math.max(retryAfterMs, waitMs),
+    });
+    if (paceMs === undefined) {
+      const freeSlots = mode.name === 'paced' ? Math.max(0, mode.freeSlots) : 0;
+      this.mode = { name: 'full', ...pause(this.backoffMs()), freeSlots };
+    } else {
+      // A refused submit for a free slot speaks against slots: the pace needs no trial.
+      if (mode.name !== 'paced') this.paced = { isTrial: reason !== 'free-slot', passes: 0, earlyPasses: 0 };
+      this.mode = { name: 'paced', ...pause(paceMs), freeSlots: 0 };
+    }
+    if (keepsSlots) return;
+    this.slots.passes = 0;
+    this.slotsBeforeTrial = SLOTS_BEFORE_TRIAL;
   }
 
-  /** From a refusal to the next submit that is not for a free place. */
+  /** Whether a refusal shows that the pace is not the service's limit. */
+  private isPaceWrong(): boolean {
+    if (this.mode.name !== 'paced') return false;
+    if (this.isOnTrial() && this.slots.passes > 0) return true;
+    const isUnproven = this.paced.passes + this.pace.counted < TRIAL_PASSES;
+    return this.pace.refusedInARow >= LONG_REFUSALS && isUnproven;
+  }
+
   private backoffMs(): number {
-    if (!this.followsTasks) return this.pace.retryMs();
-    // It only has to find out that the limit is gone.
-    if (this.proved.passes > 0) return RETRY_AFTER_MAX_MS;
-    return [MIN_BACKOFF_MS, SECOND_BACKOFF_MS][this.pace.refusedInARow - 1] ?? MAX_BACKOFF_MS;
+    // While ended tasks make room and time alone did not, a probe only has to find out that the limit is gone.
+    if (this.slots.passes > 0 && this.refusedProbes > 0)
+      return Math.min(MAX_BACKOFF_MS * 2 ** this.refusedProbes, RETRY_AFTER_MAX_MS);
+    return BACKOFFS_MS[Math.min(this.refusedProbes, BACKOFFS_MS.length - 1)] ?? MAX_BACKOFF_MS;
   }
 
-  private pauseFor(retryAfterMs: number): void {
-    if (this.limited === undefined) return;
-    this.limited.notBefore = Math.max(this.limited.notBefore, this.clock() + retryAfterMs);
-    this.limited.turnAt = Math.max(this.limited.turnAt, this.limited.notBefore);
+  /** For a call that began before the last refusal: its refusal is the same one, but its Retry-After counts. */
+  private recordLateOutcome(outcome: CallOutcome): void {
+    if (outcome.kind === 'passed') this.passes += 1;
+    if (outcome.kind !== 'limited' || this.mode.name === 'open' || this.mode.name === 'ramping') return;
+    this.mode.notBefore = Math.max(this.mode.notBefore, this.clock() + (boundedRetryAfterMs(outcome) ?? 0));
+    this.mode.probeAt = Math.max(this.mode.probeAt, this.mode.notBefore);
   }
 }
 
-/** More passes than this make the measure no better; older ones are forgotten, because limits change. */
-const MOST_COUNTED = 120;
-/** A longer time without a pass counts as this: the service may have been down, or without credit. */
-const MOST_REFUSED_MS = 5 * 60_000;
-/** The refused pace counts as at most this much faster than the measured one: a burst is no pace. */
-const MOST_DIFFERENCE = 2;
-/** After this many passes without a refusal the pace has doubled: the fewer are counted, the sooner it is tested. */
-const DOUBLES_AFTER = { least: 12, perCounted: 2, most: 200 };
+/** More passes than this make the estimate no better, and a lifted limit would be noticed late. */
+const MOST_COUNTED_PASSES = 30;
+/** A pace that is only guessed is tested soon. */
+const FEWEST_COUNTED_PASSES = 4;
+/** When the refused pace was faster than the measured one by this, the service had more room than was used. */
+const MOST_DIFFERENCE = 1.3;
 /** A longer wait would miss the beginning of the service's next minute. */
 const MOST_INTERVALS = 8;
+/** So that all growth together makes one submit too many after four times as many passes as are counted. */
+const GROWTH = 5 / 4 ** 5;
 
 /**
  * Learns a rate limit. At a refusal the service has nothing left, so between two refusals it accepted just what its limit
- * allows in that time. A service that saves up nothing accepted less while the pace was slow, so the pace is half way to the one
- * that was refused. Without a refusal it grows, slowly at first and then ever faster, because the limit may be higher.
+ * allows in that time. The pace starts there and grows: slowly at first, so that the next refusal comes after about four
+ * times as many submits as are counted, and ever faster, because without a refusal the limit may be higher.
  */
 class SubmitPace {
-  refusedInARow = 0;
-  /** Passes between two refusals, and those since the last one. */
+  /** The refusal from which passes are counted, the last refusal, and the passes between them and since. */
+  private countedFrom: number | undefined;
+  private refusedAt = 0;
   counted = 0;
   private recent = 0;
-  /** Since when passes are counted: a refusal. */
-  private countedFrom: number | undefined;
-  /** The first refusal in a row. */
-  private refusedFrom = 0;
-  private knownMs = MIN_BACKOFF_MS;
+  refusedInARow = 0;
+  private knownIntervalMs: number | undefined;
+  private measuredMs: number | undefined;
+  /** A guess is tested soon, and counts anew from the next refusal. */
+  private isGuess = false;
 
-  recordPass(now: number): void {
-    if (this.refusedInARow > 0) this.excludeTime(Math.max(0, now - this.refusedFrom - MOST_REFUSED_MS));
+  recordPass(): void {
     this.recent += 1;
     this.refusedInARow = 0;
   }
@@ -328,57 +374,63 @@ class SubmitPace {
   recordRefusal(now: number): void {
     this.refusedInARow += 1;
     // Until something passes, the service still has nothing left.
-    if (this.refusedInARow > 1) return;
-    this.refusedFrom = now;
+    if (this.refusedInARow > 1 && this.countedFrom !== undefined) {
+      this.trustMeasureIfRefusedLong();
+      return;
+    }
     const refusedMs = this.intervalMs();
-    this.endTest();
+    this.counted += this.recent;
     if (this.countedFrom === undefined) {
       this.countedFrom = now;
       this.counted = 0;
-      return;
+    } else if (this.isGuess) {
+      this.countedFrom = this.refusedAt;
+      this.counted = this.recent;
     }
-    // So much may have been left out that nothing remains to measure: the pace at most doubles.
-    const measuredMs = Math.max((now - this.countedFrom) / this.counted, refusedMs / MOST_DIFFERENCE);
-    const difference = Math.min(Math.max(measuredMs / refusedMs, 1), MOST_DIFFERENCE);
-    this.knownMs = measuredMs / Math.sqrt(difference);
-    while (this.counted > MOST_COUNTED) {
-      this.counted /= 2;
-      this.countedFrom += (now - this.countedFrom) / 2;
-    }
+    this.refusedAt = now;
+    this.recent = 0;
+    // A time without submits was no measure: the pace that was refused is the best that is known.
+    this.knownIntervalMs = refusedMs;
+    if (this.counted === 0) return;
+    this.measuredMs = (now - this.countedFrom) / this.counted;
+    // A service that saves up nothing accepted less than it could while the pace was slow: the pace that it refused counts too.
+    const fasterMs = Math.min(this.measuredMs, refusedMs ?? this.measuredMs);
+    this.knownIntervalMs = Math.sqrt(this.measuredMs * fasterMs);
+    this.isGuess = this.measuredMs > fasterMs * MOST_DIFFERENCE;
   }
 
-  /** A pace to try. It grows slowly, as a measured one does: a trial that outruns the limit would be refused for that. */
+  /** A service that counts by the minute has given all of it: what it accepted is its limit. */
+  private trustMeasureIfRefusedLong(): void {
+    if (this.refusedInARow < LONG_REFUSALS || this.measuredMs === undefined) return;
+    this.knownIntervalMs = this.measuredMs;
+    this.isGuess = false;
+  }
+
+  /** A pace to try. */
   guess(intervalMs: number): void {
-    this.knownMs = intervalMs;
+    this.forgetPasses();
+    this.knownIntervalMs = intervalMs;
+    this.isGuess = true;
+  }
+
+  /** For a time without submits: the service could have accepted more. The known pace stays until the next refusal. */
+  forgetPasses(): void {
     this.countedFrom = undefined;
-    this.counted = TRIAL_PASSES;
     this.recent = 0;
   }
 
-  /** For a time without submits: the service could have accepted more. */
-  excludeTime(ms: number): void {
-    if (this.countedFrom !== undefined) this.countedFrom += ms;
-    this.refusedFrom += ms;
-  }
-
-  /** For a pace that was not kept: its passes show nothing about a faster one. */
-  endTest(): void {
-    this.counted += this.recent;
-    this.recent = 0;
-  }
-
-  /** The time from one submit to the next. */
-  intervalMs(): number {
-    const { least, perCounted, most } = DOUBLES_AFTER;
-    const doublesAfter = Math.min(Math.max(this.counted * perCounted, least), most);
-    return this.knownMs / (1 + (this.recent / doublesAfter) ** 3);
+  /** The time from one submit to the next; undefined while no pace is known. */
+  intervalMs(): number | undefined {
+    if (this.knownIntervalMs === undefined) return undefined;
+    const known = this.isGuess ? 0 : this.counted;
+    const counted = Math.min(Math.max(known, FEWEST_COUNTED_PASSES), MOST_COUNTED_PASSES);
+    return this.knownIntervalMs / (1 + (GROWTH * this.recent ** 4) / counted ** 5);
   }
 
   /** The time from a refusal to the next submit. */
-  retryMs(): number {
-    return Math.min(
-      this.intervalMs() * Math.min(2 ** (this.refusedInARow - 1), MOST_INTERVALS),
-      MAX_BACKOFF_MS,
-    );
+  retryMs(): number | undefined {
+    const intervalMs = this.intervalMs();
+    if (intervalMs === undefined || intervalMs > MAX_BACKOFF_MS) return undefined;
+    return Math.min(intervalMs * Math.min(2 ** (this.refusedInARow - 1), MOST_INTERVALS), MAX_BACKOFF_MS);
   }
 }
