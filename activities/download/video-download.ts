@@ -116,7 +116,8 @@ export class VideoDownload {
         : { stream: Readable.from([video], { objectMode: false }), bytes: video.length };
     // It may break before it is read, and an error without a listener ends the process.
     body.stream.on('error', () => undefined);
-    const watching = this.watchPace(body.stream);
+    // Bytes that came with the answer are here already, however long a slow disk takes for them.
+    const watching = typeof video === 'string' ? this.watchPace(body.stream) : undefined;
     try {
       await this.pump(body);
       return warnings;

@@ -5,8 +5,8 @@ type Open = (...args: Parameters<Disk['open']>) => Promise<fs.FileHandle>;
 
 /** A disk whose writes end as a test says. */
 class FailingDisk {
-  /** Called after each write to a file, with its bytes. */
-  onWrite: (written: Buffer) => void = () => undefined;
+  /** Called after each write to a file, with its bytes. The write lasts as long as this does. */
+  onWrite: (written: Buffer) => void | Promise<void> = () => undefined;
 
   reset(): void {
     Object.assign(this, new FailingDisk());
@@ -19,7 +19,7 @@ class FailingDisk {
       return Object.assign(file, {
         writeFile: async (data: Buffer) => {
           await writeFile(data);
-          this.onWrite(data);
+          await this.onWrite(data);
         },
       });
     };

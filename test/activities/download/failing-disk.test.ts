@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { box } from '../../media/boxes';
 import { disk, ioError } from '../../support/failing-disk';
 import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
-import { createMemoryWorld, cutAfter, inspectedVideo } from './memory-world';
+import { createMemoryWorld, cutAfter, inspectedVideo, reading } from './memory-world';
 
 jest.mock('node:fs/promises', () =>
   jest
@@ -57,6 +58,15 @@ it('a disk that is full when an attempt resumes makes it start over', async () =
   expect(heartbeatDetails).toHaveProperty('part');
   const { video: stored } = await world.download({}, { attempt: 2, heartbeatDetails }).result;
   expect([stored.bytes, world.parts()]).toEqual([video.length, []]);
+});
+
+it('a slow disk gets its time for a video that came with the answer', async () => {
+  const pace = { windowMs: 100, leastBytes: 1_000 };
+  disk.onWrite = () => sleep(4 * pace.windowMs);
+  const status = async () => reading({ state: 'succeeded', word: 'done', videoBytes: video });
+  const world = createMemoryWorld(video, { pace, service: { status } });
+  const { video: stored } = await world.download().result;
+  expect([stored.bytes, world.linesOf('resuming')]).toEqual([video.length, []]);
 });
 
 describe('a server that sends too little', () => {
