@@ -122,11 +122,13 @@ export function createS3Storage({
     async probe(limitMs) {
       const at = connection.endpoint === undefined ? '' : ` at ${connection.endpoint}`;
       const location = `${root}${start}`.replace(/\/$/, at);
+      const ignoredBefore = ignoresConditions;
       try {
         ignoresConditions = false;
         await probeStorage(storage, { location, limitMs, fixFor: fixForBucket });
       } catch (error) {
-        ignoresConditions = String(error).includes(IGNORES_IF_NONE_MATCH);
+        // A probe that fails earlier, such as for its time, says nothing new about it.
+        ignoresConditions = ignoredBefore || String(error).includes(IGNORES_IF_NONE_MATCH);
         throw error;
       }
     },

@@ -48,6 +48,18 @@ describe('a probe', () => {
     await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('ignores If-None-Match');
   });
 
+  it('does not forget that a server replaces objects when a later one fails for another reason', async () => {
+    const answerTo = bucket({ isHonest: false });
+    let isClosed = false;
+    server = await startScriptedS3((call) => (isClosed ? s3Error(403, 'AccessDenied') : answerTo(call)));
+    const storage = server.storage();
+    await expect(storage.probe?.()).rejects.toThrow('ignores If-None-Match');
+    isClosed = true;
+    await expect(storage.probe?.()).rejects.toThrow('AccessDenied');
+    isClosed = false;
+    await expect(storage.create('jobs/0001.json', '{}')).rejects.toThrow('ignores If-None-Match');
+  });
+
   it('tells what a server says that refuses conditional puts for another reason', async () => {
     const answerTo = bucket();
     server = await startScriptedS3((call) =>
