@@ -268,7 +268,7 @@ export const SETTINGS = {
     },
     VIDEOGEN_SEARCH_ATTRIBUTES: {
       type: forms.flag.optional(),
-      meaning: '`true` for a client whose jobs have [search attributes](temporal-ui.md#search-attributes).',
+      meaning: '`true` for a client whose jobs have [search attributes](observability.md#search-attributes).',
       unset: '`false`; `true` on the server of `generate` and `dev`',
     },
     TEMPORAL_DEPLOYMENT_NAME: {

@@ -258,7 +258,7 @@ describe('with our search attributes registered', () => {
   });
 
   test('the server accepts every query in the documentation', async () => {
-    const page = readFileSync(join(__dirname, '../../docs/temporal-ui.md'), 'utf8');
+    const page = readFileSync(join(__dirname, '../../docs/observability.md'), 'utf8');
     const queries = [...page.matchAll(/--query "([^"]+)"/g)].map(([, query]) => query);
     expect(queries.length).toBeGreaterThan(4);
     for (const query of queries) await env.temporal.client.workflow.count(query);
