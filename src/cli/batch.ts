@@ -4,11 +4,10 @@ import { type BatchResult, doneBefore, type ItemResult, parseResults } from '../
 import { printableJson, shown } from '../contract/clean-text';
 import { describeBatchCost } from '../contract/job-cost';
 import { copyOut, openStored } from './copy-out';
-import { EXIT } from './exit-codes';
 import { followStarted } from './follow-jobs';
 import { type JobsSession, withJobs } from './open-jobs';
 import { type BatchOrder, type BatchSettings, readBatch } from './read-input';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** `videogen batch`: generates a video for each line of a file. The same file again continues the same batch. */
 export async function batch(file: string, options: BatchSettings, terminal: Terminal): Promise<number> {

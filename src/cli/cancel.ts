@@ -1,11 +1,10 @@
 import { inTime } from '../client/temporal-calls';
 import { ConfigError } from '../config/service-config';
 import { printableJson, shown } from '../contract/clean-text';
-import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './open-jobs';
 import { readReport, reportLines } from './status';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** A worker asks the service to cancel the task first. */
 const ENDS_WITHIN_MS = 10_000;

@@ -1,11 +1,10 @@
 import { ConfigError } from '../config/service-config';
 import { printableJson, shown } from '../contract/clean-text';
 import { commandOn, type SubmitDecision } from '../contract/lost-submit';
-import { EXIT } from './exit-codes';
 import { refuseBatch } from './find-job';
 import { joinJob } from './follow-jobs';
 import { type JobsSession, onJob } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 interface DecideOptions {
   resubmit?: boolean;

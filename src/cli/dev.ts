@@ -1,11 +1,10 @@
 import { ConfigError, namesAService, readBaseUrl, usesEmulator } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { inShell } from '../contract/clean-text';
-import { EXIT } from './exit-codes';
 import { openLocalStack } from './local-stack';
 import { readFaults, type ScriptedFault } from './read-faults';
 import { readPort } from './read-port';
-import { printLine, type Terminal, untilInterrupted } from './terminal';
+import { EXIT, printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface DevOptions {
   port?: string;

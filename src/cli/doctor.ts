@@ -12,9 +12,8 @@ import { ServerUnavailable } from '../temporal-server';
 import { Closers } from './closers';
 import { type Finding, failed, skipped } from './doctor/check-service';
 import { CHECKS } from './doctor/checks';
-import { EXIT } from './exit-codes';
 import { findNamedServer, findTemporal } from './find-temporal';
-import { printLine, type Terminal, untilInterrupted } from './terminal';
+import { EXIT, printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface DoctorOptions {
   register?: boolean;

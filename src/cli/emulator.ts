@@ -5,10 +5,9 @@ import { durationMs } from '../contract/duration';
 import { type Emulator, startEmulator } from '../testing/emulator';
 import type { RecordedCall } from '../testing/emulator-options';
 import { FAL } from '../testing/fal-dialect';
-import { EXIT } from './exit-codes';
 import { readFaults } from './read-faults';
 import { readPort } from './read-port';
-import { type Terminal, untilInterrupted } from './terminal';
+import { EXIT, type Terminal, untilInterrupted } from './terminal';
 
 interface EmulatorCommandOptions {
   host?: string;

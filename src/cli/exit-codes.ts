@@ -11,20 +11,7 @@ import { PortInUse, SearchStopped, ServerUnavailable } from '../temporal-server'
 import { CopyFailed } from './copy-out';
 import { NoSuchJob } from './find-job';
 import { BadLines } from './read-input';
-import { INTERRUPTED, printLine, type Terminal } from './terminal';
-
-/** Exit codes besides those of the failure table. */
-export const EXIT = {
-  ok: 0,
-  /** A bug, or an error of the machine. */
-  unexpected: 1,
-  /** The same code as a refused request. */
-  usage: 2,
-  noTemporal: 19,
-  /** Some items of a batch failed. */
-  someFailed: 21,
-  interrupted: INTERRUPTED,
-} as const;
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** What the caller has to change. */
 const USAGE_ERRORS = [ConfigError, PortInUse, DecisionRefused, NoSuchJob, RetryRefused, ForgetRefused];

@@ -23,9 +23,8 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../service';
-import { EXIT } from './exit-codes';
 import { chooseService } from './read-input';
-import type { Terminal } from './terminal';
+import { EXIT, type Terminal } from './terminal';
 
 /** An answer that somebody saved or a worker recorded. */
 interface SavedAnswer extends AnswerSample {

@@ -5,11 +5,10 @@ import { askWorker } from '../client/temporal-calls';
 import { printableJson, shown } from '../contract/clean-text';
 import { firstLineOf } from '../contract/error-code';
 import { commandOn } from '../contract/lost-submit';
-import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { holdNotes, type JobRow, liveLine, type Progress, progressLine } from './job-lines';
 import { devCommand, type JobsSession, pageOf } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** At first, and later: each reading is a query, which Temporal Cloud bills. */
 const READ_EVERY_MS = 500;

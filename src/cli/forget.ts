@@ -1,9 +1,8 @@
 import type { ForgottenJob } from '../client/forget-job';
 import { ForgetRefused } from '../client/refusals';
 import { printableJson, shown } from '../contract/clean-text';
-import { EXIT } from './exit-codes';
 import { onJob } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 interface ForgetCommandOptions {
   dryRun?: boolean;

@@ -1,8 +1,7 @@
 import { monitorAddress, readLogConfig } from '../config/operation-config';
 import { createVideoGateway } from '../gateway';
-import { EXIT } from './exit-codes';
 import { describeMonitor, readPort } from './read-port';
-import { printLine, type Terminal, untilInterrupted } from './terminal';
+import { EXIT, printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface GatewayCommandOptions {
   host?: string;

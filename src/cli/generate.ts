@@ -7,13 +7,12 @@ import type { JobInput } from '../contract/job';
 import { BadImage, type CheckedImage, checkImage, createStorage, storeImage, tooLarge } from '../storage';
 import { COMMAND_LINE_OWNER, LARGEST_IMAGE_BYTES } from '../storage/images';
 import { checkOut, copyOut } from './copy-out';
-import { EXIT } from './exit-codes';
 import { findJob, refuseBatch } from './find-job';
 import { followStarted } from './follow-jobs';
 import { storedLines } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
 import { type GenerateOptions, readJobInput, refused } from './read-input';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** `videogen generate`: starts or follows one job, and waits for its video unless `--no-wait` is given. */
 export async function generate(

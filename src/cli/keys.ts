@@ -4,8 +4,7 @@ import { readSetting } from '../config/settings';
 import { firstLineOf } from '../contract/error-code';
 import { isKeyId, KEY_ID_RULE, makeEncryptionKey, parseKeyRing } from '../encryption/key-ring';
 import { makeKey, parseKeys } from '../gateway/gateway-keys';
-import { EXIT } from './exit-codes';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** `videogen gateway-key NAME`: prints a new key and adds its digest to the file of keys. */
 export async function gatewayKey(

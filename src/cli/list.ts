@@ -4,10 +4,9 @@ import { ConfigError } from '../config/service-config';
 import { printableJson } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { isFailureType } from '../contract/failure-table';
-import { EXIT } from './exit-codes';
 import { jobTable } from './job-lines';
 import { type JobsSession, withJobs } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 interface ListCommandOptions {
   state?: string[];

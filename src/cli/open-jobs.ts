@@ -11,12 +11,11 @@ import { describeDuration } from '../contract/duration';
 import { isWorkflowId, WORKFLOW_ID_RULE } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
 import { closingOnError } from './closers';
-import { EXIT } from './exit-codes';
 import { NoSuchJob } from './find-job';
 import { databaseOf, openLocalServer } from './local-server';
 import { openLocalStack } from './local-stack';
 import { EMULATED_JOB_MS } from './stack-note';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** A Temporal server, for one command. */
 interface OpenedServer {

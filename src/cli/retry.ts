@@ -3,10 +3,9 @@ import { printableJson, shown } from '../contract/clean-text';
 import { durationMs } from '../contract/duration';
 import { DURATION } from '../contract/input-rules';
 import { commandOn } from '../contract/lost-submit';
-import { EXIT } from './exit-codes';
 import { findJob } from './find-job';
 import { onJob } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 interface RetryCommandOptions {
   resubmit?: boolean;

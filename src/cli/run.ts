@@ -1,14 +1,11 @@
 import { CommanderError } from 'commander';
 import { cleanText, printableJson } from '../contract/clean-text';
 import { type CommandCall, describeProgram, LONGEST_USAGE_CHARS } from './program';
-import type { Terminal } from './terminal';
-
-/** The same code as a refused request: `EXIT.usage`, which takes a moment to load. */
-const BAD_USAGE = 2;
+import { EXIT, type Terminal } from './terminal';
 
 /** Runs one command and returns its exit code. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
-  let code = 0;
+  let code: number = EXIT.ok;
   const program = describeProgram(terminal, async (call) => {
     code = await runCall(call, terminal);
   });
@@ -17,10 +14,10 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return 0;
+    if (error.exitCode === 0) return EXIT.ok;
     const usage = { type: 'UsageError', message: cleanText(error.message, LONGEST_USAGE_CHARS) };
     if (args.includes('--json')) terminal.out(printableJson({ error: usage }));
-    return BAD_USAGE;
+    return EXIT.usage;
   }
 }
 

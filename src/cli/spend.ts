@@ -18,10 +18,9 @@ import {
   recordOfKey,
   type VideoStorage,
 } from '../storage';
-import { EXIT } from './exit-codes';
 import { readSince } from './list';
 import { type JobsSession, withJobs } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 import { type Column, tableLines } from './text-table';
 
 interface SpendOptions {

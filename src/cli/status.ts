@@ -8,11 +8,11 @@ import { describeBatchCost, describeCost } from '../contract/job-cost';
 import { decisionCommands } from '../contract/lost-submit';
 import { describeVideo } from '../contract/summaries';
 import { whyNotDecrypted } from '../encryption/not-decrypted';
-import { EXIT, errorObject } from './exit-codes';
+import { errorObject } from './exit-codes';
 import { findJob } from './find-job';
 import { ageText, isBatch, type JobRow, type Progress, progressLine } from './job-lines';
 import { type JobsSession, onJob, pageOf } from './open-jobs';
-import type { Terminal } from './terminal';
+import { EXIT, type Terminal } from './terminal';
 
 const LABEL_COLUMNS = 10;
 

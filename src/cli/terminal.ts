@@ -1,11 +1,19 @@
 import { printable } from '../contract/clean-text';
 import { errorCode } from '../contract/error-code';
 
-/** The exit code of shells for a program that was stopped by Ctrl-C. */
-export const INTERRUPTED = 130;
-
-/** The exit code of a command that succeeded but could not print its result. */
-const NOT_PRINTED = 1;
+/** Exit codes besides those of the failure table. */
+export const EXIT = {
+  ok: 0,
+  /** A bug, an error of the machine, or a result that could not be printed. */
+  unexpected: 1,
+  /** The same code as a refused request. */
+  usage: 2,
+  noTemporal: 19,
+  /** Some items of a batch failed. */
+  someFailed: 21,
+  /** That of shells for a program that was stopped by Ctrl-C. */
+  interrupted: 130,
+} as const;
 
 /** A command's input and output. Others choose much of the text, so `out` and `err` remove control characters. */
 export interface Terminal {
@@ -57,7 +65,7 @@ export function processTerminal(): ProcessTerminal {
   let interrupted = false;
   const interrupt = () => {
     // The second Ctrl-C exits at once. exit() still ends our child servers; a plain kill would not.
-    if (interrupted) process.exit(INTERRUPTED);
+    if (interrupted) process.exit(EXIT.interrupted);
     interrupted = true;
     for (const callback of callbacks) callback();
   };
@@ -87,7 +95,7 @@ export function processTerminal(): ProcessTerminal {
       process.stderr.write(
         printable(`The result could not be written to standard output: ${problem.message}.\n`),
       );
-      return code === 0 ? NOT_PRINTED : code;
+      return code || EXIT.unexpected;
     },
     isTerminal: process.stderr.isTTY === true,
     isOutTerminal: process.stdout.isTTY === true,

@@ -1,10 +1,10 @@
 import { inTime } from '../client/temporal-calls';
 import { summaryLines } from './batch';
-import { EXIT, reportError } from './exit-codes';
+import { reportError } from './exit-codes';
 import { followJob, joinJob } from './follow-jobs';
 import { storedLines } from './job-lines';
 import { onJob } from './open-jobs';
-import { printLine, type Terminal } from './terminal';
+import { EXIT, printLine, type Terminal } from './terminal';
 
 /** `videogen watch`: shows a job or a batch until it has ended. */
 export function watch(workflowId: string, { json }: { json?: boolean }, terminal: Terminal): Promise<number> {

@@ -6,10 +6,9 @@ import { readSetting } from '../config/settings';
 import { createVideoService, recordAnswers } from '../service';
 import { createVideoWorker, type WorkerRole } from '../worker/video-worker';
 import { exporterForMonitor } from '../worker/worker-monitor';
-import { EXIT } from './exit-codes';
 import { openLog } from './open-log';
 import { describeMonitor } from './read-port';
-import { printLine, type Terminal, untilInterrupted } from './terminal';
+import { EXIT, printLine, type Terminal, untilInterrupted } from './terminal';
 
 interface WorkerCommandOptions {
   record?: string;

@@ -1,4 +1,5 @@
-import { EXIT, errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
+import { errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
+import { EXIT } from '../../src/cli/terminal';
 import { TemporalUnreachable } from '../../src/client/refusals';
 import { ConfigError } from '../../src/config/service-config';
 import { FAILURES, type FailureType } from '../../src/contract/failure-table';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EXIT } from '../../src/cli/exit-codes';
+import { EXIT } from '../../src/cli/terminal';
 import { parseResults } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
 import type { Emulator } from '../../src/testing';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EXIT } from '../../../src/cli/exit-codes';
 import { run } from '../../../src/cli/run';
+import { EXIT } from '../../../src/cli/terminal';
 import { TemporalUnreachable } from '../../../src/client/refusals';
 import { FakeTerminal } from '../../cli/fake-terminal';
 import { fc } from '../../support/properties';
