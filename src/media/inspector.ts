@@ -1,6 +1,5 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { Socket } from 'node:net';
 import { INSPECT_ENTRY } from './inspect-entry';
 import type { InspectionAnswer } from './inspect-process';
 import type { VideoInspection } from './inspect-video';
@@ -52,39 +51,41 @@ async function inspectNow(path: string): Promise<VideoInspection> {
   return answer.inspection;
 }
 
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+type Answer = InspectionAnswer | 'ended' | 'late';
 
 /** One process that inspects files. */
 class Inspector {
   hasEnded = false;
-  private onLine: ((line: string | 'ended' | 'late') => void) | undefined;
+  private onAnswer: ((answer: Answer) => void) | undefined;
   private stderr = '';
 
-  private constructor(private readonly child: Child) {
-    createInterface({ input: child.stdout }).on('line', (line) => this.onLine?.(line));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  private constructor(private readonly child: ChildProcess) {
+    child.on('message', (answer: InspectionAnswer) => this.onAnswer?.(answer));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr = (this.stderr + text).slice(-MAX_STDERR_LENGTH);
     });
-    // The 'close' event below reports a process that has ended.
-    child.stdin.on('error', () => undefined);
     child.once('error', (error) => {
       this.stderr ||= error.message;
       this.end();
     });
     child.once('close', () => this.end());
+    // An idle process does not keep this one alive; waiting for an answer does.
+    child.unref();
+    child.channel?.unref();
+    if (child.stderr instanceof Socket) child.stderr.unref();
   }
 
   /** Rejects when the process cannot be started, whatever the file. */
   static async start(): Promise<Inspector> {
     const inspector = new Inspector(
       spawn(process.execPath, [...NODE_OPTIONS, ...INSPECT_ENTRY], {
-        stdio: ['pipe', 'pipe', 'pipe'],
+        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
         // A process that reads untrusted bytes needs no keys, and no NODE_OPTIONS of its parent.
         env: {},
         windowsHide: true,
       }),
     );
-    if ((await inspector.line(MAX_START_MS)) === '"ready"') return inspector;
+    if (typeof (await inspector.nextAnswer(MAX_START_MS)) === 'object') return inspector;
     inspector.kill();
     throw new Error(
       `The process that inspects videos did not start: ${INSPECT_ENTRY.at(-1)} must exist as a file of its own, not bundled. ${inspector.stderr}`,
@@ -92,17 +93,12 @@ class Inspector {
   }
 
   /** The file can make the process end, or take for ever. */
-  async inspect(path: string): Promise<InspectionAnswer | 'ended' | 'late'> {
-    this.child.stdin.write(`${JSON.stringify(path)}\n`);
-    const line = await this.line(MAX_INSPECTION_MS);
-    try {
-      return line === 'late' || line === 'ended' ? line : JSON.parse(line);
-    } catch {
-      // It ended within its answer.
-      return 'ended';
-    } finally {
-      if (line === 'late') this.kill();
-    }
+  async inspect(path: string): Promise<Answer> {
+    // The 'close' event reports a process that has ended.
+    this.child.send(path, () => undefined);
+    const answer = await this.nextAnswer(MAX_INSPECTION_MS);
+    if (answer === 'late') this.kill();
+    return answer;
   }
 
   kill(): void {
@@ -110,34 +106,20 @@ class Inspector {
     this.child.kill('SIGKILL');
   }
 
-  /** The next line. Only meanwhile does the process keep this one alive. */
-  private async line(timeoutMs: number): Promise<string | 'ended' | 'late'> {
+  private async nextAnswer(timeoutMs: number): Promise<Answer> {
     if (this.hasEnded) return 'ended';
-    this.keepsAlive('ref');
-    const line = await new Promise<string | 'ended' | 'late'>((resolve) => {
+    return new Promise((resolve) => {
       // The answer may have come while this process was busy.
       const timer = setTimeout(() => setImmediate(resolve, 'late'), timeoutMs);
-      this.onLine = (answer) => {
+      this.onAnswer = (answer) => {
         clearTimeout(timer);
         resolve(answer);
       };
     });
-    this.onLine = undefined;
-    this.keepsAlive('unref');
-    return line;
-  }
-
-  /** Pipes are sockets, which keep a process alive; their types do not say it. */
-  private keepsAlive(how: 'ref' | 'unref'): void {
-    this.child[how]();
-    for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) {
-      const change: unknown = Reflect.get(pipe, how);
-      if (typeof change === 'function') change.call(pipe);
-    }
   }
 
   private end(): void {
     this.hasEnded = true;
-    this.onLine?.('ended');
+    this.onAnswer?.('ended');
   }
 }

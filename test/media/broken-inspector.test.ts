@@ -10,13 +10,11 @@ afterEach(() => {
 
 /** Another program instead of the process that inspects videos. It says that it is ready, and then does this with each path. */
 function instead(withPath: string): void {
-  const program = `
-    process.stdout.write('"ready"\\n');
-    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => { ${withPath} });`;
+  const program = `process.send({}); process.on('message', (path) => { ${withPath} });`;
   INSPECT_ENTRY.splice(0, Infinity, '-e', program);
 }
 const answer = (more: string) =>
-  `process.stdout.write(JSON.stringify({ inspection: { kind: 'no-video', reason: String(process.pid) }, ${more} }) + '\\n');`;
+  `process.send({ inspection: { kind: 'no-video', reason: String(process.pid) }, ${more} });`;
 const SMALL = 'rssBytes: 1e6';
 const LARGE = 'rssBytes: 1e9';
 
@@ -45,7 +43,7 @@ it('a process that was ended is started again', async () => {
 });
 
 it('a process that dies over a file is replaced once, and the next file is inspected', async () => {
-  instead(`if (line.includes('bad')) process.exit(1); ${answer(SMALL)}`);
+  instead(`if (path === 'bad') process.exit(1); ${answer(SMALL)}`);
   const first = await reasonOf('good');
   expect(await reasonOf('bad')).toBe(TOO_MUCH);
   expect(await reasonOf('good')).toMatch(/^\d+$/);
@@ -53,7 +51,7 @@ it('a process that dies over a file is replaced once, and the next file is inspe
 });
 
 it('a process that hangs over a file is killed, and the next file is inspected', async () => {
-  instead(`if (line.includes('bad')) for (;;); ${answer(SMALL)}`);
+  instead(`if (path === 'bad') for (;;); ${answer(SMALL)}`);
   await reasonOf('good');
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] });
   const hanging = reasonOf('bad');
