@@ -65,7 +65,7 @@ export async function dev(options: DevOptions, terminal: Terminal): Promise<numb
 /** `http://127.0.0.1:4000, fal-seedance, my-veo`: the one without a name by its address. */
 function describeServices(env: Terminal['env']): string {
   const unnamed = namesAService(env) ? [readBaseUrl(env)] : [];
-  return [...unnamed, ...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.keys() ?? [])].join(', ');
+  return [...unnamed, ...Object.keys(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services ?? {})].join(', ');
 }
 
 function readFaultsOf({ fault = [] }: DevOptions, { env }: Terminal): ScriptedFault[] {

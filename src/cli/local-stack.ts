@@ -55,7 +55,7 @@ export async function openLocalStack(terminal: Terminal, dev?: DevOfStack): Prom
   const { env } = terminal;
   // An invalid setting fails before anything is started.
   if (namesAService(env)) readServiceConfig(env);
-  for (const service of readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? [])
+  for (const service of Object.values(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services ?? {}))
     keyReader(service, env);
   readDownloadOptions(env);
   // No video is paid for that could not be stored.

@@ -80,7 +80,7 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
   // There is nothing to learn about an emulator, which has another address each time.
   const service = opened && isEmulated ? { ...opened, address: undefined } : opened;
   const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
-  const named = [...(file?.services.values() ?? [])];
+  const named = Object.values(file?.services ?? {});
   const gatewayUrl =
     readSetting('VIDEOGEN_GATEWAY_URL', env) ??
     imagesFrom(

@@ -4,7 +4,6 @@ import {
   ConfigError,
   type Environment,
   namesAService,
-  readKnownServices,
   readServiceConfig,
   usesEmulator,
 } from '../config/service-config';
@@ -87,7 +86,7 @@ export function readJobInput(
 export function chooseService(service: string | undefined, env: Environment) {
   const several = service?.split(',').map((name) => name.trim()) ?? [];
   const given = several.length > 1 ? { services: several } : { service };
-  const { choice, known } = pinChoice(given, readKnownServices(env), refused);
+  const { choice, known } = pinChoice(given, readSetting('VIDEOGEN_SERVICES_FILE', env), refused);
   const requestFields = known?.requestFields ?? readSetting('VIDEOGEN_PROFILE', env)?.requestFields;
   return { choice, known, requestFields };
 }

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { type Environment, readKnownServices } from '../config/service-config';
+import type { Environment } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { readStorageConfig } from '../config/storage-config';
 import type { BatchInput } from '../contract/batch';
@@ -111,7 +111,7 @@ export async function createVideoClient(options: VideoClientOptions = {}): Promi
     options.searchAttributes ?? readSetting('VIDEOGEN_SEARCH_ATTRIBUTES', env) ?? false;
   const client = options.client ?? (await connectClient(env));
   const hidesTaskId = encrypts(client.options.loadedDataConverter);
-  const services = options.services ?? readKnownServices(env);
+  const services = options.services ?? readSetting('VIDEOGEN_SERVICES_FILE', env);
   const withSettings = (startOptions?: StartOptions) => ({
     ...startOptions,
     services,

@@ -1,4 +1,3 @@
-import type { KnownService, KnownServices } from '../contract/service-choice';
 import type { VideoServiceOptions } from '../service';
 import { parseSecret, secretFile } from './read-files';
 import { type Environment, problemWith, withoutBlanks } from './read-setting';
@@ -50,24 +49,8 @@ export function servicesInUse(env?: Environment): string | undefined {
   const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
   const unnamed = namesAService(env) ? readBaseUrl(env) : undefined;
   if (file === undefined) return unnamed;
-  const named = [...file.services.values()].map(({ name, baseUrl, aiSdk }) => ({ name, baseUrl, aiSdk }));
+  const named = Object.values(file.services).map(({ name, baseUrl, aiSdk }) => ({ name, baseUrl, aiSdk }));
   return JSON.stringify({ unnamed, default: file.default, named });
-}
-
-/** What the file says about a service to those who start jobs. */
-export interface ServiceOfFile extends KnownService {
-  profile: ServiceInFile['profile'];
-}
-
-/** The same, for those who start jobs. */
-export function readKnownServices(env?: Environment): KnownServices<ServiceOfFile> | undefined {
-  const file = readSetting('VIDEOGEN_SERVICES_FILE', env);
-  if (file === undefined) return undefined;
-  const services = [...file.services].map(([name, { profile }]): [string, ServiceOfFile] => [
-    name,
-    { profile, requestFields: profile?.requestFields ?? [] },
-  ]);
-  return { services: Object.fromEntries(services), default: file.default };
 }
 
 /** What can be read. A key that cannot be read is never sent, so nobody can quote it. */
@@ -81,9 +64,9 @@ export function ifReadable<T>(read: () => readonly T[]): readonly T[] {
 
 /** The keys of the file that can be read here, to hide them in what is shown. */
 export function readableKeys(env?: Environment): string[] {
-  const services = ifReadable(() => [
-    ...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? []),
-  ]);
+  const services = ifReadable(() =>
+    Object.values(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services ?? {}),
+  );
   return services.flatMap((service) => ifReadable(() => [keyReader(service, env)()]));
 }
 

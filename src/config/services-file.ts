@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { cleanText, shown } from '../contract/clean-text';
 import { LOST_SUBMIT_POLICIES } from '../contract/lost-submit';
-import { isServiceName, SERVICE_NAME_RULE } from '../contract/service-choice';
+import { isServiceName, type KnownServices, SERVICE_NAME_RULE } from '../contract/service-choice';
 import { builtInProfile } from '../service/built-in-profiles';
 import { describeIssue, parseProfile } from '../service/parse-profile';
 import { profileSchema, type ServiceProfile } from '../service/profile';
@@ -91,13 +91,11 @@ const servicesFileSchema = partOf({
 export type ServiceInFile = Omit<z.infer<typeof service>, 'profile'> & {
   name: string;
   profile?: ServiceProfile | undefined;
+  requestFields: readonly string[];
 };
 
 /** The checked file. It has no keys in it, so clients and the gateway can have it too. */
-export interface ServicesFile {
-  services: ReadonlyMap<string, ServiceInFile>;
-  default: string | undefined;
-}
+export type ServicesFile = KnownServices<ServiceInFile>;
 
 /** A built-in profile by its name, or that of a file; or what is wrong with it. */
 export function readProfileNamed(name: string, folder?: string): ServiceProfile | string {
@@ -123,19 +121,20 @@ export function readServicesFile(path: string): ServicesFile | string {
 function parseServices(given: unknown, folder: string): ServicesFile | string {
   const { success, data, error } = servicesFileSchema.safeParse(given);
   if (!success) return problemOf(error);
-  const services = new Map<string, ServiceInFile>();
+  const services: Record<string, ServiceInFile> = {};
   for (const [name, { key, profile: named, ...rest }] of Object.entries(data.services)) {
     const profile = typeof named === 'string' ? readProfileNamed(named, folder) : named;
     if (typeof profile === 'string') return `services.${name}.profile ${profile}`;
-    services.set(name, {
+    services[name] = {
       ...rest,
       name,
       key: 'env' in key ? key : { file: resolve(folder, key.file) },
       ...(profile && { profile }),
-    });
+      requestFields: profile?.requestFields ?? [],
+    };
   }
-  if (data.default !== undefined && !services.has(data.default))
-    return `default must be one of the services: ${[...services.keys()].join(', ')}`;
+  if (data.default !== undefined && !Object.hasOwn(services, data.default))
+    return `default must be one of the services: ${Object.keys(services).join(', ')}`;
   return { services, default: data.default };
 }
 

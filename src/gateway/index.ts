@@ -3,7 +3,7 @@ import { connectClient } from '../client/connect';
 import { createVideoClient } from '../client/video-client';
 import { monitorAddress, readEncryptionKeys, readLogConfig } from '../config/operation-config';
 import { ConfigError } from '../config/read-setting';
-import { type Environment, readKnownServices } from '../config/service-config';
+import type { Environment } from '../config/service-config';
 import type { MonitorAddress } from '../config/setting-forms';
 import { readSecret, readSetting } from '../config/settings';
 import { readStorageConfig } from '../config/storage-config';
@@ -99,7 +99,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
   const codec = codecOf(options, keysFile);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
   const { requestFields = [] } = readSetting('VIDEOGEN_PROFILE', env) ?? {};
-  const services = readKnownServices(env);
+  const services = readSetting('VIDEOGEN_SERVICES_FILE', env);
   const client = options.client ?? (await connectClient(env));
   const videos = await createVideoClient({ env, client, taskQueue: options.taskQueue });
   const monitored = monitorAddress(options.monitor, env);

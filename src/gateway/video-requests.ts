@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { SIZES, shapeOf, sizeOf } from '../client/video-size';
-import type { ServiceOfFile } from '../config/service-config';
 import { FALLBACK_FIELDS, JOB_FIELDS } from '../contract/input-rules';
 import type { FallbackInput, JobOptions } from '../contract/job';
 import { MAX_DURATION_SECONDS, parseRequest, requestSchema, type VideoRequest } from '../contract/request';
@@ -26,7 +25,7 @@ export interface ServicesOfGateway {
   /** Fields that the service takes beyond its interface. */
   requestFields: readonly string[];
   /** Undefined if the workers alone know theirs. */
-  services?: KnownServices<ServiceOfFile> | undefined;
+  services?: KnownServices | undefined;
 }
 
 /** The body of POST /v1/videos/text-to-video, of POST /v1/videos/image-to-video, or as OpenAI's clients send it. */
@@ -79,11 +78,7 @@ function takeJobOptions(body: unknown): { body: unknown; options: VideoOptions }
  * The options with the service of a request, or with the services to try. A `model` that is the name of a service means it,
  * because OpenAI's clients have no other field.
  */
-function chooseService(
-  options: VideoOptions,
-  model: unknown,
-  services: ServicesOfGateway['services'],
-): { options: VideoOptions; known?: ServiceOfFile | undefined } {
+function chooseService(options: VideoOptions, model: unknown, services: ServicesOfGateway['services']) {
   const problem = choiceProblem(options);
   if (problem !== undefined) throw badField('services', `${problem}.`);
   if (services === undefined) return { options };

@@ -10,7 +10,7 @@ import {
 import type { ServiceHandler } from 'nexus-rpc';
 import { monitorAddress, readEncryptionKeys } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
-import { ConfigError, readKnownServices } from '../config/service-config';
+import { ConfigError } from '../config/service-config';
 import { readSetting } from '../config/settings';
 import { errorCode } from '../contract/error-code';
 import { withEncryption } from '../encryption/data-converter';
@@ -162,7 +162,8 @@ export class VideoPlugin extends SimplePlugin {
 
   private nexusService(): ServiceHandler {
     const { requestFields } = readSetting('VIDEOGEN_PROFILE', this.#given.env) ?? {};
-    const services = servicesForClients(this.#given) ?? readKnownServices(this.#given.env);
+    const services =
+      servicesForClients(this.#given) ?? readSetting('VIDEOGEN_SERVICES_FILE', this.#given.env);
     return createVideoNexusHandler({ requestFields, ...(services && { services }) });
   }
 }

@@ -14,7 +14,7 @@ import {
   namesAService,
   readServiceConfig,
 } from '../config/service-config';
-import type { ServiceInFile, ServicesFile } from '../config/services-file';
+import type { ServiceInFile } from '../config/services-file';
 import type { MonitorAddress } from '../config/setting-forms';
 import { readSetting } from '../config/settings';
 import { readDownloadOptions, readStorageConfig } from '../config/storage-config';
@@ -23,7 +23,6 @@ import type { LostSubmitPolicy } from '../contract/lost-submit';
 import { endInspector } from '../media/inspector';
 import {
   createVideoService,
-  type NamedService,
   type NamedServices,
   namedServicesProblem,
   type OpenedVideoService,
@@ -99,17 +98,10 @@ export function workOf(activities: Iterable<unknown>): VideoWork | undefined {
 
 /** `queues`: where jobs that run with these activities have their submits and downloads done. */
 export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): VideoWork {
-  const { env, rateLimiter, rateLimiters } = options;
+  const { env } = options;
   const onLostSubmit = options.onLostSubmit ?? readSetting('VIDEOGEN_ON_LOST_SUBMIT', env);
   const storage = options.storage ?? createStorage(readStorageConfig(env));
-  const { service, services, defaultService, ready, close } = openServices(options);
-  const directory = new ServiceDirectory({
-    service,
-    services,
-    defaultService,
-    rateLimiter,
-    rateLimiters,
-  });
+  const { directory, ready, close } = openServices(options);
   const { keyTemplate, largestVideoBytes } = readDownloadOptions(env);
   const activities = createVideoActivities({
     keyTemplate: options.keyTemplate ?? keyTemplate,
@@ -146,25 +138,31 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
  * services had names, so it is there whenever its address is set.
  */
 function openServices(options: VideoWorkOptions) {
-  const { env } = options;
+  const { env, rateLimiter, rateLimiters } = options;
   const file = options.services ? undefined : readSetting('VIDEOGEN_SERVICES_FILE', env);
   const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
   const hasNamed = file !== undefined || options.services !== undefined;
   const own = options.service === undefined && (!hasNamed || namesAService(env));
-  const opened = own ? createVideoService(readServiceConfig(env)) : undefined;
-  const service = opened ?? options.service;
-  const ofFile = file && openServicesOfFile(file, env);
-  const services = options.services ?? ofFile?.services ?? {};
+  const unnamed = own ? createVideoService(readServiceConfig(env)) : undefined;
+  const service = unnamed ?? options.service;
+  const ofFile = Object.entries(file?.services ?? {}).map(([name, entry]) => {
+    const { submitsPerSecond, onLostSubmit } = entry;
+    return [name, { service: openServiceOfFile(entry, env), submitsPerSecond, onLostSubmit }] as const;
+  });
+  const services = options.services ?? Object.fromEntries(ofFile);
   const problem = namedServicesProblem({ services, defaultService });
   if (problem !== undefined) throw new ConfigError(`The option services has a mistake: ${problem}.`);
   return {
-    service,
-    services,
-    defaultService,
-    ready: async () => ofFile?.ready(),
+    directory: new ServiceDirectory({ service, services, defaultService, rateLimiter, rateLimiters }),
+    ready: async () => {
+      for (const { name, aiSdk: model } of Object.values(file?.services ?? {})) {
+        const why = model && (await aiSdk().findAiSdkProblem(model));
+        if (why !== undefined)
+          throw new ConfigError(`services.${name}.aiSdk of VIDEOGEN_SERVICES_FILE: ${why}.`);
+      }
+    },
     close: async () => {
-      await opened?.close();
-      await ofFile?.close();
+      await Promise.all([unnamed, ...ofFile.map(([, { service }]) => service)].map((one) => one?.close()));
     },
   };
 }
@@ -172,30 +170,7 @@ function openServices(options: VideoWorkOptions) {
 /** Only a worker with such a service loads anything of the AI SDK. */
 const aiSdk = (): typeof import('../ai-sdk/load-ai-sdk-service') => require('../ai-sdk/load-ai-sdk-service');
 
-/** The services of the file. Throws a ConfigError for a key that cannot be read. */
-export function openServicesOfFile(
-  file: ServicesFile,
-  env: Environment | undefined,
-): { services: Record<string, NamedService>; ready(): Promise<void>; close(): Promise<void> } {
-  const opened = [...file.services].map(([name, entry]) => {
-    const { submitsPerSecond, onLostSubmit } = entry;
-    return [name, { service: openServiceOfFile(entry, env), submitsPerSecond, onLostSubmit }] as const;
-  });
-  return {
-    services: Object.fromEntries(opened),
-    ready: async () => {
-      for (const [name, { aiSdk: model }] of file.services) {
-        const problem = model && (await aiSdk().findAiSdkProblem(model));
-        if (problem !== undefined)
-          throw new ConfigError(`services.${name}.aiSdk of VIDEOGEN_SERVICES_FILE: ${problem}.`);
-      }
-    },
-    close: async () => {
-      await Promise.all(opened.map(([, { service }]) => service.close()));
-    },
-  };
-}
-
+/** Throws a ConfigError for a key that cannot be read. */
 function openServiceOfFile(entry: ServiceInFile, env: Environment | undefined): OpenedVideoService {
   const { baseUrl = '', aiSdk: model, profile, downloadAllow } = entry;
   const apiKey = keyReader(entry, env);

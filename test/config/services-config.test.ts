@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { localTaskQueue } from '../../src/config/queues';
-import { keyReader, readableKeys, readKnownServices, usesEmulator } from '../../src/config/service-config';
+import { keyReader, readableKeys, usesEmulator } from '../../src/config/service-config';
 import { servicesJsonSchema } from '../../src/config/services-file';
 import { readSetting } from '../../src/config/settings';
 import { firstLineOf } from '../../src/contract/error-code';
@@ -56,8 +56,8 @@ default: fal-seedance
 
 test('the file names services with their addresses, profiles and keys, and has paths relative to itself', () => {
   const { services, default: byDefault } = read(TWO);
-  expect([...services.keys()]).toEqual(['fal-seedance', 'mine', 'inline', 'my-veo']);
-  expect(services.get('fal-seedance')).toEqual({
+  expect(Object.keys(services)).toEqual(['fal-seedance', 'mine', 'inline', 'my-veo']);
+  expect(services['fal-seedance']).toEqual({
     name: 'fal-seedance',
     baseUrl: 'https://fal.example.com/api',
     profile: expect.objectContaining({ name: 'fal' }),
@@ -65,11 +65,12 @@ test('the file names services with their addresses, profiles and keys, and has p
     submitsPerSecond: 0.5,
     downloadAllow: ['cdn.internal', '10.0.0.7'],
     onLostSubmit: 'fail',
+    requestFields: expect.any(Array),
   });
-  expect(services.get('mine')?.profile).toEqual({ name: 'Mine', requestFields: ['model'] });
-  expect(services.get('inline')?.profile).toEqual({ name: 'Inline' });
-  expect(services.get('my-veo')).toMatchObject({ aiSdk: { model: 'veo-3.1-generate-preview' } });
-  expect(services.get('mine')?.key).toEqual({ env: 'MINE_KEY' });
+  expect(services.mine?.profile).toEqual({ name: 'Mine', requestFields: ['model'] });
+  expect(services.inline?.profile).toEqual({ name: 'Inline' });
+  expect(services['my-veo']).toMatchObject({ aiSdk: { model: 'veo-3.1-generate-preview' } });
+  expect(services.mine?.key).toEqual({ env: 'MINE_KEY' });
   expect(byDefault).toBe('fal-seedance');
 });
 
@@ -77,7 +78,7 @@ test('JSON will do, and so will no file at all', () => {
   const json = JSON.stringify({
     services: { one: { baseUrl: 'https://one.example.com', key: { env: 'MAIN_KEY' } } },
   });
-  expect([...read(json).services.keys()]).toEqual(['one']);
+  expect(Object.keys(read(json).services)).toEqual(['one']);
   expect(readSetting('VIDEOGEN_SERVICES_FILE', {})).toBeUndefined();
 });
 
@@ -194,7 +195,7 @@ test('a key that is missing is named by its place, and what else can be read is 
 });
 
 test('those who start jobs learn names and request fields, and no key', () => {
-  const known = readKnownServices(envWith(TWO, { MINE_KEY: KEY }));
+  const known = readSetting('VIDEOGEN_SERVICES_FILE', envWith(TWO, { MINE_KEY: KEY }));
   expect(known).toMatchObject({
     default: 'fal-seedance',
     services: { 'fal-seedance': {}, mine: { requestFields: ['model'] } },

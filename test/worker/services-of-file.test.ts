@@ -3,10 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSetting } from '../../src/config/settings';
-import { ServiceDirectory } from '../../src/service';
 import { activityWorkers } from '../../src/worker/activity-workers';
-import { openServicesOfFile, prepareWork } from '../../src/worker/video-work';
+import { prepareWork } from '../../src/worker/video-work';
 
 let folder: string;
 let server: Server;
@@ -45,10 +43,7 @@ const env = () => ({
 });
 
 test('each service is called with its own key, and a rotated file counts at the next call', async () => {
-  const file = readSetting('VIDEOGEN_SERVICES_FILE', env());
-  if (file === undefined) throw new Error('no file');
-  const { services, close } = openServicesOfFile(file, env());
-  const directory = new ServiceDirectory({ services });
+  const { directory, close } = prepareWork({ env: env() });
   const poll = async (name: string) => {
     const found = directory.find(name);
     if ('problem' in found) throw new Error(found.problem);

@@ -38,7 +38,7 @@ export interface Context {
 
 /** Polls a task that does not exist at each service, with its key. That costs nothing, and there is one right answer. */
 export async function checkService({ env }: Context): Promise<Finding> {
-  const inFile = [...(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services.values() ?? [])];
+  const inFile = Object.values(readSetting('VIDEOGEN_SERVICES_FILE', env)?.services ?? {});
   const findings = await Promise.all([
     ...(namesAService(env) ? [tryService(readServiceConfig(env))] : []),
     ...inFile.map((service) => tryNamed(service, env)),
