@@ -119,7 +119,6 @@ export const hookSecret = text.regex(
 
 /** Where a monitor listens. */
 export interface MonitorAddress {
-  /** The port; 0 for a free one. */
   port: number;
   /** Default: 127.0.0.1. */
   host?: string;

@@ -11,7 +11,7 @@ import { errorCode } from '../contract/error-code';
 import { EncryptionCodec } from '../encryption/encryption-codec';
 import { createStorage, type VideoStorage } from '../storage';
 import { createLogger } from '../worker/logger';
-import { type Monitor, openMonitor } from '../worker/monitor';
+import { openMonitor } from '../worker/monitor';
 import { buildGateway, type GatewayTools } from './gateway';
 import { openKeyFile } from './gateway-keys';
 import { gatewayHealth } from './health';
@@ -116,7 +116,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     metrics,
     logger,
   });
-  let monitor: Monitor | undefined;
+  let closeMonitor: (() => Promise<void>) | undefined;
   let isClosing = false;
   const close = async () => {
     isClosing = true;
@@ -127,7 +127,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
       clearTimeout(force);
       clearInterval(idle);
     });
-    await monitor?.close();
+    await closeMonitor?.();
     await callsSettled(client);
     if (!options.client) await client.connection.close();
   };
@@ -135,7 +135,7 @@ export async function createVideoGateway(options: VideoGatewayOptions = {}): Pro
     const url = await app.listen({ host, port });
     if (monitored) {
       const health = () => gatewayHealth({ client, storage }, isClosing);
-      monitor = await openMonitor(monitored, { health, registry: metrics?.registry });
+      closeMonitor = await openMonitor(monitored, { health, registry: metrics?.registry });
     }
     return { url, hasKeys: keys !== undefined, close };
   } catch (error) {

@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { ConfigError } from '../config/read-setting';
-import { DEFAULT_MONITOR_HOST, type MonitorAddress } from '../config/setting-forms';
+import type { MonitorAddress } from '../config/setting-forms';
 import { errorCode } from '../contract/error-code';
 
 /** `starting` and `draining` are not ready either, but nothing is wrong. */
@@ -36,14 +34,6 @@ export interface MonitorSource {
   exporter?: string | undefined;
 }
 
-/** A running monitor. */
-export interface Monitor {
-  /** Its address, such as http://127.0.0.1:9464. */
-  url: string;
-  /** Takes its source away; the last one closes the port. */
-  close(): Promise<void>;
-}
-
 /** Below what Prometheus waits for by default, which is 10 s. */
 const SCRAPED_WITHIN_MS = 8_000;
 /** Longer than any answer takes. */
@@ -56,14 +46,13 @@ const open = new Map<string, Promise<{ sources: Set<MonitorSource>; server: Serv
 
 /**
  * Serves `/metrics`, `/livez` and `/readyz` of the given source. Its answers have no secrets, and it takes no input but the
- * path, so it needs no key.
+ * path, so it needs no key. Returns a function that takes the source away; the last one closes the port.
  */
 export async function openMonitor(
-  { host = DEFAULT_MONITOR_HOST, port }: MonitorAddress,
+  { host, port }: Required<MonitorAddress>,
   source: MonitorSource,
-): Promise<Monitor> {
-  // A port that the system chooses is another one each time.
-  const key = `${host} ${port || randomUUID()}`;
+): Promise<() => Promise<void>> {
+  const key = `${host} ${port}`;
   const opening = open.get(key) ?? listen(host, port);
   open.set(key, opening);
   const { sources, server } = await opening.catch((error: unknown) => {
@@ -71,18 +60,14 @@ export async function openMonitor(
     throw error;
   });
   sources.add(source);
-  const bound = (server.address() as AddressInfo).port;
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-    close: async () => {
-      sources.delete(source);
-      if (sources.size > 0) return;
-      open.delete(key);
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+  return async () => {
+    sources.delete(source);
+    if (sources.size > 0) return;
+    open.delete(key);
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
   };
 }
 

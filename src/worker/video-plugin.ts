@@ -108,7 +108,7 @@ export class VideoPlugin extends SimplePlugin {
       try {
         await runWith(work, running, creating);
       } finally {
-        await (await opened)?.close();
+        await (await opened)?.();
         await work.close();
       }
     };

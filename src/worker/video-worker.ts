@@ -6,7 +6,6 @@ import { ConfigError } from '../config/service-config';
 import { readTemporalConfig } from '../config/temporal-config';
 import { jobQueues, shutDown, WORKER_ROLES, type WorkerRole } from './activity-workers';
 import { encryptedWorker } from './encrypt-worker';
-import type { Monitor } from './monitor';
 import { type OwnWorkerOptions, VideoPlugin } from './video-plugin';
 import { prepareWork, type VideoWorkOptions } from './video-work';
 import { installSdkMetrics, openWorkerMonitor } from './worker-monitor';
@@ -62,10 +61,10 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
   const ring = readEncryptionKeys(env);
   const work = prepareWork(options, jobQueues(queues, roles));
   let ownConnection: NativeConnection | undefined;
-  let monitor: Monitor | undefined;
+  let closeMonitor: (() => Promise<void>) | undefined;
   /** The caller closes what the caller gave. */
   const close = async () => {
-    await monitor?.close();
+    await closeMonitor?.();
     await ownConnection?.close();
   };
 
@@ -85,7 +84,7 @@ export async function createVideoWorker(options: VideoWorkerOptions = {}): Promi
     const maxCachedWorkflows = cachedWorkflows(ofCaller);
     const all = encryptedWorker({ ...common, maxCachedWorkflows }, { ring, connection });
     // Before a worker is created: one that never runs keeps the connection, and a taken port would be reported as that.
-    monitor = monitored && (await openWorkerMonitor(monitored, work, common));
+    closeMonitor = monitored && (await openWorkerMonitor(monitored, work, common));
     const plugins = [new VideoPlugin(own), ...(ofCaller.plugins ?? [])];
     const worker = await Worker.create({ ...all, plugins });
     return {

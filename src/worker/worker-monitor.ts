@@ -5,7 +5,7 @@ import { FAILURES } from '../contract/failure-table';
 import { count, type HISTOGRAMS, HOLD_ENDS } from '../contract/metrics';
 import { BATCH_WORKFLOW_TYPE, FALLBACK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../contract/names';
 import { freePort, LOOPBACK } from '../temporal-server/loopback-port';
-import { type HealthPart, type Monitor, openMonitor, type PartStatus } from './monitor';
+import { type HealthPart, openMonitor, type PartStatus } from './monitor';
 import type { VideoWork } from './video-work';
 
 /** As long as the gateway waits for its own /readyz. */
@@ -13,10 +13,10 @@ const TEMPORAL_WITHIN_MS = 2_000;
 
 /** Serves the health and the metrics of one VideoWorker, or of a host's worker with those that the plugin adds. */
 export async function openWorkerMonitor(
-  address: MonitorAddress,
+  address: Required<MonitorAddress>,
   { workers }: VideoWork,
   { namespace = 'default', taskQueue }: { namespace?: string | undefined; taskQueue: string },
-): Promise<Monitor> {
+): Promise<() => Promise<void>> {
   startCounters(namespace, taskQueue);
   return openMonitor(address, {
     exporter: exporterUrl(),

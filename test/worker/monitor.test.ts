@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { freePort } from '../../src/temporal-server/loopback-port';
-import { type HealthPart, type Monitor, type MonitorSource, openMonitor } from '../../src/worker/monitor';
+import { type HealthPart, type MonitorSource, openMonitor } from '../../src/worker/monitor';
 
 interface Answer {
   status: number | undefined;
@@ -25,14 +25,15 @@ const source = (parts: HealthPart[], more: Partial<MonitorSource> = {}): Monitor
   ...more,
 });
 
-const opened: Monitor[] = [];
-async function open(of: MonitorSource, port = 0): Promise<Monitor> {
-  const monitor = await openMonitor({ port }, of);
-  opened.push(monitor);
-  return monitor;
+const opened: (() => Promise<void>)[] = [];
+async function open(of: MonitorSource, given?: number) {
+  const port = given ?? (await freePort());
+  const close = await openMonitor({ host: '127.0.0.1', port }, of);
+  opened.push(close);
+  return { url: `http://127.0.0.1:${port}`, close };
 }
 afterEach(async () => {
-  for (const monitor of opened.splice(0)) await monitor.close();
+  for (const close of opened.splice(0)) await close();
 });
 
 describe('/readyz', () => {
@@ -142,23 +143,24 @@ describe('the monitor', () => {
 
   test('closes with connections open, and frees its port', async () => {
     const port = await freePort();
-    const monitor = await open(source([]), port);
+    const { url, close } = await open(source([]), port);
     const socket = connect(port, '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));
     const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.on('error', () => undefined).resume();
-    await monitor.close();
+    await close();
     await closed;
-    expect((await open(source([]), port)).url).toBe(`http://127.0.0.1:${port}`);
+    await open(source([]), port);
+    expect((await ask(`${url}/livez`)).status).toBe(200);
   });
 
   test('names the setting when its port is taken', async () => {
-    const port = await freePort();
-    const other = await open(source([]), 0);
-    const taken = Number(new URL(other.url).port);
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port: taken } = other.address() as AddressInfo;
     await expect(openMonitor({ port: taken, host: '127.0.0.1' }, source([]))).rejects.toThrow(
       `The monitor cannot listen on 127.0.0.1, port ${taken} (EADDRINUSE): set VIDEOGEN_MONITOR_PORT`,
     );
-    expect(port).not.toBe(taken);
+    other.close();
   });
 });
