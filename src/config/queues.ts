@@ -37,14 +37,10 @@ export function resolveWorkerQueues(options: WorkerQueueOptions = {}, env?: Envi
  * own, so that a job never reaches a worker that calls another service or stores its video elsewhere.
  */
 export function localTaskQueue(env?: Environment): string {
-  return `${localQueuePrefix(env)}${digestOf(storageAddress(readStorageConfig(env)))}`;
-}
-
-/** The start of the local queues of the services in use, whatever the storage is. */
-export function localQueuePrefix(env?: Environment): string {
   const services = servicesInUse(env);
   const service = services === undefined ? 'emulator' : digestOf(services);
-  return `${readSetting('VIDEOGEN_TASK_QUEUE', env)}-${service}-`;
+  const storage = digestOf(storageAddress(readStorageConfig(env)));
+  return `${readSetting('VIDEOGEN_TASK_QUEUE', env)}-${service}-${storage}`;
 }
 
 function digestOf(text: string): string {

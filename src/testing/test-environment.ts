@@ -12,7 +12,7 @@ import { withEncryption } from '../encryption/data-converter';
 import { createVideoService, type OpenedVideoService } from '../service';
 import { createFileStorage } from '../storage';
 import { findDevServer, findTestServer, startDevServer } from '../temporal-server';
-import { startTestServer } from '../temporal-server/test-server';
+import { startTestServer, type TestServer } from '../temporal-server/test-server';
 import { VideoPlugin, type VideoPluginOptions } from '../worker/video-plugin';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../worker/video-worker';
 import { type Emulator, emulatedTimes, startEmulator } from './emulator';
@@ -121,15 +121,10 @@ function keysIn({ VIDEOGEN_ENCRYPTION_KEYS, VIDEOGEN_ENCRYPTION_KEYS_FILE }: Env
   return { VIDEOGEN_ENCRYPTION_KEYS, VIDEOGEN_ENCRYPTION_KEYS_FILE };
 }
 
-interface Temporal {
-  environment: TestWorkflowEnvironment;
-  stop(): Promise<void>;
-}
-
 async function startTemporal(
   { server = 'time-skipping', dynamicConfig, env, onProgress }: VideoTestEnvironmentOptions,
   client: Pick<ClientOptions, 'dataConverter'>,
-): Promise<Temporal> {
+): Promise<TestServer> {
   const options = { ...readServerOptions(env), onProgress };
   if (server === 'time-skipping')
     return startTestServer(await findTestServer(options), { client, searchPath: options.searchPath });
