@@ -32,6 +32,13 @@ import { pollNow } from './messages';
 
 const childNews = defineSignal<[ChildNews]>(CHILD_NEWS_SIGNAL);
 
+/** Any program can send a signal, of any shape: what is not news must not keep the parent from going on. */
+function isNews(news: unknown): news is ChildNews {
+  const { name, hold }: Partial<Record<string, unknown>> = Object(news);
+  const { since, until, message }: Partial<Record<string, unknown>> = Object(hold);
+  return [name, ...(hold == null ? [] : [since, until, message])].every((one) => typeof one === 'string');
+}
+
 const NOT_OF_CHILDREN = [...OWN_MEMOS, SERVICE_MEMO];
 
 /** How a child ended: with a stored video or an explained failure. */
@@ -51,7 +58,10 @@ export class ChildJobs {
     private readonly madeFor: 'batch' | 'fallback',
     private readonly onNews: (news: ChildNews) => void,
   ) {
-    setHandler(childNews, onNews, {
+    const takeNews = (news: unknown) => {
+      if (isNews(news)) onNews(news);
+    };
+    setHandler(childNews, takeNews, {
       description: 'Sent by a child job that waits for a decision or no longer does, or has a task',
     });
     const tellRunning = () => {

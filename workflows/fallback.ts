@@ -156,7 +156,7 @@ class FallbackJob {
     logEvent('nextService', { service, failureType: type, reason, next });
   }
 
-  /** Any program can send a signal, of any shape. A batch counts held items, and a hold of their parts. */
+  /** A batch counts held items, and a hold of their parts. */
   recordNews({ name, taskId, hold }: ChildNews): void {
     if (name !== this.progress.child) return;
     if (hold !== undefined) {

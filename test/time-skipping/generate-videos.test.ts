@@ -67,6 +67,16 @@ test('a batch stores a video for each request, lists its results by number, and 
   });
 });
 
+test('signals of any shape do not keep a batch from its end', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos }) => {
+    const batch = await videos.startBatch({ requests: requests(1) }, { workflowId: 'signalled' });
+    const handle = env.temporal.client.workflow.getHandle('signalled');
+    for (const news of [[], [null], ['news'], [{ name: 'signalled-1', hold: {} }]])
+      await handle.signal('childNews', ...news);
+    expect(await batch.result()).toMatchObject({ succeeded: 1 });
+  });
+});
+
 test('each task teaches the worker when the next one ends', async () => {
   const wrapService = (service: VideoService): VideoService => ({
     ...service,
