@@ -11,7 +11,7 @@ import {
   imageKey,
   imagesOf,
   type ListedFile,
-  readLinkedImage,
+  openLinkedImage,
   storeImage,
   type VideoStorage,
 } from '../storage';
@@ -116,9 +116,11 @@ async function sendImage(
   { url }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const image = await readLinkedImage(storage, new URL(url, 'http://gateway'));
+  const image = await openLinkedImage(storage, new URL(url, 'http://gateway'));
   if (image === undefined) throw refusal('bad_link');
-  return reply.type(image.contentType).header('cache-control', 'private, max-age=3600').send(image.bytes);
+  const { content, bytes, contentType } = image;
+  reply.headers({ 'cache-control': 'private, max-age=3600', 'content-length': bytes });
+  return reply.type(contentType).send(content);
 }
 
 /** Where a body may have an image: in the service's interface and in OpenAI's. */

@@ -1,5 +1,6 @@
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { isStored, readSmallFile, readUpTo } from './small-files';
+import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { isStored, readSmallFile } from './small-files';
 import type { VideoStorage } from './storage';
 import { StorageFault } from './storage-fault';
 
@@ -105,15 +106,23 @@ export function hasImage(storage: VideoStorage, reference: ImageReference): Prom
   return isStored(storage, imageKey(reference));
 }
 
-/** Undefined when there is none, and when the file is not that image. */
-export async function readImage(
+/**
+ * Undefined when there is none, and when the file is not that image. It is read twice and never held: a service may fetch many
+ * at once, as slowly as it likes.
+ */
+export async function openImage(
   storage: VideoStorage,
   reference: ImageReference,
-): Promise<{ bytes: Buffer; contentType: string } | undefined> {
-  const stored = await storage.read(imageKey(reference));
-  const bytes = stored && (await readUpTo(stored, LARGEST_IMAGE_BYTES));
-  if (bytes === undefined || hash('sha256', bytes) !== reference.sha256) return undefined;
-  return { bytes, contentType: reference.contentType };
+): Promise<{ content: Readable; bytes: number; contentType: string } | undefined> {
+  const key = imageKey(reference);
+  const digest = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of (await storage.read(key)) ?? []) {
+    digest.update(chunk);
+    bytes += chunk.length;
+  }
+  const content = digest.digest('hex') === reference.sha256 ? await storage.read(key) : undefined;
+  return content && { content, bytes, contentType: reference.contentType };
 }
 
 const DAY_SECONDS = 24 * 3_600;
@@ -155,11 +164,11 @@ export async function linkToImage(
 const LINK = new RegExp(`^${IMAGE_LINK_PATH}/(.+)$`);
 
 /** The image that a link leads to; undefined when no worker made the link, it has expired, or the image is gone. */
-export async function readLinkedImage(
+export async function openLinkedImage(
   storage: VideoStorage,
   { pathname, searchParams }: URL,
   nowMs = Date.now(),
-): Promise<{ bytes: Buffer; contentType: string } | undefined> {
+): ReturnType<typeof openImage> {
   const reference = parseImageName(LINK.exec(pathname)?.[1] ?? '');
   const expires = searchParams.get('expires') ?? '';
   const signature = searchParams.get('signature') ?? '';
@@ -170,7 +179,7 @@ export async function readLinkedImage(
   const expected = Buffer.from(sign(secret, reference.name, expires));
   const given = Buffer.from(signature);
   if (given.length !== expected.length || !timingSafeEqual(expected, given)) return undefined;
-  return nowMs >= Number(expires) * 1_000 ? undefined : readImage(storage, reference);
+  return nowMs >= Number(expires) * 1_000 ? undefined : openImage(storage, reference);
 }
 
 function sign(secret: string, name: string, expires: string): string {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
 import {
   BadImage,
@@ -9,8 +10,8 @@ import {
   IMAGE_LINK_PATH,
   imageKey,
   linkToImage,
-  readImage,
-  readLinkedImage,
+  openImage,
+  openLinkedImage,
   storeImage,
 } from '../../src/storage/images';
 import { GIF, HTML, JPEG, LARGEST_PNG, PNG, SVG, sha256Of, TOO_LARGE_PNG, WEBP } from '../support/images';
@@ -32,6 +33,14 @@ function kindOf(bytes: Buffer): string | undefined {
     if (error instanceof BadImage) return undefined;
     throw error;
   }
+}
+
+async function readWhole(opening: ReturnType<typeof openImage>) {
+  const { content, bytes: length, contentType } = (await opening) ?? {};
+  if (content === undefined) return undefined;
+  const bytes = await buffer(content);
+  expect(length).toBe(bytes.length);
+  return { bytes, contentType };
 }
 
 describe('the type of an image', () => {
@@ -96,17 +105,26 @@ describe('in a storage', () => {
 
   it('an image is stored once and read whole', async () => {
     expect(await hasImage(storage, image)).toBe(false);
-    expect(await readImage(storage, image)).toBeUndefined();
+    expect(await openImage(storage, image)).toBeUndefined();
     await storeImage(storage, image);
     await storeImage(storage, image);
     expect(await hasImage(storage, image)).toBe(true);
-    expect(await readImage(storage, image)).toEqual({ bytes: PNG, contentType: 'image/png' });
+    expect(await readWhole(openImage(storage, image))).toEqual({ bytes: PNG, contentType: 'image/png' });
+  });
+
+  it('an image that nobody reads takes no memory', async () => {
+    const large = checkImage(LARGEST_PNG(), 'shop');
+    await storeImage(storage, large);
+    const before = process.memoryUsage().arrayBuffers;
+    const opened = await Promise.all(Array.from({ length: 10 }, () => openImage(storage, large)));
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(10 * large.bytes.length);
+    for (const one of opened) one?.content.destroy();
   });
 
   it('a file with other bytes is not the image of its name', async () => {
     await storeImage(storage, image);
     await writeFile(join(folder, imageKey(image)), GIF);
-    expect(await readImage(storage, image)).toBeUndefined();
+    expect(await openImage(storage, image)).toBeUndefined();
   });
 
   it('a link leads to the image for one to two days, and is the same all day', async () => {
@@ -117,11 +135,14 @@ describe('in a storage', () => {
     expect(await linkAt(NOON + DAY_MS, 'https://gateway.example/base')).not.toBe(link);
     const asked = new URL((link ?? '').replace('/base', ''));
     expect(asked.pathname.startsWith(`${IMAGE_LINK_PATH}/`)).toBe(true);
-    expect(await readLinkedImage(storage, asked, NOON)).toEqual({ bytes: PNG, contentType: 'image/png' });
+    expect(await readWhole(openLinkedImage(storage, asked, NOON))).toEqual({
+      bytes: PNG,
+      contentType: 'image/png',
+    });
     const endsAt = Number(asked.searchParams.get('expires')) * 1_000;
     expect(endsAt - NOON).toBe(1.5 * DAY_MS);
-    expect(await readLinkedImage(storage, asked, endsAt - 1)).toBeDefined();
-    expect(await readLinkedImage(storage, asked, endsAt)).toBeUndefined();
+    expect(await readWhole(openLinkedImage(storage, asked, endsAt - 1))).toBeDefined();
+    expect(await openLinkedImage(storage, asked, endsAt)).toBeUndefined();
   });
 
   it('a link that nobody made leads nowhere', async () => {
@@ -141,7 +162,7 @@ describe('in a storage', () => {
       new URL(link.href.replace('/v1/images/', '/v1/videos/')),
       new URL(link.href.replace('shop', 'else')),
     ]) {
-      expect([wrong.href, await readLinkedImage(storage, wrong, NOON)]).toEqual([wrong.href, undefined]);
+      expect([wrong.href, await openLinkedImage(storage, wrong, NOON)]).toEqual([wrong.href, undefined]);
     }
   });
 
@@ -150,7 +171,7 @@ describe('in a storage', () => {
     const forged = new URL(
       `https://gateway.example${IMAGE_LINK_PATH}/shop/${image.sha256}.png?expires=99999999999&signature=${'0'.repeat(64)}`,
     );
-    expect(await readLinkedImage(storage, forged, NOON)).toBeUndefined();
+    expect(await openLinkedImage(storage, forged, NOON)).toBeUndefined();
   });
 
   it('a storage that makes links itself makes them', async () => {
@@ -184,7 +205,7 @@ describe('in a storage', () => {
 
   it('two uploads of one image at once both succeed', async () => {
     await Promise.all([storeImage(storage, image), storeImage(storage, image)]);
-    expect(await readImage(storage, image)).toEqual({ bytes: PNG, contentType: 'image/png' });
+    expect(await readWhole(openImage(storage, image))).toEqual({ bytes: PNG, contentType: 'image/png' });
   });
 
   it('a damaged secret is said, and not replaced', async () => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { readLinkedImage, type VideoStorage } from '../../src/storage';
+import { openLinkedImage, type VideoStorage } from '../../src/storage';
 
 export interface ImageServer {
   url: string;
@@ -10,11 +10,11 @@ export interface ImageServer {
 /** Serves the links of images to this machine, as a gateway does. */
 export async function startImageServer(storage: VideoStorage): Promise<ImageServer> {
   const server = createServer(async ({ url = '/' }, response) => {
-    const image = await readLinkedImage(storage, new URL(url, 'http://images')).catch(() => undefined);
+    const image = await openLinkedImage(storage, new URL(url, 'http://images')).catch(() => undefined);
     if (image === undefined) return response.writeHead(404).end();
-    const { bytes, contentType } = image;
-    const headers = { 'content-length': bytes.length, 'x-content-type-options': 'nosniff' };
-    return response.writeHead(200, { 'content-type': contentType, ...headers }).end(bytes);
+    const { content, bytes, contentType } = image;
+    const headers = { 'content-length': bytes, 'x-content-type-options': 'nosniff' };
+    return content.pipe(response.writeHead(200, { 'content-type': contentType, ...headers }));
   });
   // It must not keep a command running that has ended.
   server.unref();
