@@ -137,12 +137,15 @@ function checked(body: unknown, requestFields: readonly string[]): VideoRequest 
   throw badField(field, problem.endsWith('?') ? problem : `${problem}.`);
 }
 
+/** Without half a character at its end, for which strict readers of JSON refuse the whole answer. */
+const beginningOf = (text: string, chars: number) => text.slice(0, chars).replace(/\p{Cs}$/u, '');
+
 function askedOf(request: VideoRequest, model: string | undefined): Asked {
   const { prompt, duration, seed } = request;
   const size = sizeOf(request);
   return {
-    prompt: prompt.slice(0, LONGEST_SHOWN_PROMPT_CHARS),
-    ...(model !== undefined && { model: model.slice(0, 100) }),
+    prompt: beginningOf(prompt, LONGEST_SHOWN_PROMPT_CHARS),
+    ...(model !== undefined && { model: beginningOf(model, 100) }),
     ...(duration !== undefined && { seconds: String(duration) }),
     ...(size !== undefined && { size }),
     ...(seed !== undefined && { seed }),

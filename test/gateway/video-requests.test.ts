@@ -25,6 +25,15 @@ describe("the request of OpenAI's clients", () => {
     });
   });
 
+  it('is shown without half a character at the end of a long prompt', () => {
+    const { asked, request } = read('openai', {
+      prompt: `${'x'.repeat(499)}🦊`,
+      model: `${'y'.repeat(99)}🦊`,
+    });
+    expect(asked).toEqual({ prompt: 'x'.repeat(499), model: 'y'.repeat(99) });
+    expect(request.prompt).toContain('🦊');
+  });
+
   it('may have fields of the service beside its own', () => {
     const { request } = read('openai', {
       prompt: 'A fox',
