@@ -11,6 +11,10 @@ const MOST_BYTES = 2 * LARGEST_SHARE_BYTES;
 const FREE_BYTES = 16 * 1024;
 /** A request has three levels, and fields of a service's own have a few more. A million take a second to parse. */
 const MOST_LEVELS = 64;
+/** A request has a few dozen values. To parse a megabyte of small ones takes a second, and twenty times the memory. */
+const MOST_OF_REQUEST = { bytes: LARGEST_BODY_BYTES, values: 10_000 };
+/** The keys for payloads are those of operators. */
+const UNLIMITED = { bytes: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY };
 
 type Check = (chunk: Buffer) => void;
 
@@ -39,7 +43,7 @@ export function limitBodies(app: FastifyInstance): Shares {
     }
     if (/^application\/json\b/i.test(type ?? '')) {
       const isOfInterface = routeOptions.url?.startsWith('/v1/');
-      const shape = new JsonShape(isOfInterface ? LARGEST_BODY_BYTES : Number.POSITIVE_INFINITY);
+      const shape = new JsonShape(isOfInterface ? MOST_OF_REQUEST : UNLIMITED);
       checks.push((chunk) => shape.read(chunk));
     }
     return checked(payload, checks);
@@ -71,23 +75,25 @@ function checked(payload: Readable, checks: readonly Check[]): Readable {
   return payload.pipe(reader);
 }
 
-const [QUOTE, BACKSLASH, BLANK] = [0x22, 0x5c, 0x20];
+const [QUOTE, BACKSLASH, BLANK, COMMA] = [0x22, 0x5c, 0x20, 0x2c];
 const OPENING: readonly number[] = [0x5b, 0x7b];
 const CLOSING: readonly number[] = [0x5d, 0x7d];
 const IMAGE_START = 'data:';
 
+const tooMany = (most: number) => badField(undefined, `The JSON has more than ${most} values.`);
 const tooDeep = () => badField(undefined, `The JSON is nested deeper than ${MOST_LEVELS} levels.`);
 
-/** Follows JSON while it arrives: its depth, and its size without images, which are texts that begin with `data:`. */
+/** Follows JSON while it arrives: its depth, its values, and its size without images, which are texts that begin with `data:`. */
 class JsonShape {
   private levels = 0;
+  private values = 1;
   private counted = 0;
   /** The first characters of the text that is being read; undefined between texts. */
   private start: string | undefined;
   private isImage = false;
   private isEscaped = false;
 
-  constructor(private readonly mostBytes: number) {}
+  constructor(private readonly most: typeof UNLIMITED) {}
 
   /** Throws a refusal. */
   read(chunk: Buffer): void {
@@ -96,7 +102,7 @@ class JsonShape {
       else this.counted++;
       this.readByte(chunk[index] ?? BLANK);
     }
-    if (this.counted > this.mostBytes) throw refusal('body_too_large');
+    if (this.counted > this.most.bytes) throw refusal('body_too_large');
   }
 
   /** Where the rest of an image ends, or the chunk. Megabytes byte by byte would keep everybody else waiting. */
@@ -123,6 +129,7 @@ class JsonShape {
 
   private readOutside(byte: number): void {
     if (byte === QUOTE) this.start = '';
+    else if (byte === COMMA && ++this.values > this.most.values) throw tooMany(this.most.values);
     else if (CLOSING.includes(byte)) this.levels--;
     else if (OPENING.includes(byte) && ++this.levels > MOST_LEVELS) throw tooDeep();
   }

@@ -15,9 +15,9 @@ import { guardBrowsers } from './guard-browsers';
 import { serveHealth } from './health';
 import { serveHooks } from './hooks';
 import { refuseUnknownPaths, sendError } from './http-errors';
-import { createHttpServer, endUnreadAnswers } from './http-server';
+import { createHttpServer, endUnreadAnswers, MOST_CONNECTIONS } from './http-server';
 import { serveImages } from './images';
-import { LimitKeeper } from './key-limits';
+import { LimitKeeper, Shares } from './key-limits';
 import { describeInterface } from './openapi';
 import { servePage } from './page-files';
 import type { ServicesOfGateway } from './video-requests';
@@ -108,6 +108,9 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   const formFields = MOST_FORM_FIELDS + tools.requestFields.length;
   await app.register(multipart, {
     attachFieldsToBody: 'keyValues',
+    // Or its reader would parse a field that says it is JSON, of any shape. As a file it is only not an image.
+    isPartAFile: (_name, type = '', file) =>
+      file !== undefined || /^application\/(json|octet-stream)/i.test(type),
     limits: {
       fieldSize: LARGEST_BODY_BYTES,
       fields: formFields,
@@ -123,10 +126,18 @@ export async function buildGateway(tools: GatewayTools): Promise<FastifyInstance
   endUnreadAnswers(app);
   guardBrowsers(app, { ...tools, hasKeys, codecOrigin });
   const limits = new LimitKeeper(tools.client);
+  // Whoever follows many events, or waits for many videos, leaves connections to the other keys.
+  const answers = new Shares(
+    { ofKey: MOST_CONNECTIONS / 2, inAll: MOST_CONNECTIONS },
+    'requests in progress',
+  );
   // Before the body is read: without a key, or beyond its limits, nobody makes the gateway parse one.
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, { raw }) => {
     const { url = '' } = request.routeOptions;
-    if (url.startsWith('/v1/') && !WITHOUT_A_KEY.has(url)) limits.countRequest(callerOf(request));
+    if (!url.startsWith('/v1/') || WITHOUT_A_KEY.has(url)) return;
+    const caller = callerOf(request);
+    limits.countRequest(caller);
+    answers.take(caller.name, 1, raw);
   });
   const largeBodies = limitBodies(app);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logError));

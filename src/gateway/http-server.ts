@@ -12,7 +12,7 @@ const READ_WITHIN_MS = 30_000;
 const IDLE_FOR_MS = 72_000;
 const LARGEST_HEADERS_BYTES = 16 * 1024;
 /** Each of them may follow events or wait for a video. */
-const MOST_CONNECTIONS = 1_000;
+export const MOST_CONNECTIONS = 1_000;
 /** Clients of today send one request at a time. One packet has room for a thousand. */
 const MOST_REQUESTS_AHEAD = 10;
 
@@ -29,6 +29,8 @@ export function createHttpServer(listener: RequestListener, headersTimeout = HEA
     inTurn(listener),
   );
   server.maxConnections = MOST_CONNECTIONS;
+  // Those who keep connections that they do not use leave them to the others.
+  server.on('drop', () => server.closeIdleConnections());
   return server;
 }
 

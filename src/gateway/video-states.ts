@@ -43,8 +43,13 @@ export class VideoStates {
 
   /** Undefined when there is no such job. */
   async read(workflowId: string, taskId: string): Promise<VideoSnapshot | undefined> {
-    const known = this.entries.get(workflowId);
     const nowMs = performance.now();
+    // Ten thousand that nobody asks for again would take 140 MB. The oldest come first.
+    for (const [stale, { freshUntilMs }] of this.entries) {
+      if (nowMs < freshUntilMs) break;
+      this.entries.delete(stale);
+    }
+    const known = this.entries.get(workflowId);
     if (known && nowMs < known.freshUntilMs) return known.state;
     const state = withDeadline(this.client, () => this.load(workflowId, taskId));
     const entry = { state, freshUntilMs: nowMs + FRESH_FOR_MS };

@@ -45,6 +45,26 @@ it('a body of many fields is refused before anything looks at each', async () =>
   expect(await post(JSON.stringify({ prompt: 'A fox', ...fields }))).toEqual([400, 'invalid_request']);
 });
 
+it('a body of many small values is refused unparsed, however they are held', async () => {
+  const many = Array.from({ length: 10_001 }, () => 1);
+  for (const json of [
+    JSON.stringify({ prompt: 'A fox', x: { many } }),
+    '[{},'.repeat(60) + '[],'.repeat(1e5),
+  ])
+    expect(await post(json)).toEqual([400, 'invalid_request']);
+});
+
+it('a field of a form that says it is JSON is not parsed', async () => {
+  const part = 'content-disposition: form-data; name="prompt"\r\ncontent-type: application/json';
+  const { json } = await app.inject({
+    method: 'POST',
+    url: '/v1/videos',
+    headers: { host: 'localhost', 'content-type': 'multipart/form-data; boundary=X' },
+    payload: `--X\r\n${part}\r\n\r\n[[],[\r\n--X--\r\n`,
+  });
+  expect(json().error).toMatchObject({ code: 'invalid_request', param: 'prompt' });
+});
+
 it('a body that is nested too deeply to be written again is refused like any other', async () => {
   const deep = 100_000;
   const json = `{"prompt":"A fox","x":${'['.repeat(deep)}${']'.repeat(deep)}}`;

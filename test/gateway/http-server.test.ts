@@ -19,7 +19,7 @@ async function open() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanUps.push(() => server.closeAllConnections() ?? server.close());
   const { port } = server.address() as AddressInfo;
-  return { begun, ...dial(port) };
+  return { begun, server, ...dial(port) };
 }
 
 function dial(port: number): { socket: Socket; closed: Promise<unknown>; read(): string } {
@@ -38,6 +38,22 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await sleep(50);
 }
+
+test('connections that nobody uses leave their places to others', async () => {
+  const { begun, socket, closed, read, server } = await open();
+  server.maxConnections = 1;
+  socket.write(get('/1'));
+  await until(() => begun.length === 1);
+  begun.pop()?.response.end('1');
+  await until(() => read().includes('\r\n1'));
+  const { port } = server.address() as AddressInfo;
+  await dial(port).closed;
+  await closed;
+  const next = dial(port);
+  next.socket.write(get('/2'));
+  await until(() => begun.length === 1);
+  expect(begun[0]?.path).toBe('/2');
+});
 
 describe('requests that come before the answer to another one on the same connection', () => {
   it('begin in turn, and all are answered', async () => {
