@@ -170,7 +170,7 @@ class FallbackJob {
     const { taskId, hold, service, child = '' } = this.progress;
     if (taskId !== undefined) return taskId;
     if (this.failure) return createFailure(this.failure.type, this.failure.details);
-    return hold && heldFailure(child, hold, { service, message: withoutEnd(hold.message) });
+    return hold && heldFailure(child, hold, { service });
   }
 
   /** The failure of the last service, with what became of those before it. */

@@ -21,16 +21,10 @@ export function watch(workflowId: string, { json }: { json?: boolean }, terminal
         if (session.isInterrupted()) printLine(terminal, 'Stopped watching. Nothing is cancelled.');
         return EXIT.interrupted;
       }
-      const result = () =>
+      const result = async () =>
         kind === 'batch'
-          ? videos
-              .batch(workflowId)
-              .result()
-              .then((ended) => summaryLines(ended, terminal.env))
-          : videos
-              .handle(workflowId)
-              .result()
-              .then((ended) => storedLines(ended));
+          ? summaryLines(await videos.batch(workflowId).result(), terminal.env)
+          : storedLines(await videos.handle(workflowId).result());
       try {
         for (const line of await inTime(client, result)) printLine(terminal, line);
         return row.state === 'succeeded' ? EXIT.ok : EXIT.someFailed;

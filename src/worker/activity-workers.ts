@@ -44,12 +44,11 @@ export function activityWorkers(
       workers.push(submits(serviceQueueOf(submitQueue, found.name), found));
   }
   if (roles.includes('downloads') && downloadQueue !== taskQueue) {
-    const maxConcurrentActivityTaskExecutions = MAX_CONCURRENT_DOWNLOADS;
     workers.push({
       ...ownWorker('downloads', MAX_CONCURRENT_DOWNLOADS),
       taskQueue: downloadQueue,
       activities: { downloadVideo },
-      maxConcurrentActivityTaskExecutions,
+      maxConcurrentActivityTaskExecutions: MAX_CONCURRENT_DOWNLOADS,
     });
   }
   return workers;

@@ -38,7 +38,8 @@ export function createHandler({ requestFields, services }: VideoNexusOptions = {
     generateVideo: {
       async start(context: StartOperationContext, given): Promise<HandlerStartOperationResult<JobResult>> {
         // The request id stays the same when Temporal sends the operation again.
-        const { workflowId = `video-nexus-${context.requestId}`, ...input } = Object(given);
+        const { workflowId: name, ...input } = Object(given);
+        const workflowId = name ?? `video-nexus-${context.requestId}`;
         const job = await orRefuse('BAD_REQUEST', () =>
           prepareJob(input, { workflowId, requestFields, services }),
         );
