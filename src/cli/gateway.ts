@@ -10,14 +10,12 @@ interface GatewayCommandOptions {
 
 /** `videogen gateway`: serves the interface until Ctrl-C or SIGTERM, then answers what has begun. */
 export async function gateway(options: GatewayCommandOptions, terminal: Terminal): Promise<number> {
-  const { host } = options;
-  const port = readPort('--port', options.port);
   const monitor = monitorAddress(undefined, terminal.env);
   const { format } = readLogConfig({ level: 'info', isTerminal: terminal.isTerminal }, terminal.env);
   const running = await createVideoGateway({
     env: { ...terminal.env, VIDEOGEN_LOG_FORMAT: format },
-    host,
-    port,
+    host: options.host,
+    port: readPort('--port', options.port),
     log: (line) => printLine(terminal, line),
     monitor,
   });
