@@ -5,8 +5,9 @@ import type { DialectName } from './index';
 import { link, type OwnInterface, readOwn, text, whole } from './own-call';
 
 /**
- * How real services are called, as their own client libraries or those of the Vercel AI SDK call them: docs/other-services.md
- * names the source of each. Written without a look at our profiles, so that each can be wrong by itself.
+ * How real services are called, as their own client libraries or those of the Vercel AI SDK call them:
+ * test/service/provider-requests.ts names the source of each. Written without a look at our profiles, so that each can be wrong by
+ * itself.
  */
 
 type Frame = Pick<VideoRequest, 'resolution' | 'aspect_ratio'>;
