@@ -179,7 +179,7 @@ function finish(measured) {
 
 async function ours(baseUrl, folder) {
   const { MockActivityEnvironment } = require('@temporalio/testing');
-  const { createFileStorage, createVideoActivities, createVideoService } = require('../dist/src');
+  const { createFileStorage, createVideoActivities, createVideoService } = require('../dist/src/worker');
   const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
   const { downloadVideo } = createVideoActivities({ service, storage: createFileStorage(folder) });
   const { video } = await new MockActivityEnvironment().run(downloadVideo, { taskId: 'bench' });
@@ -204,7 +204,7 @@ async function transform(baseUrl, folder) {
 /** A whole job on a Temporal server, in the process of its worker. */
 async function inWorker(baseUrl, folder) {
   const { createVideoTestEnvironment } = require('../dist/src/testing');
-  const { createFileStorage, createVideoService } = require('../dist/src');
+  const { createFileStorage, createVideoService } = require('../dist/src/worker');
   const env = await createVideoTestEnvironment({ server: 'dev' });
   const service = createVideoService({ baseUrl, apiKey: () => 'bench' });
   const worker = await env.createWorker({ service, storage: createFileStorage(folder) });
@@ -225,6 +225,7 @@ if (PARTS[part] === undefined) void runSection(measureAll);
 else {
   PARTS[part](...rest).catch((error) => {
     process.stderr.write(`${error.stack}\n`);
-    process.exitCode = 1;
+    // What it has begun would keep it alive.
+    process.exit(1);
   });
 }
