@@ -47,6 +47,7 @@ const AT_NIGHT = [
   'test/ai-sdk/providers/programs.test.ts',
   'test/package/installed.test.ts',
   'test/package/peer-ends.test.ts',
+  'test/package/skill.test.ts',
   'test/real-server/examples.test.ts',
   'test/time-skipping/testing-page.test.ts',
   // Workers of several versions beside each other. The recorded histories are replayed in every run.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { brokenLinks, pagesIn } from '../support/markdown-links';
 
 const ROOT = join(__dirname, '../..');
-const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs', 'examples'];
+const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'SKILL.md', 'docs', 'examples'];
 
 test('every link of every page leads to a file and a heading that exist', () => {
   const pages = pagesIn(ROOT, PAGES);

@@ -7,13 +7,13 @@ import { BUILT_IN_PROFILES } from '../../src/service';
 import { parser } from '../cli/parser';
 import { DIALECT_NAMES } from '../dialects';
 import { OWN_INTERFACES } from '../dialects/own-interfaces';
-import { blocksOf, pageNames, readPage, readReadme, sectionOf } from '../support/docs-page';
+import { blocksOf, pageNames, readPage, readReadme, readSkill, sectionOf } from '../support/docs-page';
 import { pagesIn } from '../support/markdown-links';
 
 const root = join(__dirname, '../..');
 const readme = readReadme();
 const pages: Record<string, string> = Object.fromEntries(pageNames().map((name) => [name, readPage(name)]));
-const all = { 'README.md': readme, ...pages };
+const all = { 'README.md': readme, 'SKILL.md': readSkill(), ...pages };
 
 /** Everything else goes to a page. */
 const MAX_README_LINES = 200;
@@ -51,6 +51,7 @@ test('no page has the same line of prose twice, which a merge may leave', () => 
     'CHANGELOG.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
+    'SKILL.md',
     'docs',
     'examples',
   ]);
@@ -67,7 +68,7 @@ function commandLines(text: string): string[][] {
   const blocks = [...blocksOf(text, 'sh'), ...blocksOf(text, 'console')];
   const lines = blocks.flatMap((block) => block.split('\n')).map((line) => line.replace(/\s+[#>|].*$/, ''));
   return lines.flatMap((line) => {
-    const [, command] = /^(?:\$ )?(?:npx )?videogen (.*)$/.exec(line) ?? [];
+    const [, command] = /^(?:\$ )?(?:npx |node_modules\/[.]bin\/)?videogen (.*)$/.exec(line) ?? [];
     return command === undefined ? [] : [wordsOf(command)];
   });
 }
@@ -76,7 +77,7 @@ function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
 }
 
-test('the program accepts every videogen command of the README and the pages', async () => {
+test('the program accepts every videogen command of the README, SKILL.md and the pages', async () => {
   const lines = Object.values(all).flatMap(commandLines);
   expect(lines.length).toBeGreaterThan(8);
   for (const words of lines) await parser().parseAsync(words, { from: 'user' });
@@ -94,7 +95,7 @@ test('the page about the command line has a section for every command, and names
   expect(names.filter((name) => !page.includes(name))).toEqual([]);
 });
 
-test('every script that README, pages and CONTRIBUTING name exists', () => {
+test('every script that README, SKILL.md, pages and CONTRIBUTING name exists', () => {
   const texts = [...Object.values(all), readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8')];
   const named = texts.flatMap((text) => [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)]);
   expect(named.length).toBeGreaterThan(5);

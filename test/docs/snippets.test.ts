@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exports as entryPoints } from '../../package.json';
 import { parseJobInput } from '../../src/contract/job-input';
-import { blocksOf, pageNames, readPage, readReadme } from '../support/docs-page';
+import { blocksOf, pageNames, readPage, readReadme, readSkill } from '../support/docs-page';
 
 const ROOT = join(__dirname, '../..');
 const texts = [readReadme(), ...pageNames().map(readPage)];
@@ -44,7 +44,7 @@ function errorsIn(files: Record<string, string>): string[] {
   }
 }
 
-test('every TypeScript snippet of the README and the pages compiles, and one with a mistake does not', () => {
+test('every TypeScript snippet of the README and the pages and every program of SKILL.md compiles, and one with a mistake does not', () => {
   const snippets = texts.flatMap((text) => blocksOf(text, 'ts'));
   expect(snippets.length).toBeGreaterThan(15);
   const mistaken =
@@ -52,7 +52,11 @@ test('every TypeScript snippet of the README and the pages compiles, and one wit
   // Only an ES module has import.meta.
   const endOf = (code: string) => (code.includes('import.meta') ? 'mts' : 'ts');
   const named = snippets.map((code, index) => [`snippet-${index}.${endOf(code)}`, code]);
-  expect(errorsIn({ ...Object.fromEntries(named), 'mistaken.ts': mistaken })).toEqual([
+  // They have no type annotations, so that Node runs them as they are.
+  const programs = blocksOf(readSkill(), 'js').map((code, index) => [`program-${index}.mts`, code]);
+  expect(programs.length).toBeGreaterThan(2);
+  const files = Object.fromEntries([...named, ...programs]);
+  expect(errorsIn({ ...files, 'mistaken.ts': mistaken })).toEqual([
     expect.stringMatching(/^mistaken[.]ts.*'resulted' does not exist/),
   ]);
 });

@@ -58,10 +58,13 @@ test('the package has the build files of the servers, the bundle, the page and t
   expect(files).not.toContain('dist/.made-from.json');
   const topLevel = new Set(files.map((file) => file.split('/')[0]));
   expect([...topLevel].sort()).toEqual(
-    ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'activities', 'dist', 'docs']
+    ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'SKILL.md', 'activities']
       .concat(
         'deploy',
+        'dist',
+        'docs',
         'examples',
+        'llms.txt',
         'package.json',
         'profile.schema.json',
         'services.schema.json',
@@ -73,10 +76,10 @@ test('the package has the build files of the servers, the bundle, the page and t
   expect(files.filter((file) => /^(docs\/.*\.cjs|examples\/dist)/.test(file))).toEqual([]);
 });
 
-test('the links of README and docs work inside an installed package', () => {
-  const pages = files.filter((file) => file.endsWith('.md'));
+test('the links of README, SKILL.md, llms.txt and docs work inside an installed package', () => {
+  const pages = files.filter((file) => file.endsWith('.md') || file === 'llms.txt');
   expect(pages).toEqual(
-    expect.arrayContaining(['README.md', 'docs/in-your-worker.md', 'docs/decisions/README.md']),
+    expect.arrayContaining(['README.md', 'SKILL.md', 'llms.txt', 'docs/decisions/README.md']),
   );
   expect(brokenLinks(folder, pages)).toEqual([]);
 });

@@ -10,13 +10,23 @@ export interface RunningProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
+interface ProcessOptions {
+  cwd: string;
+  env: Record<string, string | undefined>;
+}
+
 /** The child processes of a test; `killAll` ends those that still run. */
 export class ChildProcesses {
   private readonly running = new Map<ChildProcess, Promise<unknown>>();
 
-  /** Runs a program with this Node. It sees only PATH, HOME and the given variables. */
-  start(args: string[], options: { cwd: string; env: Record<string, string | undefined> }): RunningProcess {
-    const child = spawn(process.execPath, args, {
+  /** Runs a program with this Node. */
+  start(args: string[], options: ProcessOptions): RunningProcess {
+    return this.startProgram(process.execPath, args, options);
+  }
+
+  /** Runs a program. It sees only PATH, HOME and the given variables. */
+  startProgram(program: string, args: string[], options: ProcessOptions): RunningProcess {
+    const child = spawn(program, args, {
       cwd: options.cwd,
       env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],

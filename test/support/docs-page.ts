@@ -17,6 +17,11 @@ export function readReadme(): string {
   return readFileSync(join(ROOT, 'README.md'), 'utf8');
 }
 
+/** The page for coding agents that use the package. */
+export function readSkill(): string {
+  return readFileSync(join(ROOT, 'SKILL.md'), 'utf8');
+}
+
 /** The pages in docs, without the index and the decisions. */
 export function pageNames(): string[] {
   return readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md') && name !== 'README.md');
