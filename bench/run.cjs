@@ -50,11 +50,7 @@ function runScript({ file, limitSeconds, full = {}, quick = {} }, { json, isQuic
         // All its processes have ended.
       }
     };
-    const stop = () => {
-      endGroup();
-      process.exit(130);
-    };
-    process.once('SIGINT', stop).once('SIGTERM', stop);
+    process.once('exit', endGroup);
     let isLate = false;
     const limit = setTimeout(() => {
       isLate = true;
@@ -63,7 +59,7 @@ function runScript({ file, limitSeconds, full = {}, quick = {} }, { json, isQuic
     child.once('error', reject);
     child.once('close', (code) => {
       clearTimeout(limit);
-      process.off('SIGINT', stop).off('SIGTERM', stop);
+      process.off('exit', endGroup);
       endGroup();
       if (isLate) reject(new Error(`it took longer than ${limitSeconds} s.`));
       else if (code !== 0) reject(new Error(`it ended with code ${code}: ${printed.trim()}`));
@@ -189,6 +185,8 @@ async function main() {
 
 module.exports = { chosenSections, measure };
 if (require.main === module) {
+  // At the exit all that still measures is ended: two scripts may be running.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
   main().catch((error) => {
     say(error.message);
     process.exitCode = 1;
