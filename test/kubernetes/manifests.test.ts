@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { parse } from 'yaml';
+import { type Mistake, ruleNamed, rulesWithoutMistake } from '../support/rule-named';
 import { parseManifests } from './manifests';
 import { each, files, KUSTOMIZATION, manifests, NOT_IN_KUSTOMIZATION, RULES } from './rules';
 
@@ -12,7 +13,7 @@ describe('the manifests for Kubernetes', () => {
   });
 
   /** Mistakes, and the rule that refuses each. */
-  const BROKEN: [what: string, search: string | RegExp, replacement: string, rule: string][] = [
+  const BROKEN: Mistake[] = [
     ['a misspelt field', 'readinessProbe:', 'readynessProbe:', 'follow'],
     ['a misspelt field of KEDA', 'maxReplicaCount', 'maxReplicas', 'follow'],
     ['a number where text belongs', 'TEMPORAL_NAMESPACE: default', 'TEMPORAL_NAMESPACE: 7', 'follow'],
@@ -59,13 +60,11 @@ describe('the manifests for Kubernetes', () => {
   it.each(BROKEN)('with %s are refused', (_what, search, replacement, start) => {
     const broken = allText.replace(search, replacement);
     expect(broken).not.toBe(allText);
-    const [rule = ''] = Object.keys(RULES).filter((name) => name.startsWith(start));
-    expect(RULES[rule]?.(parseManifests(broken))).not.toEqual([]);
+    expect(RULES[ruleNamed(RULES, start)]?.(parseManifests(broken))).not.toEqual([]);
   });
 
   it('have a mistake for each rule', () => {
-    const isTested = (name: string) => BROKEN.some(([, , , start]) => name.startsWith(start));
-    expect(Object.keys(RULES).filter((name) => !isTested(name))).toEqual([]);
+    expect(rulesWithoutMistake(RULES, BROKEN)).toEqual([]);
   });
 
   it('are all in the kustomization, except those that are applied by themselves or made by commands', () => {

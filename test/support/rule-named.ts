@@ -1,3 +1,11 @@
+/** A text with something replaced, and the first words of the rule that refuses it. */
+export type Mistake = [what: string, search: string | RegExp, replacement: string, rule: string];
+
+/** The rules that no mistake is for. */
+export function rulesWithoutMistake(rules: object, mistakes: readonly Mistake[]): string[] {
+  return Object.keys(rules).filter((name) => !mistakes.some(([, , , rule]) => name.startsWith(rule)));
+}
+
 /** The only rule whose name starts with these words. */
 export function ruleNamed(rules: object, words: string): string {
   const [name = '', ...others] = Object.keys(rules).filter((candidate) => candidate.startsWith(words));
