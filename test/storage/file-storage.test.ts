@@ -137,13 +137,16 @@ test.each<[string, (string | undefined)[], string]>([
 });
 
 test('a storage that does not answer in time is not usable, with the fix', async () => {
-  const probeWith = (read: VideoStorage['read']) =>
-    probeStorage({ ...storage, read }, { ...PROBE, limitMs: 5 });
-  await expect(probeWith(() => new Promise(() => undefined))).rejects.toMatchObject({
+  const read: VideoStorage['read'] = () => new Promise(() => undefined);
+  await expect(probeStorage({ ...storage, read }, { ...PROBE, limitMs: 5 })).rejects.toMatchObject({
     message: 'The storage there cannot be used: no answer within 0.005 s. Fix undefined.',
   });
+});
+
+test('a storage that refuses is not usable, with the fix for its code', async () => {
   const full = new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' });
-  await expect(probeWith(() => Promise.reject(full))).rejects.toMatchObject({
+  const read: VideoStorage['read'] = () => Promise.reject(full);
+  await expect(probeStorage({ ...storage, read }, PROBE)).rejects.toMatchObject({
     name: 'StorageUnusable',
     message: 'The storage there cannot be used: disk 1.5 is full. Fix ENOSPC.',
     code: 'ENOSPC',
