@@ -117,7 +117,7 @@ async function measureWorkers(count, { cluster, emulator, folder, sizes }) {
 
 /** Jobs a second mean little on a machine that does something else; processor time still does. */
 const otherWork = (share) =>
-  `Other work took up to ${(100 * share).toFixed(0)} % of the used processor time meanwhile: compare the processor times, not the jobs a second, of which an idle machine does more.`;
+  `Other work took up to ${(100 * share).toFixed(0)} % of the used processor time: compare the processor times, not the jobs a second.`;
 
 async function measure(sizes) {
   const { startEmulator } = require('../dist/src/testing/emulator');
@@ -150,9 +150,9 @@ async function measure(sizes) {
           ...(isQuiet && { ratio: values.jobsPerSecond / base }),
         })),
         notes: [
-          `${sizes.jobs} jobs of 1 s at once, medians of ${sizes.rounds} rounds; worker, server and database: processor time that a job costs them.`,
-          'Memory is that of each worker: idle, and with its share of the waiting jobs, which no poll wakes.',
-          'Everything ran on the same cores, the callers and the emulator too.',
+          `${sizes.jobs} jobs of 1 s at once, medians of ${sizes.rounds} rounds. Worker, server and database: processor time for each job.`,
+          'Memory of each worker: idle, and with its share of the waiting jobs.',
+          'Callers and emulator ran on the same cores.',
           ...(isQuiet ? [] : [otherWork(mostOthers)]),
         ],
       },

@@ -23,9 +23,7 @@ test('the README fits into a few screens', () => {
 });
 
 test('the index lists every page once, under a question', () => {
-  const listed = [...readPage('README.md').matchAll(/^\| \[.+\]\((.+)\) \| .+\? \|$/gm)].map(
-    ([, file]) => file,
-  );
+  const listed = [...readPage('README.md').matchAll(/^- \[.+\]\((.+)\): .+\?$/gm)].map(([, file]) => file);
   expect(listed.sort()).toEqual([...Object.keys(pages), 'decisions/README.md'].sort());
 });
 

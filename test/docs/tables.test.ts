@@ -1,7 +1,7 @@
 import { FAILURES } from '../../src/contract/failure-table';
 import { SCENARIOS, whatWasRun } from '../ai-sdk/providers/what-runs';
 import { readPage } from '../support/docs-page';
-import { answerTable, breakTable, failureTable } from '../support/documented-tables';
+import { answerTable, breakList, failureTable } from '../support/documented-tables';
 import { settingsTable } from '../support/settings-table';
 
 /** Tables that are generated from the code, each between two comments of its page. */
@@ -17,7 +17,7 @@ const TABLES = {
   answers: answerTable(),
   settings: settingsTable(),
   'ai-sdk-packages': whatWasRun(),
-  breaks: breakTable(),
+  breaks: breakList(),
 };
 type Name = keyof typeof TABLES;
 

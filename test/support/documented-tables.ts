@@ -1,4 +1,4 @@
-import { FAILURES } from '../../src/contract/failure-table';
+import { FAILURES, type FailureType } from '../../src/contract/failure-table';
 import {
   type AnsweredCall,
   BY_KIND,
@@ -24,12 +24,18 @@ export function failureTable(): string {
 }
 
 /** The mistakes that the model must find, as the page about proof shows them. */
-export function breakTable(): string {
-  const rows = Object.entries(BREAKS).map(([name, { mistake }]) => [`\`${name}\``, mistake]);
-  return table(['`--break`', 'The mistake'], rows);
+export function breakList(): string {
+  return Object.entries(BREAKS)
+    .map(([name, { mistake }]) => `- \`${name}\`: ${mistake}`)
+    .join('\n');
 }
 
-const CALLS: AnsweredCall[] = ['submit', 'resubmit', 'poll', 'download'];
+/** The failures of one answer, in the columns of its row. */
+function cellsOf(failureOf: (call: AnsweredCall) => FailureType): string[] {
+  const [first, repeated] = [failureOf('submit'), failureOf('resubmit')];
+  const submit = first === repeated ? first : `${first}; ${repeated} if repeated`;
+  return [submit, failureOf('poll'), failureOf('download')];
+}
 
 const WITHOUT_STATUS: Record<NoAnswer, string> = {
   'not-sent': 'no connection: refused, DNS, TLS, a key that cannot be read',
@@ -43,22 +49,19 @@ const WITHOUT_STATUS: Record<NoAnswer, string> = {
 export function answerTable(): string {
   const unanswered = Object.entries(WITHOUT_STATUS).map(([kind, description]) => [
     description,
-    ...CALLS.map((call) => BY_KIND[kind as NoAnswer][call]),
+    ...cellsOf((call) => BY_KIND[kind as NoAnswer][call]),
   ]);
   const known = new Set(Object.values(BY_STATUS).flatMap((answers) => Object.keys(answers).map(Number)));
   const statuses = [...known].filter((status) => status % 100 !== 0).sort((a, b) => a - b);
   const answered = statuses.map((status) => [
     String(status),
-    ...CALLS.map((call) => failureOfStatus(call, status)),
+    ...cellsOf((call) => failureOfStatus(call, status)),
   ]);
   const others = [300, 400, 500].map((hundred) => [
     `other ${hundred / 100}xx`,
-    ...CALLS.map((call) => failureOfStatus(call, hundred)),
+    ...cellsOf((call) => failureOfStatus(call, hundred)),
   ]);
-  return table(
-    ['Answer', 'Submit', 'Resubmit', 'Poll', 'Download'],
-    joinAlike([...unanswered, ...answered, ...others]),
-  );
+  return table(['Answer', 'Submit', 'Poll', 'Download'], joinAlike([...unanswered, ...answered, ...others]));
 }
 
 /** Joins neighbouring rows with the same failures. */
