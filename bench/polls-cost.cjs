@@ -113,9 +113,9 @@ async function withWorkers({ server, emulator, answersAfterMs = 0, workflowBundl
   const polled = new Set();
   const service = {
     ...fast,
-    async poll(taskId, options) {
+    async status(taskId, options) {
       polled.add(taskId);
-      const answer = await fast.poll(taskId, options);
+      const answer = await fast.status(taskId, options);
       await abortableSleep(answersAfterMs, options?.signal);
       return answer;
     },

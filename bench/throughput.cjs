@@ -120,7 +120,7 @@ const KINDS = {
   bare: { label: 'bare, a workflow each', queue: BARE_QUEUE, count: JOBS },
   ours: { label: 'ours, a workflow each', queue: OUR_QUEUE, count: JOBS },
   bareBatch: { label: `bare, ${ITEMS} in a workflow`, queue: BARE_QUEUE, count: BATCHES * ITEMS },
-  oursBatch: { label: `ours, ${ITEMS} in a workflow`, queue: OUR_QUEUE, count: BATCHES * ITEMS },
+  oursBatch: { label: `ours, ${ITEMS} in a batch`, queue: OUR_QUEUE, count: BATCHES * ITEMS },
 };
 
 const promptsOf = (name, count) => Array.from({ length: count }, (_, index) => `Fox ${name} ${index}`);

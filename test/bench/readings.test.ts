@@ -25,13 +25,13 @@ test('jobs a second are ratios to the bare workflow, with their number where the
   const { rows, ratioTo } = readThroughput({
     results: {
       bare: { label: 'bare, a workflow each', jobs: 200, perSecond: 20 },
-      oursBatch: { label: 'ours, 200 in a workflow', jobs: 600, perSecond: 40 },
+      oursBatch: { label: 'ours, 200 in a batch', jobs: 600, perSecond: 40 },
     },
   });
   expect(ratioTo).toEqual({ row: 'bare, a workflow each, 200 at once', value: 'jobsPerSecond' });
   expect(rows).toMatchObject([
     { name: 'bare, a workflow each, 200 at once', ours: false, values: { jobsPerSecond: 20 } },
-    { name: 'ours, 200 in a workflow', ours: true, values: { jobsPerSecond: 40 } },
+    { name: 'ours, 200 in a batch', ours: true, values: { jobsPerSecond: 40 } },
   ]);
 });
 
