@@ -1,5 +1,6 @@
 import { monitorAddress, readLogConfig } from '../config/operation-config';
 import { createVideoGateway } from '../gateway';
+import { keepHeapSmall } from './keep-heap-small';
 import { describeMonitor, readPort } from './read-port';
 import { EXIT, printLine, type Terminal, untilInterrupted } from './terminal';
 
@@ -10,6 +11,7 @@ interface GatewayCommandOptions {
 
 /** `videogen gateway`: serves the interface until Ctrl-C or SIGTERM, then answers what has begun. */
 export async function gateway(options: GatewayCommandOptions, terminal: Terminal): Promise<number> {
+  keepHeapSmall();
   const monitor = monitorAddress(undefined, terminal.env);
   const { format } = readLogConfig({ level: 'info', isTerminal: terminal.isTerminal }, terminal.env);
   const running = await createVideoGateway({

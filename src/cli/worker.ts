@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import { monitorAddress } from '../config/operation-config';
 import { resolveWorkerQueues } from '../config/queues';
 import { readServiceConfig } from '../config/service-config';
@@ -6,6 +5,7 @@ import { readSetting } from '../config/settings';
 import { createVideoService, recordAnswers } from '../service';
 import { createVideoWorker, type WorkerRole } from '../worker/video-worker';
 import { exporterForMonitor } from '../worker/worker-monitor';
+import { keepHeapSmall } from './keep-heap-small';
 import { openLog } from './open-log';
 import { describeMonitor } from './read-port';
 import { EXIT, printLine, type Terminal, untilInterrupted } from './terminal';
@@ -41,17 +41,6 @@ export async function worker({ record, only }: WorkerCommandOptions, terminal: T
   } finally {
     await service?.close();
   }
-}
-
-/**
- * Lets the heaps of this process, and of the thread of its workflows, grow less beyond what is in use before they are collected.
- * A worker with thousands of waiting jobs takes about 100 MB less, for some more processor time. Call it before a worker
- * starts its thread.
- */
-function keepHeapSmall(): void {
-  // V8 would let a heap double, and young objects fill 16 MB twice.
-  setFlagsFromString('--heap-growing-percent=30');
-  setFlagsFromString('--max-semi-space-size=8');
 }
 
 function recordedService(folder: string, terminal: Terminal) {
