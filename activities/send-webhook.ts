@@ -27,7 +27,7 @@ export function createSendWebhook(sender: WebhookSender | undefined) {
     }
     const url = delivery.url ?? sender.defaultUrl;
     if (url === undefined)
-      throw notDelivered('the worker has no VIDEOGEN_WEBHOOK_URL any more', { isFinal: true });
+      throw notDelivered('the worker no longer has VIDEOGEN_WEBHOOK_URL', { isFinal: true });
     // Any program can start the workflow that calls this.
     const { accepts, sentence } = JOB_FIELDS.callbackUrl;
     if (!accepts(url)) throw notDelivered(`callbackUrl ${sentence}`, { isFinal: true });

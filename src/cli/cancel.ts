@@ -15,7 +15,7 @@ export function cancel(workflowId: string, options: { json?: boolean }, terminal
     const { client, signal } = session;
     const { endedAt, state: before } = await findJob(session, workflowId);
     if (endedAt !== undefined && before !== 'cancelled')
-      throw new ConfigError(`${shown(workflowId)} has ended already: its state is ${before}.`);
+      throw new ConfigError(`${shown(workflowId)} has already ended: it is ${before}.`);
     const handle = client.workflow.getHandle(workflowId);
     if (endedAt === undefined) await inTime(client, () => handle.cancel());
     await inTime(client, () => handle.result(), ENDS_WITHIN_MS).catch(() => undefined);

@@ -121,7 +121,7 @@ function readingLines(answer: SavedAnswer, reading: TracedReading): string[] {
   const line = (label: string, value: string | undefined, at: string | undefined) =>
     value === undefined || at === undefined ? [] : [`${label.padEnd(8)}  ${shown(value)}  at ${at}`];
   const isId =
-    unusableId === undefined ? 'nothing found' : `${shown(unusableId)} is not one: it ${TASK_ID_RULE}`;
+    unusableId === undefined ? 'nothing found' : `${shown(unusableId)} is not valid: it ${TASK_ID_RULE}`;
   return [
     ...(json ? [] : ['the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL']),
     ...line('task id', taskId, found.taskId),
@@ -144,7 +144,7 @@ function refusedLine({ refusedContent, task }: TracedReading): string[] {
   if (refusedContent === undefined || ('videoUrl' in task && task.videoUrl !== undefined)) return [];
   const { charged } = refusedContent;
   const subject = refusedSubject(refusedContent) ?? 'the content; it does not say which';
-  const charge = charged === undefined ? '' : charged ? ', and charged it' : ', and charged nothing';
+  const charge = charged === undefined ? '' : charged ? ', and charged for it' : ', and charged nothing';
   return [`refused   ${shown(subject)}${charge}`];
 }
 

@@ -10,7 +10,7 @@ export class NoSuchJob extends Error {
 
   constructor(workflowId: string) {
     super(
-      `There is no job ${shown(workflowId)}. Its name is misspelt, it is an item that has not begun, or Temporal has deleted it after the retention of the namespace; stored videos stay.`,
+      `There is no job ${shown(workflowId)}. Check the name. An item of a batch may not have started, and Temporal deletes ended jobs after the namespace's retention; stored videos stay.`,
     );
   }
 }

@@ -96,7 +96,7 @@ function problemOfCall(error: unknown): string {
   const message = firstLineOf(error);
   if (codeOf(error) === GRPC_STATUS.deadlineExceeded) return 'no answer';
   if (codeOf(error) === GRPC_STATUS.unimplemented || message.includes('Protocol error'))
-    return 'something listens there, but it does not answer as a Temporal server';
+    return 'something listens there, but it does not answer like a Temporal server';
   const [, lastError] = /Last error: (?:Error: )?(.+?)\. Resolution note/.exec(message) ?? [];
   return lastError ?? message;
 }

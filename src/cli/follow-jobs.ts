@@ -100,7 +100,7 @@ async function readRow(session: JobsSession, name: string): Promise<JobRow> {
 /** The SDK's own sentence says only which call failed; the cause says why. */
 function silence(error: unknown): string {
   const reason = firstLineOf(error instanceof Error ? (error.cause ?? error) : error);
-  return `Temporal does not answer since ${new Date().toISOString()} (${reason}). Trying again; Ctrl-C stops.`;
+  return `Temporal has not answered since ${new Date().toISOString()} (${reason}). Trying again; Ctrl-C stops.`;
 }
 
 /** Follows a job or a batch that was started or joined, such as `Job fox`. Returns its result, or an exit code. */

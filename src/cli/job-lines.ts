@@ -123,7 +123,7 @@ export function holdNotes({ workflowId, progress }: JobRow): Map<string, string>
   const notes = new Map<string, string>();
   if (progress && isBatch(progress)) {
     for (const { item, name, isHeld } of progress.running)
-      if (isHeld) notes.set(name, holdNote(name, `Item ${item} has lost its submit: a paid task may exist.`));
+      if (isHeld) notes.set(name, holdNote(name, `Item ${item} lost its submit: a paid task may exist.`));
   } else if (progress?.hold) {
     const { since, until, message } = progress.hold;
     notes.set(since, holdNote(workflowId, message, ` before ${until}; after that the job fails`));

@@ -145,7 +145,7 @@ async function missingWorkerOf(
   if (missing === undefined || readTemporalAddress(env) !== undefined) return missing;
   // The command that joined the job has said which settings its worker needs.
   if (taskQueue !== undefined) return undefined;
-  return `No worker for ${shown(workflowId)} runs on this machine; it continues with: ${commandOn('watch', workflowId)}, or with: ${devCommand(env.VIDEOGEN_DATA)}`;
+  return `No worker for ${shown(workflowId)} runs on this machine. To continue it, run: ${commandOn('watch', workflowId)}, or: ${devCommand(env.VIDEOGEN_DATA)}`;
 }
 
 async function openServer(

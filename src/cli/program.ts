@@ -50,18 +50,18 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--aspect-ratio <ratio>', '16:9, 9:16, 4:3, 3:4, 21:9 or 1:1'],
       ['--duration <seconds>', 'whole seconds, at most 10'],
       ['--seed <number>', 'the same seed reproduces a result'],
-      ['--field <name=value...>', 'further fields of the request, which the profile must allow'],
+      ['--field <name=value...>', 'other fields of the request, which the profile must allow'],
       ['--out <file>', 'copy the video to this file as well; with --id alone, that of an ended job'],
       ['--id <name>', 'name of the job; the same name again is the same job'],
       ['--deadline <time>', 'how long the job may take, such as 90s, 30m or 2h', '1h'],
-      ['--adopt <task>', 'take over a task that already exists at the service'],
+      ['--adopt <task>', 'continue with a task that already exists at the service'],
       ON_LOST_SUBMIT,
       HOLD_FOR,
       [
         '--storage <key>',
         'key of the video in the storage, such as foxes/{date}/{workflowId}.{ext} or foxes/',
       ],
-      ['--cap <amount...>', 'maximum that the video may take, such as "2.50 USD" or "8 seconds"'],
+      ['--cap <amount...>', 'the most that the video may use, such as "2.50 USD" or "8 seconds"'],
       SERVICE,
       ['--no-wait', 'start the job and exit'],
       JSON_OBJECT,
@@ -80,7 +80,7 @@ const COMMANDS: Record<string, CommandRow> = {
       ON_LOST_SUBMIT,
       HOLD_FOR,
       ['--storage <prefix>', 'prefix of the videos in the storage, such as foxes/'],
-      ['--cap <amount...>', 'maximum that all videos together may take, such as "50 videos" or "20 USD"'],
+      ['--cap <amount...>', 'the most that all videos together may use, such as "50 videos" or "20 USD"'],
       SERVICE,
       ['--no-wait', 'start the batch and exit'],
       JSON_OBJECT,
@@ -128,7 +128,7 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./watch').watch,
   },
   cancel: {
-    about: 'end a job or a batch; the service may still finish what it has begun',
+    about: 'end a job or a batch; the service may still finish its task',
     args: [JOB_OR_BATCH],
     options: [JSON_OBJECT],
     example: 'videogen cancel fox-1',
@@ -138,7 +138,7 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'try a failed job again; its task, if there is one, is not paid twice',
     args: [JOB_OR_BATCH],
     options: [
-      ['--resubmit', 'submit the request again, even if it is paid again'],
+      ['--resubmit', 'submit the request again, even if you pay again'],
       ['--deadline <time>', 'how long the new job may take, such as 2h (default: as before)'],
       JSON_OBJECT,
     ],
@@ -146,7 +146,7 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./retry').retry,
   },
   forget: {
-    about: 'remove what can be removed of an ended job: files, record, execution; say what stays',
+    about: 'remove the files, record and execution of an ended job, and say what stays',
     args: [JOB_OR_BATCH],
     options: [
       ['--dry-run', 'only say what would be removed'],
@@ -183,7 +183,7 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'run a worker',
     options: [
       ['--record <dir>', 'record the answers of the service there, without keys and signatures'],
-      ['--only <role...>', 'do only a part of the work', ['jobs', 'submits', 'downloads']],
+      ['--only <role...>', 'do only this part of the work', ['jobs', 'submits', 'downloads']],
     ],
     example: 'videogen worker --only downloads',
     load: () => require('./worker').worker,
@@ -194,8 +194,8 @@ const COMMANDS: Record<string, CommandRow> = {
       ['--host <address>', 'address to listen on', '127.0.0.1'],
       ['--port <port>', 'port to listen on', '8080'],
       ['--job-time <time>', 'how long a generation takes', '5s'],
-      ['--tasks-file <file>', 'remember the generations in this file, over restarts'],
-      ['--charge <dollars>', 'what each video costs, as the answers about ended tasks then say'],
+      ['--tasks-file <file>', 'keep the generations in this file across restarts'],
+      ['--charge <dollars>', 'what each video costs: answers about ended tasks say so'],
       ['--fault <call:kind...>', 'faults for the next calls, such as submit:rate-limited'],
       ['--fal', "speak fal's queue, for @ai-sdk/fal, instead of the interface"],
     ],
@@ -213,10 +213,10 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./gateway').gateway,
   },
   'gateway-key': {
-    about: 'make a key for the gateway, print it once, and add its digest to the file of keys',
+    about: 'make a key for the gateway, print it once, and add its digest to the key file',
     args: [['<name>', 'whose key it is, such as web_shop']],
     options: [
-      ['--file <file>', 'the file of keys (default: VIDEOGEN_GATEWAY_KEYS_FILE)'],
+      ['--file <file>', 'the key file (default: VIDEOGEN_GATEWAY_KEYS_FILE)'],
       ['--if-missing', 'do nothing if the name has a key already'],
     ],
     example: 'videogen gateway-key web_shop --file keys.txt',
@@ -226,7 +226,7 @@ const COMMANDS: Record<string, CommandRow> = {
     about: 'make a key that encrypts what jobs leave in Temporal',
     args: [['<name>', 'its id, such as 2026-11']],
     options: [
-      ['--file <file>', 'the file of keys to put it into (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
+      ['--file <file>', 'the key file (default: VIDEOGEN_ENCRYPTION_KEYS_FILE)'],
       ['--last', 'put it last, where it only decrypts; without this it is first, and encrypts'],
     ],
     example: 'videogen encryption-key 2027-05 --last --file keys',
@@ -239,7 +239,7 @@ const COMMANDS: Record<string, CommandRow> = {
     load: () => require('./doctor').doctor,
   },
   explain: {
-    about: 'show how saved answers of a service are read, and propose a profile for the rest',
+    about: 'show how the saved answers of a service are understood, and propose a profile for the rest',
     args: [['<file>', 'a file with an answer, or a folder that a worker recorded']],
     options: [
       ['--status <code>', 'HTTP status of an answer that was saved without it', '200'],

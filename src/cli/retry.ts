@@ -27,9 +27,9 @@ export function retry(workflowId: string, options: RetryCommandOptions, terminal
     const newName = name === workflowId ? '' : ` as ${shown(name)},`;
     const what =
       kind === 'batch'
-        ? `The batch ${shown(name)} continues with the items that are left.`
-        : `${shown(workflowId)} is tried again${newName} with ${adopted === undefined ? 'the same request' : `its task ${shown(adopted)}, which is not paid again`}.`;
-    printLine(terminal, isJoined ? `${what} An earlier retry had started it.` : what);
+        ? `The batch ${shown(name)} continues with its remaining items.`
+        : `Retrying ${shown(workflowId)}${newName} with ${adopted === undefined ? 'the same request' : `its task ${shown(adopted)}, which is not paid for again`}.`;
+    printLine(terminal, isJoined ? `${what} An earlier retry started it.` : what);
     printLine(terminal, `Follow it with: ${commandOn('watch', name)}`);
     terminal.out(options.json ? printableJson({ retryOf: workflowId, ...retried }) : shown(name));
     return EXIT.ok;

@@ -69,7 +69,7 @@ async function readProgress(
   job: { workflowId: string; progress(): Promise<Progress> },
   { paused }: JobOverview,
 ): Promise<Known> {
-  if (paused) return { note: 'Nothing continues, and no worker answers, until it is unpaused.' };
+  if (paused) return { note: 'Nothing happens, and no worker answers, until it is unpaused.' };
   try {
     return { progress: await askWorker(client, () => job.progress()) };
   } catch (error) {

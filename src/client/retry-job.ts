@@ -136,14 +136,13 @@ export function planRetry(workflowId: string, { failure, taskId, wasHeld, resubm
   const isRepeated = wasHeld && failure?.details.mayHaveTask === true;
   if (mayRetryAsItIs(failure?.type, taskId) && !isRepeated) return hasTask ? 'adopt' : 'again';
   const why = isRepeated
-    ? 'a lost submit was repeated and refused, and may have made a task. Look for it at the service first'
+    ? 'its lost submit may have made a task, and the repeated one was refused. Look for the task at the service first'
     : hasTask
-      ? 'its task brings no video, and the same request is paid again'
+      ? 'its task brings no video, and the same request would be paid for again'
       : 'the same request would be refused again';
-  throw new RetryRefused(
-    `${shown(workflowId)} is not tried again: ${why}. ${failure?.message ?? ''}`.trim(),
-    [commandOn('retry', workflowId, '--resubmit')],
-  );
+  throw new RetryRefused(`${shown(workflowId)} is not retried: ${why}. ${failure?.message ?? ''}`.trim(), [
+    commandOn('retry', workflowId, '--resubmit'),
+  ]);
 }
 
 /** Whether a job that ended so is tried again without a decision of the user. */

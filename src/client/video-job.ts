@@ -135,7 +135,7 @@ async function explain(handle: WorkflowHandle, error: unknown): Promise<unknown>
 
 /** The failure of a job that ended before it was joined. The message says that nothing was tried again, and how to. */
 function endedBefore(failure: VideoFailure, { workflowId }: WorkflowHandle, endedAt: Date): VideoFailure {
-  const ended = `the job ${workflowId} ended so at ${endedAt.toISOString()}, and nothing was tried again under its name`;
+  const ended = `the job ${workflowId} ended like this at ${endedAt.toISOString()}, and was not retried`;
   const note = `${ended}: continue with ${commandOn('retry', workflowId)}`;
   const message = failure.details.message?.replace(/[.\s]+$/, '');
   return new VideoFailure(

@@ -78,7 +78,7 @@ export function batchProblems(input: Partial<Record<string, unknown>>, owner?: '
   const wrong = fieldProblems(input, ALL_BATCH_FIELDS, owner);
   if (wrong.length > 0) return wrong;
   if ((requests == null) === (requestsFrom == null))
-    return ['a batch needs either requests or requestsFrom, and not both'];
+    return ['a batch needs either requests or requestsFrom, not both'];
   if (storage != null && !/\/$|\{(workflowId|taskId)\}/.test(String(storage)))
     return [
       'storage must end with / or contain {workflowId} or {taskId}, so that each video has its own key',

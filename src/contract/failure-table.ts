@@ -110,7 +110,7 @@ const ROWS = {
   ContentRefused: {
     meaning: 'The content policy of the service refused the request or the video',
     advice:
-      'Change the prompt or the image and start a new job. The same request would be refused again, and services may suspend accounts that repeat it.',
+      'Change the prompt or the image and start a new job. Services may suspend accounts that repeat a refused request.',
     retry: { submit: 'never', poll: 'never', download: 'never' },
     httpStatus: 451,
     exitCode: 22,
@@ -161,7 +161,7 @@ const ROWS = {
   StorageFailed: {
     meaning: 'The storage could not be read or written',
     advice:
-      'Run videogen doctor where the worker runs to check VIDEOGEN_STORAGE, and make sure that no other file has the key of the video. Then adopt the task with its task id, or start the job again if it has no task.',
+      'Run videogen doctor where the worker runs, and make sure that no other file has the key of the video. Then adopt the task with its task id, or start the job again if it has no task.',
     retry: { submit: 'policy', poll: '-', download: 'policy' },
     httpStatus: 507,
     exitCode: 15,
@@ -192,7 +192,7 @@ const ROWS = {
   Cancelled: {
     meaning: 'The job was cancelled',
     advice:
-      'The service may still finish the task, unless it accepted the cancellation. If you want the video after all, adopt the task with its task id.',
+      'The service may still finish the task. If you want the video after all, adopt the task with its task id.',
     retry: { submit: 'never', poll: '-', download: '-' },
     httpStatus: 409,
     exitCode: 17,

@@ -29,7 +29,7 @@ export const KEY_PLACEHOLDERS = ['workflowId', 'taskId', 'date', 'ext'] as const
 
 export type KeyPlaceholder = (typeof KEY_PLACEHOLDERS)[number];
 
-export const TASK_ID_RULE = `must be text of at most ${LONGEST_ID_BYTES} bytes without control characters, and not empty`;
+export const TASK_ID_RULE = `must be text of at most ${LONGEST_ID_BYTES} bytes, not blank and without control characters`;
 export const WORKFLOW_ID_RULE = `${TASK_ID_RULE}; ${RESERVED_RULE}`;
 
 const STORAGE_RULE = `must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain ${KEY_PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}; each name in it has at most ${LONGEST_SEGMENT_BYTES} bytes, and ${RESERVED_RULE}`;
@@ -174,7 +174,7 @@ export function jobProblems(input: Partial<Record<string, unknown>>, owner?: 'a 
   const wrong = fieldProblems(input, ALL_JOB_FIELDS, owner);
   if (wrong.length > 0) return wrong;
   if ((input.request == null) === (input.taskId == null))
-    return ['a job needs either a request or the taskId of a task to adopt, and not both'];
+    return ['a job needs either a request or the taskId of a task to adopt, not both'];
   return [choiceProblem(input) ?? []].flat();
 }
 

@@ -5,19 +5,19 @@ import type { FailureType } from './failure-table';
 // never an id or a text. docs/observability.md lists them.
 
 export const COUNTERS = {
-  videogen_jobs_total: 'Jobs and items of batches that have ended, by succeeded or the failure type.',
+  videogen_jobs_total: 'Ended jobs and batch items, by succeeded or the failure type.',
   videogen_holds_started_total: 'Lost submits that began to wait for a decision.',
   videogen_holds_ended_total: 'Lost submits that no longer wait, by what ended the hold.',
-  videogen_service_calls_total: 'Calls to the video service; limited are those answered with 429.',
-  videogen_download_bytes_total: 'Bytes of videos received, also of downloads that failed later.',
+  videogen_service_calls_total: 'Calls to the video service, by result; limited means 429.',
+  videogen_download_bytes_total: 'Bytes of videos received, including downloads that failed later.',
   videogen_webhooks_total: 'Attempts to deliver a webhook.',
 } as const;
 
 export const HISTOGRAMS = {
-  videogen_job_duration_seconds: 'From the start of a job to its end, holds included.',
-  videogen_generation_seconds: 'From the answer to the submit to the poll that found the video ready.',
+  videogen_job_duration_seconds: 'Time from the start of a job to its end, including holds.',
+  videogen_generation_seconds: 'Time from the answer to the submit to the poll that found the video.',
   videogen_ready_lag_seconds:
-    'How long a finished video waited for its poll at most: the time since the poll before.',
+    'The longest that a finished video may have waited for its poll: the time since the previous poll.',
   videogen_job_polls: 'Polls of a job that has ended.',
   videogen_submit_wait_seconds: 'From when a submit was due to its task id, with queues, pauses and retries.',
   videogen_download_speed_bytes_per_second: 'Speed of the attempt that stored the video.',

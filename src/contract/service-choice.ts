@@ -36,15 +36,15 @@ export function isServiceList(value: unknown): value is string[] {
 }
 
 const NOT_WITH_SERVICES = {
-  service: 'a job names either service or services, and not both',
-  taskId: 'services is for requests: a task to adopt has one service',
-  submitWithin: 'submitWithin is for one service; with services, fallbackAfter says it',
+  service: 'a job names either service or services, not both',
+  taskId: 'services cannot be used with taskId: a task has one service',
+  submitWithin: 'submitWithin is for a single service: with services, use fallbackAfter',
 };
 
 /** Why these options name no service; undefined when they may. */
 export function choiceProblem(options: object): string | undefined {
   const { services, fallbackAfter }: { services?: unknown; fallbackAfter?: unknown } = options;
-  if (services == null) return fallbackAfter == null ? undefined : 'fallbackAfter goes with services';
+  if (services == null) return fallbackAfter == null ? undefined : 'fallbackAfter needs services';
   return Object.entries(NOT_WITH_SERVICES).find(([name]) => Reflect.get(options, name) != null)?.[1];
 }
 
@@ -78,7 +78,7 @@ export function pinChoice<Service extends KnownService>(
   if (unknown === undefined) return { choice, known: list.services[names[0] ?? ''] };
   const known = Object.keys(list.services).map(shown).join(', ');
   throw refusal(
-    `service is ${shown(String(unknown))}, which is not known: name one of ${known}`,
+    `the service ${shown(String(unknown))} is not known: name one of ${known}`,
     services ? 'services' : 'service',
   );
 }

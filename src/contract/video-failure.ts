@@ -29,8 +29,8 @@ export function describeEvent(type: FailureType, facts: FailureDetails): string 
   const meaning = subject ? `The content policy of the service refused ${subject}` : FAILURES[type].meaning;
   const task = taskId ? ` (task ${shown(taskId)})` : '';
   // Messages of Node repeat the code.
-  const ownCode = code && message?.includes(code) ? '' : code;
-  const reason = [status ? `HTTP ${status}` : '', ownCode, message].filter(Boolean).join(' ');
+  const ownCode = code && !message?.includes(code) ? `code ${code}` : '';
+  const reason = [status ? `HTTP ${status}` : '', ownCode, message].filter(Boolean).join(', ');
   const sentence = `${meaning}${task}${reason && `: ${withoutEnd(reason)}`}`;
   const end = /[?!…]$/.test(sentence) ? '' : '.';
   if (charged === undefined) return `${sentence}${end}`;
@@ -165,7 +165,7 @@ export function endedByTemporal(cause: unknown): VideoFailure | undefined {
   if (cause instanceof TerminatedFailure)
     return new VideoFailure('Cancelled', { message: `terminated: ${cause.message}` }, { cause });
   if (!(cause instanceof TimeoutFailure)) return undefined;
-  const message = 'the workflow was started with a timeout of Temporal, which ended it';
+  const message = 'Temporal ended the workflow at the timeout it was started with';
   return new VideoFailure('DeadlineExceeded', { message }, { cause });
 }
 

@@ -38,13 +38,13 @@ export function createGatewayMetrics() {
     registry,
     requests: new Counter({
       name: 'videogen_gateway_requests_total',
-      help: 'Answered requests by pattern of the route and HTTP status.',
+      help: 'Answered requests, by route and HTTP status.',
       labelNames: ['method', 'route', 'status'] as const,
       registers,
     }),
     seconds: new Histogram({
       name: 'videogen_gateway_request_duration_seconds',
-      help: 'From the request to the end of its answer; event streams are not in it.',
+      help: 'Time from a request to the end of its answer, without event streams.',
       labelNames: ['route'] as const,
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
@@ -55,7 +55,7 @@ export function createGatewayMetrics() {
       labelNames: ['code'] as const,
       registers,
     }),
-    streams: new Gauge({ name: 'videogen_gateway_streams', help: 'Event streams that are open.', registers }),
+    streams: new Gauge({ name: 'videogen_gateway_streams', help: 'Open event streams.', registers }),
   };
 }
 

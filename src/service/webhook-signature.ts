@@ -59,7 +59,7 @@ export function verifyWebhook(
   // A sender with the secret may still send what this version does not know.
   const isKnown = WEBHOOK_EVENTS.some((known) => known === type);
   if (!isKnown || typeof timestamp !== 'string' || typeof Object(data).id !== 'string')
-    throw new WebhookRefused(`The body of the webhook is none of ${WEBHOOK_EVENTS.join(', ')}.`);
+    throw new WebhookRefused(`The body of the webhook is not one of ${WEBHOOK_EVENTS.join(', ')}.`);
   return sent as WebhookPayload;
 }
 

@@ -137,7 +137,7 @@ describe('an HTTP status', () => {
       ...(type === 'SubmitUnconfirmed' && { onLostSubmit: 'hold', lostSubmit: expect.any(String) }),
       ...(mayHaveTask(call, type, status) && { mayHaveTask: true }),
     });
-    expect(failure.message).toContain(`HTTP ${status} c no foxes`);
+    expect(failure.message).toContain(`HTTP ${status}, code c, no foxes`);
     expect(failure.message.includes(taskId)).toBe(call !== 'submit');
     expect(world.emulator.generations()).toHaveLength(generations);
   });

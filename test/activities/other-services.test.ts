@@ -270,8 +270,8 @@ describe('without a profile, at a service that answers like', () => {
   });
 
   test.each<[start: string, type: FailureType, words: string]>([
-    ['fal', 'InvalidRequest', 'HTTP 422 No image'],
-    ['Inworld', 'InvalidRequest', 'HTTP 400 3 Unknown voice'],
+    ['fal', 'InvalidRequest', 'HTTP 422, No image'],
+    ['Inworld', 'InvalidRequest', 'HTTP 400, code 3, Unknown voice'],
     ['PixVerse', 'SubmitUnconfirmed', '"ErrMsg":"Reached the limit"'],
   ])('%s, a refused submit is %s with the service’s message', async (start, type, words) => {
     standIn.play({ submit: answersOf(providerNamed(start)).broken[0] });

@@ -458,7 +458,7 @@ describe('Temporal', () => {
     const { check } = await examine({ TEMPORAL_ADDRESS: new URL(emulator.url).host });
     expect(check('temporal')).toMatchObject({
       ok: false,
-      found: expect.stringContaining('does not answer as a Temporal server'),
+      found: expect.stringContaining('does not answer like a Temporal server'),
     });
   });
 

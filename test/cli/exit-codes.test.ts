@@ -51,7 +51,7 @@ test('the error object of refused content says what was refused, and with which 
   expect(JSON.parse(JSON.stringify(errorObject(failure)))).toEqual({
     error: {
       type: 'ContentRefused',
-      message: 'The content policy of the service refused the prompt: HTTP 400 nsfw.',
+      message: 'The content policy of the service refused the prompt: HTTP 400, code nsfw.',
       advice: FAILURES.ContentRefused.advice,
       code: 'nsfw',
       stage: 'prompt',

@@ -123,7 +123,7 @@ it.each([
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
   ['{"id":"a","status":"running"}', '200', 'Everything was understood.\n'],
   ['{}', '200', 'No profile can be guessed from this.\n'],
-  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id: red is not one: it must be text of at most 1000'],
+  [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id: red is not valid: it must be text of at most 1000'],
 ])('%s with HTTP %s: %s', async (body, status, line) => {
   const { code, out } = await videogen(save(body), '--status', status);
   expect(code).toBe(0);

@@ -161,7 +161,7 @@ test.each([false, true])(
       batchOf(0, item(9)),
       batchOf(0, { item: 9, name: 'foxes-9', isHeld: true }),
     ]);
-    expect(count(batch.err, 'Item 9 has lost its submit: a paid task may exist.\n')).toBe(2);
+    expect(count(batch.err, 'Item 9 lost its submit: a paid task may exist.\n')).toBe(2);
     expect(count(batch.err, '  videogen decide foxes-9 --abandon')).toBe(2);
   },
 );
@@ -181,7 +181,7 @@ test.each<[string, Answer, number]>([
 
 test('while Temporal is away it is tried again, and the first answer must come', async () => {
   const { err, row } = await follow([waiting(), 'no Temporal', 'no Temporal', waiting(), 'ended']);
-  expect(err.match(/Temporal (does not answer since .* \(it is away\)|answers again)/g)).toHaveLength(2);
+  expect(err.match(/Temporal (has not answered since .* \(it is away\)|answers again)/g)).toHaveLength(2);
   expect(row?.state).toBe('succeeded');
   await expect(follow(['no Temporal'])).rejects.toThrow('it is away');
 });

@@ -163,7 +163,7 @@ test.each(['', ' ', 'x'.repeat(1_500), 'jobs'])(
   'a batch with the id %j is refused before anything is stored',
   async (id) => {
     expect(await refusal(readText(toLines(foxesOf(2 * INLINE_BYTES)), { id }))).toBe(
-      '--id must be text of at most 1000 bytes without control characters, and not empty; jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+      '--id must be text of at most 1000 bytes, not blank and without control characters; jobs, batches, images, gateway, tasks are reserved, as names and as folders',
     );
     expect(existsSync(join(folder, 'videos'))).toBe(false);
   },

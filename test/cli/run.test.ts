@@ -115,12 +115,12 @@ describe('bad usage', () => {
     [[], 'there is no prompt'],
     [
       ['A fox', '--id', ''],
-      '--id must be text of at most 1000 bytes without control characters, and not empty',
+      '--id must be text of at most 1000 bytes, not blank and without control characters',
     ],
-    [['--id', ' '], '--id must be text of at most 1000 bytes without control characters, and not empty'],
+    [['--id', ' '], '--id must be text of at most 1000 bytes, not blank and without control characters'],
     [
       ['A fox', '--id', 'x'.repeat(1_500)],
-      '--id must be text of at most 1000 bytes without control characters, and not empty',
+      '--id must be text of at most 1000 bytes, not blank and without control characters',
     ],
     [
       ['A fox', '--id', 'jobs'],

@@ -25,7 +25,7 @@ describe.each(STARTS)('%s', (_, start) => {
         type: 'InvalidRequest',
         details: {
           message:
-            'workflowId must be text of at most 1000 bytes without control characters, and not empty; jobs, batches, images, gateway, tasks are reserved, as names and as folders',
+            'workflowId must be text of at most 1000 bytes, not blank and without control characters; jobs, batches, images, gateway, tasks are reserved, as names and as folders',
         },
       });
     },

@@ -50,7 +50,7 @@ describe('a batch', () => {
   it.each([[{}], [{ requests, requestsFrom }], [{ window: 5 }]])(
     'needs its requests inline or in a file, and not both: %j',
     (given) => {
-      const sentence = 'a batch needs either requests or requestsFrom, and not both';
+      const sentence = 'a batch needs either requests or requestsFrom, not both';
       expect(problemOf(given)).toBe(sentence);
       expect(problemInWorkflow(given)).toBe(sentence);
     },

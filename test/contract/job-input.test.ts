@@ -46,7 +46,7 @@ describe('a job', () => {
     'needs a request or a task, and not both: %j',
     (given) => {
       expect(problemOf(given)).toBe(
-        'a job needs either a request or the taskId of a task to adopt, and not both',
+        'a job needs either a request or the taskId of a task to adopt, not both',
       );
     },
   );
@@ -78,12 +78,12 @@ describe('an option of a job that is wrong', () => {
   const duration = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
 
   it.each([
-    [{ taskId: '' }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
-    [{ taskId: ' ' }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
-    [{ taskId: 5 }, 'taskId must be text of at most 1000 bytes without control characters, and not empty'],
+    [{ taskId: '' }, 'taskId must be text of at most 1000 bytes, not blank and without control characters'],
+    [{ taskId: ' ' }, 'taskId must be text of at most 1000 bytes, not blank and without control characters'],
+    [{ taskId: 5 }, 'taskId must be text of at most 1000 bytes, not blank and without control characters'],
     [
       { taskId: 'x'.repeat(1_001) },
-      'taskId must be text of at most 1000 bytes without control characters, and not empty',
+      'taskId must be text of at most 1000 bytes, not blank and without control characters',
     ],
     [{ deadline: 'soon' }, `deadline ${duration}`],
     [{ deadline: '90' }, `deadline ${duration}`],
@@ -146,7 +146,7 @@ describe('an option of a job that is wrong', () => {
 
   it('is named together with the others', () => {
     expect(problemOf({ taskId: '', storage: '' })).toBe(
-      `taskId must be text of at most 1000 bytes without control characters, and not empty; ${STORAGE_RULE}`,
+      `taskId must be text of at most 1000 bytes, not blank and without control characters; ${STORAGE_RULE}`,
     );
   });
 });
@@ -194,9 +194,9 @@ describe('the services of a job', () => {
   });
 
   it.each([
-    [{ service: 'a' }, 'a job names either service or services, and not both'],
-    [{ request: undefined, taskId: 'task-1' }, 'services is for requests: a task to adopt has one service'],
-    [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter goes with services'],
+    [{ service: 'a' }, 'a job names either service or services, not both'],
+    [{ request: undefined, taskId: 'task-1' }, 'services cannot be used with taskId: a task has one service'],
+    [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter needs services'],
   ])('do not go with %j', (more, problem) => {
     expect(withServices(more)).toEqual({ ok: false, problem });
   });

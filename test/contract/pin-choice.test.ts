@@ -22,9 +22,9 @@ test('without a list the choice is as it was given, and without a default the wo
 });
 
 test.each([
-  [{ service: 'fall' }, 'service is fall, which is not known: name one of fal, veo'],
-  [{ service: 'fal,veo' }, 'service is fal,veo, which is not known: name one of fal, veo'],
-  [{ service: 'constructor' }, 'service is constructor, which is not known'],
+  [{ service: 'fall' }, 'the service fall is not known: name one of fal, veo'],
+  [{ service: 'fal,veo' }, 'the service fal,veo is not known: name one of fal, veo'],
+  [{ service: 'constructor' }, 'the service constructor is not known'],
 ])('%j is refused with what to do', (given, problem) => {
   expect(() => pinned(given)).toThrow(
     expect.objectContaining({ field: 'service', message: expect.stringContaining(problem) }),
@@ -50,7 +50,7 @@ test('several services are refused for any that is not known', () => {
     expect(() => pinned({ services })).toThrow(
       expect.objectContaining({
         field: 'services',
-        message: 'service is fall, which is not known: name one of fal, veo',
+        message: 'the service fall is not known: name one of fal, veo',
       }),
     );
 });

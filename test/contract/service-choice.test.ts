@@ -25,8 +25,8 @@ test.each([
   [{ service: 'fal' }, undefined],
   [{ services: ['fal'], fallbackAfter: '1m' }, undefined],
   [{ services: ['fal'], service: 'veo' }, 'either service or services'],
-  [{ services: ['fal'], taskId: 'task-1' }, 'a task to adopt has one service'],
-  [{ fallbackAfter: '1m' }, 'fallbackAfter goes with services'],
+  [{ services: ['fal'], taskId: 'task-1' }, 'a task has one service'],
+  [{ fallbackAfter: '1m' }, 'fallbackAfter needs services'],
 ])('what is wrong with the choice %j: %s', (options, problem) => {
   expect(choiceProblem(options)).toEqual(
     problem === undefined ? undefined : expect.stringContaining(problem),

@@ -104,7 +104,7 @@ describe('the message of a failure', () => {
 
   it('includes what the service answered', () => {
     expect(describeFailure('RateLimited', { status: 429, code: 'slow', message: 'Too many' })).toBe(
-      'The service accepts no more requests at the moment: HTTP 429 slow Too many. ' +
+      'The service accepts no more requests at the moment: HTTP 429, code slow, Too many. ' +
         'Start fewer jobs at once, or ask the service for a higher limit.',
     );
   });
@@ -112,14 +112,17 @@ describe('the message of a failure', () => {
   it('does not repeat a code that the message has', () => {
     const described = (message?: string) => describeFailure('StorageFailed', { code: 'ENOSPC', message });
     expect(described('ENOSPC: no space left')).toContain('written: ENOSPC: no space left. ');
-    expect(described('no space left')).toContain('written: ENOSPC no space left. ');
-    expect(described()).toContain('written: ENOSPC. ');
+    expect(described('no space left')).toContain('written: code ENOSPC, no space left. ');
+    expect(described()).toContain('written: code ENOSPC. ');
   });
 
   it.each<[FailureDetails, string]>([
     [{}, 'The content policy of the service refused the request or the video.'],
     [{ stage: 'prompt' }, 'The content policy of the service refused the prompt.'],
-    [{ stage: 'image', status: 400, code: 'nsfw', message: 'No.' }, 'refused the image: HTTP 400 nsfw No.'],
+    [
+      { stage: 'image', status: 400, code: 'nsfw', message: 'No.' },
+      'refused the image: HTTP 400, code nsfw, No.',
+    ],
     [{ stage: 'output', taskId: 't', message: 'No!' }, 'refused the finished video (task t): No!'],
     [{ stage: 'prompt', field: 'prompt', charged: false }, 'the prompt. The service charges nothing for it.'],
     [{ stage: 'output', message: 'No', charged: true }, 'finished video: No. The service charges for it.'],

@@ -148,13 +148,9 @@ describe('with several services', () => {
   });
 
   it.each([
-    [{ services: ['fal', 'fall'] }, 'services', 'service is fall, which is not known: name one of fal, veo.'],
-    [{ service: 'fall' }, 'service', 'service is fall, which is not known: name one of fal, veo.'],
-    [
-      { services: ['fal'], service: 'veo' },
-      'services',
-      'a job names either service or services, and not both.',
-    ],
+    [{ services: ['fal', 'fall'] }, 'services', 'the service fall is not known: name one of fal, veo.'],
+    [{ service: 'fall' }, 'service', 'the service fall is not known: name one of fal, veo.'],
+    [{ services: ['fal'], service: 'veo' }, 'services', 'a job names either service or services, not both.'],
   ])('%j is a 400', (given, param, message) => {
     expect(refusalOf(() => ofServices('text', given))).toMatchObject({ status: 400, param, message });
   });

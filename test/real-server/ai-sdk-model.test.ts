@@ -100,7 +100,7 @@ describe('generateVideo of the package ai', () => {
       expect(polled).toEqual([status.providerMetadata.videogen.sha256]);
       expect(several).toContain('make one call for each video');
       expect(failure).toMatchObject({ name: 'AI_APICallError', isRetryable: false, isApiCallError: true });
-      expect(failure.message).toContain('season no foxes today');
+      expect(failure.message).toContain('code season, no foxes today');
       expect(emulator.generations()).toHaveLength(2);
     });
   });
@@ -194,16 +194,14 @@ describe('a call', () => {
       expect(error).toMatchObject({
         isRetryable: false,
         data: { type: 'GenerationFailed', taskId },
-        message: expect.stringContaining(`(task ${taskId}): season no foxes today`),
+        message: expect.stringContaining(`(task ${taskId}): code season, no foxes today`),
       });
       const { operation } = await model.doStart(call);
       expect(await model.doStatus({ operation })).toMatchObject({
         status: 'error',
-        error: expect.stringContaining('season no foxes today'),
+        error: expect.stringContaining('code season, no foxes today'),
       });
-      expect(String(await failureOf(model.doGenerate(call)))).toContain(
-        'nothing was tried again under its name',
-      );
+      expect(String(await failureOf(model.doGenerate(call)))).toContain('was not retried');
       expect(emulator.generations()).toHaveLength(1);
     });
   });

@@ -63,7 +63,7 @@ describe('the trailer', () => {
     const [{ taskId, request } = {}] = emulator.generations();
     const item = storyboard.findIndex(({ prompt }) => prompt === request?.prompt) + 1;
     expect({ code, out }).toEqual({ code: FAILURES.GenerationFailed.exitCode, out: '' });
-    expect(err).toContain(`(task ${taskId}): season no foxes today; item ${item} failed`);
+    expect(err).toContain(`(task ${taskId}): code season, no foxes today; item ${item} failed`);
     expect(err).toMatch(/with 4 stored and 1 failed of 5, listed in file:\S+results\.jsonl/);
   });
 

@@ -174,7 +174,7 @@ test('a name that is not there, or that is something else, is explained', async 
       expect(await videogen([...command, bad])).toMatchObject({
         code: 2,
         err: expect.stringMatching(
-          /^The name of a job must be text of at most 1000 bytes without control characters, and not empty; .* are reserved, .*\.\n$/,
+          /^The name of a job must be text of at most 1000 bytes, not blank and without control characters; .* are reserved, .*\.\n$/,
         ),
       });
     }
@@ -418,7 +418,7 @@ test('on this machine, looking at jobs starts their server but no worker, so not
   const dev = `VIDEOGEN_DATA=${data} videogen dev`;
   const status = await videogenHere('status', 'fox');
   expect(JSON.parse(status.out).note).toBe(
-    `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine; it continues with: videogen watch fox, or with: ${dev}`,
+    `No worker answers, so this is what Temporal knows. No worker for fox runs on this machine. To continue it, run: videogen watch fox, or: ${dev}`,
   );
   rmSync(data, { recursive: true });
 });
@@ -436,7 +436,7 @@ testAtNight('a server that is killed during watch is waited for', async () => {
   const watching = run(['watch', 'fox'], terminal);
   while (!terminal.stderr.includes('submitting')) await pause();
   await server.stop();
-  while (!terminal.stderr.includes('Temporal does not answer since')) await pause();
+  while (!terminal.stderr.includes('Temporal has not answered since')) await pause();
   const next = await startDevServer({ executable, headless: true, port, dbFilename });
   while (!terminal.stderr.includes('Temporal answers again.')) await pause();
   terminal.interrupt();

@@ -185,7 +185,7 @@ describe('a workflow in another namespace', () => {
     expect(first.type).toBe('GenerationFailed');
     const second = await call('orderVideo', input);
     expect(second).toMatchObject({ type: first.type, taskId: first.taskId });
-    expect(second.message).toContain(`the job ${input.workflowId} ended so at 2`);
+    expect(second.message).toContain(`the job ${input.workflowId} ended like this at 2`);
   });
 
   it('starts a new job under the name of one that sent nothing', async () => {
@@ -206,7 +206,7 @@ describe('a workflow in another namespace', () => {
     const outcome = await call('orderVideo', { ...input, workflowId });
     expect(outcome).toMatchObject({ type: 'Cancelled', taskId, throughNexus: true });
     expect(outcome.message).toContain('terminated: too many foxes');
-    expect(outcome.message).toContain(`the job ${workflowId} ended so at 2`);
+    expect(outcome.message).toContain(`the job ${workflowId} ended like this at 2`);
     expect(await failureOf(job.result())).toMatchObject({ type: outcome.type, taskId });
   });
 

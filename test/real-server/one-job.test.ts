@@ -190,11 +190,11 @@ describe('the name of a job that has ended', () => {
       const { job, taskId } = await videos.submit(input, { workflowId });
       const first = await failureOf(job.result());
       expectRow(first, 'DeadlineExceeded', taskId);
-      expect(String(first)).not.toContain('ended so at');
+      expect(String(first)).not.toContain('ended like this at');
       const { closeTime } = await env.temporal.client.workflow.getHandle(workflowId).describe();
       const again = await failureOf(videos.execute({ request }, { workflowId }));
       expectRow(again, 'DeadlineExceeded', taskId);
-      expect(String(again)).toContain(`the job ${workflowId} ended so at ${closeTime?.toISOString()}`);
+      expect(String(again)).toContain(`the job ${workflowId} ended like this at ${closeTime?.toISOString()}`);
       expect(String(again)).toContain(`continue with videogen retry ${workflowId}`);
       expect((await videos.submit({ request }, { workflowId })).taskId).toBe(taskId);
       expect(submits(emulator)).toBe(1);

@@ -199,7 +199,7 @@ describe('Temporal’s Python SDK', () => {
   });
 
   test('reads the problem of an invalid job', async () => {
-    const problem = 'a job needs either a request or the taskId of a task to adopt, and not both';
+    const problem = 'a job needs either a request or the taskId of a task to adopt, not both';
     const output = ['no task', `failed videogen.InvalidRequest {"message": "${problem}"}`, `…${problem}.…`];
     const command = `python start_job.py wrong-4 '{"prompt":"A red fox in the snow"}'`;
     expect(await run({ command, output })).toMatchObject({ code: 1 });

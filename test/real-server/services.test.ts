@@ -138,7 +138,7 @@ test('an unknown service is refused at once: by a client that has the list, or e
   const refused = failureOf(videos.start({ request, service: 'c' }));
   expect(await refused).toMatchObject({
     type: 'InvalidRequest',
-    message: expect.stringContaining('service is c, which is not known: name one of fal-seedance, my-own'),
+    message: expect.stringContaining('the service c is not known: name one of fal-seedance, my-own'),
   });
   for (const input of [
     { request, service: 'c' },

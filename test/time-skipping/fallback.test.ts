@@ -155,7 +155,7 @@ test('each refusal is in the result, the progress, the Temporal UI and the log, 
   a.next('submit', REFUSED(401));
   const job = await videos.start({ request, services: [first, second] });
   const result = await job.result();
-  const message = 'The service refused the API key or its account: HTTP 401 no foxes.';
+  const message = 'The service refused the API key or its account: HTTP 401, no foxes.';
   const refusedBy = [{ service: first, failure: 'Unauthorized', message }];
   expect(result).toMatchObject({
     service: second,
@@ -190,7 +190,7 @@ test('a job that all services refuse fails as the last one says, and names each 
   const failure = await failureOf(videos.execute({ request, services: [first, second] }));
   expect(isVideoFailure(failure, 'InvalidRequest')).toBe(true);
   expect(String(failure)).toContain(
-    `HTTP 400 no foxes; that was the service ${second}, after ${first} (The service refused the API key or its account: HTTP 401 no foxes).`,
+    `HTTP 400, no foxes; that was the service ${second}, after ${first} (The service refused the API key or its account: HTTP 401, no foxes).`,
   );
   expect(posts()).toEqual([1, 1]);
 });

@@ -304,7 +304,7 @@ test.each([
 
         const again = await failureOf(videos.execute(input, { workflowId: job.workflowId }));
         expect(again).toMatchObject({ type: 'ContentRefused', taskId });
-        expect(String(again)).toContain('nothing was tried again under its name');
+        expect(String(again)).toContain('was not retried');
         expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
         expect(await storedFiles()).toEqual([]);
       },
@@ -406,7 +406,7 @@ test('an unknown state is logged once per word, not once per poll', async () => 
     // Log lines arrive late; the line of the download is the last one.
     while (linesWith('stored').length === 0) await pause();
   });
-  const warned = linesWith('unknown state, polling on').map(({ meta }) => meta);
+  const warned = linesWith('unknown state, still polling').map(({ meta }) => meta);
   expect(warned).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
 });
 

@@ -364,7 +364,7 @@ test('when every submit is lost, the batch submits at most two windows of items'
 
 /** What the contract refuses is the same for the client and the workflow: test/contract/batch-input.test.ts. */
 test.each([
-  [{}, 'a batch needs either requests or requestsFrom, and not both'],
+  [{}, 'a batch needs either requests or requestsFrom, not both'],
   [{ requests: [...requests(1), null] }, 'requests[1]: '],
 ])('a batch %j started without our client is refused with a sentence', async (input, sentence) => {
   await inWorld(env, {}, async ({ taskQueue, emulator }) => {

@@ -26,7 +26,7 @@ const CONNECTIONS: [what: string, fault: Faults['download'], type: FailureType, 
       'refused because the link has expired',
       { kind: 'refused', status: 403, code: 'AccessDenied', message: 'Request has expired' },
       'VideoUnavailable',
-      'HTTP 403 AccessDenied Request has expired',
+      'HTTP 403, code AccessDenied, Request has expired',
     ],
     [
       'refused because the link needs another key',

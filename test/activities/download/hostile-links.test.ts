@@ -78,7 +78,7 @@ describe('a video is found', () => {
     const row: HostileRow = {
       answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
       ends: 'VideoUnavailable',
-      says: 'HTTP 403 AccessDenied Request has expired',
+      says: 'HTTP 403, code AccessDenied, Request has expired',
       asked: 8 * 3,
     };
     const { home } = await expectEnd(world, bytes, row);
