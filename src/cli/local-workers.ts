@@ -5,7 +5,7 @@ import { namesAService, readServiceConfig, usesEmulator } from '../config/servic
 import { readSetting } from '../config/settings';
 import { readDataFolder } from '../config/temporal-config';
 import type { LogLevel } from '../contract/log-events';
-import { createVideoService, RateLimiter, RateLimiters, type VideoServiceOptions } from '../service';
+import { createVideoService, RateLimiters, type VideoServiceOptions } from '../service';
 import type { VideoStorage } from '../storage';
 import { type Emulator, emulatedTimes, startEmulator } from '../testing/emulator';
 import { createVideoWorker } from '../worker/video-worker';
@@ -89,7 +89,6 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
     );
   const connection = await NativeConnection.connect({ address });
   closers.add(() => connection.close());
-  const rateLimiter = new RateLimiter();
   const rateLimiters = new RateLimiters();
   for (const taskQueue of queues) {
     // A shared download queue would give downloads to a worker with another service.
@@ -102,7 +101,6 @@ export async function startWorkers(workers: LocalWorkers): Promise<void> {
       service,
       defaultService: file?.default,
       storage: { ...storage, probe: undefined },
-      rateLimiter,
       rateLimiters,
       gatewayUrl,
       monitor: false,

@@ -31,10 +31,8 @@ export interface ServiceDirectoryOptions {
   services?: NamedServices | undefined;
   /** The name of the one for new jobs that name none. Tasks of `service` stay with it. */
   defaultService?: string | undefined;
-  /** Of `service`; a new one by default. */
-  rateLimiter?: RateLimiter | undefined;
-  /** Those of the named services; new ones by default. */
-  rateLimiters?: RateLimiters | undefined;
+  /** New ones by default. */
+  rateLimiters?: Pick<RateLimiters, 'of'> | undefined;
 }
 
 /** A service with what is kept for it alone, so that the limits of one service do not slow the jobs of another. */
@@ -44,11 +42,12 @@ export interface FoundService extends NamedService {
   rateLimiter: RateLimiter;
 }
 
-/** One rate limiter for each named service. Share them among all workers of a process that call the same services. */
+/** One rate limiter for each service. Share them among all workers of a process that call the same services. */
 export class RateLimiters {
-  private readonly limiters = new Map<string, RateLimiter>();
+  private readonly limiters = new Map<string | undefined, RateLimiter>();
 
-  of(service: string): RateLimiter {
+  /** That of a named service, or of the one without a name. */
+  of(service?: string): RateLimiter {
     const known = this.limiters.get(service) ?? new RateLimiter();
     this.limiters.set(service, known);
     return known;
@@ -63,9 +62,8 @@ export class ServiceDirectory {
   readonly defaultService: string | undefined;
 
   constructor(options: ServiceDirectoryOptions) {
-    const { service, services = {}, defaultService, rateLimiter = new RateLimiter() } = options;
-    const { rateLimiters = new RateLimiters() } = options;
-    this.unnamed = service && { service, rateLimiter };
+    const { service, services = {}, defaultService, rateLimiters = new RateLimiters() } = options;
+    this.unnamed = service && { service, rateLimiter: rateLimiters.of() };
     this.defaultService = defaultService;
     this.named = new Map(
       Object.entries(services).map(([name, entry]) => [

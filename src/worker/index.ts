@@ -4,7 +4,6 @@ export type { Caps } from '../contract/caps';
 export {
   createVideoService,
   type NamedServices,
-  RateLimiter,
   RateLimiters,
   ServiceFault,
   type ServiceProfile,

@@ -15,7 +15,7 @@ import { readSetting } from '../config/settings';
 import { errorCode } from '../contract/error-code';
 import { withEncryption } from '../encryption/data-converter';
 import type { EncryptionKeyRing } from '../encryption/key-ring';
-import { RateLimiter, RateLimiters, servicesForClients } from '../service';
+import { RateLimiters, servicesForClients } from '../service';
 import { activityWorkers, jobQueues, runWith, type WorkerRole } from './activity-workers';
 import { encryptedWorker } from './encrypt-worker';
 import type { VideoNexusOptions } from './nexus-handler';
@@ -68,7 +68,7 @@ export class VideoPlugin extends SimplePlugin {
   constructor(options: VideoPluginOptions = {}) {
     super({ name: PLUGIN_NAME });
     // All workers with this plugin call the same services, so they share their rate limiters.
-    this.#given = { rateLimiter: new RateLimiter(), rateLimiters: new RateLimiters(), ...options };
+    this.#given = { rateLimiters: new RateLimiters(), ...options };
   }
 
   override configureClient(options: Parameters<SimplePlugin['configureClient']>[0]) {

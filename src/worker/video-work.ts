@@ -26,7 +26,6 @@ import {
   type NamedServices,
   namedServicesProblem,
   type OpenedVideoService,
-  type RateLimiter,
   type RateLimiters,
   ServiceDirectory,
   type VideoService,
@@ -54,10 +53,8 @@ export interface VideoWorkOptions extends DownloadOptions {
   webhooks?: WebhookOptions;
   /** How the service reaches the gateway, to fetch uploaded images. S3 needs none. Default: `VIDEOGEN_GATEWAY_URL`. */
   gatewayUrl?: string;
-  /** Give the same one to all workers of a process that call the same service. */
-  rateLimiter?: RateLimiter;
-  /** Those of the named services. Give the same to all workers of a process that call the same services. */
-  rateLimiters?: RateLimiters;
+  /** Give the same to all workers of a process that call the same services. */
+  rateLimiters?: Pick<RateLimiters, 'of'>;
   /** The task queue of downloads. Default: `VIDEOGEN_DOWNLOAD_QUEUE`, or the task queue of the jobs. */
   downloadQueue?: string;
   /** How many submits per second all workers of the submit queue together may start. Default: no limit. */
@@ -138,7 +135,7 @@ export function prepareWork(options: VideoWorkOptions, queues: JobQueues = {}): 
  * services had names, so it is there whenever its address is set.
  */
 function openServices(options: VideoWorkOptions) {
-  const { env, rateLimiter, rateLimiters } = options;
+  const { env, rateLimiters } = options;
   const file = options.services ? undefined : readSetting('VIDEOGEN_SERVICES_FILE', env);
   const defaultService = options.defaultService ?? (options.service ? undefined : file?.default);
   const hasNamed = file !== undefined || options.services !== undefined;
@@ -153,7 +150,7 @@ function openServices(options: VideoWorkOptions) {
   const problem = namedServicesProblem({ services, defaultService });
   if (problem !== undefined) throw new ConfigError(`The option services has a mistake: ${problem}.`);
   return {
-    directory: new ServiceDirectory({ service, services, defaultService, rateLimiter, rateLimiters }),
+    directory: new ServiceDirectory({ service, services, defaultService, rateLimiters }),
     ready: async () => {
       for (const { name, aiSdk: model } of Object.values(file?.services ?? {})) {
         const why = model && (await aiSdk().findAiSdkProblem(model));

@@ -60,7 +60,7 @@ export async function startSubmitting(
   const worker = await env.createWorker({
     taskQueue: submitQueue.replace(/-submit$/, ''),
     roles: ['submits'],
-    rateLimiter,
+    rateLimiters: { of: () => rateLimiter },
     service: world.service,
     worker: quickWorkflows(),
   });

@@ -93,7 +93,7 @@ class SharedWorker {
       caps,
       service: shared.service(),
       storage: shared.storage(),
-      rateLimiter: shared.rateLimiter,
+      rateLimiters: { of: () => shared.rateLimiter },
       worker: {
         ...quickWorkflows(),
         ...options,
