@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { activityInfo } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
-import { itemName, parseResults } from '../../src/contract/batch';
 import type { FailureType } from '../../src/contract/failure-table';
 import { createFailure } from '../../src/contract/video-failure';
 import type { VideoService } from '../../src/service';
@@ -13,8 +9,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
-import { submittingOn } from '../support/redirect-submits';
-import { failureOf, inWorld, pause, untilProgress } from '../support/world';
+import { failureOf, inWorld, pause } from '../support/world';
 
 const PendingState = {
   STARTED: temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
@@ -35,28 +30,7 @@ async function pendingActivity(workflowId: string) {
   return raw.pendingActivities?.[0];
 }
 
-test('a cancellation while a request is in flight waits for the answer, so that the task is known', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'late', ms: 3_000 });
-    const job = await videos.start({ request });
-    while (emulator.generations().length === 0) await pause();
-    await job.cancel();
-    expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
-    expect(emulator.calls.map(({ call }) => call)).toEqual(['submit']);
-  });
-});
-
-test('a submit that is lost after the cancellation is reported as lost, not as cancelled', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
-    const job = await videos.start({ request });
-    while (emulator.generations().length === 0) await pause();
-    await job.cancel();
-    expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
-  });
-});
-
-test('a caller that waits for the task id gets it although the job is cancelled meanwhile', async () => {
+test('a cancellation while a request is in flight waits for the answer, so that the job and its callers know the task', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     emulator.next('submit', { kind: 'late', ms: 3_000 });
     const job = await videos.start({ request });
@@ -64,10 +38,25 @@ test('a caller that waits for the task id gets it although the job is cancelled 
     while (emulator.generations().length === 0) await pause();
     await job.cancel();
     expect(await taskId).toBe(emulator.generations()[0]?.taskId);
-    await failureOf(job.result());
+    expectRow(await failureOf(job.result()), 'Cancelled', await taskId);
     expect(await job.taskId()).toBe(await taskId);
+    expect(emulator.calls.map(({ call }) => call)).toEqual(['submit']);
   });
 });
+
+test.each([undefined, 'resubmit'] as const)(
+  'a submit that is lost after the cancellation is reported as lost and not sent again, with onLostSubmit %s',
+  async (onLostSubmit) => {
+    await inWorld(env, {}, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
+      const job = await videos.start({ request, onLostSubmit });
+      while (emulator.generations().length === 0) await pause();
+      await job.cancel();
+      expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
+      expect(emulator.calls).toHaveLength(1);
+    });
+  },
+);
 
 test('a cancellation while a refused submit waits for its next attempt ends with nothing paid for', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
@@ -86,17 +75,17 @@ describe('a cancellation while a submit waits for its next attempt', () => {
    * request in flight without an answer.
    */
   const failingAs =
-    (typeOf: (prompt: string) => FailureType) =>
+    (type: FailureType) =>
     (service: VideoService): VideoService => ({
       ...service,
-      start: async (asked, options) => {
-        await service.start(asked, options);
-        throw createFailure(typeOf(asked.prompt), {}, { retryable: true, nextRetryDelayMs: 600_000 });
+      start: async (...given) => {
+        await service.start(...given);
+        throw createFailure(type, {}, { retryable: true, nextRetryDelayMs: 600_000 });
       },
     });
-  const losing = failingAs(() => 'SubmitUnconfirmed');
+  const losing = failingAs('SubmitUnconfirmed');
 
-  test.each([undefined, 'fail', 'resubmit'] as const)(
+  test.each([undefined, 'resubmit'] as const)(
     'reports the lost attempt and sends nothing again with onLostSubmit %s',
     async (onLostSubmit) => {
       await inWorld(env, { wrapService: losing }, async ({ emulator, videos }) => {
@@ -113,49 +102,6 @@ describe('a cancellation while a submit waits for its next attempt', () => {
       });
     },
   );
-
-  test('reports it for each item of a batch', async () => {
-    const wrapService = failingAs((prompt) => (prompt === 'lost' ? 'SubmitUnconfirmed' : 'ServiceFailed'));
-    await inWorld(env, { wrapService }, async ({ videos, storageFolder }) => {
-      const requests = [{ prompt: 'refused' }, { prompt: 'lost' }];
-      const batch = await videos.startBatch({ requests });
-      await untilProgress(batch, ({ running }) => running.length === requests.length);
-      for (const item of [1, 2]) {
-        const workflowId = itemName(batch.workflowId, item);
-        while (!(await videos.find(workflowId))) await pause();
-        while ((await pendingActivity(workflowId))?.attempt !== 2) await pause();
-      }
-      await batch.cancel();
-      await failureOf(batch.result());
-      const results = await readFile(
-        join(storageFolder, `batches/${batch.workflowId}/results.jsonl`),
-        'utf8',
-      );
-      const ends = parseResults(results).map((end) => end.outcome === 'failed' && [end.item, end.failure]);
-      expect(ends.sort()).toEqual([
-        [1, 'Cancelled'],
-        [2, 'SubmitUnconfirmed'],
-      ]);
-    });
-  });
-
-  test('knows the task of an attempt that got its answer and could not return it', async () => {
-    const failing: ActivityInboundCallsInterceptor = {
-      execute: async (input, next) => {
-        const result = await next(input);
-        if (activityInfo().activityType !== 'submitVideo') return result;
-        throw createFailure('ServiceFailed', {}, { retryable: true, nextRetryDelayMs: 600_000 });
-      },
-    };
-    const worker = { interceptors: { activity: [() => ({ inbound: failing })] } };
-    await inWorld(env, { worker }, async ({ emulator, videos }) => {
-      const job = await videos.start({ request });
-      while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
-      await job.cancel();
-      expectRow(await failureOf(job.result()), 'Cancelled', emulator.generations()[0]?.taskId);
-      expect(emulator.calls).toHaveLength(1);
-    });
-  });
 
   /** Does something before the attempts of the submit are read. */
   const beforeInspecting = (act: () => Promise<void>) => {
@@ -184,7 +130,7 @@ describe('a cancellation while a submit waits for its next attempt', () => {
     const worker = beforeInspecting(async () => {
       throw new Error('no answer');
     });
-    const wrapService = failingAs(() => 'ServiceFailed');
+    const wrapService = failingAs('ServiceFailed');
     await inWorld(env, { worker, wrapService }, async ({ videos }) => {
       const job = await videos.start({ request });
       while ((await pendingActivity(job.workflowId))?.attempt !== 2) await pause();
@@ -193,16 +139,6 @@ describe('a cancellation while a submit waits for its next attempt', () => {
       expectRow(failure, 'SubmitUnconfirmed', undefined);
       expect(String(failure)).toContain('it could not be read how its attempts ended');
     });
-  });
-});
-
-test('a cancellation before any worker started the submit ends the job with nothing sent', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    const job = await videos.start({ request }, submittingOn(`nobody-${randomUUID()}`));
-    while ((await pendingActivity(job.workflowId)) === undefined) await pause();
-    await job.cancel();
-    expectRow(await failureOf(job.result()), 'Cancelled', undefined);
-    expect(emulator.calls).toEqual([]);
   });
 });
 
@@ -275,60 +211,39 @@ testAtNight(
   },
 );
 
-describe('a cancelled job whose service', () => {
-  const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
-  const uiDetailsOf = async (workflowId: string) =>
-    JSON.stringify(
-      await env.temporal.client.workflow.getHandle(workflowId).query('__temporal_workflow_metadata'),
-    );
+const NO_CALL = undefined;
+const cancelCall = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
 
-  test('has a cancel call cancels the task there', async () => {
+test.each([
+  ['has a cancel call', cancelCall, [], 1, 'The service was asked to cancel the task.'],
+  [
+    'refuses to cancel',
+    cancelCall,
+    [{ kind: 'refused', status: 409, message: 'over' }],
+    1,
+    'refused to cancel the task',
+  ],
+  [
+    'cannot answer',
+    cancelCall,
+    Array.from({ length: 6 }, () => ({ kind: 'server-error' }) as const),
+    5,
+    'could not be reached to cancel the task',
+  ],
+  ['has no cancel call', NO_CALL, [], 0, 'has no call to cancel a task and may still finish it'],
+] as const)(
+  'a cancelled job whose service %s ends, and says what became of its task',
+  async (_what, profile, faults, calls, sentence) => {
     await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
+      emulator.next('cancel', ...faults);
       const { job, taskId } = await videos.submit({ request });
       await job.cancel();
       expectRow(await failureOf(job.result()), 'Cancelled', taskId);
-      expect(emulator.generations()[0]?.cancelledAtMs).toBeDefined();
-      expect(await uiDetailsOf(job.workflowId)).toContain('The service was asked to cancel the task.');
+      expect(emulator.calls.filter(({ call }) => call === 'cancel')).toHaveLength(calls);
+      const isCancelled = emulator.generations()[0]?.cancelledAtMs !== undefined;
+      expect(isCancelled).toBe(calls === 1 && faults.length === 0);
+      const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+      expect(JSON.stringify(await handle.query('__temporal_workflow_metadata'))).toContain(sentence);
     });
-  });
-
-  test.each([
-    ['refuses it', { kind: 'refused', status: 409, message: 'over' }, 1, 'refused to cancel the task'],
-    ['cannot answer', { kind: 'server-error' }, 5, 'could not be reached to cancel the task'],
-  ] as const)(
-    'has one and %s still ends, and says that the service may continue',
-    async (_what, fault, calls, sentence) => {
-      await inWorld(env, { jobTimeMs: 60_000, cancelling: true, profile }, async ({ emulator, videos }) => {
-        emulator.next('cancel', fault, fault, fault, fault, fault, fault);
-        const { job, taskId } = await videos.submit({ request });
-        await job.cancel();
-        expectRow(await failureOf(job.result()), 'Cancelled', taskId);
-        expect(emulator.calls.filter(({ call }) => call === 'cancel')).toHaveLength(calls);
-        expect(await uiDetailsOf(job.workflowId)).toContain(sentence);
-      });
-    },
-  );
-
-  test('has none says that the service may continue', async () => {
-    await inWorld(env, { jobTimeMs: 60_000, cancelling: true }, async ({ emulator, videos }) => {
-      const { job, taskId } = await videos.submit({ request });
-      await job.cancel();
-      expectRow(await failureOf(job.result()), 'Cancelled', taskId);
-      expect(emulator.calls.some(({ call }) => call === 'cancel')).toBe(false);
-      expect(await uiDetailsOf(job.workflowId)).toContain(
-        'has no call to cancel a task and may still finish it',
-      );
-    });
-  });
-});
-
-test('a submit that is lost after the cancellation is not sent again, even with resubmit', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'reset-late', ms: 3_000 });
-    const job = await videos.start({ request, onLostSubmit: 'resubmit' });
-    while (emulator.generations().length === 0) await pause();
-    await job.cancel();
-    expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
-    expect(emulator.calls).toHaveLength(1);
-  });
-});
+  },
+);

@@ -1,16 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { parseResults } from '../../src/contract/batch';
 import { type DevServer, PortInUse, startDevServer } from '../../src/temporal-server';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
+import { noiseVideo } from '../../src/testing/video/make-video';
 import { postsOf } from '../support/chaos-audit';
-import { killLeftoverWorkers, startWorkerProcess, type WorkerProcess } from '../support/worker-process';
+import { serve } from '../support/hostile-answers';
+import { type Answer, startHostileServer } from '../support/hostile-server';
+import { atLength } from '../support/nightly';
+import { plainHistory } from '../support/plain-history';
+import { filesIn } from '../support/stored-files';
+import {
+  killLeftoverWorkers,
+  spawnWorker,
+  startWorkerProcess,
+  type WorkerProcess,
+} from '../support/worker-process';
 import { failureOf, pause, untilProgress } from '../support/world';
 
 let folder: string;
@@ -47,18 +61,21 @@ async function openQueue(name: string) {
   const taskQueue = `${name}-${randomUUID()}`;
   const videos = await createVideoClient({ client: new Client({ connection }), taskQueue });
   const storage = join(folder, name);
+  const settings = () => ({
+    TEMPORAL_ADDRESS: server.address,
+    VIDEO_API_BASE_URL: emulator.url,
+    VIDEO_API_KEY: emulator.apiKey,
+    VIDEOGEN_TASK_QUEUE: taskQueue,
+    VIDEOGEN_STORAGE: storage,
+  });
   return {
+    videos,
+    storage,
+    settings,
     start: (prompt: string, polling = OFTEN): Promise<VideoJob> =>
       videos.start({ request: { prompt }, polling }),
     startWorker: (env: Record<string, string> = {}): Promise<WorkerProcess> =>
-      startWorkerProcess({
-        TEMPORAL_ADDRESS: server.address,
-        VIDEO_API_BASE_URL: emulator.url,
-        VIDEO_API_KEY: emulator.apiKey,
-        VIDEOGEN_TASK_QUEUE: taskQueue,
-        VIDEOGEN_STORAGE: storage,
-        ...env,
-      }),
+      startWorkerProcess({ ...settings(), ...env }),
     /** The names of partial downloads. */
     partialFiles: async () =>
       (await readdir(storage).catch(() => [])).filter((name) => name.endsWith('.part')),
@@ -118,8 +135,8 @@ async function killWorkers() {
   while ((await queue.partialFiles()).length === 0) await pause();
   await second.kill('SIGKILL');
 
-  await queue.startWorker();
-  return { ...queue, waiting, held, cancelled, reset, moved };
+  const worker = await queue.startWorker();
+  return { ...queue, worker, waiting, held, cancelled, reset, moved };
 }
 
 let jobs: Awaited<ReturnType<typeof killWorkers>>;
@@ -180,6 +197,112 @@ test.each([
     expect(postsOf(emulator, prompt)).toHaveLength(1);
   },
 );
+
+test('a worker that shuts down waits for the answer to a request in flight, and the job continues on another worker', async () => {
+  emulator.next('submit', { kind: 'late', ms: 3_000 });
+  const job = await jobs.start('drained');
+  await untilPosted('drained');
+  expect(await jobs.worker.kill('SIGTERM')).toBe(0);
+  await jobs.startWorker();
+  const { taskId } = await job.result();
+  expect(generationsOf('drained')).toMatchObject([{ taskId }]);
+});
+
+test('a fatal error of a worker ends its process', async () => {
+  const { settings } = await openQueue('nowhere');
+  const lost = spawnWorker({ ...settings(), TEMPORAL_NAMESPACE: 'no-such-namespace' });
+  expect(await lost.ended).toBe(1);
+  expect(lost.output()).toContain('no-such-namespace');
+});
+
+/** At night more items than one run of the workflow takes. The worker is killed at these counts of stored videos. */
+const { items, killedAt } = atLength({ items: 20, killedAt: [5] }, { items: 1_000, killedAt: [250, 600] });
+
+test('a batch whose worker is killed stores each video and pays for each once', async () => {
+  const { videos, ...queue } = await openQueue('batch');
+  const honouring = await startEmulator({
+    jobTimeMs: 1_000,
+    videoBytes: 16 * 1024,
+    idempotencyKeys: 'honoured',
+  });
+  const startWorker = () =>
+    queue.startWorker({ VIDEO_API_BASE_URL: honouring.url, VIDEO_API_KEY: honouring.apiKey });
+  let worker = await startWorker();
+  const batch = await videos.startBatch({
+    requests: Array.from({ length: items }, (_, index) => ({ prompt: `Fox ${index + 1}` })),
+    window: atLength(8, 100),
+    // The service honours idempotency keys, so submits lost with a killed worker may be sent again.
+    onLostSubmit: 'resubmit',
+    polling: OFTEN,
+  });
+  for (const stored of killedAt) {
+    await untilProgress(batch, ({ succeeded }) => succeeded >= stored);
+    await worker.kill('SIGKILL');
+    worker = await startWorker();
+  }
+  const { results, ...counts } = await batch.result();
+  expect(counts).toMatchObject({ items, succeeded: items, failed: 0 });
+  const lines = parseResults(await readFile(fileURLToPath(results.uri), 'utf8'));
+  const paid = honouring.generations().map(({ taskId }) => taskId);
+  expect(paid).toHaveLength(items);
+  expect(lines.map((line) => line.outcome === 'succeeded' && line.taskId).sort()).toEqual(paid.sort());
+  await worker.kill('SIGKILL');
+  await honouring.close();
+}, 300_000);
+
+/** A download takes half a minute, long enough to report progress and to send heartbeats. */
+const DRIP = { bytes: 16 * 1024, everyMs: 100 };
+const SLOW_VIDEO_BYTES = 5_000_000;
+
+async function drip(response: ServerResponse, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length && !response.destroyed; at += DRIP.bytes) {
+    response.write(bytes.subarray(at, at + DRIP.bytes));
+    await sleep(DRIP.everyMs);
+  }
+  response.end();
+}
+
+const slowly: Answer = (response, { bytes, etag }) => {
+  response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes.length, etag });
+  void drip(response, bytes);
+};
+
+async function heartbeatOf({ workflowId }: VideoJob): Promise<{ part?: string; bytes?: number }> {
+  const client = new Client({ connection });
+  const { raw } = await client.workflow.getHandle(workflowId).describe();
+  const download = raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'downloadVideo');
+  const pending = await plainHistory(client, download);
+  const [heartbeat] = pending?.heartbeatDetails?.payloads ?? [];
+  return heartbeat ? JSON.parse(Buffer.from(heartbeat.data ?? []).toString()) : {};
+}
+
+test('a long download resumes at its last heartbeat when its worker is killed', async () => {
+  const video = await noiseVideo({ prompt: 'A red fox' }, SLOW_VIDEO_BYTES);
+  const slow = await startHostileServer();
+  const requests = slow.add('task', { bytes: video, answers: [slowly, serve] });
+  const { videos, storage, ...queue } = await openQueue('long');
+  const startWorker = () => queue.startWorker({ VIDEO_API_BASE_URL: slow.url });
+  const job = await videos.start({ taskId: 'task' }, { workflowId: 'fox' });
+  const first = await startWorker();
+  while ((await heartbeatOf(job)).part === undefined) await pause();
+  await first.kill('SIGKILL');
+  expect(await filesIn(storage)).toEqual([expect.stringMatching(/^\.videogen-.*\.part$/)]);
+
+  const { bytes } = await heartbeatOf(job);
+  expect(bytes).toBeGreaterThan(0);
+  expect(bytes).toBeLessThan(SLOW_VIDEO_BYTES);
+  const second = await startWorker();
+  const result = await job.result();
+  expect(requests.videos.map(({ range, ifRange }) => [range, ifRange])).toEqual([
+    [undefined, undefined],
+    [`bytes=${bytes}-`, '"one"'],
+  ]);
+  expect(result.video.bytes).toBe(SLOW_VIDEO_BYTES);
+  expect((await readFile(fileURLToPath(result.video.uri))).equals(video)).toBe(true);
+  expect((await filesIn(storage)).sort()).toEqual(['fox.mp4', 'fox.mp4.json']);
+  await second.kill('SIGKILL');
+  await slow.close();
+});
 
 test('a job continues when the server is killed and restarted on its database file', async () => {
   const job = await jobs.start('server', RARELY);

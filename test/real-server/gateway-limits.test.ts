@@ -1,17 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
+import { workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
-import { quickWorkflows } from '../support/world';
+import { keepRunning, quickWorkflows, untilProgress } from '../support/world';
 
 /** One key for each test, so that no test counts the jobs of another. */
 const keys = Object.fromEntries(
-  ['few', 'day', 'reader', 'eraser', 'capped'].map((name) => [name, makeKey(name)]),
+  ['few', 'day', 'reader', 'eraser', 'capped', 'shop', 'press'].map((name) => [name, makeKey(name)]),
 );
 
 const LIMITS: Record<string, string> = { few: 'jobs-at-a-time=2', day: 'jobs-a-day=1' };
@@ -43,12 +45,8 @@ beforeAll(async () => {
   const profile = { polling: { min: '1s', max: '1s' } };
   const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
   const worker = await env.createWorker({ service, caps: CAPS, worker: quickWorkflows() });
-  const running = worker.run();
-  stopWorker = async () => {
-    worker.shutdown();
-    await running;
-    await service.close();
-  };
+  const stop = keepRunning(worker);
+  stopWorker = () => stop().then(() => service.close());
 });
 afterAll(async () => {
   for (const gateway of gateways) await gateway.close();
@@ -242,4 +240,40 @@ test('a gateway that closes answers who waits, ends events, and is gone', async 
   expect([answer.status, (await json(answer)).id]).toEqual([200, id]);
   await expect(call(`/${id}`)).rejects.toThrow('fetch failed');
   emulatedMs += 200_000;
+});
+
+test('a task of another key or of no key gets the answer of one that does not exist, when it is adopted', async () => {
+  const gateway = await open();
+  const [shop, press] = [caller(gateway, 'shop'), caller(gateway, 'press')];
+  const start = async (call: Caller, name: string) => {
+    const { id } = await json(await post(call));
+    return { id, job: env.videos.handle(workflowIdOf(name, id)) };
+  };
+  const running = await start(press, 'press');
+  const ended = await start(press, 'press');
+  const tasks = [await running.job.taskId(), await ended.job.taskId()];
+  await env.temporal.client.workflow.getHandle(ended.job.workflowId).terminate('a test');
+  const { taskId: taskOfNoKey } = await env.videos.submit({ request: { prompt: 'A red fox' } });
+
+  env.emulator.next('submit', { kind: 'reset' });
+  const { id, job } = await start(shop, 'shop');
+  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  const lost = env.emulator.generations().at(-1)?.taskId ?? '';
+  const adopt = async (taskId: string) => {
+    const body = { decision: 'adopt', taskId };
+    const answer = await shop(`/${id}/decision`, { method: 'POST', body });
+    const text = await answer.text();
+    return [answer.status, text.replaceAll(taskId, 'TASK').replace(/req_\w+/g, 'REQUEST')];
+  };
+  const unknown = await adopt(`task_${randomUUID()}`);
+  expect(unknown).toEqual([409, expect.stringContaining('the service does not know it')]);
+  for (const taskId of [...tasks, taskOfNoKey]) expect(await adopt(taskId)).toEqual(unknown);
+
+  const own = await start(shop, 'shop');
+  expect(await adopt(await own.job.taskId())).toEqual([
+    409,
+    expect.stringContaining(`the task TASK belongs to the job ${own.job.workflowId}`),
+  ]);
+  expect((await adopt(lost))[0]).toBe(200);
+  expect(await job.taskId()).toBe(lost);
 });

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { activityInfo, cancelled } from '@temporalio/activity';
 import { type ActivityInboundCallsInterceptor, Worker } from '@temporalio/worker';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
-import { createFailure, isVideoFailure } from '../../src/contract/video-failure';
+import { LARGEST_REQUEST_BYTES } from '../../src/contract/sizes';
+import { createFailure } from '../../src/contract/video-failure';
+import { digestOfJob, fileName } from '../../src/storage';
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
@@ -24,60 +26,39 @@ afterAll(() => env.teardown());
 
 const newName = () => `fox-${randomUUID()}`;
 
-describe('callers that submit under one name', () => {
-  test('at the same time get one job and one generation', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      const workflowId = newName();
-      const both = await Promise.all([
-        videos.submit({ request, polling: EVERY_SECOND }, { workflowId }),
-        videos.submit({ request, polling: EVERY_SECOND, deadline: '2h' }, { workflowId }),
-        videos.start({ request }, { workflowId }).then(async (job) => ({ job, taskId: await job.taskId() })),
-      ]);
-      expect(new Set(both.map(({ taskId }) => taskId)).size).toBe(1);
-      await both[0].job.result();
-      expect(emulator.generations()).toHaveLength(1);
-    });
-  });
-
-  test('after the job has ended get its task and its result', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      const workflowId = newName();
-      const first = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
-      const result = await first.job.result();
-      const second = await videos.submit({ request }, { workflowId });
-      expect(second.taskId).toBe(first.taskId);
-      expect(await second.job.result()).toEqual(result);
-      expect(emulator.generations()).toHaveLength(1);
-    });
-  });
-
-  test.each(['start', 'submit'] as const)(
-    'with another request are refused by %s with the differences, while the job runs and after its end',
-    async (method) => {
-      await inWorld(env, { jobTimeMs: 1_000 }, async ({ emulator, videos }) => {
-        const workflowId = newName();
-        const { job } = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
-        const refusal = () =>
-          failureOf(videos[method]({ request: { ...request, duration: 10 } }, { workflowId }));
-        const running = await refusal();
-        expect(running).toMatchObject({ type: 'InvalidRequest' });
-        expect(String(running)).toContain('it differs in duration');
-        await job.result();
-        expect(String(await refusal())).toContain('it differs in duration');
-        expect(emulator.generations()).toHaveLength(1);
-      });
-    },
-  );
-
-  test('learn why there is no task', async () => {
-    await inWorld(env, {}, async ({ emulator, videos }) => {
-      emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
-      const failure = await failureOf(videos.submit({ request }));
-      expectRow(failure, 'InvalidRequest', undefined);
-      expect(String(failure)).toContain('no foxes');
-    });
+test('callers that submit under one name get one job and one generation, at the same time and after it has ended', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+    const workflowId = newName();
+    const both = await Promise.all([
+      videos.submit({ request, polling: EVERY_SECOND }, { workflowId }),
+      videos.submit({ request, polling: EVERY_SECOND, deadline: '2h' }, { workflowId }),
+      videos.start({ request }, { workflowId }).then(async (job) => ({ job, taskId: await job.taskId() })),
+    ]);
+    const result = await both[0].job.result();
+    const later = await videos.submit({ request }, { workflowId });
+    expect(new Set([...both, later].map(({ taskId }) => taskId))).toEqual(new Set([result.taskId]));
+    expect(await later.job.result()).toEqual(result);
+    expect(emulator.generations()).toHaveLength(1);
   });
 });
+
+test.each(['start', 'submit'] as const)(
+  'another request under the name of a job is refused by %s with the differences, while the job runs and after its end',
+  async (method) => {
+    await inWorld(env, { jobTimeMs: 1_000 }, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const { job } = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
+      const refusal = () =>
+        failureOf(videos[method]({ request: { ...request, duration: 10 } }, { workflowId }));
+      const running = await refusal();
+      expect(running).toMatchObject({ type: 'InvalidRequest' });
+      expect(String(running)).toContain('it differs in duration');
+      await job.result();
+      expect(String(await refusal())).toContain('it differs in duration');
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  },
+);
 
 describe('a job that another program started, without our memo', () => {
   /** Starts a workflow as the SDK of any language does. */
@@ -100,19 +81,6 @@ describe('a job that another program started, without our memo', () => {
     });
   });
 
-  test('is found by its name alone, while it runs and after its end; an unused name is not', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
-      const workflowId = await startElsewhere(taskQueue, { request, polling: EVERY_SECOND });
-      const job = videos.handle(workflowId);
-      expect(await videos.find(workflowId)).toMatchObject({ workflowId });
-      const phases: string[] = [];
-      for await (const { phase } of job.follow({ everyMs: 100 })) phases.push(phase);
-      expect(phases.at(-1)).toBe('succeeded');
-      expect(await videos.handle(workflowId).result()).toEqual(await job.result());
-      expect(await videos.find(newName())).toBeUndefined();
-    });
-  });
-
   test('is not joined by another request, and the failure lists the differences', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ videos, taskQueue }) => {
       const workflowId = await startElsewhere(taskQueue, { request, polling: EVERY_SECOND });
@@ -124,13 +92,6 @@ describe('a job that another program started, without our memo', () => {
       expect(String(adopting)).toContain('it differs in prompt, duration, taskId');
       // The world ends only jobs that have run an activity: a later submit would reach the next test's service.
       await videos.handle(workflowId).taskId();
-    });
-  });
-
-  test('is not joined when it is a workflow of another type, even with the same input', async () => {
-    await inWorld(env, {}, async ({ videos, taskQueue }) => {
-      const workflowId = await startElsewhere(taskQueue, { request }, 'makeTrailer');
-      expectRow(await failureOf(videos.start({ request }, { workflowId })), 'InvalidRequest', undefined);
     });
   });
 
@@ -262,21 +223,14 @@ describe('the name of a job that has ended', () => {
 });
 
 describe('a job that is reset to its beginning', () => {
-  test('while it waits keeps its task, even after a second reset', async () => {
+  test('keeps its task: while it waits, a second time, and after it ended', async () => {
     await inWorld(env, { jobTimeMs: 6_000 }, async ({ emulator, videos }) => {
       const { job, taskId } = await videos.submit({ request, polling: EVERY_SECOND });
-      await reset(env.temporal.client, job);
-      await untilProgress(job, ({ phase }) => phase === 'waiting');
-      await reset(env.temporal.client, job);
+      for (let times = 1; times <= 2; times++) {
+        await reset(env.temporal.client, job);
+        await untilProgress(job, ({ phase }) => phase === 'waiting');
+      }
       expect((await job.result()).taskId).toBe(taskId);
-      expect(emulator.generations()).toHaveLength(1);
-    });
-  });
-
-  test('after it ended keeps its task', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      const { job, taskId } = await videos.submit({ request, polling: EVERY_SECOND });
-      await job.result();
       await reset(env.temporal.client, job);
       expect((await job.result()).taskId).toBe(taskId);
       expect(emulator.generations()).toHaveLength(1);
@@ -312,32 +266,6 @@ describe('a job that is reset to its beginning', () => {
       expect(keys).toHaveLength(2);
       expect(new Set(keys).size).toBe(1);
     });
-  });
-});
-
-test('a job whose submit no worker starts fails at the deadline, and says so', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    const job = await videos.start({ request, deadline: '2s' }, submittingOn(newName()));
-    const failure = await failureOf(job.result());
-    expectRow(failure, 'DeadlineExceeded', undefined);
-    expect(String(failure)).toContain('no worker started submitVideo');
-    expect(emulator.calls).toHaveLength(0);
-  });
-});
-
-test('a job whose submits are refused fails at its deadline without a hold, because there is no task', async () => {
-  // The only concurrent task outlasts every deadline, so all other submits are answered 429.
-  await inWorld(env, { jobTimeMs: 600_000, concurrentTasks: 1 }, async ({ videos, emulator }) => {
-    await videos.submit({ request });
-    const jobs = await Promise.all([1, 2, 3].map(() => videos.start({ request, deadline: '15s' })));
-    for (const job of jobs) {
-      // A held job would not end within a day.
-      const failure = await failureOf(job.result());
-      if (!isVideoFailure(failure)) throw failure;
-      // Depends on whether the deadline falls into an attempt or a pause.
-      expect(['RateLimited', 'DeadlineExceeded']).toContain(failure.type);
-    }
-    expect(emulator.generations()).toHaveLength(1);
   });
 });
 
@@ -383,6 +311,136 @@ test('a task that only the last heartbeat of a submit names is polled at the dea
     folder = storageFolder;
     const job = await videos.start({ request, deadline: '15s' });
     expect((await job.result()).taskId).toBe(emulator.generations()[0]?.taskId);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+});
+
+describe('a retry', () => {
+  test('finds the task on the record of an earlier job of the name, and pays for no second one', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storageFolder }) => {
+      const { taskId } = await videos.execute({ request, polling: EVERY_SECOND });
+      // What a job leaves that Temporal has forgotten since.
+      const workflowId = newName();
+      const digest = digestOfJob({ namespace: 'default', job: workflowId }, request);
+      const record = join(storageFolder, `jobs/${fileName(workflowId)}.${digest.slice(0, 16)}/0001.json`);
+      await mkdir(dirname(record));
+      await writeFile(record, '{ "damaged');
+      const input = { request, polling: EVERY_SECOND, deadline: '8s' } as const;
+      const job = await videos.start(input, { workflowId });
+      expect(await failureOf(job.result())).toMatchObject({ type: 'StorageFailed' });
+
+      const at = new Date().toISOString();
+      const entry = { id: randomUUID(), at, namespace: 'default', job: workflowId };
+      await writeFile(record, JSON.stringify({ event: 'task', ...entry, taskId }));
+      const retried = await videos.retry(workflowId, { deadline: '1m' });
+      expect(retried).toMatchObject({ workflowId, isJoined: false });
+      expect(await videos.handle(workflowId).result()).toMatchObject({ taskId });
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('of a job that sent nothing last keeps the key of what it sent before', async () => {
+    const options = { jobTimeMs: 0, idempotencyKeys: 'honoured' } as const;
+    await inWorld(env, options, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 401, message: 'no' });
+      const workflowId = newName();
+      const input = { request, polling: EVERY_SECOND, onLostSubmit: 'resubmit' } as const;
+      const job = await videos.start(input, { workflowId });
+      expect(await failureOf(job.result())).toMatchObject({ type: 'Unauthorized' });
+      const { workflowId: next } = await videos.retry(workflowId);
+      await videos.handle(next).result();
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+
+  test('at the same time as others is one job with them, with the key that the caller gave', async () => {
+    await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
+      emulator.next('submit', { kind: 'refused', status: 401, message: 'no' });
+      const workflowId = newName();
+      const given = { request, polling: EVERY_SECOND, idempotencyKey: 'order-7' };
+      await failureOf((await videos.start(given, { workflowId })).result());
+      const tried = await Promise.allSettled(Array.from({ length: 8 }, () => videos.retry(workflowId)));
+      expect(tried.filter(({ status }) => status === 'fulfilled')).not.toHaveLength(0);
+      await untilProgress(videos.handle(workflowId), ({ taskId }) => taskId !== undefined);
+      expect(emulator.generations()).toMatchObject([{ idempotencyKey: 'order-7' }]);
+      await videos.handle(workflowId).cancel();
+    });
+  });
+});
+
+describe('the task of a job', () => {
+  test('that runs or has its video is not adopted again, and whoever tries learns which job has it', async () => {
+    let nowMs = 0;
+    const options = { jobTimeMs: 60_000, clock: () => nowMs };
+    await inWorld(env, options, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const { job: first, taskId } = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
+      const sentence = `the task ${taskId} belongs to the job ${workflowId}, which is running or has its video`;
+      const expectRefused = async () => {
+        const failure = await failureOf(videos.execute({ taskId, polling: EVERY_SECOND }));
+        expect(failure).toMatchObject({ type: 'InvalidRequest', message: expect.stringContaining(sentence) });
+        emulator.next('submit', { kind: 'reset' });
+        const held = await videos.start({ request, polling: EVERY_SECOND });
+        await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+        const refusal = await failureOf(held.decideSubmit({ decision: 'adopt', taskId }));
+        expect(String(refusal)).toContain(
+          `Task "${taskId}" is not adopted: ${sentence}. The job stays held.`,
+        );
+        const lost = emulator.generations().at(-1)?.taskId ?? '';
+        await held.decideSubmit({ decision: 'adopt', taskId: lost });
+        expect(await held.taskId()).toBe(lost);
+        await held.cancel();
+      };
+      await expectRefused();
+      nowMs += 60_000;
+      expect(await first.result()).toMatchObject({ taskId });
+      await expectRefused();
+    });
+  });
+
+  test('that ended without its video is picked up under another name, by one job', async () => {
+    let nowMs = 0;
+    const options = { jobTimeMs: 60_000, clock: () => nowMs };
+    await inWorld(env, options, async ({ emulator, videos, taskQueue }) => {
+      const workflowId = newName();
+      const { taskId } = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
+      await env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
+      nowMs += 60_000;
+      const names = [newName(), newName(), newName()];
+      const ends = await Promise.allSettled(
+        names.map((name) => videos.execute({ taskId, polling: EVERY_SECOND }, { workflowId: name })),
+      );
+      const winner = ends.findIndex(({ status }) => status === 'fulfilled');
+      expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      for (const end of ends)
+        if (end.status === 'rejected')
+          expect(String(end.reason)).toContain(`belongs to the job ${names[winner]}`);
+
+      // Not even the job that made the task gets it back.
+      const again = { taskQueue, workflowId, args: [{ taskId, polling: EVERY_SECOND }] };
+      const first = await failureOf(env.temporal.client.workflow.execute('generateVideo', again));
+      expect(String(Object(first).cause)).toContain(`belongs to the job ${names[winner]}`);
+      expect(emulator.generations()).toHaveLength(1);
+    });
+  });
+});
+
+/** A request with exactly this size as JSON. */
+function requestOf(bytes: number) {
+  const small = { prompt: 'A red fox', image_url: 'data:image/png;base64,' };
+  return { ...small, image_url: small.image_url + 'A'.repeat(bytes - JSON.stringify(small).length) };
+}
+
+test('the largest allowed request can be started, submitted in one call, joined and stored', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ videos, emulator }) => {
+    const largest = requestOf(LARGEST_REQUEST_BYTES);
+    const workflowId = newName();
+    const { job, taskId } = await videos.submit({ request: largest }, { workflowId });
+    expect(await job.result()).toMatchObject({ taskId });
+    const joined = await videos.start({ request: largest }, { workflowId });
+    expect(await joined.result()).toMatchObject({ taskId });
+    const other = { ...largest, image_url: `${largest.image_url.slice(0, -1)}B` };
+    await expect(videos.start({ request: other }, { workflowId })).rejects.toThrow('image_url');
     expect(emulator.generations()).toHaveLength(1);
   });
 });

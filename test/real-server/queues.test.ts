@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { Context as ActivityContext } from '@temporalio/activity';
 import type { Priority } from '@temporalio/common';
 import { Worker } from '@temporalio/worker';
-import { createVideoClient, type VideoClient } from '../../src/client/video-client';
+import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import { itemName } from '../../src/contract/batch';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { WorkerRole } from '../../src/worker/video-worker';
 import { historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { submittingOn } from '../support/redirect-submits';
+import { withConstants } from '../support/short-histories';
 import {
   ONE_PARTITION,
   pendingSubmit,
@@ -16,14 +17,13 @@ import {
   untilQueued,
   untilWaiting,
 } from '../support/submit-backlog';
-import { inWorld, pause, quickWorkflows } from '../support/world';
+import { inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 let env: VideoTestEnvironment;
 beforeAll(async () => {
   captureLogs();
   const dynamicConfig = {
     ...ONE_PARTITION,
-    'matching.enableFairness': 'true',
     // An eager activity skips the queue and gets no priority.
     'system.enableActivityEagerExecution': 'false',
   };
@@ -35,10 +35,6 @@ afterAll(() => env.teardown());
 const DOWNLOAD_QUEUE = 'downloads-by-priority';
 const polling = { min: '1s', max: '1s' } as const;
 const request = { prompt: 'A red fox' };
-/** The SDK reports that a workflow task fails only once; after that it lets the task time out. */
-const quick = { temporal: { workflowTaskTimeout: '2s' } } as const;
-/** Only when it is asked to. */
-const seldom = { polling: { min: '1h', max: '1h' }, deadline: '10h' };
 
 describe('the priority of a caller', () => {
   const recorded: { type: string; priority: Priority | undefined }[] = [];
@@ -55,11 +51,7 @@ describe('the priority of a caller', () => {
       downloadQueue: DOWNLOAD_QUEUE,
       worker: { ...quickWorkflows(), interceptors: { activity: [record] } },
     });
-    const running = worker.run();
-    stop = async () => {
-      worker.shutdown();
-      await running;
-    };
+    stop = keepRunning(worker);
   });
   beforeEach(() => void recorded.splice(0));
   afterAll(() => stop());
@@ -86,75 +78,40 @@ describe('the priority of a caller', () => {
   });
 });
 
-test.each([
-  [
-    'job',
-    (videos: VideoClient) => videos.start({ request, ...seldom }, quick),
-    (name: string) => name,
-    { polls: 1 },
-  ],
-  [
-    'batch',
-    (videos: VideoClient) => videos.startBatch({ requests: [request], ...seldom }, quick),
-    (name: string) => itemName(name, 1),
-    { succeeded: 1 },
-  ],
-])(
-  'a worker with our workflows alone breaks no %s: pollVideo waits for a worker that has it',
-  async (_, start, polledIn, result) => {
-    const taskQueue = `split-${randomUUID()}`;
-    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-    // Without a cache, the next worker need not wait for the one that has ended.
-    const options = { ...quickWorkflows(), maxCachedWorkflows: 0 };
-    const createWhole = () => env.createWorker({ taskQueue, worker: options });
-    const job = await (await createWhole()).runUntil(async () => {
-      const started = await start(videos);
-      const polled = videos.handle(polledIn(started.workflowId));
-      while (!(await videos.find(polled.workflowId))) await pause();
-      while (timers(await historyOf(env.temporal.client, polled.workflowId)).length === 0) await pause();
-      return started;
-    });
-    const withoutActivities = await Worker.create({
-      connection: env.temporal.nativeConnection,
-      taskQueue,
-      ...options,
-    });
-    await withoutActivities.runUntil(async () => {
-      await job.pollNow();
-      const failedTasks = async () => {
-        const { events } = await historyOf(env.temporal.client, polledIn(job.workflowId));
-        return (events ?? []).flatMap((event) => event.workflowTaskFailedEventAttributes?.failure ?? []);
-      };
-      while ((await failedTasks()).length === 0) await pause();
-      const [{ message } = {}] = await failedTasks();
-      expect(message).toContain("'pollVideo' not registered on worker");
-    });
-    expect(await (await createWhole()).runUntil<unknown>(job.result())).toMatchObject(result);
-  },
-);
-
-test('submits of equal priority take turns by fairness key, the heavier more often', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const submit = `backlog-${randomUUID()}-submit`;
-    const jobs: VideoJob[] = [];
-    const start = async (fairnessKey: string, fairnessWeight: number) => {
-      const temporal = { priority: { fairnessKey, fairnessWeight } };
-      const request = { prompt: fairnessKey };
-      jobs.push(await world.videos.start({ request, polling }, { ...submittingOn(submit), temporal }));
-    };
-    for (let i = 0; i < 6; i++) await start('early', 1);
-    for (let i = 0; i < 4; i++) await start('heavy', 4);
-    await untilQueued(env, submit, jobs);
-
-    const stop = await startSubmitting(env, world, submit);
-    for (const job of jobs) await job.result();
-    await stop();
-    const posted = world.emulator.generations().map(({ request }) => request.prompt);
-    expect(posted).toHaveLength(10);
-    // In order of arrival it would be six, and without weights four.
-    const beforeLastHeavy = posted.slice(0, posted.lastIndexOf('heavy')).filter((key) => key === 'early');
-    expect(beforeLastHeavy.length).toBeLessThanOrEqual(3);
+test('a worker with our workflows alone breaks no job: pollVideo waits for a worker that has it', async () => {
+  const taskQueue = `split-${randomUUID()}`;
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  // Without a cache, the next worker need not wait for the one that has ended.
+  const options = { ...quickWorkflows(), maxCachedWorkflows: 0 };
+  const createWhole = () => env.createWorker({ taskQueue, worker: options });
+  const eventsOf = async ({ workflowId }: VideoJob) => {
+    const history = await historyOf(env.temporal.client, workflowId);
+    return { events: history.events ?? [], waits: timers(history).length };
+  };
+  const job = await (await createWhole()).runUntil(async () => {
+    // It polls only when it is asked to. The SDK reports that a workflow task fails only once; after that the task times out.
+    const started = await videos.start(
+      { request, polling: { min: '1h', max: '1h' }, deadline: '10h' },
+      { temporal: { workflowTaskTimeout: '2s' } },
+    );
+    while ((await eventsOf(started)).waits === 0) await pause();
+    return started;
   });
+  const withoutActivities = await Worker.create({
+    connection: env.temporal.nativeConnection,
+    taskQueue,
+    ...options,
+  });
+  await withoutActivities.runUntil(async () => {
+    await job.pollNow();
+    const messages = async () =>
+      (await eventsOf(job)).events.flatMap(
+        (event) => event.workflowTaskFailedEventAttributes?.failure?.message ?? [],
+      );
+    while ((await messages()).length === 0) await pause();
+    expect((await messages())[0]).toContain("'pollVideo' not registered on worker");
+  });
+  expect(await (await createWhole()).runUntil(job.result())).toMatchObject({ polls: 1 });
 });
 
 test('submits wait in Temporal’s queue, ordered by the caller’s priority', async () => {
@@ -196,5 +153,54 @@ test('during a pause of the rate limiter, the worker takes no submits from Tempo
     expect(await attempted()).toBeLessThanOrEqual(8);
     expect(emulator.calls).toHaveLength(1);
     for (const job of [first, ...jobs]) await job.cancel();
+  });
+});
+
+/** The identity of the worker that ran each activity, by activity type. */
+async function workersOf({ workflowId }: VideoJob): Promise<Record<string, string>> {
+  const { events } = await historyOf(env.temporal.client, workflowId);
+  const started = (events ?? []).flatMap(({ activityTaskStartedEventAttributes: start }) => start ?? []);
+  return Object.fromEntries(
+    started.map(({ scheduledEventId, identity }) => {
+      const scheduled = events?.find(({ eventId }) => `${eventId}` === `${scheduledEventId}`);
+      const { activityType } = scheduled?.activityTaskScheduledEventAttributes ?? {};
+      return [activityType?.name ?? '', identity ?? ''];
+    }),
+  );
+}
+
+test('a submit and a download wait for a worker of their own queue, and the job shows the queue that nobody serves', async () => {
+  const taskQueue = `split-${randomUUID()}`;
+  const downloadQueue = `${taskQueue}-downloads`;
+  const workflowBundle = withConstants({ ASK_AFTER_MS: 500 });
+  const createWorker = (role: WorkerRole) =>
+    env.createWorker({
+      taskQueue,
+      downloadQueue,
+      roles: [role],
+      worker: { ...quickWorkflows(), workflowBundle, identity: role },
+    });
+  const [jobs, submits, downloads] = await Promise.all([
+    createWorker('jobs'),
+    createWorker('submits'),
+    createWorker('downloads'),
+  ]);
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  await jobs.runUntil(async () => {
+    const job = await videos.start({ request, polling });
+    const handle = env.temporal.client.workflow.getHandle(job.workflowId);
+    const details = async () =>
+      (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+    await untilProgress(job, ({ unservedQueue }) => unservedQueue === `${taskQueue}-submit`);
+    expect(await details()).toContain(`No worker serves the task queue \`${taskQueue}-submit\``);
+    await submits.runUntil(async () => {
+      const { phase } = await untilProgress(job, ({ unservedQueue }) => unservedQueue === downloadQueue);
+      expect(phase).toBe('downloading');
+      expect(await details()).toContain(`No worker serves the task queue \`${downloadQueue}\``);
+    });
+    await downloads.runUntil(job.result());
+    expect(await job.progress()).not.toHaveProperty('unservedQueue');
+    expect(await details()).not.toContain('No worker serves');
+    expect(await workersOf(job)).toEqual({ submitVideo: 'submits', downloadVideo: 'downloads' });
   });
 });

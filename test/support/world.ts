@@ -123,6 +123,15 @@ export async function untilItems(
 /** Each query is work for the server and the worker, so more of them would slow down what a test waits for. */
 const CHECK_INTERVAL_MS = 100;
 
+/** Runs a worker until the returned function is called, which waits for its end. */
+export function keepRunning(worker: { run(): Promise<void>; shutdown(): void }): () => Promise<void> {
+  const running = worker.run();
+  return () => {
+    worker.shutdown();
+    return running;
+  };
+}
+
 /** Waits between two checks of something that happens by itself. */
 export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));

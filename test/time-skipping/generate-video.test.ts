@@ -1,20 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
-import { builtInProfile, createVideoService, proposeProfile } from '../../src/service';
+import type { VideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { noiseVideo } from '../../src/testing/video/make-video';
-import { dialectOf } from '../dialects';
-import { reply, replyJson, startRawServer } from '../service/raw-server';
 import { expectRow } from '../support/expect-row';
 import { activities, historyOf, timers } from '../support/history';
-import { SINKS } from '../support/hostile-sinks';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
-import { S3_SERVER_TIMEOUT_MS } from '../support/s3-server';
 import { fullHistories, shortHistories } from '../support/short-histories';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
@@ -187,130 +181,8 @@ test('a wait too long for one history continues as new with the same task, deadl
   });
 }, 180_000);
 
-test(
-  'a job stores its video in S3, also after attempts that were cut and refused',
-  async () => {
-    const { storage, everythingIn, close } = await SINKS.S3();
-    try {
-      await inWorld(env, { jobTimeMs: 0, storage }, async ({ emulator, videos }) => {
-        emulator.next(
-          'download',
-          { kind: 'cut', afterBytes: 40_000 },
-          { kind: 'server-error' },
-          { kind: 'web-page' },
-        );
-        const { taskId, video } = await videos.execute({ request, storage: 'foxes/red.{ext}' });
-        expect(video.uri).toBe('s3://videos/videos/foxes/red.mp4');
-        const stored = await storage.read('foxes/red.mp4');
-        expect(stored && (await buffer(stored)).equals(await emulator.video(taskId))).toBe(true);
-        expect((await everythingIn('foxes')).sort()).toEqual(['red.mp4', 'red.mp4.json']);
-        expect(emulator.scriptIsSpent()).toBe(true);
-      });
-    } finally {
-      await close();
-    }
-  },
-  S3_SERVER_TIMEOUT_MS,
-);
-
-test.each([
-  ['answers', 'pixverse'],
-  ['answers and requests', 'kling'],
-] as const)(
-  'a job at a service with %s like %s stores the video of its one task, whose id is too long for a number',
-  async (_, dialect) => {
-    const options = { jobTimeMs: 0, dialect: dialectOf(dialect), profile: builtInProfile(dialect) };
-    await inWorld(env, options, async ({ emulator, videos }) => {
-      const request = { prompt: 'A red fox', duration: 5 };
-      emulator.next('submit', { kind: 'rate-limited', retryAfter: 5 });
-      emulator.next('status', { kind: 'refused', status: 401, message: 'no such key' });
-      const { taskId, video } = await videos.execute({ request });
-      expect(taskId).toMatch(/^\d{18}$/);
-      const file = await readFile(fileURLToPath(video.uri));
-      expect(file.equals(await emulator.video(taskId))).toBe(true);
-      expect(emulator.generations()).toHaveLength(1);
-    });
-  },
-);
-
-test('an unknown answer format works with the profile that is proposed from its answers', async () => {
-  const video = await noiseVideo(request, 10_000);
-  const finished = { ticket: { no: 7, phase: 'P9' }, deliverable: { href: '/files/a.mp4' } };
-  let polls = 0;
-  const strange = await startRawServer((asked) => {
-    if (asked.line.includes('/files/a.mp4')) return reply(asked, { body: video });
-    const isDone = asked.line.startsWith('GET') && ++polls > 3;
-    replyJson(asked, isDone ? finished : { ticket: { no: 7, phase: 'P1' } });
-  });
-  const { profile } = proposeProfile([{ status: 200, body: JSON.stringify(finished) }]);
-  expect(profile).toEqual({
-    read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
-  });
-  const service = createVideoService({ baseUrl: strange.url, apiKey: () => 'sk-x', profile });
-  await inWorld(env, { wrapService: () => service }, async ({ videos }) => {
-    const result = await videos.execute({ request });
-    expect(result).toMatchObject({ taskId: '7', polls: 4 });
-    expect((await readFile(fileURLToPath(result.video.uri))).equals(video)).toBe(true);
-  });
-  await service.close();
-  await strange.close();
-});
-
 const statusOf = async (workflowId: string) =>
   (await env.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
-
-test('a failed task fails the job as GenerationFailed with the service’s code and message', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    emulator.next('submit', { kind: 'failed-task', code: 'foxes', message: 'too many foxes' });
-    const job = await videos.start({ request });
-    const failure = await failureOf(job.result());
-    expectRow(failure, 'GenerationFailed', emulator.generations()[0]?.taskId);
-    expect(failure).toMatchObject({ details: { code: 'foxes', message: 'too many foxes' } });
-    expect(await statusOf(job.workflowId)).toBe('FAILED');
-    expect(await job.progress()).toMatchObject({ phase: 'failed', task: { state: 'failed' } });
-    expect(await storedFiles()).toEqual([]);
-  });
-});
-
-test('a task that the service cancelled fails the job as GenerationCancelled with the service’s word', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    emulator.next('status', { kind: 'unknown-state', word: 'cancelled' });
-    const failure = await failureOf(videos.execute({ request }));
-    expectRow(failure, 'GenerationCancelled', emulator.generations()[0]?.taskId);
-    expect(failure).toMatchObject({ details: { message: 'cancelled' } });
-  });
-});
-
-test.each([
-  ['prompt', 'default', { status: 400, code: 'content_policy_violation', field: 'prompt' }],
-  ['image', 'fal', { code: 'content_policy_violation', field: 'image_url' }],
-  ['output', 'veo', { message: expect.stringContaining('58061214') }],
-] as const)(
-  'a refused %s fails the job as ContentRefused at a service like %s, once',
-  async (stage, dialect, details) => {
-    await inWorld(
-      env,
-      { jobTimeMs: 0, dialect: dialectOf(dialect) },
-      async ({ emulator, videos, storedFiles }) => {
-        emulator.next('submit', { kind: 'refused-content', stage });
-        const input = { request: { ...request, image_url: 'https://example.com/fox.png' } };
-        const job = await videos.start(input, { workflowId: `refused-${stage}` });
-        const failure = await failureOf(job.result());
-        const [task] = emulator.generations();
-        const taskId = task && emulator.idOf(task);
-        expect(failure).toMatchObject({ type: 'ContentRefused', taskId, details: { stage, ...details } });
-        expect(await statusOf(job.workflowId)).toBe('FAILED');
-        expect(await job.progress()).toMatchObject({ phase: 'failed' });
-
-        const again = await failureOf(videos.execute(input, { workflowId: job.workflowId }));
-        expect(again).toMatchObject({ type: 'ContentRefused', taskId });
-        expect(String(again)).toContain('was not retried');
-        expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-        expect(await storedFiles()).toEqual([]);
-      },
-    );
-  },
-);
 
 test('at the deadline the job polls once more and fails with the task id; the task can be adopted later', async () => {
   await inWorld(env, { jobTimeMs: 15 * MINUTE }, async ({ emulator, videos }) => {
@@ -325,28 +197,6 @@ test('at the deadline the job polls once more and fails with the task id; the ta
 
     expect((await videos.execute({ taskId })).taskId).toBe(taskId);
     expect(emulator.generations()).toHaveLength(1);
-  });
-});
-
-test('a refusal of every poll does not fail the job until the deadline, and the failure quotes it', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    const refused = { kind: 'refused', status: 422, message: 'No image' } as const;
-    emulator.next('status', ...Array.from({ length: 30 }, () => refused));
-    const failure = await failureOf(
-      videos.execute({ request, deadline: '2m', polling: { min: '1m', max: '1m' } }),
-    );
-    expectRow(failure, 'DeadlineExceeded', emulator.generations()[0]?.taskId);
-    expect(String(failure)).toMatch(/HTTP 422 .*No image/);
-  });
-});
-
-test('a submit to an unreachable service is retried until the deadline', async () => {
-  await inWorld(env, {}, async ({ emulator, videos }) => {
-    await emulator.close();
-    const failure = await failureOf(videos.execute({ request, deadline: '1m' }));
-    expect(failure).toMatchObject({ type: 'ServiceUnreachable', details: { code: 'ECONNREFUSED' } });
-    expect(failure).toMatchObject({ details: { attempt: expect.any(Number) } });
-    expect(Number(Object(failure).details.attempt)).toBeGreaterThan(3);
   });
 });
 
@@ -410,17 +260,6 @@ test('an unknown state is logged once per word, not once per poll', async () => 
   expect(warned).toMatchObject([{ state: 'brewing' }, { state: 'steeping' }]);
 });
 
-test('a storage that cannot store the video fails the job as StorageFailed with the task id, and the task can be adopted', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    await videos.execute({ request, storage: 'fox.mp4' });
-    expect(await storedFiles()).toContain('fox.mp4');
-    const failure = await failureOf(videos.execute({ request, storage: 'fox.mp4/inside-a-file.mp4' }));
-    const taskId = emulator.generations()[1]?.taskId ?? '';
-    expectRow(failure, 'StorageFailed', taskId);
-    expect((await videos.execute({ taskId })).taskId).toBe(taskId);
-  });
-});
-
 /** What the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts. */
 test.each([
   ['nothing', undefined, 'either a request or the taskId'],
@@ -428,6 +267,11 @@ test.each([
     'a misspelt field',
     { request: { ...request, aspectRatio: '1:1' } },
     '"aspectRatio": not a field of the request',
+  ],
+  [
+    'a request of 1.6 MB',
+    { request: { ...request, image_url: `data:image/png;base64,${'A'.repeat(1_550_000)}` } },
+    'the request is 1.6 MB; at most 1.5 MB fit into a Temporal message: give image_url as a link',
   ],
   ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
   ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
@@ -462,5 +306,46 @@ test('fields that are null count as not set, and a second argument is not accept
       ],
     });
     expect(result).toMatchObject({ taskId: emulator.generations()[0]?.taskId, polls: 1 });
+  });
+});
+
+test.each([
+  [3 * SECOND, 3, 6 * SECOND],
+  [2 * MINUTE, 25, 130 * SECOND],
+])(
+  'the first video of a worker, ready after %d ms, needs at most %d polls and is found within %d ms',
+  async (jobTimeMs, most, within) => {
+    await inWorld(env, { jobTimeMs }, async ({ videos }) => {
+      const job = await videos.start({ request });
+      const { polls, waitedMs } = await job.result();
+      expect(polls).toBeLessThanOrEqual(most);
+      expect(waitedMs).toBeLessThan(within);
+      const history = await historyOf(env.temporal.client, job.workflowId);
+      expect(timers(history)).toHaveLength(polls);
+      const made = activities(history).filter(({ type }) => type === 'pollVideo');
+      expect(made.map(({ isLocal }) => isLocal)).toEqual(Array(polls).fill(true));
+    });
+  },
+);
+
+test('a worker learns from its jobs: later ones need fewer polls', async () => {
+  const wrapService = (service: VideoService) => ({ ...service, address: 'https://learned.example/' });
+  await inWorld(env, { jobTimeMs: 90 * SECOND, wrapService }, async ({ videos }) => {
+    const polls: number[] = [];
+    for (let job = 0; job < 6; job++) polls.push((await (await videos.start({ request })).result()).polls);
+    const [first = 0, last = 0] = [polls[0], polls.at(-1)];
+    expect(last).toBeLessThan(0.75 * first);
+  });
+});
+
+test('failed polls are made again after ever longer delays, or after what the service asks for', async () => {
+  await inWorld(env, { jobTimeMs: 10 * SECOND }, async ({ emulator, videos }) => {
+    const refused = { kind: 'refused', status: 401, message: 'key expired' } as const;
+    emulator.next('status', refused, refused, { kind: 'rate-limited', retryAfter: 300 });
+    const job = await videos.start({ request, polling: { min: '10s', max: '10s' } });
+    expect(await job.result()).toMatchObject({ polls: 4 });
+    const delays = timers(await historyOf(env.temporal.client, job.workflowId)).map(({ ms }) => ms);
+    expect(delays.slice(0, 3)).toEqual([10, 20, 40].map((seconds) => seconds * SECOND));
+    expect(delays[3]).toBeGreaterThanOrEqual(300 * SECOND);
   });
 });

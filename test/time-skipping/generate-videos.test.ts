@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BatchResult, type ItemResult, parseResults } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
-import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { activities, historiesOf, historyOf } from '../support/history';
+import { historiesOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { shortHistories } from '../support/short-histories';
 import { failureOf, inWorld, pause, untilItems, type World } from '../support/world';
@@ -77,46 +76,6 @@ test('signals of any shape do not keep a batch from its end', async () => {
   });
 });
 
-test('each task teaches the worker when the next one ends', async () => {
-  const wrapService = (service: VideoService): VideoService => ({
-    ...service,
-    address: 'https://api.example.com/',
-    // A percentage would say it already.
-    status: async (...args) => {
-      const { task, ...reading } = await service.status(...args);
-      return { ...reading, task: 'percent' in task ? { ...task, percent: undefined } : task };
-    },
-  });
-  await inWorld(env, { jobTimeMs: 3 * MINUTE, wrapService }, async ({ videos }) => {
-    const batch = await videos.startBatch({ requests: requests(8), window: 1, deadline: '3h' });
-    const results = await resultsOf(await batch.result());
-    const found = results.map((item) => (item.outcome === 'succeeded' ? item : undefined));
-    const lags = found.map((item) => (item?.waitedMs ?? 0) - 3 * MINUTE);
-    expect(found[0]?.polls).toBeGreaterThan(15);
-    expect(found[7]?.polls).toBeLessThan(12);
-    for (const lagMs of lags) expect(lagMs).toBeLessThan(MINUTE / 4);
-  });
-});
-
-test('items whose polls fail for a bug end at their deadline, each with its task', async () => {
-  const wrapService = (service: VideoService): VideoService => ({
-    ...service,
-    status: () => {
-      throw new TypeError('a bug');
-    },
-  });
-  await inWorld(env, { jobTimeMs: 0, wrapService }, async (world) => {
-    const batch = await world.videos.startBatch({ requests: requests(2), deadline: '30m', ...RARE_POLLS });
-    const result = await batch.result();
-    expect(result).toMatchObject({ succeeded: 0, failed: 2 });
-    const ended = (await resultsOf(result)).map((item) =>
-      item.outcome === 'failed' ? `${item.failure} ${item.details.taskId}` : item.outcome,
-    );
-    const paid = world.emulator.generations().map(({ taskId }) => `DeadlineExceeded ${taskId}`);
-    expect(ended.sort()).toEqual(paid.sort());
-  });
-});
-
 test('a failed item is listed with its task and does not stop the rest; started again, only those are retried that failed for a fixable reason', async () => {
   await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const { videos, emulator } = world;
@@ -171,28 +130,6 @@ test('with onFailure stop, running items finish, no more are started, and the fa
 
     expect(await (await start()).result()).toMatchObject({ items: 5, succeeded: 4, failed: 1 });
     expect(postsOf(world)).toHaveLength(5);
-  });
-});
-
-test('requests are read from a file in the storage, page by page, and that of a lost submit is sent once more', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    // Two of them fill a page: an activity returns no more bytes at once.
-    const lines = requests(5).map(({ prompt }) => ({ prompt: prompt.padEnd(90_000, '.') }));
-    await createFileStorage(world.storageFolder).write(
-      'in/foxes.jsonl',
-      `\n${toLines(lines)}\n`,
-      'text/plain',
-    );
-    world.emulator.next('submit', { kind: 'cut-headers' });
-    const batch = await world.videos.startBatch({ requestsFrom: 'in/foxes.jsonl', window: 3 });
-    const [lost = ''] = await untilItems(env, batch, 'needs-decision', 1);
-    await world.videos.handle(lost).decideSubmit({ decision: 'resubmit' });
-    expect(await batch.result()).toMatchObject({ items: 5, succeeded: 5, failed: 0 });
-    const sent = [...lines, lines[Number(lost.split('-').at(-1)) - 1]].map((line) => line?.prompt);
-    expect(prompts(world).sort()).toEqual(sent.sort());
-    const history = await historyOf(env.temporal.client, batch.workflowId);
-    const pages = activities(history).filter(({ type }) => type === 'readRequests');
-    expect(pages.length).toBeGreaterThan(2);
   });
 });
 
@@ -364,22 +301,30 @@ test('when every submit is lost, the batch submits at most two windows of items'
 
 /** What the contract refuses is the same for the client and the workflow: test/contract/batch-input.test.ts. */
 test.each([
-  [{}, 'a batch needs either requests or requestsFrom, not both'],
-  [{ requests: [...requests(1), null] }, 'requests[1]: '],
-])('a batch %j started without our client is refused with a sentence', async (input, sentence) => {
-  await inWorld(env, {}, async ({ taskQueue, emulator }) => {
-    const workflowId = `refused-${Math.random()}`;
-    const running = env.temporal.client.workflow.execute('generateVideos', {
-      taskQueue,
-      workflowId,
-      args: [input],
+  ['without requests', {}, 'a batch needs either requests or requestsFrom, not both'],
+  ['with a request that is null', { requests: [...requests(1), null] }, 'requests[1]: '],
+  [
+    'with a megabyte of requests',
+    { requests: requests(6).map((one) => ({ ...one, prompt: one.prompt.padEnd(160_000, '.') })) },
+    'requests are 1.0 MB together; at most 0.8 MB fit into the input of a batch',
+  ],
+])(
+  'a batch %s that was started without our client is refused with a sentence',
+  async (_, input, sentence) => {
+    await inWorld(env, {}, async ({ taskQueue, emulator }) => {
+      const workflowId = `refused-${Math.random()}`;
+      const running = env.temporal.client.workflow.execute('generateVideos', {
+        taskQueue,
+        workflowId,
+        args: [input],
+      });
+      const failure = await failureOf(running);
+      expect(failure).toMatchObject({ cause: { type: 'videogen.InvalidRequest' } });
+      expect(String(Object(failure).cause)).toContain(sentence);
+      expect(emulator.calls).toEqual([]);
     });
-    const failure = await failureOf(running);
-    expect(failure).toMatchObject({ cause: { type: 'videogen.InvalidRequest' } });
-    expect(String(Object(failure).cause)).toContain(sentence);
-    expect(emulator.calls).toEqual([]);
-  });
-});
+  },
+);
 
 test('a batch stops at its cap, in the order of its items, and goes on from there under a higher one', async () => {
   await inWorld(env, { jobTimeMs: 0, caps: {} }, async (world) => {

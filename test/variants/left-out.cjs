@@ -10,11 +10,13 @@ const ALONE = [
 ];
 
 /** Histories stay short where large payloads are small or elsewhere. */
-const NEVER_LONG = ['in its input continues as new', 'in a file continues as new'].map((test) => ({
-  file: 'test/real-server/large-requests.test.ts',
-  test,
-  reason: 'the history stays too short to continue as new',
-}));
+const NEVER_LONG = [
+  {
+    file: 'test/real-server/one-batch.test.ts',
+    test: 'a batch of large requests in a file continues as new',
+    reason: 'the history stays too short to continue as new',
+  },
+];
 
 /** @type {Record<string, { file: string; test?: string; reason: string }[]>} */
 const LEFT_OUT = {
@@ -26,7 +28,6 @@ const LEFT_OUT = {
       'a job that adopts a task is found by it',
       'a job that continues as new is still found',
       'attributes that the caller sets are kept beside ours',
-      'videogen dev registers them',
     ].map((test) => ({ file: SEARCH_ATTRIBUTES, test, reason: WITHOUT_TASK_ID })),
   ],
   'no-cache': [
