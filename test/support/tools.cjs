@@ -34,11 +34,6 @@ const TOOLS = [
     // First, because some builds of Chromium lack the codec.
     instead: ['google-chrome'],
   },
-  {
-    name: 'tmux',
-    for: 'the tests of live views in a real terminal',
-    get: 'tmux: apt-get install tmux, or brew install tmux',
-  },
   ...['bash', 'curl', 'ps', 'tar', 'mkfifo', 'sleep'].map((name) => ({
     name,
     for: 'several tests',
