@@ -155,19 +155,6 @@ test('a lost submit that was repeated is added up beside its repetition, and the
   );
 });
 
-test('a lost submit stays in the sum when its repetition is refused', async () => {
-  const since = new Date().toISOString();
-  await inWorld(env, { jobTimeMs: 0, profile }, async (world) => {
-    const { videos, emulator } = world;
-    emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
-    const job = await videos.start({ request, polling }, { workflowId: `refused-${randomUUID()}` });
-    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-    await job.decideSubmit({ decision: 'resubmit' });
-    await ended(job);
-    expect(await spend(world, '--since', since)).toMatchObject({ videos: 1, estimated: [usd(0.5)] });
-  });
-});
-
 test('a batch has spent the lost submit of an item whose repetition is refused', async () => {
   await inWorld(env, { jobTimeMs: 0, profile }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { createVideoClient } from '../../src/client/video-client';
-import type { VideoBatch, VideoJob } from '../../src/client/video-job';
-import { itemName } from '../../src/contract/batch';
-import type { JobInput } from '../../src/contract/job';
+import type { VideoJob } from '../../src/client/video-job';
 import { readFailure } from '../../src/contract/video-failure';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
@@ -31,9 +29,9 @@ const newName = () => `fox-${randomUUID()}`;
 const lostTask = ({ emulator }: World) => emulator.generations()[0]?.taskId ?? '';
 const isHeld = ({ phase }: { phase: string }) => phase === 'needs-decision';
 
-async function heldJob({ emulator, videos }: World, input: Partial<JobInput> = {}): Promise<VideoJob> {
+async function heldJob({ emulator, videos }: World): Promise<VideoJob> {
   emulator.next('submit', { kind: 'reset' });
-  const job = await videos.start({ request, polling, ...input } as JobInput, { workflowId: newName() });
+  const job = await videos.start({ request, polling }, { workflowId: newName() });
   await untilProgress(job, isHeld);
   return job;
 }
@@ -109,39 +107,6 @@ describe('a held job', () => {
       while (!world.emulator.calls.some(({ call }) => call === 'status')) await pause();
       await job.cancel();
       expect(String(await refusal)).toContain('the job was cancelled');
-      expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
-    });
-  });
-});
-
-describe('a held item of a batch', () => {
-  async function heldBatch({ emulator, videos }: World): Promise<{ batch: VideoBatch; job: VideoJob }> {
-    emulator.next('submit', { kind: 'reset' });
-    const batch = await videos.startBatch({ requests: [request], polling });
-    await untilProgress(batch, ({ running }) => running.some((item) => item.isHeld));
-    return { batch, job: videos.handle(itemName(batch.workflowId, 1)) };
-  }
-
-  test('is decided like any job, also after a wrong decision', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const { batch, job } = await heldBatch(world);
-      const adopt = (taskId: string) => job.decideSubmit({ decision: 'adopt', taskId });
-      expect(String(await failureOf(adopt('WRONG99')))).toContain('the service does not know it');
-      expect((await batch.progress()).running).toMatchObject([{ item: 1, isHeld: true }]);
-      await adopt(lostTask(world));
-      expect(await batch.result()).toMatchObject({ succeeded: 1, failed: 0 });
-    });
-  });
-
-  test('refuses the task that is being polled when the batch is cancelled, and the batch ends', async () => {
-    await inWorld(env, {}, async (world) => {
-      const { batch, job } = await heldBatch(world);
-      world.emulator.next('status', { kind: 'hang' });
-      const refusal = failureOf(job.decideSubmit({ decision: 'adopt', taskId: lostTask(world) }));
-      while (!world.emulator.calls.some(({ call }) => call === 'status')) await pause();
-      await batch.cancel();
-      expect(String(await refusal)).toContain('the job was cancelled');
-      expectRow(await failureOf(batch.result()), 'Cancelled', undefined);
       expectRow(await failureOf(job.result()), 'SubmitUnconfirmed', undefined);
     });
   });

@@ -1,25 +1,30 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { activityInfo, type Context } from '@temporalio/activity';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { stringify } from 'yaml';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
+import { childName } from '../../src/contract/names';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
-import type { Emulator } from '../../src/testing';
+import type { Emulator, Faults } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import type { VideoWorker } from '../../src/worker/video-worker';
 import { postsOf } from '../support/chaos-audit';
+import { expectRow } from '../support/expect-row';
+import { activities, historyOf } from '../support/history';
 import { ledgerOf } from '../support/ledger-of';
 import { captureLogs } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { pendingSubmit } from '../support/submit-backlog';
 import { killLeftoverWorkers, startWorkerProcess } from '../support/worker-process';
-import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
+import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const SERVICES = ['a', 'b'];
 const QUEUE = 'switching';
@@ -77,8 +82,6 @@ const start = (prompt: string, more = {}, options = {}): Promise<VideoJob> =>
 /** The submit of the job at one service, once that has begun. */
 const submitAt = ({ workflowId }: VideoJob, service: string) =>
   pendingSubmit(env, videos.handle(`${workflowId}.${service}`)).catch(() => undefined);
-const historyOf = async (workflowId: string): Promise<string> =>
-  JSON.stringify(await env.temporal.client.workflow.getHandle(workflowId).fetchHistory());
 const postsFor = (prompt: string) => [a, b].map((emulator) => postsOf(emulator, prompt).length);
 async function untilPosted(emulator: Emulator, prompt: string): Promise<void> {
   while (postsOf(emulator, prompt).length === 0) await pause();
@@ -117,11 +120,7 @@ test('a worker killed on the way from one service to the next posts to each at m
   await killed.kill('SIGKILL');
 
   const worker = await startWorker({ taskQueue: QUEUE, caps: { keys: { [CAPPED]: { videos: 1 } } } });
-  const running = worker.run();
-  stop = async () => {
-    worker.shutdown();
-    await running;
-  };
+  stop = keepRunning(worker);
   expect(await refusedByB.result()).toMatchObject({
     service: 'b',
     refusedBy: [{ service: 'a' }],
@@ -157,8 +156,9 @@ test('a refused submit is not counted under the caps, and that to the next servi
   ]);
 });
 
-/** A queue for submits to a alone, whose worker is given. */
-const queueOfA = (name: string, options: object) => startWorker({ taskQueue: `${name}-a`, ...options });
+/** A worker for the submits to one service on a queue of their own. */
+const submitWorker = (service: 'a' | 'b', queue: string, options: object = {}) =>
+  startWorker({ taskQueue: `${queue}-${service}`, ...options });
 
 test('a job that is cancelled while its first service refuses the submit sends nothing to the next one', async () => {
   let isAsked = false;
@@ -172,7 +172,7 @@ test('a job that is cancelled while its first service refuses the submit sends n
     await answered;
     return slow.start(...given);
   };
-  const worker = await queueOfA('slow', { services: { a: { ...slow, start: startLate } } });
+  const worker = await submitWorker('a', 'slow', { services: { a: { ...slow, start: startLate } } });
   a.next('submit', REFUSED);
   const failure = await worker.runUntil(async () => {
     const job = await start('cancelled', {}, submittingOn('slow'));
@@ -185,27 +185,6 @@ test('a job that is cancelled while its first service refuses the submit sends n
   });
   expect(isVideoFailure(failure, 'Cancelled')).toBe(true);
   expect(postsFor('cancelled')).toEqual([1, 0]);
-});
-
-test('a job that is terminated while its second service makes the video, and started again, joins it and can be decided there', async () => {
-  a.next('submit', REFUSED);
-  b.next('submit', { kind: 'reset' });
-  const { workflow } = env.temporal.client;
-  // Without our client, which would join the terminated one.
-  const startIt = async () => {
-    const args = [{ request: { prompt: 'joined' }, services: SERVICES }];
-    await workflow.start('generateVideoWithFallback', { workflowId: 'joined', taskQueue: QUEUE, args });
-    return videos.handle('joined');
-  };
-  await untilProgress(await startIt(), ({ phase }) => phase === 'needs-decision');
-  await workflow.getHandle('joined').terminate('a test');
-  const again = await startIt();
-  const { service } = await untilProgress(again, ({ phase }) => phase === 'needs-decision');
-  expect(service).toBe('b');
-  const lost = b.generations().find(({ request }) => request.prompt === 'joined');
-  await again.decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
-  expect(await again.result()).toMatchObject({ taskId: lost?.taskId, service: 'b' });
-  expect(postsFor('joined')).toEqual([1, 1]);
 });
 
 /** Without shared storage, the other workers do not see what the second attempt writes. */
@@ -228,7 +207,7 @@ const losesSecondAttempt = (context: Context) => ({
 });
 
 test('without shared storage, a submit whose second attempt was killed and whose third never starts is held, not sent again', async () => {
-  const worker = await queueOfA('stopping', {
+  const worker = await submitWorker('a', 'stopping', {
     storage: sharedByFirstAttempt(),
     worker: { interceptors: { activity: [losesSecondAttempt] } },
   });
@@ -245,17 +224,8 @@ test('without shared storage, a submit whose second attempt was killed and whose
   expect(postsFor('not shared')).toEqual([2, 0]);
 });
 
-test('a lost submit that is repeated by decision and then refused is not followed by a submit to the next service', async () => {
-  a.next('submit', { kind: 'reset' }, REFUSED);
-  const job = await start('repeated');
-  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-  await job.decideSubmit({ decision: 'resubmit' });
-  expect(isVideoFailure(await failureOf(job.result()), 'Unauthorized')).toBe(true);
-  expect(postsFor('repeated')).toEqual([2, 0]);
-});
-
 test('a job that starts again while no worker submits to the service of its lost submit waits, and asks no other service', async () => {
-  const worker = await queueOfA('leaving', {});
+  const worker = await submitWorker('a', 'leaving');
   a.next('submit', { kind: 'reset' });
   const input = { fallbackAfter: '1s' };
   const job = await worker.runUntil(async () => {
@@ -270,8 +240,11 @@ test('a job that starts again while no worker submits to the service of its lost
     taskQueue: QUEUE,
     args: [{ request: { prompt: 'left' }, services: SERVICES, ...input }],
   });
-  const again = await queueOfA('leaving', {});
-  const recalled = async () => (await historyOf(`${job.workflowId}.a`)).includes('recallSubmit');
+  const again = await submitWorker('a', 'leaving');
+  const recalled = async () => {
+    const history = await historyOf(env.temporal.client, childName(job.workflowId, 'a'));
+    return activities(history).some(({ type }) => type === 'recallSubmit');
+  };
   while (!(await recalled())) await pause();
   await again.runUntil(async () => {
     const held = await untilProgress(job, ({ phase }) => phase !== 'submitting');
@@ -280,6 +253,143 @@ test('a job that starts again while no worker submits to the service of its lost
     await failureOf(job.result());
   });
   expect(postsFor('left')).toEqual([1, 0]);
+});
+
+/** Runs a worker for submits to a until so many attempts of one have ended. The retry after them comes a second later. */
+async function leaveAfter<T>(
+  attempts: number,
+  queue: string,
+  storage: VideoStorage,
+  work: () => Promise<T>,
+): Promise<T> {
+  let leave: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  const leaveAtEnd: ActivityInterceptorsFactory = ({ info }) => ({
+    inbound: {
+      execute: (input, next) =>
+        next(input).finally(() => {
+          if (info.attempt === attempts) leave();
+        }),
+    },
+  });
+  const leaving = await submitWorker('a', queue, {
+    storage,
+    worker: { interceptors: { activity: [leaveAtEnd] } },
+  });
+  const [result] = await leaving.runUntil(Promise.all([work(), ended]));
+  return result;
+}
+
+/** Its second attempt fails before anything is sent. */
+function failingSecondWrite(): VideoStorage {
+  const storage = createFileStorage(env.storageFolder);
+  return {
+    ...storage,
+    create: async (...given) => {
+      if (activityInfo().attempt === 2) throw new Error('no space left');
+      return storage.create(...given);
+    },
+  };
+}
+
+/** How many submits were begun at both services. */
+async function submitsOf({ workflowId }: VideoJob): Promise<number> {
+  const ofBoth = SERVICES.map(async (service) => {
+    const name = childName(workflowId, service);
+    if (!(await videos.find(name))) return 0;
+    const history = await historyOf(env.temporal.client, name);
+    return activities(history).filter(({ type }) => type === 'submitVideo').length;
+  });
+  return (await Promise.all(ofBoth)).reduce((sum, count) => sum + count, 0);
+}
+
+interface LeftService {
+  /** What it answers to the first submit. */
+  answer: Faults['submit'];
+  /** After how many attempts its worker leaves. */
+  attempts?: number;
+  storage?: () => VideoStorage;
+  /** `fail` if not set: a job that goes to the wrong service would be held for ever. */
+  onLostSubmit?: 'resubmit';
+  /** Longer than a worker may take to come back: a job that stays with its service waits for as long as that takes. */
+  backAfterMs?: number;
+  /** 2 s if not set; a retry without a Retry-After comes after 2 s. */
+  fallbackAfter?: string;
+  service: 'a' | 'b';
+  posts: [a: number, b: number];
+}
+
+const BUSY = { kind: 'rate-limited', retryAfter: 1 } as const;
+
+// On a real server alone: Temporal's test server gives a retry no limit for its start.
+const LEFT: Record<string, LeftService> = {
+  '429: the next one makes the only task': { answer: BUSY, service: 'b', posts: [1, 1] },
+  '500: it may have a task, so it is asked again': {
+    answer: { kind: 'server-error', status: 500 },
+    backAfterMs: 3_000,
+    service: 'a',
+    posts: [2, 0],
+  },
+  'nothing: a lost submit is repeated only where it may be found': {
+    answer: { kind: 'reset' },
+    onLostSubmit: 'resubmit',
+    service: 'a',
+    posts: [2, 0],
+  },
+  '429, and the storage failed since: the next one makes the only task': {
+    answer: BUSY,
+    attempts: 2,
+    // Long enough for the second attempt on a busy machine.
+    fallbackAfter: '6s',
+    storage: failingSecondWrite,
+    service: 'b',
+    posts: [1, 1],
+  },
+};
+
+test.each(Object.entries(LEFT))(
+  'no worker is left for a service that answered %s',
+  async (prompt, { answer, attempts = 1, onLostSubmit = 'fail', service, posts, ...more }) => {
+    const { backAfterMs = 0, fallbackAfter = '2s' } = more;
+    const storage = more.storage?.() ?? createFileStorage(env.storageFolder);
+    const queue = `left-${Object.keys(LEFT).indexOf(prompt)}`;
+    a.next('submit', answer);
+    const job = await leaveAfter(attempts, queue, storage, () =>
+      start(prompt, { fallbackAfter, onLostSubmit }, submittingOn(queue)),
+    );
+    const [back, next] = await Promise.all([submitWorker('a', queue), submitWorker('b', queue)]);
+    while ((await submitsOf(job)) < 2) await pause();
+    await sleep(backAfterMs);
+    const result = await back.runUntil(next.runUntil(job.result()));
+    expect({ service: result.service, posts: postsFor(prompt) }).toEqual({ service, posts });
+  },
+);
+
+test('a worker that hangs until the deadline before it sends anything again has lost no submit', async () => {
+  let letGo = (): void => undefined;
+  const untilTheEnd = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const storage = createFileStorage(env.storageFolder);
+  const hanging = await submitWorker('a', 'hanging', {
+    storage: {
+      ...storage,
+      read: async (key: string) => {
+        if (activityInfo().attempt === 2) await untilTheEnd;
+        return storage.read(key);
+      },
+    },
+  });
+  a.next('submit', BUSY);
+  const failure = await hanging.runUntil(async () => {
+    const input = { fallbackAfter: '1h', deadline: '5s', onLostSubmit: 'fail' };
+    const job = await start('hanging', input, submittingOn('hanging'));
+    return failureOf(job.result()).finally(letGo);
+  });
+  expectRow(failure, 'DeadlineExceeded', undefined);
+  expect(postsFor('hanging')).toEqual([1, 0]);
 });
 
 test('forget removes what the items of a batch left at their services', async () => {

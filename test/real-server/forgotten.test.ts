@@ -5,16 +5,13 @@ import { buffer } from 'node:stream/consumers';
 import { run } from '../../src/cli/run';
 import { ForgetRefused } from '../../src/client/refusals';
 import { createVideoClient } from '../../src/client/video-client';
-import type { VideoBatch } from '../../src/client/video-job';
-import type { BatchProgress } from '../../src/contract/batch';
 import { webhookId } from '../../src/contract/names';
 import type { VideoRequest } from '../../src/contract/request';
-import { createFileStorage, createS3Storage, StorageFault, type VideoStorage } from '../../src/storage';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
-import { S3_SERVER_TIMEOUT_MS, startS3Server } from '../support/s3-server';
 import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 const polling = { min: '1s', max: '1s' } as const;
@@ -46,9 +43,10 @@ afterAll(async () => {
 const terminate = ({ workflowId }: { workflowId: string }) =>
   env.temporal.client.workflow.getHandle(workflowId).terminate('a test');
 
+const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
+const input = { request, polling };
+
 describe('a job with the same name and request, after Temporal has deleted the first,', () => {
-  const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
-  const input = { request, polling };
   const newName = () => ({ workflowId: `fox-${randomUUID()}` });
 
   it('returns the stored video, and pays for nothing again', async () => {
@@ -70,22 +68,6 @@ describe('a job with the same name and request, after Temporal has deleted the f
       await terminate(job);
       await world.onServer(empty, async ({ videos }) => {
         expect(await videos.execute(input, named)).toMatchObject({ taskId });
-      });
-      expect(world.emulator.generations()).toHaveLength(1);
-    });
-  });
-
-  it('returns the video of a task that was adopted after a lost submit', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const named = newName();
-      world.emulator.next('submit', { kind: 'reset' });
-      const job = await world.videos.start(input, named);
-      await untilProgress(job, isHeld);
-      const [{ taskId } = { taskId: '' }] = world.emulator.generations();
-      await job.decideSubmit({ decision: 'adopt', taskId });
-      const { video } = await job.result();
-      await world.onServer(empty, async ({ videos }) => {
-        expect(await videos.execute(input, named)).toMatchObject({ video });
       });
       expect(world.emulator.generations()).toHaveLength(1);
     });
@@ -113,79 +95,33 @@ describe('a job with the same name and request, after Temporal has deleted the f
   });
 });
 
-describe('a batch that was terminated', () => {
-  const ITEMS = 6;
-  const WINDOW = 3;
-  const requests = Array.from(
-    { length: ITEMS },
-    (_, index): VideoRequest => ({ prompt: `Fox ${index + 1}` }),
-  );
-
-  const start = ({ videos }: World, workflowId: string): Promise<VideoBatch> =>
-    videos.startBatch({ requests, window: WINDOW, polling }, { workflowId });
-
-  /** Some videos are stored, and others are paid for but not stored. */
-  const isHalfDone = ({ succeeded, running }: BatchProgress) => succeeded > 0 && running.length > 0;
-
-  const heldIn = ({ running }: Pick<BatchProgress, 'running'>) => running.find((one) => one.isHeld)?.item;
-
-  async function terminateHalfDone(world: World, workflowId: string): Promise<void> {
-    const batch = await start(world, workflowId);
-    await untilProgress(batch, isHalfDone);
+test('a batch that was terminated and that Temporal has deleted resumes, holds what was in flight, and pays for nothing twice', async () => {
+  const requests = [1, 2, 3, 4, 5, 6].map((number): VideoRequest => ({ prompt: `Fox ${number}` }));
+  const start = ({ videos }: World) =>
+    videos.startBatch({ requests, window: 3, polling }, { workflowId: 'deleted' });
+  await inWorld(env, { jobTimeMs: 2_000 }, async (world) => {
+    const { emulator, storedFiles } = world;
+    const atOnce = { kind: 'late', ms: 0 } as const;
+    emulator.next('submit', atOnce, atOnce, atOnce, { kind: 'reset-late', ms: 1_000 });
+    const batch = await start(world);
+    // The fourth is submitted once a video of the first three is stored.
+    while (emulator.generations().length < 4) await pause();
     await terminate(batch);
-  }
-
-  async function expectAllToSucceed(batch: VideoBatch, { emulator, storedFiles }: World): Promise<void> {
-    expect(await batch.result()).toMatchObject({ items: ITEMS, succeeded: ITEMS, failed: 0 });
+    await world.onServer(empty, async (elsewhere) => {
+      const again = await start(elsewhere);
+      const { running } = await untilProgress(again, (now) => now.running.some(({ isHeld }) => isHeld));
+      const { name = '', item = 0 } = running.find(({ isHeld }) => isHeld) ?? {};
+      const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${item}`);
+      await elsewhere.videos.handle(name).decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
+      expect(await again.result()).toMatchObject({ items: 6, succeeded: 6, failed: 0 });
+    });
     const paid = emulator.generations().map(({ request }) => request.prompt);
-    expect(paid.sort()).toEqual(requests.map(({ prompt }) => prompt).sort());
-    expect((await storedFiles()).filter((name) => name.endsWith('.mp4'))).toHaveLength(ITEMS);
-  }
-
-  it('resumes when it is started again, and pays for nothing twice', async () => {
-    await inWorld(env, { jobTimeMs: 2_000 }, async (world) => {
-      await terminateHalfDone(world, 'terminated');
-      await expectAllToSucceed(await start(world, 'terminated'), world);
-    });
-  });
-
-  it('and that Temporal has deleted resumes too, and pays for nothing twice', async () => {
-    await inWorld(env, { jobTimeMs: 2_000 }, async (first) => {
-      await terminateHalfDone(first, 'deleted');
-      await first.onServer(empty, async (world) => {
-        await expectAllToSucceed(await start(world, 'deleted'), world);
-      });
-    });
-  });
-
-  it('holds an item whose submit was in flight when it is started again', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (first) => {
-      const { emulator } = first;
-      emulator.next('submit', { kind: 'reset-late', ms: 1_000 });
-      const batch = await start(first, 'in-flight');
-      while (emulator.generations().length === 0) await pause();
-      await terminate(batch);
-      await first.onServer(empty, async (world) => {
-        const again = await start(world, 'in-flight');
-        const isOver = ({ succeeded }: BatchProgress) => succeeded === ITEMS;
-        const { running } = await untilProgress(
-          again,
-          (progress) => isOver(progress) || heldIn(progress) !== undefined,
-        );
-        const held = heldIn({ running }) ?? 0;
-        expect(held).toBeGreaterThan(0);
-        const lost = emulator.generations().find(({ request }) => request.prompt === `Fox ${held}`);
-        const item = world.videos.handle(`in-flight-${held}`);
-        await item.decideSubmit({ decision: 'adopt', taskId: lost?.taskId ?? '' });
-        await expectAllToSucceed(again, world);
-      });
-    });
+    expect(paid.sort()).toEqual(requests.map(({ prompt }) => prompt));
+    expect((await storedFiles()).filter((name) => name.endsWith('.mp4'))).toHaveLength(6);
   });
 });
 
 describe('forget', () => {
-  const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
-  const input = { request, polling };
   const newName = (what = 'fox') => `${what}-${randomUUID().slice(0, 8)}`;
 
   /** A client that finds the videos of the world. */
@@ -306,15 +242,6 @@ describe('forget', () => {
     });
   });
 
-  it('finds a job by its record alone', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const workflowId = newName();
-      await world.videos.execute(input, { workflowId });
-      const elsewhere = await clientOf(world, empty);
-      expect(partsOf(await elsewhere.forget(workflowId))).toEqual(['video', 'sidecar', 'record']);
-    });
-  });
-
   it('refuses a storage that does not have the records', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async (world) => {
       const [job, batch] = [newName(), newName('foxes')];
@@ -373,21 +300,6 @@ describe('forget', () => {
       const left = readFileSync(join(world.storageFolder, storage));
       expect(createHash('sha256').update(left).digest('hex')).toBe(video.sha256);
       expect(partsOf(await videos.forget(two))).toEqual(['video', 'record', 'execution']);
-      expect(await world.storedFiles()).toEqual([]);
-    });
-  });
-
-  it('removes the video of a name that has stored another one under the same key before', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const workflowId = newName();
-      const storage = 'fox.mp4';
-      await world.videos.execute({ ...input, storage }, { workflowId });
-      rmSync(join(world.storageFolder, storage));
-      const other = { ...input, request: { prompt: 'Another fox', seed: 8 }, storage };
-      await world.onServer(empty, ({ videos }) => videos.execute(other, { workflowId }));
-      const { removed, kept } = await (await clientOf(world)).forget(workflowId);
-      expect(kept).toEqual([]);
-      expect(partsOf({ removed }).sort()).toEqual(['execution', 'record', 'record', 'sidecar', 'video']);
       expect(await world.storedFiles()).toEqual([]);
     });
   });
@@ -496,47 +408,6 @@ describe('forget', () => {
       expect(world.emulator.generations()).toHaveLength(3);
     });
   });
-
-  it('is finished by the next run after it was killed before the executions went', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const workflowId = newName();
-      await world.videos.execute(input, { workflowId });
-      const storage = createFileStorage(world.storageFolder);
-      const killed: VideoStorage = {
-        ...storage,
-        write: async (key, content, type) => {
-          if (String(content).includes('forgotten')) throw new Error('killed');
-          return storage.write(key, content, type);
-        },
-      };
-      const dying = await createVideoClient({ client: env.temporal.client, storage: killed });
-      expect(String(await failureOf(dying.forget(workflowId)))).toContain('killed');
-      expect(await world.storedFiles()).toEqual([]);
-      expect(partsOf(await (await clientOf(world)).forget(workflowId))).toEqual(['record', 'execution']);
-      await untilGone(workflowId);
-    });
-  });
-
-  it(
-    'works in S3 as it does in a folder',
-    async () => {
-      const server = await startS3Server();
-      try {
-        const storage = createS3Storage({ bucket: server.bucket, prefix: 'foxes', ...server.connection });
-        await inWorld(env, { jobTimeMs: 0, storage }, async (world) => {
-          const workflowId = newName();
-          await world.videos.execute(input, { workflowId });
-          const videos = await createVideoClient({ client: env.temporal.client, storage });
-          const { removed } = await videos.forget(workflowId);
-          expect(partsOf({ removed })).toEqual(['video', 'sidecar', 'record', 'execution']);
-          expect(await eventsIn(storage)).toEqual(['forgotten']);
-        });
-      } finally {
-        await server.stop();
-      }
-    },
-    S3_SERVER_TIMEOUT_MS,
-  );
 
   describe('on the command line', () => {
     async function videogen({ storageFolder }: World, args: string[]) {

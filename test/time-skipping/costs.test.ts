@@ -9,7 +9,7 @@ import { type HistoryEvent, historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { shortHistories } from '../support/short-histories';
 import { recordsIn } from '../support/stored-files';
-import { failureOf, inWorld, untilProgress, type World } from '../support/world';
+import { inWorld, untilProgress, type World } from '../support/world';
 
 const MINUTE = 60_000;
 const request = { prompt: 'A red fox', duration: 5, resolution: '720p' } as const;
@@ -90,28 +90,6 @@ test('a job without prices costs no event more, and what is charged is still sai
     const result = await (await videos.start({ request }, { workflowId: 'charged' })).result();
     expect(result.cost).toEqual({ charged: usd(charge) });
     expect((await describe('charged')).memo).toMatchObject({ [COST_MEMO]: { charged: usd(charge) } });
-  });
-});
-
-test('a cost that no price says is unknown with the reason, and not zero', async () => {
-  await inWorld(env, { jobTimeMs: 0, profile }, async ({ videos }) => {
-    const job = await videos.start({ request: { prompt: 'A fox', resolution: '720p' } });
-    const { cost } = await job.result();
-    expect(cost).toEqual({
-      unknown: 'the request has no duration, and prices.defaults of the profile has none',
-      service: 'Ark',
-    });
-  });
-});
-
-test('a failed task says what it was charged, in the memo and the progress', async () => {
-  await inWorld(env, { jobTimeMs: 0, profile, charge }, async ({ videos, emulator }) => {
-    emulator.next('submit', { kind: 'failed-task', code: 'moderation', message: 'no foxes' });
-    const job = await videos.start({ request }, { workflowId: 'refunded' });
-    await failureOf(job.result());
-    const cost = { estimated: usd(0.5), charged: usd(0), service: 'Ark' };
-    expect((await job.progress()).cost).toEqual(cost);
-    expect((await describe('refunded')).memo).toMatchObject({ [COST_MEMO]: cost });
   });
 });
 

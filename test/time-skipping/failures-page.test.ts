@@ -14,6 +14,8 @@ import { failureOf, inWorld, pause, type World, type WorldOptions } from '../sup
 const SECTION = sectionOf(readPage('failures.md'), 'Where a failure shows');
 const TYPES = Object.keys(FAILURES).filter(isFailureType);
 const request = { prompt: 'A red fox in the snow' };
+const MINUTE = 60_000;
+const EVERY_MINUTE = { min: '1m', max: '1m' };
 const MANY = 30;
 const times = <T>(fault: T) => Array.from({ length: MANY }, () => fault);
 
@@ -221,6 +223,33 @@ function promisedAt(type: FailureType, place: Place): string[] {
   const cell = type === 'Cancelled' && cancelled !== 'the same' ? cancelled : failed;
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text.replace('TYPE', type));
 }
+
+/** The count and the sum of a histogram. */
+async function observed(histogram: string): Promise<number[]> {
+  const metrics = await readMetrics();
+  return [metrics.get(`${histogram}_count`) ?? 0, metrics.get(`${histogram}_sum`) ?? 0];
+}
+
+// Before all other jobs, whose tasks would be counted too.
+test('how long a task took, and how long its video lay ready, is measured of a task of the job and not of an adopted one', async () => {
+  await inWorld(env, { jobTimeMs: 1.5 * MINUTE }, async ({ videos, service }) => {
+    await videos.execute({ request, polling: EVERY_MINUTE });
+    const [tasks, seconds = 0] = await observed('videogen_generation_seconds');
+    const [ready, lag = 0] = await observed('videogen_ready_lag_seconds');
+    expect([tasks, ready]).toEqual([1, 1]);
+    expect(seconds).toBeGreaterThanOrEqual(120);
+    expect(seconds).toBeLessThan(150);
+    expect(lag).toBeGreaterThanOrEqual(60);
+    expect(lag).toBeLessThan(seconds);
+
+    const { taskId } = await service.start(request, { idempotencyKey: 'of somebody else' });
+    await env.temporal.sleep(2 * MINUTE);
+    await videos.execute({ taskId, polling: EVERY_MINUTE });
+    expect(await observed('videogen_job_polls')).toEqual([2, 3]);
+    expect(await observed('videogen_generation_seconds')).toEqual([tasks, seconds]);
+    expect(await observed('videogen_ready_lag_seconds')).toEqual([ready, lag]);
+  });
+});
 
 test.each(TYPES)('%s shows where the page says', async (type) => {
   const seen = await provoke(type);

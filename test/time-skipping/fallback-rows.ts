@@ -27,7 +27,6 @@ export const ROWS: Record<string, Row> = {
   'makes the task': { faults: [], posts: [1, 0], end: 'a' },
   'answers 400': { faults: [REFUSED(400)], posts: [1, 1], end: 'b' },
   'answers 401': { faults: [REFUSED(401)], posts: [1, 1], end: 'b' },
-  'answers 402': { faults: [REFUSED(402)], posts: [1, 1], end: 'b' },
   'answers 404, as a wrong address does': { faults: [REFUSED(404)], posts: [1, 1], end: 'b' },
   'answers 422 to a new key': { faults: [REFUSED(422)], posts: [1, 1], end: 'b' },
   'answers 422 to a key of the caller, which it may know': {
@@ -63,11 +62,6 @@ export const ROWS: Record<string, Row> = {
     posts: [4, 1],
     end: 'b',
   },
-  'answers 529, as services do that are overloaded': {
-    faults: times(5, SERVER_ERROR(529)),
-    posts: [5, 1],
-    end: 'b',
-  },
   // The task may exist behind the 500, and only this service knows the idempotency key.
   'answers 500 for longer than a minute': { faults: times(6, SERVER_ERROR(500)), posts: [7, 0], end: 'a' },
   // After 0, 2, 6, 14, 30 and 62 seconds, as without another service.
@@ -94,17 +88,6 @@ export const ROWS: Record<string, Row> = {
     posts: [5, 1],
     end: 'b',
   },
-  'answers 502, after which it has no task, as its profile says': {
-    faults: times(5, SERVER_ERROR(502)),
-    at: 'certain',
-    posts: [5, 1],
-    end: 'b',
-  },
-  'answers 522, as a proxy does that waited for it': {
-    faults: [SERVER_ERROR(522)],
-    posts: [1, 0],
-    end: 'held',
-  },
   'answers 502, as a proxy does that lost the answer': {
     faults: [SERVER_ERROR(502)],
     posts: [1, 0],
@@ -112,9 +95,7 @@ export const ROWS: Record<string, Row> = {
   },
   'cannot be reached': { faults: [], at: 'closed port', posts: [0, 1], end: 'b' },
   'cuts the connection after the request': { faults: [{ kind: 'reset' }], posts: [1, 0], end: 'held' },
-  'cuts its answer': { faults: [{ kind: 'cut-body' }], posts: [1, 0], end: 'held' },
   'answers what nobody can read': { faults: [{ kind: 'bad-json' }], posts: [1, 0], end: 'held' },
-  'answers nothing': { faults: [{ kind: 'empty' }], posts: [1, 0], end: 'held' },
   'does not answer in time': { faults: [{ kind: 'hang' }], at: 'impatient', posts: [1, 0], end: 'held' },
   'loses the answer, and the job may not be held': {
     faults: [{ kind: 'reset' }],

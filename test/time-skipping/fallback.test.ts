@@ -12,11 +12,10 @@ import {
   startEmulator,
   type VideoTestEnvironment,
 } from '../../src/testing';
-import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { shortHistories } from '../support/short-histories';
-import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
+import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 import { type End, REFUSED, ROWS, times } from './fallback-rows';
 
 const request = { prompt: 'A red fox', duration: 5 };
@@ -27,8 +26,7 @@ let env: VideoTestEnvironment;
 let a: Emulator;
 let b: Emulator;
 let videos: VideoClient;
-let worker: VideoWorker;
-let running: Promise<void>;
+let stopWorker: () => Promise<void>;
 let logs: LogLine[];
 const open: OpenedVideoService[] = [];
 
@@ -37,7 +35,7 @@ beforeAll(async () => {
   env = await createVideoTestEnvironment();
   const options = { jobTimeMs: 0, videoBytes: 64 * 1024, clock: () => env.temporal.currentTimeMs() };
   [a, b] = await Promise.all([startEmulator(options), startEmulator(options)]);
-  worker = await env.createWorker({
+  const worker = await env.createWorker({
     taskQueue: QUEUE,
     services: services(),
     worker: {
@@ -46,7 +44,7 @@ beforeAll(async () => {
       interceptors: { activity: [redirectSubmits] },
     },
   });
-  running = worker.run();
+  stopWorker = keepRunning(worker);
   videos = await createVideoClient({
     client: env.temporal.client,
     taskQueue: QUEUE,
@@ -54,8 +52,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  worker.shutdown();
-  await running;
+  await stopWorker();
   await Promise.all(open.map((service) => service.close()));
   await Promise.all([a.close(), b.close()]);
   await env.teardown();
@@ -176,13 +173,6 @@ test('each refusal is in the result, the progress, the Temporal UI and the log, 
   expect(line()?.meta).toMatchObject({ next: second, failureType: 'Unauthorized', reason: message });
 });
 
-test('the estimate of a service that refused is not that of the next one, which has no prices', async () => {
-  const [first] = nextPair();
-  a.next('submit', REFUSED(400));
-  const { cost } = await videos.execute({ request, services: [first, 'b-without-prices'] });
-  expect(cost?.estimated).toBeUndefined();
-});
-
 test('a job that all services refuse fails as the last one says, and names each with its reason', async () => {
   const [first, second] = nextPair();
   a.next('submit', REFUSED(401));
@@ -235,22 +225,6 @@ test('a later job of the same name and request finds the task at the service tha
   const { taskId } = await videos.execute(input, { workflowId });
   const again = await (await startAgain(workflowId, input)).result();
   expect(again).toMatchObject({ taskId, service: second, refusedBy: [] });
-  expect(posts()).toEqual([1, 1]);
-});
-
-test('a lost submit of an earlier job of the same name is held at its service', async () => {
-  const [first, second] = nextPair();
-  const input = { request: { prompt: 'A lynx' }, services: [first, second] };
-  const workflowId = 'lost-at-b';
-  a.next('submit', REFUSED(401));
-  b.next('submit', { kind: 'reset' });
-  await failureOf(videos.execute({ ...input, onLostSubmit: 'fail' }, { workflowId }));
-  const job = await startAgain(workflowId, input);
-  const { service } = await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-  expect(service).toBe(second);
-  const lost = b.generations().at(-1)?.taskId ?? '';
-  await job.decideSubmit({ decision: 'adopt', taskId: lost });
-  expect(await job.result()).toMatchObject({ taskId: lost, service: second });
   expect(posts()).toEqual([1, 1]);
 });
 
@@ -337,43 +311,6 @@ test('the file of a batch may have a field that only its service takes', async (
   const batch = await videos.startBatch({ requestsFrom: 'in/foxes.jsonl', service: 'b-with-size' });
   expect(await batch.result()).toMatchObject({ succeeded: 1 });
   expect(b.generations().at(-1)?.request).toMatchObject({ resolution: '480p' });
-});
-
-test('an item that is held at its second service is decided by its own name', async () => {
-  const [first, second] = nextPair();
-  a.next('submit', REFUSED(400), REFUSED(400));
-  b.next('submit', { kind: 'reset' });
-  const batch = await videos.startBatch({
-    requests: [{ prompt: 'Hare 1' }, { prompt: 'Hare 2' }],
-    window: 1,
-    services: [first, second],
-  });
-  const { running: items } = await untilProgress(batch, ({ running }) =>
-    running.some(({ isHeld }) => isHeld),
-  );
-  const item = videos.handle(items.find(({ isHeld }) => isHeld)?.name ?? '');
-  expect(await item.progress()).toMatchObject({ phase: 'needs-decision', service: second });
-  await item.decideSubmit({ decision: 'resubmit' });
-  expect(await batch.result()).toMatchObject({ succeeded: 2 });
-  expect(posts()).toEqual([2, 3]);
-});
-
-test('a cancelled job ends at the service whose turn it is, and is not sent to the next one', async () => {
-  const [first, second] = nextPair();
-  a.next('submit', ...times(3, { kind: 'server-error', status: 503 } as const));
-  const job = await videos.start({ request, services: [first, second], fallbackAfter: '10m' });
-  // Between two attempts: of a request under way it would be unknown whether it made a task.
-  const child = env.temporal.client.workflow.getHandle(`${job.workflowId}.${first}`);
-  const attempt = async () =>
-    (await child.describe().catch(() => undefined))?.raw.pendingActivities?.[0]?.attempt;
-  while (!(Number(await attempt()) >= 2)) await pause();
-  await job.cancel();
-  // To wait for its result would skip time, and a busy worker could find the deadline past.
-  const parent = env.temporal.client.workflow.getHandle(job.workflowId);
-  while ((await parent.describe()).status.name === 'RUNNING') await pause();
-  expect(await failureOf(job.result())).toMatchObject({ type: 'Cancelled' });
-  expect(posts()[1]).toBe(0);
-  a.next('submit');
 });
 
 test('the video has the name of the job, not that of the job at the service', async () => {

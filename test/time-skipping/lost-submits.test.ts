@@ -51,8 +51,8 @@ const detailsOf = async (job: VideoJob) => {
   return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
 };
 
-test('a lost submit is held: progress and the Temporal UI show what happened, when, and the three decisions', async () => {
-  await inWorld(env, {}, async (world) => {
+test('a lost submit is held: progress, Temporal UI and log say what happened, the three decisions, and what was decided', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
     const job = await heldJob(world, { holdFor: '2h' });
     const { hold } = await job.progress();
     expect(Date.parse(hold?.until ?? '') - Date.parse(hold?.since ?? '')).toBe(2 * HOUR);
@@ -82,8 +82,16 @@ test('a lost submit is held: progress and the Temporal UI show what happened, wh
         decide: `videogen decide ${job.workflowId} --adopt TASK_ID (or --resubmit, or --abandon)`,
       }),
     );
-    await job.decideSubmit({ decision: 'abandon' });
-    await failureOf(job.result());
+    const taskId = lostTask(world);
+    await job.decideSubmit({ decision: 'adopt', taskId });
+    await job.result();
+    const lines = () =>
+      logs.map(({ meta }) => Object(meta)).filter((one) => one.workflowId === job.workflowId);
+    while (!lines().some(({ event }) => event === 'stored')) await pause();
+    expect(lines().filter(({ event }) => event === 'decided' || event === 'adopted')).toMatchObject([
+      { event: 'decided', decision: 'adopt', taskId },
+      { event: 'adopted', taskId },
+    ]);
   });
 });
 

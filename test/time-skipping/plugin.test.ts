@@ -16,22 +16,11 @@ const limitedWithoutRetryAfter = { kind: 'rate-limited' } as const;
 /** More refusals than a worker has concurrent polls for submits. */
 const MORE_THAN_POLLS = 9;
 
-interface HostKind {
-  worker(taskQueue: string): Partial<WorkerOptions>;
-}
-
-const HOSTS: Record<string, HostKind> = {
-  'with the plugin': {
-    worker: () => ({ plugins: [env.createPlugin()] }),
-  },
-  'with the plugin and a queue for downloads': {
-    worker: (taskQueue) => ({ plugins: [env.createPlugin({ downloadQueue: `${taskQueue}-d` })] }),
-  },
-  'with the activities alone': {
-    worker: () => ({
-      activities: createVideoActivities({ service, storage: createFileStorage(env.storageFolder) }),
-    }),
-  },
+const HOSTS: Record<string, () => Partial<WorkerOptions>> = {
+  'with the plugin': () => ({ plugins: [env.createPlugin()] }),
+  'with the activities alone': () => ({
+    activities: createVideoActivities({ service, storage: createFileStorage(env.storageFolder) }),
+  }),
 };
 
 let env: VideoTestEnvironment;
@@ -50,13 +39,13 @@ afterAll(async () => {
 const JOB = { request: { prompt: 'a fox' }, deadline: '6h' } as const;
 
 /** Generates one video on a host's worker, and returns the statuses of each call to the service in order. */
-async function generate(host: HostKind): Promise<(call: EmulatedCall) => unknown[]> {
+async function generate(host: () => Partial<WorkerOptions>): Promise<(call: EmulatedCall) => unknown[]> {
   const taskQueue = `host-${randomUUID()}`;
   const worker = await Worker.create({
     connection: env.temporal.nativeConnection,
     taskQueue,
     ...quickWorkflows(),
-    ...host.worker(taskQueue),
+    ...host(),
   });
   const videos = await createVideoClient({
     client: env.temporal.client,

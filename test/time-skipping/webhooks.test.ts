@@ -4,7 +4,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { captureLogs } from '../support/logs';
 import { plainHistory } from '../support/plain-history';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
-import { failureOf, pause, quickWorkflows, untilProgress } from '../support/world';
+import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox' };
 /** The test server skips no more time once a job has left a workflow behind. */
@@ -34,11 +34,7 @@ beforeAll(async () => {
       webhooks,
       worker: quickWorkflows(),
     });
-    const running = worker.run();
-    stops.push(async () => {
-      worker.shutdown();
-      await running;
-    });
+    stops.push(keepRunning(worker));
   }
   const { client } = env.temporal;
   videos = await createVideoClient({ client, taskQueue: 'own' });
@@ -110,18 +106,6 @@ test('a receiver that is down changes neither the result nor the end of the job'
   await delivery.terminate();
 });
 
-test('an address that is not public is refused at once, and the job does not notice', async () => {
-  const { end, delivery } = await ended(watched, 'inside', {
-    request,
-    callbackUrl: 'https://10.0.0.1/hooks',
-  });
-  expect(end).toMatchObject({ video: {} });
-  const failure = await failureOf(delivery.result());
-  expect(String(Object(failure).cause?.cause)).toContain(
-    'the receiver is at 10.0.0.1, a private address: add its host to VIDEOGEN_WEBHOOK_ALLOW',
-  );
-});
-
 test('the default receiver of a worker hears of jobs that name none: stored, refused, cancelled', async () => {
   await (await ended(watched, 'stored', { request })).delivery.result();
   env.emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
@@ -162,16 +146,6 @@ test('a hold is sent when it begins, and a second hold under an id of its own', 
     'video.failed',
   ]);
   expect(new Set(events.map(({ id }) => id)).size).toBe(3);
-});
-
-test('an item of a batch sends its hold under its own name, and not how it ends', async () => {
-  env.emulator.next('submit', { kind: 'reset' });
-  const batch = await watched.startBatch({ requests: [request], polling }, { workflowId: 'foxes' });
-  while (standard.accepted('foxes-1').length === 0) await pause();
-  await watched.handle('foxes-1').decideSubmit({ decision: 'resubmit' });
-  expect(await batch.result()).toMatchObject({ succeeded: 1 });
-  expect(standard.accepted('foxes-1').map(({ type }) => type)).toEqual(['video.needs_decision']);
-  expect(standard.accepted('foxes')).toEqual([]);
 });
 
 test('a second job under the same name has webhooks of its own', async () => {
