@@ -8,6 +8,7 @@ import { createFileStorage, createS3Storage, type VideoStorage } from '../../src
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { makeTrailerOf } from '../support/host-workflows';
 import { captureLogs } from '../support/logs';
+import { atLength } from '../support/nightly';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';
 import { recordsIn } from '../support/stored-files';
@@ -96,11 +97,14 @@ describe.each([
   ['a folder', inFolder],
   ['S3', inBucket],
 ])('in %s', (_, storageWith) => {
-  test('a parent that is terminated and started again while each write of a record takes 300 ms pays once, in each of six rounds', async () => {
+  test('a parent that is terminated and started again while each write of a record takes 300 ms pays once, in each round', async () => {
     const writes = new SlowWrites({ key: RECORDS, nth: 'every', delayMs: 300 });
     const storage = await storageWith(writes);
     await inWorld(env, { jobTimeMs: 0, storage, worker: { workflowBundle } }, async (world) => {
-      for (const about of ['foxes', 'hares', 'lynxes', 'owls', 'bears', 'voles']) {
+      for (const about of atLength(
+        ['foxes', 'hares'],
+        ['foxes', 'hares', 'lynxes', 'owls', 'bears', 'voles'],
+      )) {
         const before = writes.held;
         const first = await startTrailer(world, about);
         while (writes.held === before) await pause();

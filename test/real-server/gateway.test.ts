@@ -3,27 +3,21 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import { run } from '../../src/cli/run';
 import { newestFirst } from '../../src/client/list-jobs';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
-import { prefixOf, taskIdFor, videoIdIn, workflowIdOf } from '../../src/gateway/task-names';
+import { prefixOf, videoIdIn, workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { seededRandom } from '../../src/testing/seeded-random';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
-import { GatewayProcess } from '../support/gateway-process';
 import { captureLogs } from '../support/logs';
-import { testAtNight } from '../support/nightly';
-import { REPLAY, SEED } from '../support/seed';
 import { describeServiceContract } from '../support/service-contract';
-import { startSlowLine } from '../support/slow-line';
-import { pause, quickWorkflows } from '../support/world';
+import { keepRunning, quickWorkflows } from '../support/world';
 
 const FOX = { prompt: 'A red fox', duration: 5 };
 const [shop, press, former, reader] = [
@@ -48,11 +42,7 @@ beforeAll(async () => {
   const profile = { polling: { min: '1s', max: '1s' } };
   service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile });
   const worker = await env.createWorker({ service, worker: quickWorkflows() });
-  const running = worker.run();
-  stopWorker = async () => {
-    worker.shutdown();
-    await running;
-  };
+  stopWorker = keepRunning(worker);
   gateway = await startGateway();
 });
 afterAll(async () => {
@@ -377,81 +367,3 @@ test('the page of the documentation shows what its commands print', async () => 
     expectShown(one, stdout);
   }
 });
-
-const KILLS = 20;
-const JOBS_A_KILL = 5;
-const JOBS = KILLS * JOBS_A_KILL;
-/** How long a call of the gateway takes to Temporal. The last one before a POST is answered comes after the job's start. */
-const LATENCY_MS = 150;
-
-testAtNight(
-  `${JOBS} jobs end while their gateway is killed ${KILLS} times, ${REPLAY}: none is lost and none is made twice`,
-  async () => {
-    const random = seededRandom(SEED);
-    const line = await startSlowLine(env.temporal.address, LATENCY_MS);
-    const process = new GatewayProcess({ ...settings(), TEMPORAL_ADDRESS: line.address });
-    const { err } = await process.start();
-    const served = commandsOf(readPage('gateway.md')).find(({ command }) => command === 'videogen gateway');
-    expectShown(served ?? { command: '', output: ['a page that shows how to start it'] }, err());
-
-    /** A client that knows only HTTP: what has no answer is asked again. */
-    const persist = async (path: string, options: Call = {}, onRepeat: () => void = () => undefined) => {
-      for (;;) {
-        const answer = await call(path, { ...options, url: process.url }).catch(() => undefined);
-        // The body may break off too.
-        const body = await answer?.arrayBuffer().catch(() => undefined);
-        if (answer && body && answer.status < 500) return new Response(body, answer);
-        onRepeat();
-        await pause();
-      }
-    };
-    const repeated = new Set<string>();
-    const runJob = async (prompt: string) => {
-      const headers = { 'idempotency-key': prompt };
-      const body = { prompt, resolution: '480p', duration: 1 };
-      const posted = await persist('/v1/videos/text-to-video', { method: 'POST', body, headers }, () =>
-        repeated.add(prompt),
-      );
-      let video = await videoIn(posted);
-      while (video.status !== 'completed') {
-        expect(video.error).toBeNull();
-        await pause();
-        video = await videoIn(await persist(`/v1/videos/${video.id}`));
-      }
-      const content = Buffer.from(await (await persist(`/v1/videos/${video.id}/content`)).arrayBuffer());
-      expect(createHash('sha256').update(content).digest('hex')).toBe(video.video?.sha256);
-      return video.service_task_id;
-    };
-    const untilStarted = async (prompt: string) => {
-      const name = workflowIdOf('shop', taskIdFor('shop', prompt));
-      while (!(await env.videos.find(name))) await sleep(5);
-    };
-
-    const jobs: Promise<string | null>[] = [];
-    const prompts: string[] = [];
-    const victims: string[] = [];
-    try {
-      for (let kill = 0; kill < KILLS; kill += 1) {
-        const burst = Array.from({ length: JOBS_A_KILL }, (_, index) => `A red fox, take ${kill}.${index}`);
-        jobs.push(...burst.map(runJob));
-        prompts.push(...burst);
-        const [victim = ''] = burst.slice(Math.floor(random() * burst.length));
-        victims.push(victim);
-        await untilStarted(victim);
-        // Temporal has the job and the gateway cannot know it yet.
-        await sleep((random() * LATENCY_MS) / 2);
-        await process.kill();
-        await process.start();
-      }
-      const tasks = await Promise.all(jobs);
-      const paid = env.emulator.generations().filter(({ request }) => prompts.includes(request.prompt));
-      expect(paid.map(({ taskId }) => taskId).sort()).toEqual(tasks.sort());
-      // Otherwise the kills came too late, and the run proves nothing.
-      expect(victims.filter((victim) => !repeated.has(victim))).toEqual([]);
-    } finally {
-      await process.stop();
-      await line.close();
-    }
-  },
-  300_000,
-);

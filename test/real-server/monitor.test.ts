@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
@@ -11,7 +9,6 @@ import { createFileStorage } from '../../src/storage';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { HealthReport } from '../../src/worker/monitor';
-import { createVideoWorker } from '../../src/worker/video-worker';
 import { Home, untilErr } from '../cli/cli-process';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { namedExpressions } from '../support/dashboard';
@@ -264,13 +261,4 @@ test('a worker in a program whose runtime measures nothing says so, and still te
   expect(text).not.toContain('temporal_');
   expect(logs.filter(({ message }) => message.startsWith('Jobs are not measured'))).toHaveLength(1);
   await expect(ask(port, '/livez')).rejects.toThrow('fetch failed');
-});
-
-test('a worker whose monitor port is taken says so, and not that its connection is in use', async () => {
-  const port = await freePort();
-  const taken = createServer().listen(port, '127.0.0.1');
-  closers.push(async () => taken.close());
-  await once(taken, 'listening');
-  const failure = await failureOf(createVideoWorker({ env: settings(`q-${randomUUID()}`, port) }));
-  expect(String(failure)).toContain(`The monitor cannot listen on 127.0.0.1, port ${port} (EADDRINUSE)`);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { VideoJob } from '../../src/client/video-job';
 import { parseJobInput } from '../../src/contract/job-input';
 import * as names from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
@@ -16,7 +17,7 @@ import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { findPythonClient, PYTHON_TIMEOUT_MS } from '../support/python-client';
 import { type Printed, runInShell } from '../support/temporal-command';
-import { quickWorkflows, untilProgress } from '../support/world';
+import { keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 const page = readPage('other-languages.md');
 const PROGRAM = join(__dirname, '../support/python/start_job.py');
@@ -31,11 +32,7 @@ beforeAll(async () => {
     emulator: { jobTimeMs: 0, videoBytes: 64 * 1024 },
   });
   const worker = await env.createWorker({ worker: quickWorkflows() });
-  const running = worker.run();
-  stopWorker = async () => {
-    worker.shutdown();
-    await running;
-  };
+  stopWorker = keepRunning(worker);
 });
 afterAll(async () => {
   await stopWorker();
@@ -46,10 +43,11 @@ const shell = (command: string) => runInShell(env.temporal.address, command);
 
 /** Runs a command of the page, and expects the output on the page. */
 async function runShown(shown: ShownCommand, replaced: Record<string, string> = {}): Promise<Printed> {
-  const words = Object.entries(replaced);
-  const command = words.reduce((text, [word, by]) => text.replace(word, by), shown.command);
+  const replace = (text: string) =>
+    Object.entries(replaced).reduce((now, [word, by]) => now.replace(word, by), text);
+  const command = replace(shown.command);
   const printed = await shell(command);
-  expectShown(shown, printed.text);
+  expectShown({ command, output: shown.output.map(replace) }, printed.text);
   return printed;
 }
 
@@ -97,18 +95,6 @@ describe('the temporal command', () => {
     expect(env.emulator.generations()).toHaveLength(1);
   });
 
-  test('starts a job whose submit waits in line with those of all other clients', async () => {
-    await start('in-line', { request, polling: { min: '1s', max: '1s' } });
-    await env.videos.handle('in-line').result();
-    const { events } = await historyOf(env.temporal.client, 'in-line');
-    const scheduled = events?.map((event) => event.activityTaskScheduledEventAttributes);
-    const own = names.DEFAULT_TASK_QUEUE;
-    expect(scheduled?.flatMap((activity) => activity?.taskQueue?.name ?? [])).toEqual([
-      names.submitQueueOf(own),
-      own,
-    ]);
-  });
-
   test('runs a batch', async () => {
     const paid = env.emulator.generations().length;
     const commands = commandsOf(sectionOf(page, 'A batch'));
@@ -152,19 +138,56 @@ describe('the temporal command', () => {
     const [shown, ...others] = commandsOf(sectionOf(page, 'A wrong job'));
     expect(others).toEqual([]);
     if (shown) expect(await runShown(shown)).toMatchObject({ code: 1 });
-    const problemOf = async (workflowId: string, job: object) => {
-      await start(workflowId, job);
-      const { code, text } = await shell(`temporal workflow result --workflow-id ${workflowId}`);
-      expect(code).toBe(1);
-      return text;
-    };
-    expect(await problemOf('wrong-2', { request: { ...request, aspectRatio: '16:9' } })).toContain(
-      'The request was refused: "aspectRatio": not a field of the request; the fields are prompt, image_url, resolution, aspect_ratio, duration, seed. Change the request as the message says and start a new job.',
-    );
-    expect(await problemOf('wrong-3', { request, deadline: 'soon' })).toContain(
-      'The request was refused: deadline must be milliseconds or a duration such as "90s", "30m" or "2h". Change the request as the message says and start a new job.',
-    );
     expect(env.emulator.generations()).toHaveLength(paid);
+  });
+});
+
+describe('the commands for those on call', () => {
+  /** Waits until the history has an event of a kind. */
+  async function untilEvent(
+    { workflowId }: VideoJob,
+    kind: 'activityTaskScheduledEventAttributes' | 'workflowTaskFailedEventAttributes',
+  ): Promise<void> {
+    const isThere = async () => {
+      const { events } = await historyOf(env.temporal.client, workflowId);
+      return (events ?? []).some((event) => event[kind]);
+    };
+    while (!(await isThere())) await pause();
+  }
+
+  test('stop the submits of a queue, and let them go on, without a restart', async () => {
+    const [stop, goOn] = commandsOf(sectionOf(readPage('rate-limits.md'), 'Stop all submits'));
+    if (!stop || !goOn) throw new Error('The page does not show the commands.');
+    const paid = env.emulator.generations().length;
+    expect(await runShown(stop)).toMatchObject({ code: 0 });
+    const job = await env.videos.start({ request, polling: { min: '1s', max: '1s' } });
+    await untilEvent(job, 'activityTaskScheduledEventAttributes');
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(env.emulator.generations()).toHaveLength(paid);
+    expect(await runShown(goOn)).toMatchObject({ code: 0 });
+    await job.result();
+    expect(env.emulator.generations()).toHaveLength(paid + 1);
+  });
+
+  test('reset a job that a signal has stopped, and it continues with its task', async () => {
+    const [shown] = commandsOf(sectionOf(readPage('failures.md'), 'A signal that cannot be decoded'));
+    if (!shown) throw new Error('The page does not show the command.');
+    const paid = env.emulator.generations().length;
+    const job = await env.videos.start({ request, polling: { min: '5s', max: '5s' } });
+    const taskId = await job.taskId();
+    await env.temporal.client.workflowService.signalWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: job.workflowId },
+      signalName: names.POLL_NOW_SIGNAL,
+      input: {
+        payloads: [{ metadata: { encoding: Buffer.from('binary/unknown') }, data: Buffer.from('x') }],
+      },
+    });
+    await untilEvent(job, 'workflowTaskFailedEventAttributes');
+    expect(await runShown(shown, { 'fox-1': job.workflowId })).toMatchObject({ code: 0 });
+    const { client } = env.temporal;
+    expect(await client.workflow.getHandle(job.workflowId).result()).toMatchObject({ taskId });
+    expect(env.emulator.generations()).toHaveLength(paid + 1);
   });
 });
 

@@ -9,13 +9,12 @@ import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
-import type { VideoWorker } from '../../src/worker/video-worker';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { type ExportedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector';
 import { startTracing } from '../support/traced-process';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
-import { pause, quickWorkflows } from '../support/world';
+import { keepRunning, pause, quickWorkflows } from '../support/world';
 
 const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const POST = 'POST /v1/videos/text-to-video';
@@ -32,8 +31,7 @@ let tracing: ReturnType<typeof startTracing>;
 let bundle: WorkflowBundleWithSourceMap;
 let receiver: WebhookReceiver;
 let gateway: VideoGateway;
-let worker: VideoWorker;
-let running: Promise<void>;
+let stopWorker: (() => Promise<void>) | undefined;
 let logs: LogLine[];
 
 const OTEL = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '100' };
@@ -54,11 +52,11 @@ beforeAll(async () => {
     }),
     startWebhookReceiver(),
   ]);
-  worker = await env.createWorker({
+  const worker = await env.createWorker({
     webhooks: { secret: () => WEBHOOK_SECRET, url: receiver.url },
     worker: { workflowBundle: bundle, plugins: [tracing.plugin] },
   });
-  running = worker.run();
+  stopWorker = keepRunning(worker);
   const { connection } = env.temporal;
   const client = new Client({ connection, interceptors: tracing.interceptors });
   gateway = await createVideoGateway({
@@ -70,8 +68,7 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const name of [...Object.keys(OTEL), 'OTEL_EXPORTER_OTLP_ENDPOINT']) delete process.env[name];
   await gateway?.close();
-  worker?.shutdown();
-  await running;
+  await stopWorker?.();
   await tracing?.stop();
   await receiver?.close();
   await env?.teardown();
@@ -223,65 +220,16 @@ describe('a video that a program orders from the gateway', () => {
   });
 });
 
-describe('the log', () => {
-  const FOX = { request: { prompt: 'A fox' } };
-
-  it('says of a failed job what failed and what to do', async () => {
-    env.emulator.next('status', { kind: 'failed-task', code: 'E7', message: 'too dark' });
-    await expect(env.videos.execute(FOX, { workflowId: 'dark' })).rejects.toThrow('too dark');
-    expect((await untilLogged('dark', 'failed')).at(-1)).toMatchObject({
-      event: 'failed',
-      failureType: 'GenerationFailed',
-      reason: expect.stringContaining('too dark'),
-      advice: expect.stringMatching(/\.$/),
-      taskId: expect.any(String),
-    });
-  });
-
-  it('says of a lost submit that it is held, what was decided, and which task was adopted', async () => {
-    env.emulator.next('submit', { kind: 'reset' });
-    const job = await env.videos.start(FOX, { workflowId: 'lost' });
-    await untilLogged('lost', 'held');
-    const taskId = env.emulator.generations().at(-1)?.taskId ?? '';
-    await job.decideSubmit({ decision: 'adopt', taskId });
-    await job.result();
-    expect((await untilLogged('lost', 'stored')).filter(({ event }) => event !== 'polled')).toMatchObject([
-      { event: 'held', decide: expect.stringContaining('videogen decide') },
-      { event: 'decided', decision: 'adopt', taskId },
-      { event: 'adopted', taskId },
-      ...['ready', 'downloading', 'stored'].map((event) => ({ event, taskId })),
-    ]);
-  });
-
-  it('says of a cancelled job that it was cancelled, and what became of its task', async () => {
-    const slow = { ...FOX, polling: { min: '1m', max: '1m' } } as const;
-    const job = await env.videos.start(slow, { workflowId: 'unwanted' });
-    await job.taskId();
-    await job.cancel();
-    await expect(job.result()).rejects.toThrow();
-    expect((await untilLogged('unwanted', 'cancelled')).at(-1)).toMatchObject({
-      event: 'cancelled',
-      taskId: expect.any(String),
-    });
-  });
-});
-
-/** The trace whose root is the run of a job. */
-async function traceOfRun(workflowId: string, ...names: string[]): Promise<ExportedSpan[]> {
+/** The trace whose root is the run of a job: its caller has none. */
+async function traceOfRun(workflowId: string): Promise<ExportedSpan[]> {
   for (;;) {
     const root = named(collector.spans(), 'RunWorkflow:generateVideo').find(
       ({ attributes }) => attributes.temporalWorkflowId === workflowId,
     );
-    if (root) return trace(root.traceId, ...names);
+    if (root) return trace(root.traceId);
     await pause();
   }
 }
-
-test('a job whose caller has no trace is a trace of its own, with its run as the root', async () => {
-  await env.videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'untraced' });
-  const spans = await traceOfRun('untraced', 'RunWorkflow:deliverWebhook');
-  expect(edges(spans)).toEqual([' > RunWorkflow:generateVideo', ...spansOfRun(1)].sort());
-});
 
 test("a worker of a host with Temporal's plugin and ours makes the same spans", async () => {
   const plugin = env.createPlugin();

@@ -3,7 +3,7 @@ import { createVideoActivities } from '../../activities';
 import { webhookId } from '../../src/contract/names';
 import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
+import { activities, historiesOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { submittingOn } from '../support/redirect-submits';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
@@ -21,13 +21,8 @@ afterAll(() => env.teardown());
 
 /** The lines of the UI's timeline over all runs of a workflow: activities and timers with their summaries. */
 async function timelineOf(workflowId: string): Promise<{ type: string; summary?: string }[]> {
-  const events: HistoryEvent[] = [];
-  for (let runId: string | undefined; ; ) {
-    const run = (await historyOf(env.temporal.client, workflowId, runId)).events ?? [];
-    events.push(...run);
-    runId = run[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId || undefined;
-    if (runId === undefined) break;
-  }
+  const runs = await historiesOf(env.temporal.client, workflowId);
+  const events = runs.reverse().flatMap((run) => run.events ?? []);
   return [
     ...activities({ events }).map(({ type, summary }) => ({ type, summary })),
     ...timers({ events }).map(({ summary }) => ({ type: 'timer', summary })),
@@ -57,90 +52,79 @@ test('the UI of the dev server has the buttons that our details name', () => {
 
 test('every timer and every activity of jobs and batches has a summary', async () => {
   const lines: { type: string; summary?: string }[] = [];
+  const record = async ({ workflowId }: { workflowId: string }) =>
+    lines.push(...(await timelineOf(workflowId)));
   await inWorld(env, { jobTimeMs: 1_500 }, async ({ emulator, service, storageFolder, videos }) => {
     const [request = { prompt: '' }] = requests(1);
-    emulator.next('submit', { kind: 'reset' });
-    const held = await videos.start({ request, polling: EVERY_SECOND });
-    await untilProgress(held, ({ phase }) => phase === 'needs-decision');
-    await held.decideSubmit({ decision: 'resubmit' });
-    await held.result();
-    lines.push(...(await timelineOf(held.workflowId)));
-
-    emulator.next('submit', { kind: 'reset' });
-    const found = await videos.start({ request, polling: EVERY_SECOND });
-    await untilProgress(found, ({ phase }) => phase === 'needs-decision');
-    const { taskId } = emulator.generations().at(-1) ?? { taskId: '' };
-    await found.decideSubmit({ decision: 'adopt', taskId });
-    await found.result();
-    lines.push(...(await timelineOf(found.workflowId)));
+    for (const decision of ['resubmit', 'adopt'] as const) {
+      emulator.next('submit', { kind: 'reset' });
+      const held = await videos.start({ request, polling: EVERY_SECOND });
+      await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+      const taskId = emulator.generations().at(-1)?.taskId ?? '';
+      await held.decideSubmit(decision === 'adopt' ? { decision, taskId } : { decision });
+      await held.result();
+      await record(held);
+    }
 
     const cancelled = await videos.start({ request });
     await untilProgress(cancelled, ({ phase }) => phase === 'waiting');
-    await cancelled.cancel();
-    await failureOf(cancelled.result());
-    lines.push(...(await timelineOf(cancelled.workflowId)));
-
     const unsent = await videos.start({ request }, submittingOn('nobody'));
     await untilProgress(unsent, ({ phase }) => phase === 'submitting');
-    await unsent.cancel();
-    await failureOf(unsent.result());
-    lines.push(...(await timelineOf(unsent.workflowId)));
+    for (const job of [cancelled, unsent]) {
+      await job.cancel();
+      await failureOf(job.result());
+      await record(job);
+    }
 
     const storage = createFileStorage(storageFolder);
     const file = requests(3).map((one) => JSON.stringify(one));
     await storage.write('foxes.jsonl', file.join('\n'), 'text/plain');
     const ofFile = await videos.startBatch({ requestsFrom: 'foxes.jsonl', polling: EVERY_SECOND });
     await ofFile.result();
-    lines.push(...(await timelineOf(ofFile.workflowId)));
+    await record(ofFile);
 
     emulator.next('submit', { kind: 'refused', status: 400, message: 'no' });
-    const stopped = () =>
+    const startStopping = () =>
       videos.startBatch(
         { requests: [request], onFailure: 'stop', polling: EVERY_SECOND },
         { workflowId: 'stopped-foxes' },
       );
-    await failureOf((await stopped()).result());
-    await (await stopped()).result();
-    lines.push(...(await timelineOf('stopped-foxes')));
+    const stopped = await startStopping();
+    await failureOf(stopped.result());
+    await (await startStopping()).result();
+    await record(stopped);
 
     await videos.start({ request, polling: EVERY_SECOND }, { workflowId: 'joined-foxes-1' });
-    const joining = { requests: [request], polling: EVERY_SECOND };
-    await (await videos.startBatch(joining, { workflowId: 'joined-foxes' })).result();
-    lines.push(...(await timelineOf('joined-foxes')));
+    const joining = await videos.startBatch(
+      { requests: [request], polling: EVERY_SECOND },
+      { workflowId: 'joined-foxes' },
+    );
+    await joining.result();
+    await record(joining);
 
-    const announced = await videos.start({
-      request,
-      polling: EVERY_SECOND,
-      callbackUrl: 'https://example.com/hooks',
-    });
+    const callbackUrl = 'https://example.com/hooks';
+    const announced = await videos.start({ request, polling: EVERY_SECOND, callbackUrl });
     await announced.result();
     const { runId } = await workflow(announced.workflowId).describe();
-    const deliveryId = webhookId(runId, 'video.completed', 1);
-    let delivery = await timelineOf(deliveryId);
-    while (delivery.length === 0) {
-      await pause();
-      delivery = await timelineOf(deliveryId);
+    const delivery = webhookId(runId, 'video.completed', 1);
+    while ((await timelineOf(delivery)).length === 0) await pause();
+    await record({ workflowId: delivery });
+
+    const failing = [
+      await videos.start({ request, service: 'nowhere' }),
+      await videos.start({ request, submitWithin: '1s' }, submittingOn('nobody')),
+      await videos.start({ request, services: ['nowhere', 'elsewhere'] }),
+    ];
+    for (const job of failing) {
+      await failureOf(job.result());
+      await record(job);
     }
-    lines.push(...delivery);
-
-    const elsewhere = await videos.start({ request, service: 'nowhere' });
-    await failureOf(elsewhere.result());
-    lines.push(...(await timelineOf(elsewhere.workflowId)));
-
-    const impatient = await videos.start({ request, submitWithin: '1s' }, submittingOn('nobody'));
-    await failureOf(impatient.result());
-    lines.push(...(await timelineOf(impatient.workflowId)));
-
-    const several = await videos.start({ request, services: ['nowhere', 'elsewhere'] });
-    await failureOf(several.result());
-    lines.push(...(await timelineOf(several.workflowId)));
 
     expect(lines.filter(({ summary }) => !summary)).toEqual([]);
     expect(lines).toContainEqual({ type: 'timer', summary: 'for a decision: adopt, resubmit or abandon' });
     // The test of a queue that nobody serves sees isServed.
     const { isServed, ...others } = createVideoActivities({ service, storage });
-    const all = Object.keys(others);
-    expect(new Set(lines.map(({ type }) => type))).toEqual(new Set([...all, 'timer']));
+    expect(new Set(lines.map(({ type }) => type))).toEqual(new Set([...Object.keys(others), 'timer']));
   });
 });
 
