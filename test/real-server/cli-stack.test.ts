@@ -9,6 +9,7 @@ import { EMULATED_JOB_MS, isAlive } from '../../src/cli/stack-note';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
 import { endOf, Home, lastLine, until, untilErr } from '../cli/cli-process';
+import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { testAtNight } from '../support/nightly';
 
 // Several processes in sequence, each of which starts a server.
@@ -132,6 +133,15 @@ test('a job outlives all that ran Temporal for it: dev that ended, a command lef
   expect(sha256(copiedTo ?? '')).toBe(video.sha256);
   await until('the note removed', () => home.note() === undefined);
   expect(home.processes()).toEqual([]);
+});
+
+test('the page about batches shows what the command prints', async () => {
+  const [file, batch] = commandsOf(readPage('batches.md'));
+  if (!file || !batch) throw new Error('The page does not show the commands.');
+  writeFileSync(join(home.folder, 'foxes.jsonl'), file.output.join('\n'));
+  const end = await home.run(batch.command.replace('npx videogen ', '').split(' '));
+  expect(end).toMatchObject({ code: 0 });
+  expectShown(batch, `${end.err}${end.out}`);
 });
 
 testAtNight('Ctrl-C while Temporal is still starting pays for nothing', async () => {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
@@ -8,7 +8,7 @@ import type { DoctorReport } from '../../src/cli/doctor';
 import { EXIT } from '../../src/cli/terminal';
 import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
-import { DEFAULT_TASK_QUEUE, POLL_NOW_SIGNAL, WORKFLOW_TYPE } from '../../src/contract/names';
+import { parseResults } from '../../src/contract/batch';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { startHere } from '../cli/cli-here';
@@ -89,13 +89,23 @@ test('dev makes the data private and retains jobs for 90 days', async () => {
 });
 
 test('doctor finds the server of a running dev and its worker', async () => {
-  const { code, out } = await videogen(['doctor', '--json']);
+  const { code, out } = await videogen(['doctor', '--json'], { VIDEOGEN_SEARCH_ATTRIBUTES: 'true' });
   const { checks }: DoctorReport = JSON.parse(out);
   const found = Object.fromEntries(checks.map(({ name, ...check }) => [name, check]));
   expect([code, found.temporal?.found]).toEqual([0, expect.stringContaining(`${home.note()?.address}, run`)]);
   expect(found.versions?.found).toContain(', server ');
   expect(found.workers).toMatchObject({ ok: true });
+  expect(found.namespace?.found).toContain('with search attributes');
 });
+
+/** The names of those that are ours. */
+async function searchAttributesOf(workflowId: string): Promise<string[]> {
+  const { typedSearchAttributes } = await client.workflow.getHandle(workflowId).describe();
+  return typedSearchAttributes
+    .getAll()
+    .map(({ key }) => key.name)
+    .filter((name) => name.startsWith('Video'));
+}
 
 describe('generate beside dev', () => {
   test('three times with one id is one job and one generation, and another request is refused', async () => {
@@ -133,7 +143,7 @@ describe('generate beside dev', () => {
     expect(madeSince(before)).toEqual([first?.taskId]);
   });
 
-  test('with --no-wait ends at once, and an unknown id without a prompt is refused', async () => {
+  test('with --no-wait ends at once, its job has search attributes unless they are turned off, and an unknown id is refused', async () => {
     const [unwatched, unknown] = await Promise.all([
       videogen(['generate', 'A grey fox', '--id', 'unwatched', '--no-wait']),
       videogen(['generate', '--id', 'nobody']),
@@ -147,6 +157,15 @@ describe('generate beside dev', () => {
         'It continues wherever a worker runs. Follow it with: videogen watch unwatched\n',
     });
     expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('There is no job nobody.') });
+    expect((await searchAttributesOf('unwatched')).sort()).toEqual([
+      'VideoOutcome',
+      'VideoPhase',
+      'VideoTaskId',
+    ]);
+    await videogen(['generate', 'A fox', '--id', 'hidden', '--no-wait'], {
+      VIDEOGEN_SEARCH_ATTRIBUTES: 'false',
+    });
+    expect(await searchAttributesOf('hidden')).toEqual([]);
     expect(await videogen(['generate', '--id', 'unwatched'])).toMatchObject({
       code: 0,
       out: `${join(home.videos, 'unwatched.mp4')}\n`,
@@ -171,51 +190,6 @@ describe('generate beside dev', () => {
     expect(existsSync(join(home.folder, 'x'))).toBe(false);
   });
 
-  test('with an id whose job failed because of its API key generates the video once the key is right', async () => {
-    const before = emulator.generations().length;
-    const args = ['generate', 'A red fox', '--id', 'keyless', '--json'];
-    emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
-    expect(await videogen(args)).toMatchObject({ code: 3 });
-    const end = await videogen(args);
-    expect(end).toMatchObject({ code: 0 });
-    expect(madeSince(before)).toEqual([lastLine(end).taskId]);
-  });
-
-  test('joins a job that another program started on the queue of dev', async () => {
-    const before = emulator.generations().length;
-    // It polls only on request, so that it cannot end before it is joined.
-    const input = { request: { prompt: 'A red fox', duration: 5 }, polling: { min: '1h' }, deadline: '2h' };
-    const startJob = (workflowId: string, taskQueue: string) =>
-      client.workflow.start(WORKFLOW_TYPE, { workflowId, taskQueue, args: [input] });
-    const started = await startJob('theirs', DEFAULT_TASK_QUEUE);
-    const joined = start(['generate', 'A red fox', '--duration', '5', '--id', 'theirs', '--json']);
-    await untilErr(joined, /^Job theirs on task queue video-generation, shown at /m);
-    expect(joined.err()).toContain(
-      'theirs keeps what it was started with: task queue video-generation. It continues while',
-    );
-    await untilErr(joined, /^waiting.* task task_/m);
-    await started.signal(POLL_NOW_SIGNAL);
-    const end = await endOf(joined);
-    expect(end).toMatchObject({ code: 0 });
-    expect(madeSince(before)).toEqual([lastLine(end).taskId]);
-
-    await startJob('film', 'films');
-    const [ended, other, film] = await Promise.all([
-      videogen(['generate', '--id', 'theirs', '--json']),
-      videogen(['generate', 'A blue fox', '--id', 'theirs', '--json']),
-      videogen(['generate', '--id', 'film', '--no-wait']),
-    ]);
-    expect(film.err).toContain(
-      'film keeps what it was started with: task queue films. It continues while a worker with its storage and service runs.\n',
-    );
-    expect(lastLine(ended)).toEqual(lastLine(end));
-    expect(ended.err).not.toContain('It continues while');
-    expect(other).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/\(it differs in prompt, duration\)\. Choose another name\.\n$/),
-    });
-  });
-
   test('uses its own VIDEOGEN_STORAGE, and a joined job keeps the storage it was started with', async () => {
     const before = emulator.generations().length;
     const addressOf = (folder: string) => pathToFileURL(join(home.folder, folder)).href;
@@ -230,7 +204,7 @@ describe('generate beside dev', () => {
         ...ONE_THREAD,
         VIDEOGEN_STORAGE: 'mine',
       }),
-      home.run(['generate', '--id', 'left', '--no-wait'], { ...service, ...ONE_THREAD }),
+      videogen(['generate', '--id', 'left', '--no-wait']),
       videogen(['dev'], { VIDEOGEN_STORAGE: join(home.folder, 'mine') }),
     ]);
     const uri = `${addressOf('mine')}/own.mp4`;
@@ -257,69 +231,76 @@ describe('generate beside dev', () => {
       out: '',
       err: `Process ${dev.pid} already runs everything and stores videos in ${addressOf('videos')}; its UI is at ${uiUrl()}.\nOpen the page: ${pageUrl()}\n`,
     });
-
-    const joined = await videogen(['generate', 'A red fox', '--id', 'own', '--json', '--storage', 'foxes/']);
-    expect(joined).toMatchObject({ code: 0 });
-    expect(lastLine(joined).video.uri).toBe(uri);
-    expect(joined.err).toMatch(/^own keeps what it was started with: task queue \S+\.$/m);
   });
 });
 
-describe('a lost submit', () => {
-  const held = async (id: string) => {
-    const before = emulator.generations().length;
-    emulator.next('submit', { kind: 'reset' });
-    const command = start(['generate', 'A red fox', '--id', id, '--json']);
-    await untilErr(command, new RegExp(`^ {2}videogen decide ${id} --adopt TASK_ID`, 'm'));
-    return { command, made: () => madeSince(before) };
+test('a lost submit prints its decision commands, and is decided from another terminal', async () => {
+  const before = emulator.generations().length;
+  emulator.next('submit', { kind: 'reset' });
+  const command = start(['generate', 'A red fox', '--id', 'lost', '--json']);
+  await untilErr(command, /^ {2}videogen decide lost --adopt TASK_ID/m);
+  const [lost = ''] = madeSince(before);
+  const decide = (...args: string[]) => videogen(['decide', ...args, '--json']);
+  for (const [args, type, words] of [
+    [['lost', '--adopt', ' '], 'DecisionRefused', 'taskId must be text'],
+    [['wolf', '--abandon'], 'NoSuchJob', 'There is no job wolf.'],
+    [
+      ['lost', '--adopt', 'WRONG99'],
+      'DecisionRefused',
+      'Task "WRONG99" is not adopted: the service does not know it.',
+    ],
+  ] as const) {
+    const refused = await decide(...args);
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(words) });
+    expect(lastLine(refused)).toEqual({ error: { type, message: expect.stringContaining(words) } });
+  }
+  const decided = await decide('lost', '--adopt', lost);
+  expect(decided).toMatchObject({ code: 0 });
+  expect(lastLine(decided)).toEqual({ workflowId: 'lost', decision: 'adopt', taskId: lost });
+
+  const end = await endOf(command);
+  expect(end).toMatchObject({ code: 0 });
+  expect(lastLine(end)).toMatchObject({ taskId: lost });
+  expect(madeSince(before)).toEqual([lost]);
+});
+
+describe('batch beside dev', () => {
+  const writeLines = (name: string, count: number) => {
+    const file = join(home.folder, name);
+    const lines = Array.from({ length: count }, (_, index) => `{"prompt":"${name} ${index + 1}"}\n`);
+    writeFileSync(file, lines.join(''));
+    return file;
   };
 
-  test('prints its decision commands, and is decided from another terminal', async () => {
-    const { command, made } = await held('lost');
-    const [lost = ''] = made();
-    const decide = (...args: string[]) => videogen(['decide', ...args, '--json']);
-    const refused = await Promise.all([
-      decide('lost', '--adopt', ' '),
-      decide('wolf', '--abandon'),
-      decide('lost', '--adopt', 'WRONG99'),
-    ]);
-    for (const [end, type, words] of [
-      [refused[0], 'DecisionRefused', 'taskId must be text'],
-      [refused[1], 'NoSuchJob', 'There is no job wolf.'],
-      [refused[2], 'DecisionRefused', 'Task "WRONG99" is not adopted: the service does not know it.'],
-    ] as const) {
-      expect(end).toMatchObject({ code: 2, err: expect.stringContaining(words) });
-      expect(lastLine(end)).toEqual({
-        error: { type, message: expect.stringContaining(words) },
-      });
-    }
-    const decided = await decide('lost', '--adopt', lost);
-    expect(decided).toMatchObject({ code: 0 });
-    expect(lastLine(decided)).toEqual({ workflowId: 'lost', decision: 'adopt', taskId: lost });
+  test('prints failed items with their reasons, and the exit code says that some failed', async () => {
+    const before = emulator.generations().length;
+    const file = writeLines('some-fail.jsonl', 3);
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes today.' });
+    const end = await videogen(['batch', file]);
+    expect(end.code).toBe(EXIT.someFailed);
+    expect(end.err).toMatch(/Stored 2 of 3 videos, 1 failed:\n {2}\d: The request was refused: HTTP 400/);
+    expect(end.err).toContain('No foxes today.');
+    const results = parseResults(readFileSync(end.out.trim(), 'utf8'));
+    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
 
-    const end = await endOf(command);
-    expect(end).toMatchObject({ code: 0 });
-    expect(lastLine(end)).toMatchObject({ taskId: lost });
-    expect(made()).toEqual([lost]);
+    // The same file is the same batch: nothing is paid for again, and the output is the same.
+    const again = await videogen(['batch', file]);
+    expect(again).toMatchObject({ code: EXIT.someFailed, out: end.out });
+    expect(madeSince(before)).toHaveLength(2);
   });
 
-  test('of another service is decided with a warning', async () => {
-    const { command } = await held('other');
-    const decided = await home.run(['decide', 'other', '--abandon'], ONE_THREAD);
-    expect(decided).toMatchObject({
-      code: 0,
-      err: expect.stringContaining('other keeps what it was started with: task queue '),
-    });
-    expect(decided.err).not.toContain('emulated');
-    expect(decided.err).toContain('Decided: abandon. The job ends.');
-    expect(await endOf(command)).toMatchObject({ code: 8 });
-  });
-
-  test('with --on-lost-submit fail exits with its code, and says how to adopt the task later', async () => {
-    emulator.next('submit', { kind: 'reset' });
-    const end = await videogen(['generate', 'A red fox', '--on-lost-submit', 'fail']);
-    expect(end).toMatchObject({ code: 8, out: '' });
-    expect(end.err).toMatch(/ pick it up with: videogen generate --adopt TASK_ID\n$/);
+  test('prints the decision commands of an item whose submit was lost, and one of them works', async () => {
+    const before = emulator.generations().length;
+    emulator.next('submit', { kind: 'cut-body' });
+    const cli = start(['batch', writeLines('hares.jsonl', 2), '--id', 'hares']);
+    await untilErr(cli, /videogen decide hares-\d --adopt TASK_ID/);
+    const [, item = ''] = /videogen decide hares-(\d)/.exec(cli.err()) ?? [];
+    const own = emulator.generations().slice(before);
+    const lost = own.find(({ request }) => request.prompt === `hares.jsonl ${item}`)?.taskId ?? '';
+    const decided = await videogen(['decide', `hares-${item}`, '--adopt', lost]);
+    expect(decided).toMatchObject({ code: 0, out: `hares-${item}\n` });
+    expect(await endOf(cli)).toMatchObject({ code: 0 });
+    expect(madeSince(before)).toHaveLength(2);
   });
 });
 
@@ -418,13 +399,6 @@ Task queues    video-generation, for programs without a worker of their own
         /^--fault is only for an emulator that this command starts: end process \d+ /m,
       ),
     });
-  });
-
-  test('makes its new data private', () => {
-    expect(modeOf(trying.data)).toBe('700');
-    const modes = new Map(modesIn(trying.data));
-    expect(modes.get('temporal.db')).toBe('600');
-    expect(new Set(modes.values())).toEqual(new Set(['600']));
   });
 
   test('loses a submit as the page about lost submits shows', async () => {
