@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { collectGarbage } from '../support/collect-garbage';
 import { fc } from '../support/properties';
-import { asCode } from './as-code';
 import { judge } from './judge';
 import type { Target } from './target';
 import { startWatchdog } from './watchdog';
@@ -101,6 +100,6 @@ function describeFinding(
   return [
     `${target}: input ${run} of the seed ${seed}, as a case for test/fuzz/cases.ts:`,
     ...problems.slice(0, 5).map((problem) => `  // ${problem.replaceAll('\n', '\n  // ')}`),
-    `  { target: '${target}', name: '', input: ${asCode(input)} },`,
+    `  { target: '${target}', name: '', input: ${fc.stringify(input)} },`,
   ].join('\n');
 }

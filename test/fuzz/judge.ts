@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
-import { CopyFailed } from '../../src/cli/copy-out';
-import { TemporalUnreachable } from '../../src/client/refusals';
 import { ConfigError } from '../../src/config/service-config';
 import { fromTemporalType } from '../../src/contract/failure-table';
 import { DecisionRefused } from '../../src/contract/lost-submit';
@@ -17,15 +15,7 @@ import { leaksIn } from './secrets';
 import type { Seen, Target } from './target';
 
 /** Errors that say what is wrong and what to do. Any other is a crash. */
-const PLANNED = [
-  ConfigError,
-  VideoFailure,
-  ServiceFault,
-  StorageFault,
-  DecisionRefused,
-  CopyFailed,
-  TemporalUnreachable,
-];
+const PLANNED = [ConfigError, VideoFailure, ServiceFault, StorageFault, DecisionRefused];
 
 /** Of processor time, so that a busy machine makes no difference. */
 const MOST_MS = 1_000;

@@ -1,12 +1,8 @@
 import type { Target } from './target';
 import { answers, savedAnswers } from './targets/answers';
-import { commandLines } from './targets/command-line';
 import { batchInputs, jobInputs } from './targets/inputs';
-import { names } from './targets/names';
 import { profiles } from './targets/profiles';
-import { requestLines } from './targets/request-lines';
 import { requests } from './targets/requests';
-import { settings } from './targets/settings';
 import { storageKeys } from './targets/storage-keys';
 import { videos } from './targets/videos';
 
@@ -15,15 +11,11 @@ export const TARGETS = {
   requests,
   'job inputs': jobInputs,
   'batch inputs': batchInputs,
-  'request lines': requestLines,
   profiles,
-  settings,
-  'command lines': commandLines,
   answers,
   'saved answers': savedAnswers,
   videos,
   'storage keys': storageKeys,
-  names,
 };
 
 export type TargetName = keyof typeof TARGETS;
