@@ -46,56 +46,29 @@ function isRunning(pid: number): boolean {
   }
 }
 
-describe('a dev server with a UI and a log file', () => {
-  let server: DevServer;
-  let ownFolder: string;
-  beforeAll(async () => {
-    ownFolder = await mkdtemp(join(tmpdir(), 'dev-server-'));
-    const logFile = join(ownFolder, 'temporal.log');
-    server = await startDevServer({ executable, logFile });
+test('a dev server with a UI and a log file accepts workflows at once, keeps others from its port, and ends when it is stopped', async () => {
+  const logFile = join(folder, 'temporal.log');
+  const server = await start({ headless: false, logFile });
+  const description = await withClient(server, async (client) => {
+    const handle = await client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody' });
+    return await handle.describe();
   });
-  afterAll(async () => {
-    await server.stop();
-    await rm(ownFolder, { recursive: true, force: true });
-  });
-
-  test('accepts workflows in its namespace as soon as startDevServer resolves', async () => {
-    const description = await withClient(server, async (client) => {
-      const handle = await client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody' });
-      return await handle.describe();
-    });
-
-    expect(server.namespace).toBe('default');
-    expect(description.status.name).toBe('RUNNING');
-  });
-
-  test('shows its UI on the loopback interface', async () => {
-    expect(server.uiUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    expect((await fetch(server.uiUrl ?? '')).status).toBe(200);
-  });
-
-  test('keeps others from its port, which is reported in one sentence', async () => {
-    const port = Number(server.address.split(':')[1]);
-
-    await expect(start({ port })).rejects.toThrow(
-      new Error(
-        `The Temporal dev server cannot start on 127.0.0.1:${port} because that port is in use: ` +
-          'stop what listens there, or choose another port.',
-      ),
-    );
-  });
-
-  test('has ended when it is stopped, and can be stopped twice; the log file has its output', async () => {
-    expect(isRunning(server.pid)).toBe(true);
-    // It introduces itself when it is up, which may be a moment after it answers.
-    const log = join(ownFolder, 'temporal.log');
-    await eventually('its output', () => readFileSync(log, 'utf8').includes('Temporal'));
-
-    await server.stop();
-    await server.stop();
-
-    expect(isRunning(server.pid)).toBe(false);
-  });
+  expect([server.namespace, description.status.name]).toEqual(['default', 'RUNNING']);
+  expect(server.uiUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect((await fetch(server.uiUrl ?? '')).status).toBe(200);
+  const port = Number(server.address.split(':')[1]);
+  await expect(start({ port })).rejects.toThrow(
+    new Error(
+      `The Temporal dev server cannot start on 127.0.0.1:${port} because that port is in use: ` +
+        'stop what listens there, or choose another port.',
+    ),
+  );
+  // It introduces itself when it is up, which may be a moment after it answers.
+  await eventually('its output', () => readFileSync(logFile, 'utf8').includes('Temporal'));
+  expect(isRunning(server.pid)).toBe(true);
+  await server.stop();
+  await server.stop();
+  expect(isRunning(server.pid)).toBe(false);
 });
 
 test('a server that ends before it is ready is reported with its last output', async () => {
