@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import { RECORD_IO_MS } from '../../src/storage/small-files';
 import { ChildProcesses } from '../support/child-processes';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';
+import { eventually } from '../temporal-server/eventually';
 import { type S3Proxy, startS3Proxy } from './s3-proxy';
 
 interface Note {
@@ -119,15 +120,6 @@ describe.each([
     expect(most).toBeGreaterThan(8);
   });
 
-  it('has one entry of 20 that are appended at once, and tells the others which', async () => {
-    const notes = Array.from({ length: 20 }, (_each, index) => note(`${index}`));
-    const outcomes = await Promise.all(notes.map((each) => logIn(storage).append(each, [])));
-    const winners = notes.filter((_each, index) => outcomes[index]?.appended);
-    expect(winners).toHaveLength(1);
-    for (const { entries } of outcomes) expect(entries).toEqual(winners);
-    expect(await logIn(storage).read()).toEqual(winners);
-  });
-
   it('has every entry once when 8 writers think again until theirs is in', async () => {
     const notes = Array.from({ length: 8 }, (_each, index) => note(`${index}`));
     const appendInTheEnd = async (each: Note) => {
@@ -139,12 +131,14 @@ describe.each([
     expect(entries.map(({ id }) => id).sort()).toEqual(notes.map(({ id }) => id).sort());
   });
 
-  it('an entry that takes 300 ms does not replace one that came meanwhile', async () => {
+  it('an entry that is late does not replace one that came meanwhile', async () => {
     const [late, quick] = [note('late'), note('quick')];
-    const slowed = await slow(new SlowWrites({ key: /0001/, delayMs: 300 }));
+    const writes = new SlowWrites({ key: /0001/, delayMs: 'forever' });
+    const slowed = await slow(writes);
     const appending = logIn(slowed).append(late, []);
-    await sleep(50);
+    await eventually('the late write is on its way', () => writes.held === 1);
     expect(await logIn(storage).append(quick, [])).toEqual({ appended: true, entries: [quick] });
+    await writes.land();
     expect(await appending).toEqual({ appended: false, entries: [quick] });
     expect(await logIn(storage).read()).toEqual([quick]);
   });
@@ -167,9 +161,9 @@ describe.each([
     expect(await logIn(storage).append(late, [first])).toEqual({ appended: true, entries: [first, late] });
   });
 
-  it('an entry that stalls for 9 s is refused when it lands after another one', async () => {
+  it('an entry that stalls is refused when it lands after another one', async () => {
     const [late, next, last] = [note('late'), note('next'), note('last')];
-    const writes = new SlowWrites({ key: /0001/, delayMs: 9_000 });
+    const writes = new SlowWrites({ key: /0001/, delayMs: 'forever' });
     await expect(logIn(await slow(writes)).append(late, [])).rejects.toThrow('may still arrive');
     expect(await appendAll(storage, [next, last])).toEqual([next, last]);
     expect(writes.held).toBe(1);
@@ -184,10 +178,8 @@ describe.each([
   });
 
   it.each([
-    ['blank', ' '],
     ['not JSON', '{"id":"1","te'],
     ['not an entry', '{"id":1}'],
-    ['null', 'null'],
     ['too large', JSON.stringify({ id: '1', text: 'x'.repeat(3 * 1024 * 1024) })],
   ])('refuses an entry that is %s, and names its key', async (_what, content) => {
     const first = note('first');
@@ -247,26 +239,6 @@ describe('in a folder', () => {
     await mkdir(join(folder, FOLDER), { recursive: true });
   });
   const at = (key: string) => join(folder, FOLDER, key);
-
-  it.each<[string, (path: string) => Promise<unknown>]>([
-    ['a folder', (path) => mkdir(path)],
-    ['a link that leads nowhere', (path) => symlink(`${path}.missing`, path)],
-    ['a link that leads to itself', (path) => symlink(path, path)],
-  ])('%s in the place of an entry is an error, and no absence', async (_, make) => {
-    await make(at('0001.json'));
-    const problem =
-      /jobs\/fox\/0001\.json could not be read: (\S+\/0001\.json is not a regular file|ELOOP: )/;
-    await expect(logIn(storage).read()).rejects.toThrow(problem);
-    await expect(logIn(storage).append(note('x'), [])).rejects.toThrow(problem);
-    expect(await readdir(at(''))).not.toContainEqual(expect.stringMatching(/part$/));
-  });
-
-  it('a file in the place of the folder is an error too', async () => {
-    await rm(at(''), { recursive: true });
-    await writeFile(at('').replace(/\/$/, ''), 'x');
-    await expect(logIn(storage).read()).rejects.toThrow(`${FOLDER}/0001.json could not be read: ENOTDIR`);
-    await expect(logIn(storage).append(note('x'), [])).rejects.toThrow('ENOTDIR');
-  });
 
   it('readers see whole entries or none while others write', async () => {
     const writing = appendAll(

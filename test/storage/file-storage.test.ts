@@ -1,161 +1,83 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import {
   createFileStorage,
   createStorage,
+  newPartName,
   StorageFault,
-  StorageUnusable,
   storageAddress,
   type VideoStorage,
 } from '../../src/storage';
-import { newPartName } from '../../src/storage/disk-files';
-import { probeStorage } from '../../src/storage/probe';
-import { readWithFaults } from '../../src/storage/storage-fault';
-import { itFulfilsTheContract, partOf, store, VIDEO, wholeOf } from './storage-contract';
+import { disk } from '../support/faulty-disk';
+import { eventually } from '../temporal-server/eventually';
+import { itFulfilsTheContract, partOf, store, storedAt, VIDEO, wholeOf } from './storage-contract';
+
+jest.mock('node:fs/promises', () =>
+  jest
+    .requireActual<typeof import('../support/faulty-disk')>('../support/faulty-disk')
+    .disk.over(jest.requireActual('node:fs/promises')),
+);
 
 let folder: string;
 let storage: VideoStorage;
-beforeEach(async () => {
-  folder = join(await mkdtemp(join(tmpdir(), 'videogen-storage-')), 'videos');
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'videogen-storage-')), 'videos');
   storage = createFileStorage(folder);
 });
-afterEach(() => rm(dirname(folder), { recursive: true }));
+afterEach(async () => {
+  // A stream that is destroyed closes its file a moment later.
+  await eventually('every file is closed', () => disk.openFiles().length === 0);
+  rmSync(dirname(folder), { recursive: true });
+  expect(disk.end()).toEqual([]);
+});
+
+const inStorage = (name: string) => join(folder, name);
+const isAt = (name: string) => (path: string) => path === inStorage(name);
+
+/** Makes a file as somebody else would. */
+function put(name: string, content = ''): string {
+  mkdirSync(dirname(inStorage(name)), { recursive: true });
+  writeFileSync(inStorage(name), content);
+  return inStorage(name);
+}
 
 /** Every file below the folder, hidden ones too. */
-async function filesThere(): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+function filesThere(): string[] {
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => !entry.isDirectory())
-    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)));
+    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
+    .sort();
 }
 
 itFulfilsTheContract(async () => ({
   storage,
-  everything: filesThere,
-  uriOf: (key) => pathToFileURL(join(folder, key)).href,
+  everything: async () => filesThere(),
+  uriOf: (key) => pathToFileURL(inStorage(key)).href,
   async leaveHalf(key) {
     await partOf(storage, key, VIDEO);
   },
 }));
 
-it('a probe leaves nothing in the folder', async () => {
-  await Promise.all([storage.probe?.(), storage.probe?.()]);
-  expect(await filesThere()).toEqual([]);
-});
-
-it('a probe of a folder that is a file says so, with the fix', async () => {
-  await writeFile(folder, '');
-  const probing = storage.probe?.();
-  await expect(probing).rejects.toThrow(StorageUnusable);
-  await expect(probing).rejects.toThrow(
-    /cannot be used: EEXIST: file already exists, .* Make it a folder that this user can write to, .* or set VIDEOGEN_STORAGE to another folder\.$/,
-  );
-});
-
-it('an absolute key is refused, and nothing is written', async () => {
-  // Beside the folder and not in /etc: if this fails, it does no harm.
-  for (const key of [join(dirname(folder), 'x'), `${dirname(folder)}/`]) {
-    await expect(storage.publishFile(__filename, key, wholeOf(VIDEO))).rejects.toThrow(StorageFault);
-    await expect(storage.write(key, '', 'text/plain')).rejects.toThrow(StorageFault);
-  }
-  expect(await readdir(dirname(folder))).toEqual([]);
-});
-
-it('a key that looks like a part is refused, because the janitor would remove it', async () => {
-  const name = newPartName('fox.mp4');
-  await expect(store(storage, `a/${name}`, VIDEO)).rejects.toThrow(StorageFault);
-  await expect(storage.write(name, '', 'text/plain')).rejects.toThrow(StorageFault);
-});
-
-describe('an attempt that is taken for dead', () => {
-  it('succeeds when its successor has published the same video and removed its part', async () => {
-    const published = await store(storage, 'fox.mp4', VIDEO);
-    const { path } = await partOf(storage, 'job-1', VIDEO);
-    expect(await storage.publishFile(path, 'fox.mp4', wholeOf(VIDEO))).toEqual(published);
-  });
-});
-
-it('a file of another disk is published too, whole and with nothing left', async () => {
-  const elsewhere = await mkdtemp('/dev/shm/videogen-');
-  try {
-    const path = join(elsewhere, 'fox');
-    for (let times = 0; times < 2; times++) {
-      await writeFile(path, VIDEO);
-      await storage.publishFile(path, 'a/fox.mp4', wholeOf(VIDEO));
-    }
-    expect(readFileSync(join(folder, 'a/fox.mp4')).equals(VIDEO)).toBe(true);
-    expect(await filesThere()).toEqual(['a/fox.mp4']);
-  } finally {
-    await rm(elsewhere, { recursive: true });
-  }
-});
-
-describe('nothing is left behind', () => {
-  afterEach(async () => {
-    expect(await filesThere()).toEqual([]);
-  });
-
-  it('when there is a folder with that name', async () => {
-    await mkdir(join(folder, 'fox.mp4', 'inside'), { recursive: true });
-    await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('the key "fox.mp4" is taken');
-    await expect(storage.write('fox.mp4', 'x', 'text/plain')).rejects.toThrow(StorageFault);
-  });
-
-  it('when the name is too long for the file system', async () => {
-    const saving = store(storage, `${'x'.repeat(300)}.mp4`, VIDEO);
-    await expect(saving).rejects.toThrow(/ENAMETOOLONG/);
-    await expect(saving).rejects.toThrow(StorageFault);
-  });
-});
-
-const PROBE = { location: 'there', fixFor: ({ code }: { code?: string | undefined }) => `Fix ${code}.` };
-
-test('a storage that answers AccessDenied for a missing file is not usable', async () => {
-  const read: VideoStorage['read'] = () => Promise.reject(new StorageFault('AccessDenied: Access Denied'));
-  await expect(probeStorage({ ...storage, read }, PROBE)).rejects.toThrow('AccessDenied');
-});
-
-test.each<[string, (string | undefined)[], string]>([
-  ['returns a file before it is stored', ['x'], 'never stored'],
-  ['loses what it stores', [undefined, undefined], 'just stored'],
-  ['returns another file', [undefined, 'y'], 'just stored'],
-])('a storage that %s is not usable', async (_what, answers, problem) => {
-  const left = [...answers];
-  const read: VideoStorage['read'] = async () => {
-    const answer = left.shift();
-    return answer === undefined ? undefined : Readable.from([answer]);
-  };
-  await expect(probeStorage({ ...storage, read }, PROBE)).rejects.toThrow(problem);
-  expect(await filesThere()).toEqual([]);
-});
-
-test('a storage that does not answer in time is not usable, with the fix', async () => {
-  const read: VideoStorage['read'] = () => new Promise(() => undefined);
-  await expect(probeStorage({ ...storage, read }, { ...PROBE, limitMs: 5 })).rejects.toMatchObject({
-    message: 'The storage there cannot be used: no answer within 0.005 s. Fix undefined.',
-  });
-});
-
-test('a storage that refuses is not usable, with the fix for its code', async () => {
-  const full = new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' });
-  const read: VideoStorage['read'] = () => Promise.reject(full);
-  await expect(probeStorage({ ...storage, read }, PROBE)).rejects.toMatchObject({
-    name: 'StorageUnusable',
-    message: 'The storage there cannot be used: disk 1.5 is full. Fix ENOSPC.',
-    code: 'ENOSPC',
-  });
-});
-
 test('the settings choose a folder or a bucket, whose address names it', async () => {
   await createStorage({ kind: 'file', folder }).write('x.txt', 'x', 'text/plain');
-  expect(await filesThere()).toEqual(['x.txt']);
+  expect(filesThere()).toEqual(['x.txt']);
   expect(storageAddress({ kind: 'file', folder })).toBe(pathToFileURL(folder).href);
   const bucket = { kind: 's3', bucket: 'foxes', endpoint: 'http://127.0.0.1:1' } as const;
   expect(storageAddress(bucket)).toBe('s3://foxes at http://127.0.0.1:1');
@@ -163,123 +85,260 @@ test('the settings choose a folder or a bucket, whose address names it', async (
   expect(createStorage(bucket).partsFolder).toBeUndefined();
 });
 
-test('a stored file that breaks off while it is read is a StorageFault', async () => {
-  const source = new Readable({
-    read() {
-      this.destroy(new Error('EIO: i/o error'));
-    },
-  });
-  const reading = buffer(readWithFaults(source));
-  await expect(reading).rejects.toBeInstanceOf(StorageFault);
-  await expect(reading).rejects.toThrow('EIO');
+test('a key that looks like a part is refused, because the janitor would remove it', async () => {
+  const name = newPartName('fox.mp4');
+  await expect(store(storage, `a/${name}`, VIDEO)).rejects.toThrow(StorageFault);
+  await expect(storage.write(name, '', 'text/plain')).rejects.toThrow(StorageFault);
 });
 
-describe('the janitor', () => {
-  const HOUR_MS = 3_600_000;
-  const age = (file: string) => utimes(file, new Date(0), new Date(0));
-  const partName = () => `.videogen-0123456789abcdef-${randomUUID()}.part`;
-
-  it('removes old parts at any depth and nothing else, however old', async () => {
-    const others = [
-      'fox.mp4',
-      '.hidden',
-      '.x.part',
-      `x${partName()}`,
-      `${partName()}x`,
-      '.videogen-0-1.part',
-    ];
-    const old = [partName(), partName()];
-    await mkdir(join(folder, 'a', 'b', partName()), { recursive: true });
-    for (const name of [...others, ...old]) {
-      await writeFile(join(folder, 'a', 'b', name), '');
-      await age(join(folder, 'a', 'b', name));
+test('a file of another disk is published too, whole and with nothing left', async () => {
+  const elsewhere = mkdtempSync('/dev/shm/videogen-');
+  try {
+    for (let times = 0; times < 2; times++) {
+      writeFileSync(join(elsewhere, 'fox'), VIDEO);
+      await storage.publishFile(join(elsewhere, 'fox'), 'a/fox.mp4', wholeOf(VIDEO));
     }
-    const fresh = partName();
-    await writeFile(join(folder, fresh), '');
-    expect(await storage.sweep?.(HOUR_MS)).toBe(2);
-    expect((await filesThere()).sort()).toEqual([fresh, ...others.map((name) => join('a/b', name))].sort());
+    expect((await storedAt(storage, 'a/fox.mp4'))?.equals(VIDEO)).toBe(true);
+    expect(filesThere()).toEqual(['a/fox.mp4']);
+  } finally {
+    rmSync(elsewhere, { recursive: true });
+  }
+});
+
+describe('what has the name of a stored file', () => {
+  test.each<[what: string, make: (path: string) => unknown]>([
+    ['a folder', (path) => mkdirSync(path)],
+    ['a FIFO, which nobody writes to', (path) => execFileSync('mkfifo', [path])],
+    ['a link that leads nowhere', (path) => symlinkSync(`${path}.missing`, path)],
+    ['a link that leads to itself', (path) => symlinkSync(path, path)],
+  ])('and is %s is an error to read, and does not make the name free', async (_what, make) => {
+    mkdirSync(folder);
+    make(inStorage('fox.json'));
+    await expect(storage.read('fox.json')).rejects.toThrow(`${inStorage('fox.json')} is not a regular file`);
+    expect(await storage.create('fox.json', '{}')).toBe(false);
+    expect(readdirSync(folder)).toEqual(['fox.json']);
   });
 
-  it('does not follow links out of the folder, nor remove them', async () => {
-    const outside = join(dirname(folder), 'outside');
-    const part = join(outside, partName());
-    await mkdir(folder);
-    await mkdir(outside);
-    await writeFile(part, '');
-    await age(part);
-    await symlink(outside, join(folder, 'inside'));
-    await symlink(part, join(folder, partName()));
-    expect(await storage.sweep?.(HOUR_MS)).toBe(0);
-    expect(existsSync(part)).toBe(true);
+  test('and is a link to a file is read', async () => {
+    symlinkSync(put('fox.txt', 'a fox'), inStorage('link.txt'));
+    expect(String(await storedAt(storage, 'link.txt'))).toBe('a fox');
   });
 
-  it('does not remove a part that was written to lately', async () => {
-    const part = await partOf(storage, 'fox.mp4', VIDEO);
-    await age(part.path);
-    await part.append(Readable.from([VIDEO]));
-    expect(await storage.sweep?.(HOUR_MS)).toBe(0);
+  test('and is a folder is not replaced, whatever its size, and nothing is left behind', async () => {
+    mkdirSync(inStorage('fox.mp4'), { recursive: true });
+    const sameSize = VIDEO.subarray(0, statSync(inStorage('fox.mp4')).size);
+    await expect(store(storage, 'fox.mp4', sameSize)).rejects.toThrow('the key "fox.mp4" is taken');
+    await expect(storage.write('fox.mp4', 'x', 'text/plain')).rejects.toThrow(StorageFault);
+    expect(filesThere()).toEqual([]);
   });
 });
 
-describe('a storage that cannot be written', () => {
-  const publish = async (key: string) => {
-    const parts = await mkdtemp(join(tmpdir(), 'videogen-file-'));
-    const file = join(parts, 'fox');
-    await writeFile(file, VIDEO);
-    const publishing = storage.publishFile(file, key, wholeOf(VIDEO));
-    return publishing.finally(() => rm(parts, { recursive: true }));
-  };
-  const refuses = async (key: string, code: string) => {
-    for (const attempt of [() => publish(key), () => storage.write(key, 'x', 'text/plain')]) {
+test.each<[why: string, make: () => unknown, code: string, key?: string]>([
+  ['its folder is a file', () => writeFileSync(folder, ''), 'ENOTDIR'],
+  ['a folder of the key is a file', () => put('a'), 'ENOTDIR'],
+  ['its folder is a link to itself', () => symlinkSync(folder, folder), 'ELOOP'],
+  ['the name is too long for the file system', () => undefined, 'ENAMETOOLONG', 'x'.repeat(300)],
+])(
+  'a storage that cannot be used because %s throws a StorageFault from every call',
+  async (_why, make, code, key = 'a/fox.mp4') => {
+    make();
+    const before = filesThere();
+    const source = join(dirname(folder), 'fox');
+    writeFileSync(source, VIDEO);
+    for (const attempt of [
+      () => storage.publishFile(source, key, wholeOf(VIDEO)),
+      () => storage.write(key, 'x', 'text/plain'),
+      () => storage.create(key, '{}'),
+      () => storage.read(key),
+    ]) {
       const refusal = attempt();
       await expect(refusal).rejects.toThrow(StorageFault);
       await expect(refusal).rejects.toThrow(code);
     }
+    expect(filesThere()).toEqual(before);
+  },
+);
+
+describe('a probe', () => {
+  const FIX =
+    'Make it a folder that this user can write to, on a disk with free space and hard links, or set VIDEOGEN_STORAGE to another folder.';
+
+  test('leaves nothing in the folder', async () => {
+    await Promise.all([storage.probe?.(), storage.probe?.()]);
+    expect(filesThere()).toEqual([]);
+  });
+
+  const answering =
+    (...answers: (string | undefined)[]): VideoStorage['read'] =>
+    async () => {
+      const answer = answers.shift();
+      return answer === undefined ? undefined : Readable.from([answer]);
+    };
+  const refusing = () => Promise.reject(new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' }));
+
+  test.each<[what: string, read: VideoStorage['read'], problem: string, limitMs?: number]>([
+    ['returns a file before it is stored', answering('x'), 'it returned a file that was never stored'],
+    ['loses what it stores', answering(), 'it did not return the file that was just stored'],
+    ['returns another file', answering(undefined, 'y'), 'it did not return the file that was just stored'],
+    ['refuses a missing file', refusing, 'disk 1.5 is full'],
+    ['does not answer in time', () => new Promise(() => undefined), 'no answer within 0.005 s', 5],
+  ])('finds a storage that %s, and says the problem and the fix', async (_what, read, problem, limitMs = 30_000) => {
+    storage.read = read;
+    await expect(storage.probe?.(limitMs)).rejects.toMatchObject({
+      name: 'StorageUnusable',
+      message: `The storage ${folder} cannot be used: ${problem}. ${FIX}`,
+      code: read === refusing ? 'ENOSPC' : undefined,
+    });
+    expect(filesThere()).toEqual([]);
+  });
+
+  test('finds a file in the place of the folder', async () => {
+    writeFileSync(folder, '');
+    await expect(storage.probe?.()).rejects.toThrow(/cannot be used: EEXIST: file already exists/);
+  });
+
+  test('tells the error of the write, whatever the removal says', async () => {
+    disk.failNext('rename', 'ENOSPC');
+    await expect(storage.probe?.()).rejects.toThrow('ENOSPC');
+    disk.failNext('rm', 'EACCES', (path) => path.includes('probe'));
+    await storage.probe?.();
+  });
+
+  test('finds a file system without hard links', async () => {
+    disk.failNext('link', 'EPERM');
+    await expect(storage.probe?.()).rejects.toThrow(/refuses hard links .* hard links, or set/);
+    expect(filesThere()).toEqual([]);
+  });
+});
+
+describe('a disk that fails', () => {
+  test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
+    'to make hard links (%s) creates no small file',
+    async (code) => {
+      disk.failNext('link', code);
+      const creating = storage.create('jobs/0001.json', '{}');
+      await expect(creating).rejects.toThrow(StorageFault);
+      await expect(creating).rejects.toThrow(
+        `the file system of ${inStorage('jobs')} refuses hard links (${code}), without which two workers could write the same file`,
+      );
+      expect(filesThere()).toEqual([]);
+    },
+  );
+
+  test.each<[call: 'rename' | 'link' | 'writeFile', work: () => Promise<unknown>]>([
+    ['rename', () => storage.write('note.txt', 'x', 'text/plain')],
+    ['writeFile', () => storage.create('0001.json', '{}')],
+    ['link', () => storage.create('0001.json', '{}')],
+    ['link', () => store(storage, 'fox.mp4', VIDEO)],
+  ])('to %s stores nothing, and leaves nothing', async (call, work) => {
+    disk.failNext(call, 'EIO');
+    await expect(work()).rejects.toThrow('EIO');
+    expect(filesThere()).toEqual([]);
+  });
+
+  test('to remove a part has still stored the file, and the next sweep removes the part', async () => {
+    disk.failNext('unlink', 'EIO');
+    expect(await storage.create('0001.json', '{}')).toBe(true);
+    disk.failNext('unlink', 'EIO');
+    await store(storage, 'fox.mp4', VIDEO);
+    await storage.sweep?.(-1_000);
+    expect(filesThere()).toEqual(['0001.json', 'fox.mp4']);
+  });
+
+  test('to sync a folder still keeps its files', async () => {
+    mkdirSync(folder);
+    disk.failNext('open', 'EACCES', (path) => path === folder);
+    await storage.write('note.txt', 'x', 'text/plain');
+    expect(filesThere()).toEqual(['note.txt']);
+  });
+
+  test('to read or to remove a file says so, and a file that is gone meanwhile is not there', async () => {
+    await storage.create('0001.json', '{}');
+    disk.failNext('open', 'EACCES', isAt('0001.json'));
+    await expect(storage.read('0001.json')).rejects.toThrow('EACCES');
+    disk.failNext('stat', 'EIO', isAt('0001.json'));
+    await expect(storage.read('0001.json')).rejects.toMatchObject({ code: 'EIO' });
+    disk.failNext('open', 'ENOENT', isAt('0001.json'));
+    expect(await storage.read('0001.json')).toBeUndefined();
+    disk.failNext('rm', 'EACCES');
+    await expect(storage.removeKey?.('0001.json')).rejects.toThrow(StorageFault);
+  });
+});
+
+describe('a sweep', () => {
+  const HOUR_MS = 3_600_000;
+  const partName = () => `.videogen-0123456789abcdef-${randomUUID()}.part`;
+  const putOld = (name: string) => {
+    const path = put(name);
+    utimesSync(path, new Date(0), new Date(0));
+    return path;
   };
 
-  it('because it is a file throws a StorageFault', async () => {
-    await writeFile(folder, '');
-    await refuses('fox.mp4', 'ENOTDIR');
-    await refuses('a/fox.mp4', 'ENOTDIR');
+  test('removes old parts at any depth and nothing else, however old', async () => {
+    const others = ['.hidden', '.videogen-0-1.part', '.x.part', 'fox.mp4'].map((name) => `a/b/${name}`);
+    others.push(`a/b/x${partName()}`, `a/b/${partName()}x`);
+    for (const name of [...others, partName(), `a/b/${partName()}`]) putOld(name);
+    mkdirSync(inStorage(partName()));
+    const fresh = partName();
+    put(fresh);
+    expect(await storage.sweep?.(HOUR_MS)).toBe(2);
+    expect(filesThere()).toEqual([fresh, ...others].sort());
+    expect(await createFileStorage(inStorage('none')).sweep?.(HOUR_MS)).toBe(0);
   });
 
-  it('because it is below a file throws a StorageFault', async () => {
-    await writeFile(folder, '');
-    storage = createFileStorage(join(folder, 'below'));
-    await refuses('fox.mp4', 'ENOTDIR');
+  test('neither follows links out of the folder nor removes them', async () => {
+    const outside = putOld(`../outside/${partName()}`);
+    mkdirSync(folder);
+    symlinkSync(dirname(outside), inStorage('inside'));
+    symlinkSync(outside, inStorage(partName()));
+    expect(await storage.sweep?.(HOUR_MS)).toBe(0);
+    expect(existsSync(outside)).toBe(true);
   });
 
-  it('because a folder of the key is a file throws a StorageFault', async () => {
-    await storage.write('a', 'a file', 'text/plain');
-    await refuses('a/fox.mp4', 'ENOTDIR');
-  });
+  test.each(['EACCES', 'EPERM', 'ENOENT'])(
+    'leaves a folder that it may not read, or that is gone (%s), and sweeps the others',
+    async (code) => {
+      const parts = ['a', 'b'].map((name) => putOld(`${name}/${partName()}`));
+      disk.failNext('readdir', code, isAt('a/'));
+      expect(await storage.sweep?.(HOUR_MS)).toBe(1);
+      expect(parts.map((part) => existsSync(part))).toEqual([true, false]);
+    },
+  );
 
-  it('because it is a circular link throws a StorageFault', async () => {
-    await symlink(folder, folder);
-    await refuses('a/fox.mp4', 'ELOOP');
-    await expect(storage.read('a/fox.mp4')).rejects.toThrow(StorageFault);
+  test('is a fault on a broken disk, and does not count a part that is removed meanwhile', async () => {
+    putOld(`a/${partName()}`);
+    disk.failNext('readdir', 'EIO', isAt('a/'));
+    await expect(storage.sweep?.(HOUR_MS)).rejects.toThrow(StorageFault);
+    disk.failNext('lstat', 'EIO');
+    await expect(storage.sweep?.(HOUR_MS)).rejects.toThrow(StorageFault);
+    disk.failNext('lstat', 'ENOENT');
+    expect(await storage.sweep?.(HOUR_MS)).toBe(0);
   });
 });
 
-it('a reader of a file that is replaced still reads the old one', async () => {
-  await storage.write('note.txt', 'the old one', 'text/plain');
-  const reader = await open(join(folder, 'note.txt'));
-  await storage.write('note.txt', 'the new one', 'text/plain');
-  expect(await reader.readFile('utf8')).toBe('the old one');
-  await reader.close();
-});
+describe('a list', () => {
+  const keys = async () => {
+    const found: string[] = [];
+    for await (const { key } of storage.list?.('') ?? []) found.push(key);
+    return found;
+  };
+  beforeEach(() => {
+    for (const name of ['c.txt', 'e.txt', 'a.txt', 'd.txt', 'b/x.txt']) put(name);
+  });
 
-it('a FIFO in the folder is not a stored file, and reading does not wait for it', async () => {
-  await mkdir(folder);
-  execFileSync('mkfifo', [join(folder, 'fox.mp4')]);
-  await expect(storage.read('fox.mp4')).rejects.toThrow('is not a regular file');
-});
+  test('has folders and files in the order of their names, without those that are removed meanwhile', async () => {
+    disk.listNextBackwards();
+    expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt', 'd.txt', 'e.txt']);
+    disk.failNext('stat', 'ENOENT', isAt('a.txt'));
+    disk.failNext('readdir', 'ENOTDIR', isAt('b/'));
+    expect(await keys()).toEqual(['c.txt', 'd.txt', 'e.txt']);
+  });
 
-it('a link to a file is read, and one that leads nowhere does not make its name free', async () => {
-  await storage.write('fox.txt', 'a fox', 'text/plain');
-  await symlink(join(folder, 'fox.txt'), join(folder, 'link.txt'));
-  await symlink(join(folder, 'nowhere'), join(folder, 'broken.txt'));
-  const linked = await storage.read('link.txt');
-  expect(linked && String(await buffer(linked))).toBe('a fox');
-  await expect(storage.read('broken.txt')).rejects.toThrow('is not a regular file');
+  test.each([
+    ['readdir', 'b/'],
+    ['stat', 'a.txt'],
+  ] as const)('is a fault when %s fails', async (call, name) => {
+    disk.failNext(call, 'EIO', isAt(name));
+    await expect(keys()).rejects.toThrow(StorageFault);
+  });
 });

@@ -48,13 +48,7 @@ async function everything(): Promise<string[]> {
   return [...keys, ...(await uploadsThere())];
 }
 
-const beginUpload = (key: string) =>
-  server.client.send(new CreateMultipartUploadCommand({ Bucket: server.bucket, Key: key }));
-
 describe('a link', () => {
-  const DAY_SECONDS = 24 * 3_600;
-  const midnight = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000);
-
   it('reads an image without credentials, and is the same when it is made again', async () => {
     const image = checkImage(PNG, 'shop');
     await storeImage(storage, image);
@@ -67,14 +61,7 @@ describe('a link', () => {
     expect(await everything()).toEqual([`images/shop/${image.sha256}.png`]);
   });
 
-  it('reads what is under any key', async () => {
-    await store(storage, 'a fox+é/?.png', VIDEO);
-    const validity = { from: midnight, seconds: 2 * DAY_SECONDS };
-    const answer = await fetch((await storage.link?.('a fox+é/?.png', validity)) ?? '');
-    expect([answer.status, Buffer.from(await answer.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
-  });
-
-  it('reads the video of a job, whole and in part, and no object of others', async () => {
+  it('reads the video of a job, whole and in part, whatever its key', async () => {
     const { uri } = await store(storage, 'a fox+é/?.mp4', VIDEO);
     const validity = { from: new Date(), seconds: 60 };
     const link = (await storage.link?.(storage.keyOf?.(uri) ?? '', validity)) ?? '';
@@ -82,13 +69,12 @@ describe('a link', () => {
     expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
     const part = await fetch(link, { headers: { range: 'bytes=2-5' } });
     expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, VIDEO.subarray(2, 6)]);
-    expect(storage.keyOf?.(`s3://${server.bucket}/others/fox.mp4`)).toBeUndefined();
   });
 
   it('reads nothing once its time is over', async () => {
     await store(storage, 'fox.png', VIDEO);
-    const from = new Date(midnight.getTime() - 2 * DAY_SECONDS * 1_000);
-    const link = (await storage.link?.('fox.png', { from, seconds: DAY_SECONDS })) ?? '';
+    const from = new Date(Date.now() - 2 * 3_600_000);
+    const link = (await storage.link?.('fox.png', { from, seconds: 3_600 })) ?? '';
     expect((await fetch(link)).status).toBe(403);
   });
 });
@@ -98,7 +84,8 @@ itFulfilsTheContract(async () => ({
   everything,
   uriOf: (key) => `s3://${server.bucket}/${prefix}/${posix.normalize(key)}`,
   async leaveHalf(key) {
-    const { Bucket, Key, UploadId } = await beginUpload(`${prefix}/${key}`);
+    const begin = new CreateMultipartUploadCommand({ Bucket: server.bucket, Key: `${prefix}/${key}` });
+    const { Bucket, Key, UploadId } = await server.client.send(begin);
     await server.client.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: VIDEO }));
   },
 }));
@@ -116,17 +103,22 @@ it('a video and its sidecar have their content types', async () => {
   expect(await typeOf('fox.json')).toBe('application/json');
 });
 
-it.each(['', '/', undefined])('with the prefix %j the key is the object key', async (none) => {
-  const bare = createS3Storage({ bucket: server.bucket, prefix: none, ...server.connection });
-  const key = `${prefix}/fox.txt`;
-  expect(await bare.write(key, 'a fox', 'text/plain')).toEqual({ uri: `s3://${server.bucket}/${key}` });
+it('slashes around the prefix make no difference, and without one the key is the object key', async () => {
+  const under = (other?: string) =>
+    createS3Storage({ bucket: server.bucket, prefix: other, ...server.connection });
+  await under(`/${prefix}/`).write('fox.txt', 'a fox', 'text/plain');
+  expect(String(await storedAt(storage, 'fox.txt'))).toBe('a fox');
+  for (const none of ['', '/', undefined])
+    expect(await under(none).write(`${prefix}/fox.txt`, 'a fox', 'text/plain')).toEqual({
+      uri: `s3://${server.bucket}/${prefix}/fox.txt`,
+    });
   expect(await everything()).toEqual(['fox.txt']);
 });
 
-it('slashes around the prefix make no difference', async () => {
-  const other = createS3Storage({ bucket: server.bucket, prefix: `/${prefix}/`, ...server.connection });
-  await other.write('fox.txt', 'a fox', 'text/plain');
-  expect(String(await storedAt(storage, 'fox.txt'))).toBe('a fox');
+it('a probe accepts a server that honours If-None-Match, also for two workers at once, and leaves nothing', async () => {
+  const other = createS3Storage({ bucket: server.bucket, prefix, ...server.connection });
+  await Promise.all([storage.probe?.(), storage.probe?.(), other.probe?.()]);
+  expect(await everything()).toEqual([]);
 });
 
 describe('a bucket that cannot be written', () => {

@@ -7,6 +7,8 @@ export interface S3Answer {
   status?: number;
   headers?: Record<string, string>;
   body?: string;
+  /** No answer ever comes. */
+  isNever?: true;
 }
 
 export interface ScriptedS3 {
@@ -20,9 +22,9 @@ export interface ScriptedS3 {
   stop(): Promise<void>;
 }
 
-export const s3Error = (status: number, code: string): S3Answer => ({
+export const s3Error = (status: number, code: string, message = 'no', more = ''): S3Answer => ({
   status,
-  body: `<Error><Code>${code}</Code><Message>no</Message></Error>`,
+  body: `<Error><Code>${code}</Code><Message>${message}</Message>${more}</Error>`,
 });
 
 /** An S3 server that answers as a test says, and everything else with an empty 200. */
@@ -34,7 +36,8 @@ export async function startScriptedS3(
     const call = `${request.method} ${decodeURIComponent(request.url ?? '')}`;
     asked.push({ call, headers: request.headers });
     request.resume().once('end', () => {
-      const { status = 200, headers = {}, body = '' } = answerTo(call) ?? {};
+      const { status = 200, headers = {}, body = '', isNever } = answerTo(call) ?? {};
+      if (isNever) return;
       answer.writeHead(status, { 'content-type': 'application/xml', ...headers }).end(body);
     });
   });

@@ -1,7 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import { type FileToPublish, PartFile, StorageFault, type VideoStorage } from '../../src/storage';
+import {
+  type FileToPublish,
+  PartFile,
+  readStoredVideo,
+  StorageFault,
+  type VideoStorage,
+} from '../../src/storage';
 
 /** More than the two parts that an upload to S3 has in flight. */
 export const LONG_VIDEO = randomBytes(27_000_017);
@@ -73,24 +79,14 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await everything()).toEqual(['fox.mp4']);
     });
 
-    it('may be empty: the storage does not judge that', async () => {
-      await store(storage, 'none.mp4', Buffer.alloc(0));
-      await expectStored('none.mp4', Buffer.alloc(0));
-    });
-
-    it.each([
-      'a/b/c/fox.mp4',
-      'a//fox.mp4',
-      './fox.mp4',
-      'a/../fox.mp4',
-      '..fox',
-      '...',
-      'ein Fuchs?#%41 🦊.mp4',
-    ])('is found under the key %j', async (key) => {
-      const { uri } = await store(storage, key, VIDEO);
-      expect(uri).toBe(uriOf(key));
-      await expectStored(key, VIDEO);
-    });
+    it.each(['a/b/c/fox.mp4', 'a//fox.mp4', 'a/../fox.mp4', '..fox', 'ein Fuchs?#%41 🦊.mp4'])(
+      'is found under the key %j',
+      async (key) => {
+        const { uri } = await store(storage, key, VIDEO);
+        expect(uri).toBe(uriOf(key));
+        await expectStored(key, VIDEO);
+      },
+    );
 
     it('is not published when bytes are missing or too many, and nothing is left', async () => {
       for (const bytes of [VIDEO.length - 1, VIDEO.length + 1]) {
@@ -112,7 +108,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
   });
 
   describe.each([
-    ['tiny', VIDEO.subarray(0, 500_000)],
     ['short', VIDEO],
     ['long', VIDEO_IN_PARTS],
   ])('a key that has a %s video', (_, video) => {
@@ -222,6 +217,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
         () => storage.write(key, 'x', 'text/plain'),
         () => storage.create(key, 'x'),
         async () => text((await storage.read(key)) ?? Readable.from(['nothing there'])),
+        async () => storage.removeKey?.(key),
       ]) {
         const trying = attempt();
         await expect(trying).rejects.toThrow(StorageFault);
@@ -251,10 +247,15 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await keysOf('nothing/here')).toEqual([]);
     });
 
-    it('has the key of its address, and nothing outside has one', () => {
-      expect(storage.keyOf?.(uriOf('a/fox.mp4'))).toBe('a/fox.mp4');
-      for (const uri of ['file:///etc/passwd', 's3://others/fox.mp4', `${uriOf('x')}/../../..`, 'fox.mp4'])
-        expect([uri, storage.keyOf?.(uri)]).toEqual([uri, undefined]);
+    it('has the key of its address, by which it is read, and nothing outside has one', async () => {
+      const { uri } = await storage.write('a/fox.txt', 'a fox', 'text/plain');
+      expect(storage.keyOf?.(uri)).toBe('a/fox.txt');
+      const part = await readStoredVideo(storage, uri, { start: 2, end: 4 });
+      expect(part && (await text(part))).toBe('fox');
+      for (const other of ['file:///etc/passwd', 'file:///%00', 's3://others/x', `${uri}/../../../..`, 'x']) {
+        expect([other, storage.keyOf?.(other)]).toEqual([other, undefined]);
+        expect(await readStoredVideo(storage, other)).toBeUndefined();
+      }
     });
 
     it('goes alone, and a missing file goes too', async () => {

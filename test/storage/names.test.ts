@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { digestOfJob, fileName } from '../../src/storage';
+import { DEFAULT_KEY_TEMPLATE, storageKey } from '../../src/storage/storage-key';
+
+const FOX = { namespace: 'default', job: 'fox' };
+const request = { prompt: 'A red fox', duration: 5, seed: 7 };
+
+// A worker of the next version must find the task of a submit that one of this version lost.
+test('what identifies a job is the same in every version, in whatever order its request has its fields', () => {
+  const material = '["default","fox",[["duration",5],["prompt","A red fox"],["seed",7]]]';
+  const digest = createHash('sha256').update(material).digest('hex');
+  expect(digestOfJob(FOX, request)).toBe(digest);
+  expect(digestOfJob(FOX, { seed: 7, duration: 5, prompt: 'A red fox' })).toBe(digest);
+});
+
+test('a job in another namespace, with another name or another request is another job', () => {
+  const all = [
+    digestOfJob(FOX, request),
+    digestOfJob({ ...FOX, namespace: 'other' }, request),
+    digestOfJob({ ...FOX, job: 'owl' }, request),
+    digestOfJob(FOX, { ...request, seed: 8 }),
+  ];
+  expect(new Set(all).size).toBe(4);
+});
+
+test('an id of more than 200 characters is cut and gets a digest, the same in every version: files are found by it', () => {
+  expect(fileName('x'.repeat(200))).toBe('x'.repeat(200));
+  expect(fileName('x'.repeat(201))).toBe(`${'x'.repeat(167)}-84a0678c90937f5dcf9994d5866668da`);
+  expect(fileName(`${'x'.repeat(200)}y`)).not.toBe(fileName('x'.repeat(201)));
+});
+
+test.each(['.', '..', '.hidden', 'fox.v1', '../a/b.c', 'a\\b', 'é 🦊', '%2F', 'a$&b', '{ext}'])(
+  'the id %j is one file name, and not that of a hidden file',
+  (id) => {
+    const name = fileName(id);
+    expect(name).toMatch(/^[^./\\][^/\\]*$/);
+    expect(decodeURIComponent(name)).toBe(id);
+    expect(name.slice(1).includes('.')).toBe(id.slice(1).includes('.'));
+  },
+);
+
+describe('the key of a video', () => {
+  const parts = {
+    workflowId: 'job/1',
+    taskId: 'task 1',
+    startedAtMs: Date.parse('2026-11-15T23:59:59.999Z'),
+    extension: 'webm',
+  };
+  const key = (jobKey?: string, template = DEFAULT_KEY_TEMPLATE, more = {}) =>
+    storageKey(jobKey, template, { ...parts, ...more });
+
+  test.each([
+    ['that of the job', 'foxes/red', undefined, 'foxes/red'],
+    ['that of the job, with the extension of the video', 'foxes/red.{ext}', undefined, 'foxes/red.webm'],
+    ['that of the job, whatever the template', 'red.mp4', '{date}.{ext}', 'red.mp4'],
+    ['its prefix and the default', 'foxes/', undefined, 'foxes/job%2F1.webm'],
+    ['its prefix and the template of the worker', 'foxes/', '{date}.{ext}', 'foxes/2026-11-15.webm'],
+    ['a prefix that is a template', '{date}/{taskId}/', undefined, '2026-11-15/task%201/job%2F1.webm'],
+    ['the default', undefined, undefined, 'job%2F1.webm'],
+    ['the template', undefined, '{date}/{workflowId}/v.{ext}', '2026-11-15/job%2F1/v.webm'],
+  ])('is %s', (_what, jobKey, template, expected) => {
+    expect(key(jobKey, template)).toBe(expected);
+  });
+
+  test('has parts of at most 240 bytes; a longer one is cut between two characters and keeps its extension', () => {
+    const longest = `${'狐'.repeat(78)}ab.mp4`;
+    expect(Buffer.byteLength(longest)).toBe(240);
+    expect(key(longest)).toBe(longest);
+    expect(key(`x${longest}`)).toMatch(/^x狐+-[0-9a-f]{32}\.mp4$/);
+    expect(key('x'.repeat(300))).toMatch(/^x+-[0-9a-f]{32}$/);
+    expect(key(`a.mp4 ${'x'.repeat(300)}`)).toMatch(/^a\.mp4 x+-[0-9a-f]{32}$/);
+    expect(key(`a\ufffd${'狐'.repeat(100)}.mp4`)).toMatch(/^a\ufffd狐{66}-[0-9a-f]{32}\.mp4$/);
+  });
+
+  test('is short and another one for other ids, however long they are', () => {
+    const names = ['a', 'b'].map((end) =>
+      key('狐狐/{workflowId}-{taskId}-狐.{ext}', undefined, {
+        workflowId: 'x'.repeat(190),
+        taskId: `${'y'.repeat(190)}${end}`,
+      }),
+    );
+    expect(new Set(names).size).toBe(2);
+    for (const name of names) {
+      expect(name).toMatch(/^狐狐\/x+.*\.webm$/);
+      for (const part of name.split('/')) expect(Buffer.byteLength(part)).toBeLessThanOrEqual(240);
+    }
+  });
+});
