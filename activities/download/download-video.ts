@@ -147,7 +147,7 @@ function endedByTemporal(): { failure: unknown; isResumed: boolean } {
 }
 
 /** The stored video of this task, if the storage still has what is on record, byte for byte. */
-export async function findStored(
+async function findStored(
   { key, video, warnings, ...stored }: StoredEntry,
   taskId: string,
   storage: VideoStorage,
@@ -169,7 +169,7 @@ const MAY_BE_CUT =
   'the server sent no length and the container does not say where the video ends, so completeness could not be checked';
 
 /** Inspects the file of a download that has arrived. The doubts say what could not be checked. */
-export async function inspectDownload({ part, of }: VideoDownload) {
+async function inspectDownload({ part, of }: VideoDownload) {
   if (of !== undefined && part.bytes !== of) throw new BadVideo(`${part.bytes} of ${of} bytes arrived`);
   const { path } = part;
   const { bytes, sha256 } = part.content;
@@ -186,7 +186,7 @@ export async function inspectDownload({ part, of }: VideoDownload) {
  * Writes `<key>.json` next to a video, which describes the file without its job, unless another file has that key. Returns a
  * warning if it cannot: the video is stored already.
  */
-export async function writeSidecar(
+async function writeSidecar(
   storage: VideoStorage,
   key: string,
   sidecar: { taskId: string },

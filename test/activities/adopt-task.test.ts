@@ -60,48 +60,27 @@ const stored = () => ({
   warnings: [],
 });
 
-describe('a task that no job has', () => {
-  test('is adopted at its service, put on record, and polled at once', async () => {
-    const task = await adopt({ service: 'b' }).result;
-    const record = recordOf(here.job);
-    expect(task).toEqual({ taskId, service: 'b', record: record.id, nextPollMs: 0 });
-    expect((await record.read()).entries).toMatchObject([{ event: 'task', taskId, service: 'b' }]);
-  });
+test('a task that no job has is adopted at its service, put on record, and polled at once', async () => {
+  const task = await adopt({ service: 'b' }).result;
+  const record = recordOf(here.job);
+  expect(task).toEqual({ taskId, service: 'b', record: record.id, nextPollMs: 0 });
+  expect((await record.read()).entries).toMatchObject([{ event: 'task', taskId, service: 'b' }]);
+});
 
-  test('is adopted again by the same job, which then knows whether it is stored', async () => {
-    for (const _ of [1, 2]) expect(await adopt().result).not.toHaveProperty('isStored');
-    const record = recordOf(here.job);
-    expect((await record.read()).entries).toHaveLength(1);
-    await record.add(stored());
-    expect(await adopt().result).toMatchObject({ taskId, isStored: true });
-  });
+test('a task that no job has is adopted again by the same job, which then knows whether it is stored', async () => {
+  for (const _ of [1, 2]) expect(await adopt().result).not.toHaveProperty('isStored');
+  const record = recordOf(here.job);
+  expect((await record.read()).entries).toHaveLength(1);
+  await record.add(stored());
+  expect(await adopt().result).toMatchObject({ taskId, isStored: true });
+});
 
-  test('is not adopted again under a name that was forgotten', async () => {
-    await adopt().result;
-    await recordOf(here.job).forget(here.storage);
-    const { failure, details } = await failureOf(adopt());
-    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
-    expect(details.message).toContain(`${here.job} was forgotten at `);
-  });
-
-  test('goes to one of several jobs that want it at once', async () => {
-    const client = temporalSaying('RUNNING');
-    const jobs = ['owl', 'hare', 'wolf'].map((name) => `${name}-${here.job}`);
-    const adoptions = jobs.map((job) => adopt({}, { job, client }));
-    const ends = await Promise.allSettled(adoptions.map(({ result }) => result));
-    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const winner = jobs[ends.findIndex(({ status }) => status === 'fulfilled')];
-    for (const [index, { status }] of ends.entries()) {
-      const loser = adoptions[index];
-      if (status === 'fulfilled' || loser === undefined) continue;
-      expect((await failureOf(loser)).details.message).toContain(`belongs to the job ${winner}`);
-    }
-  });
-
-  test('at another service is another task', async () => {
-    await adopt({ service: 'a' }, { job: OWL }).result;
-    expect(await adopt({ service: 'b' }).result).toMatchObject({ taskId, service: 'b' });
-  });
+test('a task that no job has is not adopted again under a name that was forgotten', async () => {
+  await adopt().result;
+  await recordOf(here.job).forget(here.storage);
+  const { failure, details } = await failureOf(adopt());
+  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  expect(details.message).toContain(`${here.job} was forgotten at `);
 });
 
 describe('a task of another job', () => {
@@ -160,13 +139,6 @@ describe('a task of another job', () => {
     await expect(attempt.result).rejects.toThrow('no route');
     expect(await adopt({}, { client: temporalSaying('FAILED') }).result).toMatchObject({ taskId });
   });
-
-  test('that failed goes to one of two jobs that want it at once', async () => {
-    const client = temporalSaying('FAILED');
-    const adoptions = [adopt({}, { client }), adopt({}, { job: `hare-${here.job}`, client })];
-    const ends = await Promise.allSettled(adoptions.map(({ result }) => result));
-    expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-  });
 });
 
 describe('a task of another caller', () => {
@@ -195,43 +167,39 @@ describe('a task of another caller', () => {
   });
 });
 
-describe('a task that a job submitted', () => {
-  test('belongs to it, and a later job of its name and request finds it', async () => {
-    const submitted = await here.submit({ caller: 'shop' }).result;
-    ({ taskId } = submitted);
-    const { details } = await failureOf(adopt({}, { job: OWL, client: temporalSaying('RUNNING') }));
-    expect(details.message).toContain(`belongs to the job ${here.job}`);
-    expect(await adopt({ request: REQUEST }).result).toMatchObject({ taskId, record: here.record.id });
-    expect(await here.events()).toEqual(['sending', 'task']);
-  });
-
-  test('and that another job has adopted stays with that job; the log says so', async () => {
-    const reported: unknown[] = [];
-    const service = { ...here.service, start: async () => ({ taskId }) };
-    await adopt({}, { job: OWL }).result;
-    expect(await here.submit({}, { deps: { service }, reported }).result).toMatchObject({ taskId });
-    expect(JSON.stringify(reported)).toContain('"event":"taskOfAnotherJob"');
-    const { details } = await failureOf(adopt({}, { job: 'hare', client: temporalSaying('RUNNING') }));
-    expect(details.message).toContain('belongs to the job owl');
-  });
+test('a task that a job submitted belongs to it, and a later job of its name and request finds it', async () => {
+  const submitted = await here.submit({ caller: 'shop' }).result;
+  ({ taskId } = submitted);
+  const { details } = await failureOf(adopt({}, { job: OWL, client: temporalSaying('RUNNING') }));
+  expect(details.message).toContain(`belongs to the job ${here.job}`);
+  expect(await adopt({ request: REQUEST }).result).toMatchObject({ taskId, record: here.record.id });
+  expect(await here.events()).toEqual(['sending', 'task']);
 });
 
-describe('the task of a lost submit', () => {
-  test('is polled first, so that a mistyped id is claimed by nobody', async () => {
-    const { failure } = await failureOf(adopt({ request: REQUEST, isPolled: true }));
-    expect(failure.type).toBe('TaskUnknown');
-    expect(await adopt({}, { job: OWL }).result).toMatchObject({ taskId });
-  });
+test('a task that a job submitted and that another job has adopted stays with that job; the log says so', async () => {
+  const reported: unknown[] = [];
+  const service = { ...here.service, start: async () => ({ taskId }) };
+  await adopt({}, { job: OWL }).result;
+  expect(await here.submit({}, { deps: { service }, reported }).result).toMatchObject({ taskId });
+  expect(JSON.stringify(reported)).toContain('"event":"taskOfAnotherJob"');
+  const { details } = await failureOf(adopt({}, { job: 'hare', client: temporalSaying('RUNNING') }));
+  expect(details.message).toContain('belongs to the job owl');
+});
 
-  test('is at the service that got the request, and the next submit of the job finds it', async () => {
-    here.emulator.next('submit', { kind: 'reset' });
-    await failureOf(here.submit({ service: 'b' }));
-    taskId = here.emulator.generations().at(-1)?.taskId ?? '';
-    const adopted = await adopt({ request: REQUEST, service: 'a', isPolled: true }).result;
-    expect(adopted).toMatchObject({ taskId, service: 'b', record: here.record.id });
-    expect(await here.submit().result).toMatchObject({ taskId, service: 'b' });
-    expect(here.posts()).toBe(1);
-  });
+test('the task of a lost submit is polled first, so that a mistyped id is claimed by nobody', async () => {
+  const { failure } = await failureOf(adopt({ request: REQUEST, isPolled: true }));
+  expect(failure.type).toBe('TaskUnknown');
+  expect(await adopt({}, { job: OWL }).result).toMatchObject({ taskId });
+});
+
+test('the task of a lost submit is at the service that got the request, and the next submit of the job finds it', async () => {
+  here.emulator.next('submit', { kind: 'reset' });
+  await failureOf(here.submit({ service: 'b' }));
+  taskId = here.emulator.generations().at(-1)?.taskId ?? '';
+  const adopted = await adopt({ request: REQUEST, service: 'a', isPolled: true }).result;
+  expect(adopted).toMatchObject({ taskId, service: 'b', record: here.record.id });
+  expect(await here.submit().result).toMatchObject({ taskId, service: 'b' });
+  expect(here.posts()).toBe(1);
 });
 
 test.each<[string, (key: string) => boolean]>([

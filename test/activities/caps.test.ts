@@ -1,20 +1,27 @@
 import { rm } from 'node:fs/promises';
-import { createAdoptTask } from '../../activities/adopt-task';
-import { createSettleTask, createSubmitCaps } from '../../activities/caps';
-import type { LedgerWriter } from '../../activities/ledger-client';
-import { createPollVideo, type PollVideoInput } from '../../activities/poll-video';
-import type { SubmittedTask } from '../../activities/record-task';
-import { createFindTools } from '../../activities/service-tools';
-import { createSubmitVideo, type SubmitVideoInput } from '../../activities/submit/submit-video';
+import {
+  createVideoActivities,
+  type SubmittedTask,
+  type SubmitVideoInput,
+  type VideoActivities,
+} from '../../activities';
 import { run } from '../../src/cli/run';
-import type { Caps, LedgerEntry } from '../../src/contract/caps';
+import type { Caps, LedgerAnswer, LedgerEntry } from '../../src/contract/caps';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
-import { ServiceDirectory, type ServiceProfile } from '../../src/service';
+import type { ServiceProfile } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { Ledger } from '../../workflows/ledger';
 import { FakeTerminal } from '../cli/fake-terminal';
-import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+import {
+  type ActivityWorld,
+  type Attempt,
+  asJob,
+  createActivityWorld,
+  failureOf,
+  startAttempt,
+} from './activity-world';
+import { temporalWithLedgers } from './temporal-ledgers';
 
 const REQUEST: VideoRequest = { prompt: 'A red fox', duration: 5 };
 const usd = (amount: number) => ({ amount, currency: 'USD' });
@@ -22,64 +29,64 @@ const PRICED: ServiceProfile = { prices: { currency: 'USD', table: [{ perSecond:
 
 let world: ActivityWorld;
 let ledger: Ledger;
-let written: LedgerEntry[];
+let temporal: ReturnType<typeof temporalWithLedgers>;
 beforeEach(async () => {
   world = await createActivityWorld();
   ledger = new Ledger(Date.now());
-  written = [];
+  temporal = temporalWithLedgers(count);
 });
 afterEach(() => world.close());
 
-const inMemory: LedgerWriter = {
-  write: async (_taskQueue, entry) => {
-    written.push(entry);
-    return ledger.write([entry], Date.now())[0] ?? { ok: true };
-  },
+const count = (entries: LedgerEntry[]): LedgerAnswer[] => ledger.write(entries, Date.now());
+/** A ledger that cannot be told what a submit cost. */
+const onlyReserve = (entries: LedgerEntry[]): LedgerAnswer[] => {
+  if (entries.some((entry) => 'cost' in entry)) throw new Error('no worker');
+  return count(entries);
 };
 
 interface Setup {
   caps?: Caps;
   profile?: ServiceProfile;
-  writer?: LedgerWriter;
   onLostSubmit?: LostSubmitPolicy;
 }
 
-const asJob = (job: string) => ({ workflowExecution: { workflowId: job, runId: 'run' } });
-
-function activitiesWith({ caps: ofWorker = {}, profile, writer = inMemory, onLostSubmit = 'hold' }: Setup) {
+/** A worker with these caps, at the one ledger of the test. */
+function workerWith({ profile, ...worker }: Setup) {
   const service = world.serviceAt(world.emulator.url, { profile });
   const storage = createFileStorage(world.folder);
-  const find = createFindTools(new ServiceDirectory({ service }));
-  const caps = createSubmitCaps({ caps: ofWorker, ledger: writer });
-  const submitVideo = createSubmitVideo({ find, storage, onLostSubmit, caps });
-  const pollVideo = createPollVideo(find, createSettleTask(storage, caps, ofWorker));
-  const adoptTask = createAdoptTask({ find, storage });
+  const { submitVideo, pollVideo, adoptTask } = createVideoActivities({ service, storage, ...worker });
+  const start = <I, T>(activity: (input: I) => Promise<T>, input: I, job: string, info = {}) =>
+    startAttempt(activity, input, { ...asJob(job), ...info }, [], temporal.client);
+  type Poll = Parameters<VideoActivities['pollVideo']>[0];
   return {
     submit: (job: string, more: Partial<SubmitVideoInput> = {}, info = {}) =>
-      world.run(submitVideo, { request: REQUEST, ...more }, { ...asJob(job), ...info }),
-    poll: (job: string, task: Pick<SubmittedTask, 'taskId' | 'record'>, more: Partial<PollVideoInput> = {}) =>
-      world.run(pollVideo, { taskId: task.taskId, record: task.record, ...more }, asJob(job)).result,
-    adopt: (job: string, taskId: string) =>
-      world.run(adoptTask, { taskId, request: REQUEST }, asJob(job)).result,
+      start(submitVideo, { request: REQUEST, ...more }, job, info),
+    poll: async (job: string, { taskId, record }: SubmittedTask, more: Partial<Poll> = {}) => {
+      const status = await start(pollVideo, { taskId, ...(record && { record }), ...more }, job).result;
+      // A poll does not wait for the ledger.
+      await new Promise((resolve) => setImmediate(resolve));
+      return status;
+    },
+    adopt: (job: string, taskId: string) => start(adoptTask, { taskId, request: REQUEST }, job).result,
   };
 }
-
-const submitter = (setup: Setup) => activitiesWith(setup).submit;
+const submitter = (setup: Setup) => workerWith(setup).submit;
 
 const counted = () => ledger.report().counts.map(({ used, reserved }) => [used.videos, reserved.videos]);
 const posts = () => world.emulator.calls.length;
 
-test('a submit without a cap writes nothing into the ledger', async () => {
-  await submitter({})('fox').result;
-  expect(written).toEqual([]);
-});
-
 /** The ids that whoever decides to repeat the lost submit gives. */
-async function loseSubmit(submit: Parameters<typeof failureOf>[0]): Promise<string[]> {
+async function loseSubmit(submit: Attempt<unknown>): Promise<string[]> {
   const { failure, details } = await failureOf(submit);
   expect(failure.type).toBe('SubmitUnconfirmed');
   return [String(details.lostSubmit)];
 }
+
+test('a job without a cap writes nothing into the ledger', async () => {
+  const { submit, poll } = workerWith({ profile: PRICED });
+  await poll('fox', await submit('fox').result);
+  expect(temporal.sent).toEqual([]);
+});
 
 test('a submit reserves before its POST; the next one is refused before a byte is sent', async () => {
   const submit = submitter({ caps: { day: { videos: 1 } } });
@@ -104,7 +111,15 @@ test.each([
   await submit('fox-2').result;
 });
 
-test('a decided resubmit is counted beside the lost submit, and the cost of the job says so', async () => {
+test('the worker counts in the ledger of the queue of the workflow', async () => {
+  const submit = submitter({ caps: { day: { videos: 9 } }, profile: PRICED });
+  await submit('fox', { ledgerQueue: 'films' }, { taskQueue: 'own' }).result;
+  await submit('hare', {}, { taskQueue: 'own' }).result;
+  expect(temporal.sent.map(({ taskQueue }) => taskQueue)).toEqual(['films', 'own']);
+  expect(temporal.sent[0]?.entries).toMatchObject([{ takes: { videos: 1, seconds: 5, USD: 0.5 } }]);
+});
+
+test('a lost submit is counted beside the decided resubmit, and the cost of the job says so', async () => {
   world.emulator.next('submit', { kind: 'reset' });
   const submit = submitter({ caps: { day: { videos: 2 } }, profile: PRICED });
   const repeats = await loseSubmit(submit('fox'));
@@ -114,15 +129,13 @@ test('a decided resubmit is counted beside the lost submit, and the cost of the 
   expect(cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
-test('each lost submit of a job counts under its own cap, however often somebody decides to repeat it', async () => {
-  world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
-  const submit = submitter({});
-  const cap = { videos: 2 };
-  const first = await loseSubmit(submit('fox', { cap }));
-  const second = await loseSubmit(submit('fox', { cap, repeats: first }, { activityId: 'decided' }));
-  const repeats = [...first, ...second];
-  const { failure } = await failureOf(submit('fox', { cap, repeats }, { activityId: 'again' }));
-  expect(failure.type).toBe('CapReached');
+test('a lost submit is counted beside the submit that repeats it by itself', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
+  const first = submit('fox');
+  await failureOf(first);
+  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  expect(counted()).toEqual([[0, 2]]);
   expect(posts()).toBe(2);
 });
 
@@ -136,15 +149,40 @@ test('a lost submit stays counted when the service refuses the decided resubmit'
   expect(details.cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
-test('a later job of the name counts the lost submit under its own cap, although its repetition was refused', async () => {
+test('a lost submit counts under the own cap of its job, however often somebody decides to repeat it', async () => {
+  world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
+  const submit = submitter({});
+  const cap = { videos: 2 };
+  const first = await loseSubmit(submit('fox', { cap }));
+  const second = await loseSubmit(submit('fox', { cap, repeats: first }, { activityId: 'decided' }));
+  const repeats = [...first, ...second];
+  const { failure } = await failureOf(submit('fox', { cap, repeats }, { activityId: 'again' }));
+  expect(failure.type).toBe('CapReached');
+  expect(posts()).toBe(2);
+});
+
+test('a lost submit counts under the own cap of a later job of the name, although its repetition was refused', async () => {
   world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
   const submit = submitter({});
   const repeats = await loseSubmit(submit('fox'));
   await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
   const { failure } = await failureOf(submit('fox', { cap: { videos: 1 } }, { activityId: 'later' }));
   expect(failure.type).toBe('CapReached');
-  expect(failure.message).toContain('An earlier submit was lost, so a task may exist');
   expect(posts()).toBe(2);
+});
+
+test('a lost submit is not repeated by itself under a cap of one video, which never resets', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  const submit = submitter({ onLostSubmit: 'resubmit' });
+  const cap = { videos: 1 };
+  const first = submit('fox', { cap });
+  await failureOf(first);
+  const second = submit('fox', { cap }, { attempt: 2, heartbeatDetails: first.beats.at(-1) });
+  const { failure, details } = await failureOf(second);
+  expect([failure.type, details.cap, details.capLeft]).toEqual(['CapReached', 'job.videos', 0]);
+  expect(details.capResetsAt).toBeUndefined();
+  expect(failure.message).toContain('a task may still exist');
+  expect(posts()).toBe(1);
 });
 
 test.each<[string, Setup, Partial<SubmitVideoInput>]>([
@@ -152,7 +190,7 @@ test.each<[string, Setup, Partial<SubmitVideoInput>]>([
   ['of the job', {}, { cap: { videos: 1 } }],
   ['of the batch', {}, { sharedCap: { name: 'foxes', cap: { videos: 1 } } }],
 ])(
-  'a cap %s that is reached after a lost submit says that a task may exist',
+  'a lost submit has a task that may exist when the cap %s is reached, and the failure says so',
   async (_whose, setup, input) => {
     world.emulator.next('submit', { kind: 'reset' });
     const submit = submitter(setup);
@@ -164,90 +202,32 @@ test.each<[string, Setup, Partial<SubmitVideoInput>]>([
   },
 );
 
-test.each<[string, Setup, Partial<SubmitVideoInput>]>([
-  ['its own', {}, { cap: { seconds: 4 } }],
-  ["the worker's", { caps: { job: { seconds: 4 } } }, {}],
-  ['its own, in videos', {}, { cap: { videos: 0 } }],
-])('a cap of a job alone never resets: %s', async (_whose, setup, input) => {
-  const { failure, details } = await failureOf(submitter(setup)('fox', input));
-  expect(failure.message).toContain('Raise the cap of the job');
-  expect(failure.message).not.toContain('resets');
-  expect(details.capResetsAt).toBeUndefined();
-});
-
-test('the worker counts in the ledger of the queue of the workflow', async () => {
-  const queues: string[] = [];
-  const writer: LedgerWriter = {
-    write: (queue, entry) => {
-      queues.push(queue);
-      return inMemory.write(queue, entry);
-    },
-  };
-  const submit = submitter({ caps: { day: { videos: 9 } }, profile: PRICED, writer });
-  await submit('fox', { ledgerQueue: 'films' }, { taskQueue: 'own' }).result;
-  await submit('hare', {}, { taskQueue: 'own' }).result;
-  expect(queues).toEqual(['films', 'own']);
-  expect(written[0]).toMatchObject({ takes: { videos: 1, seconds: 5, USD: 0.5 } });
-});
-
-test('nothing is sent when the ledger is full', async () => {
-  const writer: LedgerWriter = { write: async () => ({ refused: { message: 'the ledger is full' } }) };
-  const { failure, details } = await failureOf(submitter({ caps: { day: { videos: 1 } }, writer })('fox'));
+test('a ledger that is full keeps the request from being sent', async () => {
+  temporal = temporalWithLedgers(() => [{ refused: { message: 'the ledger is full' } }]);
+  const { failure, details } = await failureOf(submitter({ caps: { day: { videos: 1 } } })('fox'));
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details.message).toBe('the ledger is full');
   expect(posts()).toBe(0);
 });
 
-test('a retry after a refusal that could not be given back is counted beside it, never below what was paid', async () => {
-  world.emulator.next('submit', { kind: 'server-error' });
-  const writer: LedgerWriter = {
-    write: async (queue, entry) => {
-      if ('cost' in entry) throw new Error('no worker');
-      return inMemory.write(queue, entry);
-    },
-  };
-  const submit = submitter({ caps: { day: { videos: 2 } }, writer });
-  const first = submit('fox');
-  await failureOf(first);
-  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
-  expect(counted()).toEqual([[0, 2]]);
-});
-
-test('a submit that repeats a lost one by itself is counted beside it', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
-  const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
-  const first = submit('fox');
-  await failureOf(first);
-  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
-  expect(counted()).toEqual([[0, 2]]);
-  expect(posts()).toBe(2);
-});
-
-test('a cap of one video for the job keeps it from repeating a lost submit by itself', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
-  const submit = submitter({ onLostSubmit: 'resubmit' });
-  const cap = { videos: 1 };
-  const first = submit('fox', { cap });
-  await failureOf(first);
-  const second = submit('fox', { cap }, { attempt: 2, heartbeatDetails: first.beats.at(-1) });
-  const { failure, details } = await failureOf(second);
-  expect([failure.type, details.cap, details.capLeft]).toEqual(['CapReached', 'job.videos', 0]);
-  expect(failure.message).toContain('a task may still exist');
-  expect(posts()).toBe(1);
-});
-
-test('nothing is sent while the ledger cannot be reached, and Temporal tries again', async () => {
-  const writer: LedgerWriter = {
-    write: async () => {
-      throw new Error('no worker');
-    },
-  };
-  const { failure } = await failureOf(submitter({ caps: { day: { videos: 1 } }, writer })('fox'));
+test('a ledger that cannot be reached keeps the request from being sent, and Temporal tries again', async () => {
+  temporal = temporalWithLedgers(() => Promise.reject(new Error('no worker')));
+  const { failure } = await failureOf(submitter({ caps: { day: { videos: 1 } } })('fox'));
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: false });
   expect(failure.message).toContain(
     'nothing was sent, because the ledger of the caps cannot be reached: no worker',
   );
   expect(posts()).toBe(0);
+});
+
+test('a ledger that a refusal could not be given back to counts the retry beside it, never below what was paid', async () => {
+  world.emulator.next('submit', { kind: 'server-error' });
+  temporal = temporalWithLedgers(onlyReserve);
+  const caps = { day: { videos: 2 } };
+  const first = submitter({ caps })('fox');
+  await failureOf(first);
+  await submitter({ caps })('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  expect(counted()).toEqual([[0, 2]]);
 });
 
 test('caps of the day, the key and the batch count together', async () => {
@@ -270,68 +250,6 @@ test('caps of the day, the key and the batch count together', async () => {
   ]);
 });
 
-test.each<[string, Caps, VideoRequest, ServiceProfile | undefined, string]>([
-  [
-    'money, without prices',
-    { day: { money: usd(1) } },
-    REQUEST,
-    undefined,
-    'the cost of the video is not known: the profile of the service has no prices, and there is a cap on money (day.money)',
-  ],
-  [
-    'money in another currency',
-    { job: { money: { amount: 1, currency: 'EUR' } } },
-    REQUEST,
-    PRICED,
-    'the cost of the video is in USD and the cap in EUR, and there is a cap on money (job.money)',
-  ],
-  [
-    'seconds, for a request without a duration',
-    { day: { seconds: 10 } },
-    { prompt: 'A red fox' },
-    undefined,
-    'the duration of the video is not known: the request has none, and there is a cap on seconds (day.seconds)',
-  ],
-])('under a cap on %s nothing is sent', async (_what, caps, request, profile, message) => {
-  const { failure, details } = await failureOf(submitter({ caps, profile })('fox', { request }));
-  expect([failure.type, failure.nonRetryable, details.message]).toEqual(['CapReached', true, message]);
-  expect(details.capLeft).toBeUndefined();
-  expect(posts()).toBe(0);
-});
-
-test('a cap on money allows what the prices of the profile say', async () => {
-  const submit = submitter({ caps: { day: { money: usd(0.9) } }, profile: PRICED });
-  await submit('fox-1').result;
-  const { details } = await failureOf(submit('fox-2'));
-  expect(details.message).toMatch(
-    /^the daily cap of 0.90 USD has 0.40 USD left, and this video takes 0.50 USD;/,
-  );
-});
-
-test.each([
-  ['less', usd(9), { amount: 5, currency: 'credits' }],
-  ['more', usd(5), { amount: 9, currency: 'credits' }],
-])(
-  'a cap of the batch in another currency holds beside that of the worker, with an amount that is %s',
-  async (_what, ofWorker, ofBatch) => {
-    const submit = submitter({ caps: { batch: { money: ofWorker } }, profile: PRICED });
-    const { failure, details } = await failureOf(
-      submit('foxes-1', { sharedCap: { name: 'foxes', cap: { money: ofBatch } } }),
-    );
-    expect([failure.type, details.message]).toEqual([
-      'CapReached',
-      'the cost of the video is in USD and the cap in credits, and there is a cap on money (batch.money)',
-    ]);
-    const other = { prices: { currency: 'credits', table: [{ perVideo: 1 }] } };
-    const inCredits = submitter({ caps: { batch: { money: ofWorker } }, profile: other });
-    const refused = await failureOf(
-      inCredits('foxes-1', { sharedCap: { name: 'foxes', cap: { money: ofBatch } } }),
-    );
-    expect(refused.details.message).toContain('the cost of the video is in credits and the cap in USD');
-    expect(posts()).toBe(0);
-  },
-);
-
 test('the cap of the worker for a batch holds for one without a cap of its own', async () => {
   const submit = submitter({ caps: { batch: { videos: 1 } } });
   const sharedCap = { name: 'foxes', cap: {} };
@@ -340,7 +258,49 @@ test('the cap of the worker for a batch holds for one without a cap of its own',
   await submit('a job alone').result;
 });
 
-const FAILED_TASK = { kind: 'failed-task', code: 'internal', message: 'no foxes today' } as const;
+const IN_CREDITS = { amount: 5, currency: 'credits' };
+const OF_BATCH: Partial<SubmitVideoInput> = { sharedCap: { name: 'foxes', cap: { money: IN_CREDITS } } };
+
+test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
+  [
+    'money, without prices',
+    { caps: { day: { money: usd(1) } } },
+    {},
+    'the cost of the video is not known: the profile of the service has no prices, and there is a cap on money (day.money)',
+  ],
+  [
+    'money in another currency',
+    { caps: { job: { money: IN_CREDITS } }, profile: PRICED },
+    {},
+    'the cost of the video is in USD and the cap in credits, and there is a cap on money (job.money)',
+  ],
+  [
+    'money in another currency for the batch than for the worker, for a video in that of the worker',
+    { caps: { batch: { money: usd(9) } }, profile: PRICED },
+    OF_BATCH,
+    'the cost of the video is in USD and the cap in credits, and there is a cap on money (batch.money)',
+  ],
+  [
+    'money in another currency for the batch than for the worker, for a video in that of the batch',
+    {
+      caps: { batch: { money: usd(5) } },
+      profile: { prices: { currency: 'credits', table: [{ perVideo: 1 }] } },
+    },
+    OF_BATCH,
+    'the cost of the video is in credits and the cap in USD, and there is a cap on money (batch.money)',
+  ],
+  [
+    'seconds, for a request without a duration',
+    { caps: { day: { seconds: 10 } } },
+    { request: { prompt: 'A red fox' } },
+    'the duration of the video is not known: the request has none, and there is a cap on seconds (day.seconds)',
+  ],
+])('under a cap on %s, nothing is sent', async (_what, setup, input, message) => {
+  const { failure, details } = await failureOf(submitter(setup)('fox', input));
+  expect([failure.type, failure.nonRetryable, details.message]).toEqual(['CapReached', true, message]);
+  expect(details.capLeft).toBeUndefined();
+  expect(posts()).toBe(0);
+});
 
 /** What `videogen spend` finds in the storage. */
 async function spent() {
@@ -351,26 +311,30 @@ async function spent() {
   return { videos, charged, estimated };
 }
 
-describe('when a task has ended', () => {
+describe('when a task has ended, a poll', () => {
+  const FAILED_TASK = { kind: 'failed-task', code: 'internal', message: 'no foxes today' } as const;
   const caps = { day: { videos: 9, money: usd(9) } };
-  const used = () => ledger.report().counts.map((count) => [count.used, count.reserved.videos]);
+  const used = () => ledger.report().counts.map((account) => [account.used, account.reserved.videos]);
 
-  beforeEach(async () => {
+  const atCharge = async (charge?: number) => {
     await world.close();
-    world = await createActivityWorld({ charge: 0.3 });
-  });
+    world = await createActivityWorld(charge === undefined ? {} : { charge });
+    return workerWith({ caps, profile: PRICED });
+  };
 
-  it('counts what the service charged for the video, once, however often it is polled', async () => {
-    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
+  test.each([
+    ['what the service charged for the video', 0.3, 0.3],
+    ['the estimate if the service does not say what it charged', undefined, 0.5],
+  ])('counts %s, once, however often the task is polled', async (_what, charge, USD) => {
+    const { submit, poll } = await atCharge(charge);
     const task = await submit('fox').result;
-    await poll('fox', task);
-    await poll('fox', task);
-    expect(used()).toEqual([[{ videos: 1, seconds: 5, USD: 0.3 }, 0]]);
+    for (const _ of [1, 2]) await poll('fox', task);
+    expect(used()).toEqual([[{ videos: 1, seconds: 5, USD }, 0]]);
   });
 
-  it('counts a task that failed and was not charged as nothing, in the caps and in the record', async () => {
+  test('counts a task that failed and was not charged as nothing, in the caps and in the record', async () => {
+    const { submit, poll } = await atCharge(0.3);
     world.emulator.next('submit', FAILED_TASK);
-    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
     const task = await submit('fox').result;
     expect(await spent()).toMatchObject({ videos: 1, estimated: [usd(0.5)] });
     expect(await poll('fox', task)).toMatchObject({ state: 'failed', charged: usd(0) });
@@ -381,21 +345,20 @@ describe('when a task has ended', () => {
     expect((await submit('fox').result).cost).toEqual({ ...task.cost, charged: usd(0) });
   });
 
-  it('counts the lost submit that a free task repeated, however often the task is polled', async () => {
+  test('counts the lost submit that a free task repeated, however often the task is polled', async () => {
+    const { submit, poll } = await atCharge(0.3);
     world.emulator.next('submit', { kind: 'reset' }, FAILED_TASK);
-    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
     const repeats = await loseSubmit(submit('fox'));
     const task = await submit('fox', { repeats }, { activityId: 'decided' }).result;
-    await poll('fox', task);
-    await poll('fox', task);
+    for (const _ of [1, 2]) await poll('fox', task);
     expect(counted()).toEqual([[0, 1]]);
     expect(await spent()).toEqual({ videos: 2, charged: [usd(0)], estimated: [usd(0.5)] });
   });
 
-  it('counts a lost submit as nothing once its task is adopted and was not charged', async () => {
+  test('counts a lost submit as nothing once its task is adopted and was not charged', async () => {
+    const { submit, poll, adopt } = await atCharge(0.3);
     world.emulator.next('submit', { kind: 'reset-late', ms: 10 });
     world.emulator.next('status', FAILED_TASK);
-    const { submit, poll, adopt } = activitiesWith({ caps, profile: PRICED });
     await loseSubmit(submit('fox'));
     const taskId = String(world.emulator.generations()[0]?.taskId);
     await poll('fox', await adopt('fox', taskId));
@@ -403,17 +366,10 @@ describe('when a task has ended', () => {
     expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
   });
 
-  it('counts the estimate if the service does not say what it charged', async () => {
-    await world.close();
-    world = await createActivityWorld();
-    const { submit, poll } = activitiesWith({ caps, profile: PRICED });
-    await poll('fox', await submit('fox').result);
-    expect(used()).toEqual([[{ videos: 1, seconds: 5, USD: 0.5 }, 0]]);
-  });
-
-  it('counts in the batch and for the caller of the job', async () => {
+  test('counts in the batch and for the caller of the job', async () => {
+    await atCharge(0.3);
     world.emulator.next('submit', FAILED_TASK);
-    const { submit, poll } = activitiesWith({ caps: { key: { videos: 9 } } });
+    const { submit, poll } = workerWith({ caps: { key: { videos: 9 } } });
     const job = { caller: 'web_shop', sharedCap: { name: 'foxes', cap: { videos: 9 } } };
     await poll('foxes-1', await submit('foxes-1', job).result, job);
     expect(counted()).toEqual([
@@ -422,20 +378,9 @@ describe('when a task has ended', () => {
     ]);
   });
 
-  it('asks no ledger for a job without a cap', async () => {
-    const { submit, poll } = activitiesWith({ profile: PRICED });
-    await poll('fox', await submit('fox').result);
-    expect(written).toEqual([]);
-  });
-
-  it('returns the status although neither the ledger nor the storage can be reached', async () => {
-    const writer: LedgerWriter = {
-      write: async (queue, entry) => {
-        if ('cost' in entry) throw new Error('no worker');
-        return inMemory.write(queue, entry);
-      },
-    };
-    const { submit, poll } = activitiesWith({ caps, profile: PRICED, writer });
+  test('returns the status although neither the ledger nor the storage can be reached', async () => {
+    temporal = temporalWithLedgers(onlyReserve);
+    const { submit, poll } = workerWith({ caps, profile: PRICED });
     const task = await submit('fox').result;
     expect(await poll('fox', task)).toMatchObject({ state: 'succeeded' });
     await rm(world.folder, { recursive: true });

@@ -2,6 +2,7 @@ import { type Client, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ledgersInTemporal } from '../../activities/ledger-client';
 import { type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/caps';
 import { LEDGER_WITHIN_MS } from '../../src/contract/policies';
+import { temporalWithLedgers } from './temporal-ledgers';
 
 const entry = (id: string): LedgerEntry => ({
   id,
@@ -9,39 +10,9 @@ const entry = (id: string): LedgerEntry => ({
   takes: { videos: 1 },
 });
 
-interface Sent {
-  workflowId: string;
-  args: unknown[];
-  entries: LedgerEntry[];
-  deadline: number;
-}
-
-/** A Temporal that answers an update as each test says. */
-function ledgersThat(answer: (entries: LedgerEntry[]) => LedgerAnswer[] | Promise<LedgerAnswer[]>) {
-  const sent: Sent[] = [];
-  let deadline = 0;
-  const client = {
-    options: { namespace: 'films' },
-    withDeadline: async (untilMs: number, call: () => Promise<unknown>) => {
-      deadline = untilMs;
-      return call();
-    },
-    workflow: {
-      executeUpdateWithStart: async (
-        _update: string,
-        {
-          args: [entries],
-          startWorkflowOperation: { options },
-        }: {
-          args: [LedgerEntry[]];
-          startWorkflowOperation: { options: { workflowId: string; args: unknown[] } };
-        },
-      ) => {
-        sent.push({ workflowId: options.workflowId, args: options.args, entries, deadline });
-        return answer(entries);
-      },
-    },
-  };
+/** The ledgers of a Temporal that answers updates as each test says. */
+function ledgersThat(answer: Parameters<typeof temporalWithLedgers>[0]) {
+  const { client, sent } = temporalWithLedgers(answer);
   const { write } = ledgersInTemporal(() => client as object as Client);
   const ids = () =>
     sent.map(({ entries }) => entries.map((one) => `${'cost' in one ? one.cost : 'reserve'} ${one.id}`));

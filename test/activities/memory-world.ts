@@ -1,15 +1,24 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { createVideoActivities, type DownloadOptions, type DownloadVideoInput } from '../../../activities';
-import type { TaskReading, VideoBody, VideoService } from '../../../src/service';
-import type { VideoStorage } from '../../../src/storage';
-import { inspect } from '../../media/inspect';
-import { makeVideo } from '../../media/make-video';
-import { openVideoBytes } from '../../support/open-video-bytes';
-import { startAttempt } from '../activity-world';
-import { inMemory } from './memory-storage';
+import {
+  createVideoActivities,
+  type DownloadVideoInput,
+  type SubmitVideoInput,
+  type VideoActivities,
+  type VideoActivityDeps,
+} from '../../activities';
+import type { TaskReading, VideoBody, VideoService } from '../../src/service';
+import type { VideoStorage } from '../../src/storage';
+import { inspect } from '../media/inspect';
+import { makeVideo } from '../media/make-video';
+import { openVideoBytes } from '../support/open-video-bytes';
+import { startAttempt } from './activity-world';
+
+type PollVideoInput = Parameters<VideoActivities['pollVideo']>[0];
 
 export const TASK = 'task-1';
 /** Whoever makes a job of it names the job `test`. */
@@ -22,7 +31,32 @@ export async function inspectedVideo(): Promise<Buffer> {
   return video;
 }
 
-export interface MemoryWorldOptions extends DownloadOptions {
+export const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+/** A storage of somebody's own: it has only the four methods that a storage must have. */
+export function inMemory(stored = new Map<string, Buffer>()): VideoStorage {
+  return {
+    publishFile: async (path, key) => {
+      stored.set(key, await readFile(path));
+      return { uri: `memory:${key}` };
+    },
+    write: async (key, text) => {
+      stored.set(key, Buffer.from(text));
+      return { uri: `memory:${key}` };
+    },
+    create: async (key, text) => {
+      if (stored.has(key)) return false;
+      stored.set(key, Buffer.from(text));
+      return true;
+    },
+    read: async (key) => {
+      const bytes = stored.get(key);
+      return bytes && Readable.from(bytes.length > 0 ? [bytes] : [], { objectMode: false });
+    },
+  };
+}
+
+export interface MemoryWorldOptions extends Omit<VideoActivityDeps, 'service' | 'storage'> {
   service?: Partial<VideoService>;
   storage?: Partial<VideoStorage>;
 }
@@ -32,8 +66,11 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A service and a storage in memory, for what a download does whichever they are. */
-export function createMemoryWorld(video: Buffer, { service, storage, ...worker }: MemoryWorldOptions = {}) {
+/** A service and a storage in memory, for what activities do whichever they are. */
+export function createMemoryWorld(
+  video: Buffer = Buffer.alloc(0),
+  { service, storage, ...worker }: MemoryWorldOptions = {},
+) {
   const stored = new Map<string, Buffer>();
   const partsFolder = mkdtempSync(join(tmpdir(), 'videogen-parts-'));
   folders.push(partsFolder);
@@ -55,7 +92,12 @@ export function createMemoryWorld(video: Buffer, { service, storage, ...worker }
     partsFolder,
     /** The unfinished downloads. */
     parts: () => readdirSync(partsFolder),
-    submit: () => startAttempt(activities.submitVideo, { request: { prompt: 'A red fox' } }).result,
+    submit: (input: Partial<SubmitVideoInput> = {}, info = {}) =>
+      startAttempt(activities.submitVideo, { request: { prompt: 'A red fox' }, ...input }, info, logged),
+    poll: (input: Partial<PollVideoInput> = {}, info = {}, client?: object) =>
+      startAttempt(activities.pollVideo, { taskId: TASK, ...input }, info, logged, client),
+    cancel: (input: { service?: string } = {}) =>
+      startAttempt(activities.cancelVideo, { taskId: TASK, ...input }, {}, logged),
     download: (input: Partial<DownloadVideoInput> = {}, info = {}, client?: object) =>
       startAttempt(activities.downloadVideo, { taskId: TASK, ...input }, info, logged, client),
     /** The fields of the log lines of an event. */

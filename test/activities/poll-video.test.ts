@@ -1,175 +1,198 @@
 import { CancelledFailure } from '@temporalio/common';
 import { HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
-import { closed, type RawServer, reply, replyJson, startRawServer } from '../service/raw-server';
-import { type ActivityWorld, createActivityWorld, failureOf } from './activity-world';
+import { ServiceFault, type TaskReading } from '../../src/service';
+import { closed, startRawServer } from '../service/raw-server';
+import { createActivityWorld, failureOf } from './activity-world';
+import { createMemoryWorld, reading, TASK } from './memory-world';
 
-const JOB_TIME_MS = 100_000;
+type Task = TaskReading['task'];
 
-let nowMs: number;
-let world: ActivityWorld;
-let taskId: string;
-beforeEach(async () => {
-  nowMs = 0;
-  world = await createActivityWorld({ jobTimeMs: JOB_TIME_MS, clock: () => nowMs });
-  const { submitVideo } = world.activities;
-  ({ taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }).result);
-});
-afterEach(async () => {
-  expect(world.emulator.scriptIsSpent()).toBe(true);
-  expect(world.everythingReported()).not.toContain(world.emulator.linkSignature);
-  expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
-  await world.close();
-});
+const RUNNING: Task = { state: 'running', word: 'running' };
+const UNKNOWN: Task = { state: 'unknown', word: 'brewing' };
 
-const poll = () => world.run(world.activities.pollVideo, { taskId });
+/** A world whose service gives these answers to polls, one after the other, and is running otherwise. */
+function answering(...readings: Partial<TaskReading>[]) {
+  return createMemoryWorld(undefined, {
+    service: { status: async () => reading(RUNNING, readings.shift()) },
+  });
+}
 
 /** What a poll found, without when the next one is: that is the plan's to say. */
-async function found({ result }: ReturnType<typeof poll>): Promise<object> {
+async function found({ result }: ReturnType<ReturnType<typeof answering>['poll']>): Promise<object> {
   const { nextPollMs, ...status } = await result;
   expect(nextPollMs).toBeGreaterThanOrEqual(1_000);
   return status;
 }
 
-describe('a poll of a task', () => {
-  it('finds it queued, then running, then with a video, and never returns the link', async () => {
-    const polls = [];
-    for (nowMs of [0, 5_000, 10_000, 60_000, JOB_TIME_MS]) polls.push(await found(poll()));
-    expect(polls).toEqual([
-      { state: 'queued', word: 'queued', percent: 0 },
-      { state: 'queued', word: 'queued', percent: 5, progress: { percent: 5, atMs: 0 } },
-      { state: 'running', word: 'running', percent: 10, progress: { percent: 10, atMs: 0 } },
-      { state: 'running', word: 'running', percent: 60, progress: { percent: 60, atMs: 0 } },
-      { state: 'succeeded', word: 'succeeded', hasVideo: true },
-    ]);
-  });
-
-  it('finds it succeeded without a video', async () => {
-    world.emulator.next('status', { kind: 'no-video' });
-    expect(await found(poll())).toEqual({ state: 'succeeded', word: 'succeeded', hasVideo: false });
-  });
-
-  it('finds it failed, with the service’s message', async () => {
-    world.emulator.next('status', { kind: 'failed-task', code: 'foxes\u0007', message: 'Not\n this.' });
-    expect(await found(poll())).toEqual({
-      state: 'failed',
-      word: 'failed',
-      code: 'foxes',
-      message: 'Not this.',
-    });
-  });
-
-  it.each([
-    ['canceled', { state: 'cancelled', word: 'canceled' }],
-    ['expired', { state: 'failed', word: 'expired' }],
-    ['brewing', { state: 'unknown', word: 'brewing' }],
-    ['bre\u0000wing\n\u202e', { state: 'unknown', word: 'bre wing' }],
-    ['IN_PROGRESS', { state: 'running', word: 'IN_PROGRESS' }],
-  ])('understands the word %j', async (word, expected) => {
-    world.emulator.next('status', { kind: 'unknown-state', word });
-    expect(await found(poll())).toEqual(expected);
-  });
-
-  it('finds it running in an empty 202', async () => {
-    world.emulator.next('status', { kind: 'empty', status: 202 });
-    expect(await found(poll())).toEqual({ state: 'running', word: '' });
-  });
-
-  it('needs no heartbeats', async () => {
-    const attempt = poll();
-    await attempt.result;
-    expect(attempt.beats).toHaveLength(0);
-  });
-
-  it('has none as a local activity, however long it takes: the SDK would log a warning for each', async () => {
-    world.emulator.next('status', { kind: 'late', ms: HEARTBEAT_EVERY_MS + 500 });
-    const attempt = world.run(world.activities.pollVideo, { taskId }, { isLocal: true });
-    await attempt.result;
-    expect(attempt.beats).toHaveLength(0);
-  });
-
-  it('of an unknown task fails with its id', async () => {
-    const attempt = world.run(world.activities.pollVideo, { taskId: 'no/such task' });
-    const { failure, details } = await failureOf(attempt);
-    expect(failure.type).toBe('TaskUnknown');
-    expect(details).toMatchObject({ taskId: 'no/such task', status: 404, message: 'no such task' });
-    expect(failure.message).toContain('(task no/such task)');
-  });
+test('polls find a task queued, then running, then with a video, and never return its link or the key', async () => {
+  const JOB_TIME_MS = 100_000;
+  let nowMs = 0;
+  const world = await createActivityWorld({ jobTimeMs: JOB_TIME_MS, clock: () => nowMs });
+  const { submitVideo, pollVideo } = world.activities;
+  const { taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }).result;
+  const polls = [];
+  for (nowMs of [0, 5_000, 10_000, 60_000, JOB_TIME_MS])
+    polls.push(await found(world.run(pollVideo, { taskId })));
+  expect(polls).toEqual([
+    { state: 'queued', word: 'queued', percent: 0 },
+    { state: 'queued', word: 'queued', percent: 5, progress: { percent: 5, atMs: 0 } },
+    { state: 'running', word: 'running', percent: 10, progress: { percent: 10, atMs: 0 } },
+    { state: 'running', word: 'running', percent: 60, progress: { percent: 60, atMs: 0 } },
+    { state: 'succeeded', word: 'succeeded', hasVideo: true },
+  ]);
+  expect(world.everythingReported()).not.toContain(world.emulator.linkSignature);
+  expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
+  await world.close();
 });
 
-describe('a poll at another server', () => {
-  let server: RawServer;
-  afterEach(() => server.close());
-  const pollThere = () => world.run(world.activitiesAt(server.url).pollVideo, { taskId });
+const CHARGED = { charged: { amount: 1.5, currency: 'USD' } };
+const MESSAGE = { code: 'foxes', message: 'Not this.' };
+const SUCCEEDED: Task = { state: 'succeeded', word: 'done' };
+const FAILED: Task = { state: 'failed', word: 'failed' };
+const CANCELLED: Task = { state: 'cancelled', word: 'user' };
+const REFUSED = { stage: 'prompt', charged: false } as const;
 
-  it.each(['queued', 'brewing'])(
-    'for a task that is %s waits as long as the service asks',
-    async (status) => {
-      server = await startRawServer((request) =>
-        replyJson(request, { status }, { headers: { 'retry-after': 90 } }),
-      );
-      expect(await pollThere().result).toMatchObject({ word: status, nextPollMs: 90_000 });
-    },
-  );
+test.each<[what: string, reading: Partial<TaskReading>, status: object]>([
+  ['without a video', { task: SUCCEEDED }, { ...SUCCEEDED, hasVideo: false }],
+  [
+    'with a link, and its cost',
+    { task: { ...SUCCEEDED, videoUrl: 'https://cdn.example.com/fox.mp4' }, ...CHARGED },
+    { ...SUCCEEDED, hasVideo: true, ...CHARGED },
+  ],
+  [
+    'with the video in the answer itself',
+    { task: { ...SUCCEEDED, videoBytes: Buffer.from('film') } },
+    { ...SUCCEEDED, hasVideo: true },
+  ],
+  ['failed', { task: FAILED }, FAILED],
+  [
+    'failed, and why, and its cost',
+    { task: FAILED, serviceMessage: MESSAGE, ...CHARGED },
+    { ...FAILED, ...MESSAGE, ...CHARGED },
+  ],
+  [
+    'refused, and not charged',
+    { task: FAILED, refusedContent: REFUSED },
+    { ...FAILED, refused: REFUSED, charged: { amount: 0, currency: 'USD' } },
+  ],
+  [
+    'cancelled, and why, and its cost',
+    { task: CANCELLED, serviceMessage: MESSAGE, ...CHARGED },
+    { ...CANCELLED, ...MESSAGE, ...CHARGED },
+  ],
+])('a poll finds a task %s', async (_what, answer, status) => {
+  expect(await found(answering(answer).poll())).toStrictEqual(status);
+});
 
-  it('for a cancelled task returns why', async () => {
-    server = await startRawServer((request) =>
-      replyJson(request, { status: 'cancelled', error: { code: 'user', message: 'Stopped by hand' } }),
-    );
-    expect(await found(pollThere())).toEqual({
-      state: 'cancelled',
-      word: 'cancelled',
-      code: 'user',
-      message: 'Stopped by hand',
+test.each(['queued', 'running'] as const)(
+  'a task that is %s has its progress, of which a lower percentage says nothing new',
+  async (state) => {
+    const world = answering(...[40, 30].map((percent) => ({ task: { state, word: 'w', percent } })));
+    const progress = { percent: 40, atMs: 7 };
+    expect(await found(world.poll({ waitedMs: 7 }))).toEqual({ state, word: 'w', percent: 40, progress });
+    expect(await found(world.poll({ waitedMs: 9, progress }))).toEqual({
+      ...{ state, word: 'w', percent: 30 },
+      progress,
     });
-  });
+  },
+);
 
-  it.each([
-    ['a regular activity', { isLocal: false }, true],
-    ['a local activity, which would wait in its workflow task', { isLocal: true }, false],
-  ])('that is told when to come back, as %s', async (_, info, isRetried) => {
-    server = await startRawServer((request) =>
-      reply(request, { status: 503, headers: { 'retry-after': 9 }, body: '{}' }),
-    );
-    const attempt = world.run(world.activitiesAt(server.url).pollVideo, { taskId }, info);
+test('the next poll comes when the rules of the job, the progress and the service say', async () => {
+  const HOUR_MS = 3_600_000;
+  const half = { task: { ...RUNNING, percent: 50 } };
+  const world = answering({}, { retryAfterMs: 90_000 }, { task: UNKNOWN, retryAfterMs: 90_000 }, half, {});
+  const delay = async (input: object) => (await world.poll(input).result).nextPollMs;
+  expect(await delay({ polling: { min: '40s', max: '40s' } })).toBe(40_000);
+  expect(await delay({})).toBe(90_000);
+  expect(await delay({})).toBe(90_000);
+  // A task that was half done after twenty minutes is not polled for some of the next twenty.
+  const waited = { waitedMs: 1_200_000, polling: { max: HOUR_MS } };
+  const progress = { percent: 50, atMs: 1_200_000 };
+  expect(await delay(waited)).toBeGreaterThan(300_000);
+  expect(await delay({ ...waited, progress })).toBeGreaterThan(300_000);
+  expect(await delay(waited)).toBeLessThan(300_000);
+});
+
+test('a poll is logged with what it found', async () => {
+  const world = answering({ task: { ...RUNNING, percent: 40 } }, {}, { task: UNKNOWN });
+  for (const _ of [1, 2, 3]) await world.poll().result;
+  expect(world.linesOf('polled')).toEqual([
+    { taskId: TASK, state: 'running', percent: 40 },
+    { taskId: TASK, state: 'running' },
+    { taskId: TASK, state: 'unknown' },
+  ]);
+  expect(world.linesOf('unknownState')).toEqual([{ taskId: TASK, state: 'brewing' }]);
+});
+
+test('a doubt about the answers is logged once per task, until a thousand others have been', async () => {
+  const others = Array.from({ length: 999 }, (_, index) => `${index}`);
+  const world = answering(
+    { doubts: ['two states'] },
+    { doubts: ['two states'] },
+    { doubts: ['two states'] },
+    { doubts: others.slice(1) },
+    { doubts: ['two states'] },
+    { doubts: ['one more', 'two states'] },
+  );
+  const logged = async (taskId: string) => {
+    await world.poll({ taskId }).result;
+    const lines = world.linesOf('ambiguousAnswer');
+    return lines.filter(({ doubt }) => doubt === 'two states').map((line) => line.taskId);
+  };
+  expect(await logged('task-1')).toEqual(['task-1']);
+  expect(await logged('task-1')).toEqual(['task-1']);
+  expect(await logged('task-2')).toEqual(['task-1', 'task-2']);
+  expect(await logged('task-1')).toHaveLength(2);
+  expect(await logged('task-1')).toHaveLength(2);
+  expect(await logged('task-1')).toHaveLength(3);
+});
+
+test.each([
+  ['heartbeats while it waits for the answer', {}, 2],
+  [
+    'has no heartbeats as a local activity, because the SDK would log a warning for each',
+    { isLocal: true },
+    0,
+  ],
+])('a poll %s, and none after its end', async (_what, info, beats) => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
+  try {
+    for (const isAnswered of [true, false]) {
+      const status = async () => {
+        await jest.advanceTimersByTimeAsync(2 * HEARTBEAT_EVERY_MS);
+        if (isAnswered) return reading(RUNNING);
+        throw new ServiceFault('cut', {});
+      };
+      const attempt = createMemoryWorld(undefined, { service: { status } }).poll({}, info);
+      await attempt.result.catch(() => undefined);
+      await jest.advanceTimersByTimeAsync(2 * HEARTBEAT_EVERY_MS);
+      expect(attempt.beats).toHaveLength(beats);
+    }
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test.each([
+  ['a regular activity', false],
+  ['a local activity, which would wait in its workflow task', true],
+])(
+  'a poll that is told when to come back is retried as %s: not if that is local (%j)',
+  async (_, isLocal) => {
+    const status = () => Promise.reject(new ServiceFault('answered', { status: 503, retryAfterMs: 9_000 }));
+    const attempt = createMemoryWorld(undefined, { service: { status } }).poll({}, { isLocal });
     const { failure, details } = await failureOf(attempt);
-    expect({ isRetried: !failure.nonRetryable, retryAfter: details.retryAfter }).toEqual({
-      isRetried,
-      retryAfter: 9,
-    });
-  });
+    expect([failure.nonRetryable, details.retryAfter]).toEqual([isLocal, 9]);
+  },
+);
 
-  it('that is cancelled while it waits for the answer closes the socket and ends as cancelled', async () => {
-    server = await startRawServer();
-    const attempt = pollThere();
-    const { socket } = await server.nextRequest();
-    attempt.cancel();
-    await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
-    await closed(socket);
-  });
-
-  it.each([200, 503])(
-    'that is cancelled inside an answer of status %d ends as cancelled too',
-    async (status) => {
-      server = await startRawServer((request) =>
-        request.line.includes('another')
-          ? replyJson(request, { status: 'running' })
-          : reply(request, { status, headers: { 'content-length': 50 }, body: '{"status"' }),
-      );
-      const attempt = pollThere();
-      const { socket } = await server.nextRequest();
-      // Half of the answer has been read when a later exchange is over.
-      await world.run(world.activitiesAt(server.url).pollVideo, { taskId: 'another' }).result;
-      attempt.cancel();
-      await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
-      await closed(socket);
-    },
-  );
-
-  it('that gets half a link in a broken answer redacts it', async () => {
-    const link = `https://cdn.example.com/v.mp4?signature=${world.emulator.linkSignature}`;
-    server = await startRawServer((request) => reply(request, { body: `{"video_url":"${link}` }));
-    const { failure, details } = await failureOf(pollThere());
-    expect(failure.type).toBe('AnswerUnreadable');
-    expect(details.message).toBe('not JSON: {"video_url":"https://cdn.example.com/v.mp4?…');
-  });
+test('a poll that is cancelled while it waits for the answer closes its socket and ends as cancelled', async () => {
+  const [world, server] = await Promise.all([createActivityWorld(), startRawServer()]);
+  const attempt = world.run(world.activitiesAt(server.url).pollVideo, { taskId: TASK });
+  const { socket } = await server.nextRequest();
+  attempt.cancel();
+  await expect(attempt.result).rejects.toBeInstanceOf(CancelledFailure);
+  await closed(socket);
+  await server.close();
+  await world.close();
 });

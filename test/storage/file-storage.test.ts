@@ -105,32 +105,33 @@ test('a file of another disk is published too, whole and with nothing left', asy
   }
 });
 
-describe('what has the name of a stored file', () => {
-  test.each<[what: string, make: (path: string) => unknown]>([
-    ['a folder', (path) => mkdirSync(path)],
-    ['a FIFO, which nobody writes to', (path) => execFileSync('mkfifo', [path])],
-    ['a link that leads nowhere', (path) => symlinkSync(`${path}.missing`, path)],
-    ['a link that leads to itself', (path) => symlinkSync(path, path)],
-  ])('and is %s is an error to read, and does not make the name free', async (_what, make) => {
+test.each<[what: string, make: (path: string) => unknown]>([
+  ['a folder', (path) => mkdirSync(path)],
+  ['a FIFO, which nobody writes to', (path) => execFileSync('mkfifo', [path])],
+  ['a link that leads nowhere', (path) => symlinkSync(`${path}.missing`, path)],
+  ['a link that leads to itself', (path) => symlinkSync(path, path)],
+])(
+  'what has the name of a stored file and is %s is an error to read, and does not make the name free',
+  async (_what, make) => {
     mkdirSync(folder);
     make(inStorage('fox.json'));
     await expect(storage.read('fox.json')).rejects.toThrow(`${inStorage('fox.json')} is not a regular file`);
     expect(await storage.create('fox.json', '{}')).toBe(false);
     expect(readdirSync(folder)).toEqual(['fox.json']);
-  });
+  },
+);
 
-  test('and is a link to a file is read', async () => {
-    symlinkSync(put('fox.txt', 'a fox'), inStorage('link.txt'));
-    expect(String(await storedAt(storage, 'link.txt'))).toBe('a fox');
-  });
+test('what has the name of a stored file and is a link to a file is read', async () => {
+  symlinkSync(put('fox.txt', 'a fox'), inStorage('link.txt'));
+  expect(String(await storedAt(storage, 'link.txt'))).toBe('a fox');
+});
 
-  test('and is a folder is not replaced, whatever its size, and nothing is left behind', async () => {
-    mkdirSync(inStorage('fox.mp4'), { recursive: true });
-    const sameSize = VIDEO.subarray(0, statSync(inStorage('fox.mp4')).size);
-    await expect(store(storage, 'fox.mp4', sameSize)).rejects.toThrow('the key "fox.mp4" is taken');
-    await expect(storage.write('fox.mp4', 'x', 'text/plain')).rejects.toThrow(StorageFault);
-    expect(filesThere()).toEqual([]);
-  });
+test('what has the name of a stored file and is a folder is not replaced, whatever its size, and nothing is left behind', async () => {
+  mkdirSync(inStorage('fox.mp4'), { recursive: true });
+  const sameSize = VIDEO.subarray(0, statSync(inStorage('fox.mp4')).size);
+  await expect(store(storage, 'fox.mp4', sameSize)).rejects.toThrow('the key "fox.mp4" is taken');
+  await expect(storage.write('fox.mp4', 'x', 'text/plain')).rejects.toThrow(StorageFault);
+  expect(filesThere()).toEqual([]);
 });
 
 test.each<[why: string, make: () => unknown, code: string, key?: string]>([
@@ -182,15 +183,18 @@ describe('a probe', () => {
     ['returns another file', answering(undefined, 'y'), 'it did not return the file that was just stored'],
     ['refuses a missing file', refusing, 'disk 1.5 is full'],
     ['does not answer in time', () => new Promise(() => undefined), 'no answer within 0.005 s', 5],
-  ])('finds a storage that %s, and says the problem and the fix', async (_what, read, problem, limitMs = 30_000) => {
-    storage.read = read;
-    await expect(storage.probe?.(limitMs)).rejects.toMatchObject({
-      name: 'StorageUnusable',
-      message: `The storage ${folder} cannot be used: ${problem}. ${FIX}`,
-      code: read === refusing ? 'ENOSPC' : undefined,
-    });
-    expect(filesThere()).toEqual([]);
-  });
+  ])(
+    'finds a storage that %s, and says the problem and the fix',
+    async (_what, read, problem, limitMs = 30_000) => {
+      storage.read = read;
+      await expect(storage.probe?.(limitMs)).rejects.toMatchObject({
+        name: 'StorageUnusable',
+        message: `The storage ${folder} cannot be used: ${problem}. ${FIX}`,
+        code: read === refusing ? 'ENOSPC' : undefined,
+      });
+      expect(filesThere()).toEqual([]);
+    },
+  );
 
   test('finds a file in the place of the folder', async () => {
     writeFileSync(folder, '');
@@ -211,58 +215,56 @@ describe('a probe', () => {
   });
 });
 
-describe('a disk that fails', () => {
-  test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
-    'to make hard links (%s) creates no small file',
-    async (code) => {
-      disk.failNext('link', code);
-      const creating = storage.create('jobs/0001.json', '{}');
-      await expect(creating).rejects.toThrow(StorageFault);
-      await expect(creating).rejects.toThrow(
-        `the file system of ${inStorage('jobs')} refuses hard links (${code}), without which two workers could write the same file`,
-      );
-      expect(filesThere()).toEqual([]);
-    },
-  );
-
-  test.each<[call: 'rename' | 'link' | 'writeFile', work: () => Promise<unknown>]>([
-    ['rename', () => storage.write('note.txt', 'x', 'text/plain')],
-    ['writeFile', () => storage.create('0001.json', '{}')],
-    ['link', () => storage.create('0001.json', '{}')],
-    ['link', () => store(storage, 'fox.mp4', VIDEO)],
-  ])('to %s stores nothing, and leaves nothing', async (call, work) => {
-    disk.failNext(call, 'EIO');
-    await expect(work()).rejects.toThrow('EIO');
+test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
+  'a disk that fails to make hard links (%s) creates no small file',
+  async (code) => {
+    disk.failNext('link', code);
+    const creating = storage.create('jobs/0001.json', '{}');
+    await expect(creating).rejects.toThrow(StorageFault);
+    await expect(creating).rejects.toThrow(
+      `the file system of ${inStorage('jobs')} refuses hard links (${code}), without which two workers could write the same file`,
+    );
     expect(filesThere()).toEqual([]);
-  });
+  },
+);
 
-  test('to remove a part has still stored the file, and the next sweep removes the part', async () => {
-    disk.failNext('unlink', 'EIO');
-    expect(await storage.create('0001.json', '{}')).toBe(true);
-    disk.failNext('unlink', 'EIO');
-    await store(storage, 'fox.mp4', VIDEO);
-    await storage.sweep?.(-1_000);
-    expect(filesThere()).toEqual(['0001.json', 'fox.mp4']);
-  });
+test.each<[call: 'rename' | 'link' | 'writeFile', work: () => Promise<unknown>]>([
+  ['rename', () => storage.write('note.txt', 'x', 'text/plain')],
+  ['writeFile', () => storage.create('0001.json', '{}')],
+  ['link', () => storage.create('0001.json', '{}')],
+  ['link', () => store(storage, 'fox.mp4', VIDEO)],
+])('a disk that fails to %s stores nothing, and leaves nothing', async (call, work) => {
+  disk.failNext(call, 'EIO');
+  await expect(work()).rejects.toThrow('EIO');
+  expect(filesThere()).toEqual([]);
+});
 
-  test('to sync a folder still keeps its files', async () => {
-    mkdirSync(folder);
-    disk.failNext('open', 'EACCES', (path) => path === folder);
-    await storage.write('note.txt', 'x', 'text/plain');
-    expect(filesThere()).toEqual(['note.txt']);
-  });
+test('a disk that fails to remove a part has still stored the file, and the next sweep removes the part', async () => {
+  disk.failNext('unlink', 'EIO');
+  expect(await storage.create('0001.json', '{}')).toBe(true);
+  disk.failNext('unlink', 'EIO');
+  await store(storage, 'fox.mp4', VIDEO);
+  await storage.sweep?.(-1_000);
+  expect(filesThere()).toEqual(['0001.json', 'fox.mp4']);
+});
 
-  test('to read or to remove a file says so, and a file that is gone meanwhile is not there', async () => {
-    await storage.create('0001.json', '{}');
-    disk.failNext('open', 'EACCES', isAt('0001.json'));
-    await expect(storage.read('0001.json')).rejects.toThrow('EACCES');
-    disk.failNext('stat', 'EIO', isAt('0001.json'));
-    await expect(storage.read('0001.json')).rejects.toMatchObject({ code: 'EIO' });
-    disk.failNext('open', 'ENOENT', isAt('0001.json'));
-    expect(await storage.read('0001.json')).toBeUndefined();
-    disk.failNext('rm', 'EACCES');
-    await expect(storage.removeKey?.('0001.json')).rejects.toThrow(StorageFault);
-  });
+test('a disk that fails to sync a folder still keeps its files', async () => {
+  mkdirSync(folder);
+  disk.failNext('open', 'EACCES', (path) => path === folder);
+  await storage.write('note.txt', 'x', 'text/plain');
+  expect(filesThere()).toEqual(['note.txt']);
+});
+
+test('a disk that fails to read or to remove a file says so, and a file that is gone meanwhile is not there', async () => {
+  await storage.create('0001.json', '{}');
+  disk.failNext('open', 'EACCES', isAt('0001.json'));
+  await expect(storage.read('0001.json')).rejects.toThrow('EACCES');
+  disk.failNext('stat', 'EIO', isAt('0001.json'));
+  await expect(storage.read('0001.json')).rejects.toMatchObject({ code: 'EIO' });
+  disk.failNext('open', 'ENOENT', isAt('0001.json'));
+  expect(await storage.read('0001.json')).toBeUndefined();
+  disk.failNext('rm', 'EACCES');
+  await expect(storage.removeKey?.('0001.json')).rejects.toThrow(StorageFault);
 });
 
 describe('a sweep', () => {

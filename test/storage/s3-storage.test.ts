@@ -48,35 +48,33 @@ async function everything(): Promise<string[]> {
   return [...keys, ...(await uploadsThere())];
 }
 
-describe('a link', () => {
-  it('reads an image without credentials, and is the same when it is made again', async () => {
-    const image = checkImage(PNG, 'shop');
-    await storeImage(storage, image);
-    const link = (await linkToImage(storage, image, undefined)) ?? '';
-    expect(await linkToImage(storage, image, undefined)).toBe(link);
-    const answer = await fetch(link);
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
-    expect(Buffer.from(await answer.arrayBuffer())).toEqual(PNG);
-    expect((await fetch(link.replace('/shop/', '/press/'))).status).toBe(403);
-    expect(await everything()).toEqual([`images/shop/${image.sha256}.png`]);
-  });
+test('a link reads an image without credentials, and is the same when it is made again', async () => {
+  const image = checkImage(PNG, 'shop');
+  await storeImage(storage, image);
+  const link = (await linkToImage(storage, image, undefined)) ?? '';
+  expect(await linkToImage(storage, image, undefined)).toBe(link);
+  const answer = await fetch(link);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png']);
+  expect(Buffer.from(await answer.arrayBuffer())).toEqual(PNG);
+  expect((await fetch(link.replace('/shop/', '/press/'))).status).toBe(403);
+  expect(await everything()).toEqual([`images/shop/${image.sha256}.png`]);
+});
 
-  it('reads the video of a job, whole and in part, whatever its key', async () => {
-    const { uri } = await store(storage, 'a fox+é/?.mp4', VIDEO);
-    const validity = { from: new Date(), seconds: 60 };
-    const link = (await storage.link?.(storage.keyOf?.(uri) ?? '', validity)) ?? '';
-    const whole = await fetch(link);
-    expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
-    const part = await fetch(link, { headers: { range: 'bytes=2-5' } });
-    expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, VIDEO.subarray(2, 6)]);
-  });
+test('a link reads the video of a job, whole and in part, whatever its key', async () => {
+  const { uri } = await store(storage, 'a fox+é/?.mp4', VIDEO);
+  const validity = { from: new Date(), seconds: 60 };
+  const link = (await storage.link?.(storage.keyOf?.(uri) ?? '', validity)) ?? '';
+  const whole = await fetch(link);
+  expect([whole.status, Buffer.from(await whole.arrayBuffer()).equals(VIDEO)]).toEqual([200, true]);
+  const part = await fetch(link, { headers: { range: 'bytes=2-5' } });
+  expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, VIDEO.subarray(2, 6)]);
+});
 
-  it('reads nothing once its time is over', async () => {
-    await store(storage, 'fox.png', VIDEO);
-    const from = new Date(Date.now() - 2 * 3_600_000);
-    const link = (await storage.link?.('fox.png', { from, seconds: 3_600 })) ?? '';
-    expect((await fetch(link)).status).toBe(403);
-  });
+test('a link reads nothing once its time is over', async () => {
+  await store(storage, 'fox.png', VIDEO);
+  const from = new Date(Date.now() - 2 * 3_600_000);
+  const link = (await storage.link?.('fox.png', { from, seconds: 3_600 })) ?? '';
+  expect((await fetch(link)).status).toBe(403);
 });
 
 itFulfilsTheContract(async () => ({

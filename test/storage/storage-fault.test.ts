@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Duplex, PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import {
+  RECORD_IO_MS,
   readSmallFile,
   readWithFaults,
   StorageFault,
@@ -9,7 +10,6 @@ import {
   withinTime,
   writeSmallJson,
 } from '../../src/storage';
-import { RECORD_IO_MS } from '../../src/storage/small-files';
 
 test.each<[string, unknown, string, string | undefined]>([
   ['a plain error', new Error('it broke'), 'it broke', undefined],

@@ -4,19 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import {
-  createBatchFiles,
-  type OpenBatchInput,
-  type ReadRequestsInput,
-  type RecordResultsInput,
-} from '../../../activities/batch/batch-files';
-import { createFindTools } from '../../../activities/service-tools';
+import { createVideoActivities, type VideoActivities } from '../../../activities';
 import type { ItemResult } from '../../../src/contract/batch';
 import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
 import type { VideoRequest } from '../../../src/contract/request';
 import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
 import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
-import { createVideoService, ServiceDirectory, type ServiceProfile } from '../../../src/service';
+import { createVideoService, type ServiceProfile } from '../../../src/service';
 import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
 import { startAttempt } from '../activity-world';
 
@@ -49,11 +43,12 @@ function filesFor(profile: ServiceProfile | undefined) {
     apiKey: () => 'key',
     ...(profile && { profile }),
   });
-  const all = createBatchFiles(folder.storage, createFindTools(new ServiceDirectory({ service })));
+  const all = createVideoActivities({ service, storage: folder.storage });
+  type Input<Name extends keyof VideoActivities> = Parameters<VideoActivities[Name]>[0];
   return {
-    openBatch: (input: OpenBatchInput) => startAttempt(all.openBatch, input).result,
-    readRequests: (input: ReadRequestsInput) => startAttempt(all.readRequests, input).result,
-    recordResults: (input: RecordResultsInput) => startAttempt(all.recordResults, input).result,
+    openBatch: (input: Input<'openBatch'>) => startAttempt(all.openBatch, input).result,
+    readRequests: (input: Input<'readRequests'>) => startAttempt(all.readRequests, input).result,
+    recordResults: (input: Input<'recordResults'>) => startAttempt(all.recordResults, input).result,
   };
 }
 
@@ -90,163 +85,130 @@ async function failed(call: Promise<unknown>): Promise<VideoFailure & { isRetrya
   return Object.assign(failure, { isRetryable: Reflect.get(Object(error), 'nonRetryable') === false });
 }
 
-describe('a file of requests', () => {
-  it('is counted when it is opened, and identified by its content', async () => {
-    put(foxes(3));
-    const opened = await open();
-    expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/), earlier: NOTHING });
-    expect(await open()).toEqual(opened);
-    put(foxes(4));
-    expect((await open()).sha256).not.toBe(opened.sha256);
-  });
-
-  it('may have the extra fields of the service', async () => {
-    put([{ prompt: 'A fox', model: 'm1' }]);
-    expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
-    files = filesFor({});
-    expect((await failed(readFrom(0))).message).toContain('"model": not a field of the request');
-  });
-
-  it('is read page by page, with a limit of requests', async () => {
-    const requests = foxes(2 * REQUESTS_AT_ONCE + 1);
-    put(requests);
-    expect(await readFrom(0)).toEqual(requests.slice(0, REQUESTS_AT_ONCE));
-    expect(await readFrom(REQUESTS_AT_ONCE)).toEqual(requests.slice(REQUESTS_AT_ONCE, 2 * REQUESTS_AT_ONCE));
-    expect(await readFrom(2 * REQUESTS_AT_ONCE)).toEqual(requests.slice(-1));
-    expect(await readFrom(requests.length)).toEqual([]);
-  });
-
-  it('may have ten thousand of them', async () => {
-    const requests = foxes(10_000);
-    put(requests);
-    expect(await open()).toMatchObject({ items: 10_000 });
-    expect(await readFrom(5_000)).toEqual(requests.slice(5_000, 5_000 + REQUESTS_AT_ONCE));
-    expect(await readFrom(9_999)).toEqual(requests.slice(-1));
-  });
-
-  it.each(['x', '狐'])('is read in pages with a limit of bytes, written with %s', async (letter) => {
-    const prompt = letter.repeat(10_000);
-    const requests = foxes(50).map((fox) => ({ prompt: `${fox.prompt}: ${prompt}` }));
-    put(requests);
-    const read: VideoRequest[] = [];
-    while (read.length < requests.length) {
-      const page = await readFrom(read.length);
-      expect(page.length).toBeGreaterThan(0);
-      const bytes = page.map((request) => Buffer.byteLength(JSON.stringify(request)));
-      expect(bytes.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(REQUEST_BYTES_AT_ONCE);
-      read.push(...page);
-    }
-    expect(read).toEqual(requests);
-  });
-
-  it.each([0, 1])('with a request larger than a page, after %d others, is still read', async (skip) => {
-    const requests = [...foxes(skip), { prompt: 'x'.repeat(REQUEST_BYTES_AT_ONCE + 1) }, ...foxes(1)];
-    put(requests);
-    if (skip > 0) expect(await readFrom(0)).toEqual(foxes(skip));
-    expect(await readFrom(skip)).toEqual([requests[skip]]);
-    expect(await readFrom(skip + 1)).toEqual(foxes(1));
-  });
-
-  it('with a line that is too large for Temporal is refused for good, with its size and the limit', async () => {
-    put([...foxes(1), { prompt: 'A fox', image_url: `data:image/png;base64,${'A'.repeat(1_600_000)}` }]);
-    const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(`${FROM}:2: the request is 1.7 MB; at most 1.5 MB fit`);
-  });
-
-  it('that is larger than a worker accepts is refused for good, and not read to its end', async () => {
-    let bytesRead = 0;
-    const chunk = Buffer.alloc(LARGEST_REQUESTS_FILE_BYTES / 10, ' ');
-    const content = function* () {
-      for (let chunks = 0; chunks < 15; chunks++) {
-        bytesRead += chunk.length;
-        yield chunk;
-      }
-    };
-    folder.storage.read = async () => Readable.from(content(), { highWaterMark: 1 });
-    const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(
-      `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
-    );
-    expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 4 * chunk.length);
-  });
-
-  it('is the same whatever its formatting', async () => {
-    put(foxes(2));
-    const { sha256 } = await open('foxes');
-    putText('{ "prompt": "Fox 1" }\n\n{"prompt":"Fox 2"}');
-    expect(await open('foxes')).toMatchObject({ sha256 });
-  });
-
-  it('that has changed since the batch began ends the batch', async () => {
-    put(foxes(3));
-    const { sha256 } = await open();
-    put(foxes(4));
-    const failure = await failed(files.readRequests({ from: FROM, sha256, skip: 1 }));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(`${FROM} has changed since the batch began; start another batch`);
-  });
-
-  it.each<[string, string | undefined, string]>([
-    ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}:3: prompt is missing`],
-    ['no request', '\n', `${FROM}: there is no request in it`],
-    ['no content at all', undefined, `there is no ${FROM} in the storage of the worker`],
-  ])('with %s is refused for good', async (_what, content, message) => {
-    if (content !== undefined) putText(content);
-    const failure = await failed(open());
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(message);
-  });
+test('a file of requests is counted when it is opened, and identified by its content', async () => {
+  put(foxes(3));
+  const opened = await open();
+  expect(opened).toEqual({ items: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/), earlier: NOTHING });
+  expect(await open()).toEqual(opened);
+  put(foxes(4));
+  expect((await open()).sha256).not.toBe(opened.sha256);
 });
 
-describe('requests in the input', () => {
-  it('are tied to the name of the batch', async () => {
-    const { items, sha256 } = await files.openBatch({ batch: 'foxes', requests: foxes(2) });
-    const claimed = readFileSync(join(folder.path, 'batches/foxes/requests.json'), 'utf8');
-    expect(JSON.parse(claimed)).toEqual({ items, sha256 });
-    expect(items).toBe(2);
-  });
+test('a file of requests may have the extra fields of the service', async () => {
+  put([{ prompt: 'A fox', model: 'm1' }]);
+  expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
+  files = filesFor({});
+  expect((await failed(readFrom(0))).message).toContain('"model": not a field of the request');
+});
 
-  it('may be none', async () => {
-    expect(await files.openBatch({ batch: 'foxes' })).toMatchObject({ items: 0, earlier: NOTHING });
-  });
+test('a file of requests is read page by page, with a limit of requests', async () => {
+  const requests = foxes(2 * REQUESTS_AT_ONCE + 1);
+  put(requests);
+  expect(await readFrom(0)).toEqual(requests.slice(0, REQUESTS_AT_ONCE));
+  expect(await readFrom(REQUESTS_AT_ONCE)).toEqual(requests.slice(REQUESTS_AT_ONCE, 2 * REQUESTS_AT_ONCE));
+  expect(await readFrom(2 * REQUESTS_AT_ONCE)).toEqual(requests.slice(-1));
+  expect(await readFrom(requests.length)).toEqual([]);
+});
 
-  it('are checked for a service without a profile too', async () => {
-    files = filesFor(undefined);
-    expect(await files.openBatch({ batch: 'foxes', requests: foxes(1) })).toMatchObject({ items: 1 });
-  });
+test('a file of requests is read in pages with a limit of bytes', async () => {
+  const prompt = '狐'.repeat(10_000);
+  const requests = foxes(50).map((fox) => ({ prompt: `${fox.prompt}: ${prompt}` }));
+  put(requests);
+  const read: VideoRequest[] = [];
+  while (read.length < requests.length) {
+    const page = await readFrom(read.length);
+    expect(page.length).toBeGreaterThan(0);
+    const bytes = page.map((request) => Buffer.byteLength(JSON.stringify(request)));
+    expect(bytes.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(REQUEST_BYTES_AT_ONCE);
+    read.push(...page);
+  }
+  expect(read).toEqual(requests);
+});
 
-  it('for a service that the worker lacks are refused for good', async () => {
-    const asked = { batch: 'foxes', requests: foxes(1), service: 'kling' };
-    const failure = await failed(files.openBatch(asked));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain('this worker has no service kling');
-  });
+test('a file of requests that is larger than a worker accepts is refused for good, and not read to its end', async () => {
+  let bytesRead = 0;
+  const chunk = Buffer.alloc(LARGEST_REQUESTS_FILE_BYTES / 10, ' ');
+  const content = function* () {
+    for (let chunks = 0; chunks < 15; chunks++) {
+      bytesRead += chunk.length;
+      yield chunk;
+    }
+  };
+  folder.storage.read = async () => Readable.from(content(), { highWaterMark: 1 });
+  const failure = await failed(open());
+  expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
+  expect(failure.message).toContain(
+    `${FROM}: the file is larger than 100.0 MB; split it into several batches`,
+  );
+  expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 4 * chunk.length);
+});
 
-  it('are estimated together if the service has prices, those of unknown cost apart', async () => {
-    const requests = [
-      ...[5, 10].map((duration) => ({ prompt: 'A fox', duration })),
-      { prompt: 'A fox of unknown length' },
-    ];
-    files = filesFor({ prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } });
-    expect(await files.openBatch({ batch: 'foxes', requests })).toMatchObject({
-      estimated: { sums: [{ amount: 1.5, currency: 'USD' }], unknown: 1 },
-    });
-    files = filesFor({});
-    expect(await files.openBatch({ batch: 'foxes', requests })).not.toHaveProperty('estimated');
-  });
+test('a file of requests is the same whatever its formatting', async () => {
+  put(foxes(2));
+  const { sha256 } = await open('foxes');
+  putText('{ "prompt": "Fox 1" }\n\n{"prompt":"Fox 2"}');
+  expect(await open('foxes')).toMatchObject({ sha256 });
+});
 
-  it.each<[string, object | null, string]>([
-    ['without a prompt', {}, 'requests[1]: prompt is missing'],
-    ['that is null', null, 'requests[1]: '],
-  ])('with one %s are refused before anything is paid for', async (_what, wrong, message) => {
+test('a file of requests that has changed since the batch began ends the batch', async () => {
+  put(foxes(3));
+  const { sha256 } = await open();
+  put(foxes(4));
+  const failure = await failed(files.readRequests({ from: FROM, sha256, skip: 1 }));
+  expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
+  expect(failure.message).toContain(`${FROM} has changed since the batch began; start another batch`);
+});
+
+test.each<[string, string | undefined, string]>([
+  ['a mistake', '{"prompt":"x"}\n\n{}\n', `${FROM}:3: prompt is missing`],
+  ['no request', '\n', `${FROM}: there is no request in it`],
+  ['no content at all', undefined, `there is no ${FROM} in the storage of the worker`],
+])('a file of requests with %s is refused for good', async (_what, content, message) => {
+  if (content !== undefined) putText(content);
+  const failure = await failed(open());
+  expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
+  expect(failure.message).toContain(message);
+});
+
+test('requests in the input are tied to the name of the batch', async () => {
+  const { items, sha256 } = await files.openBatch({ batch: 'foxes', requests: foxes(2) });
+  const claimed = readFileSync(join(folder.path, 'batches/foxes/requests.json'), 'utf8');
+  expect(JSON.parse(claimed)).toEqual({ items, sha256 });
+  expect(items).toBe(2);
+});
+
+test('requests in the input for a service that the worker lacks are refused for good', async () => {
+  const asked = { batch: 'foxes', requests: foxes(1), service: 'kling' };
+  const failure = await failed(files.openBatch(asked));
+  expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
+  expect(failure.message).toContain('this worker has no service kling');
+});
+
+test('requests in the input are estimated together if the service has prices, those of unknown cost apart', async () => {
+  const requests = [
+    ...[5, 10].map((duration) => ({ prompt: 'A fox', duration })),
+    { prompt: 'A fox of unknown length' },
+  ];
+  files = filesFor({ prices: { currency: 'USD', table: [{ perSecond: 0.1 }] } });
+  expect(await files.openBatch({ batch: 'foxes', requests })).toMatchObject({
+    estimated: { sums: [{ amount: 1.5, currency: 'USD' }], unknown: 1 },
+  });
+  files = filesFor({});
+  expect(await files.openBatch({ batch: 'foxes', requests })).not.toHaveProperty('estimated');
+});
+
+test.each<[string, object | null, string]>([
+  ['without a prompt', {}, 'requests[1]: prompt is missing'],
+  ['that is null', null, 'requests[1]: '],
+])(
+  'requests in the input with one %s are refused before anything is paid for',
+  async (_what, wrong, message) => {
     const requests = [...foxes(1), wrong as VideoRequest];
     const failure = await failed(files.openBatch({ batch: 'foxes', requests }));
     expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
     expect(failure.message).toContain(message);
-  });
-});
+  },
+);
 
 describe('the results of a batch', () => {
   const result = (item: number, message = 'No foxes'): ItemResult => ({
@@ -279,11 +241,6 @@ describe('the results of a batch', () => {
     await record([result(3), result(2, 'stored after all')]);
     await record([result(3), result(2, 'stored after all')]);
     expect(recorded()).toBe(toLines([result(1), result(2, 'stored after all'), result(3)]));
-  });
-
-  it('have a file even when there are none', async () => {
-    await record([]);
-    expect(recorded()).toBe('');
   });
 
   it('say to the next batch of the same name which items are done', async () => {

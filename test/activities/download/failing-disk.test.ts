@@ -4,7 +4,7 @@ import { box } from '../../media/boxes';
 import { disk, ioError } from '../../support/failing-disk';
 import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
-import { createMemoryWorld, cutAfter, inspectedVideo, reading } from './memory-world';
+import { createMemoryWorld, cutAfter, inspectedVideo, reading } from '../memory-world';
 
 jest.mock('node:fs/promises', () =>
   jest
@@ -69,18 +69,15 @@ it('a slow disk gets its time for a video that came with the answer', async () =
   expect([stored.bytes, world.linesOf('resuming')]).toEqual([video.length, []]);
 });
 
-describe('a server that sends too little', () => {
+it('a server that sends too little is left, and the failure says how little', async () => {
   const pace = { windowMs: 300, leastBytes: 1_000 };
-  const stalling = (bytes: number) => async () => {
+  const open = async () => {
     const stream = new Readable({ read: () => undefined });
-    stream.push(video.subarray(0, bytes));
+    stream.push(video.subarray(0, 5_000));
     return { ...openVideoBytes(video), stream };
   };
-
-  it('is left, and the failure says how little', async () => {
-    const world = createMemoryWorld(video, { pace, service: { open: stalling(5_000) } });
-    const { failure } = await failureOf(world.download());
-    expect(failure.type).toBe('ServiceUnreachable');
-    expect(failure.message).toContain('bytes arrived in 300 ms');
-  });
+  const world = createMemoryWorld(video, { pace, service: { open } });
+  const { failure } = await failureOf(world.download());
+  expect(failure.type).toBe('ServiceUnreachable');
+  expect(failure.message).toContain('bytes arrived in 300 ms');
 });

@@ -21,8 +21,13 @@ import { SINKS } from '../../support/hostile-sinks';
 import { atLength } from '../../support/nightly';
 import { S3_SERVER_TIMEOUT_MS } from '../../support/s3-server';
 import { REPLAY, SEED } from '../../support/seed';
-import { expectEnd, type HostileRow } from './hostile-row';
-import { type HostileWorld, LARGEST_VIDEO_BYTES, startHostileWorld } from './hostile-world';
+import {
+  expectEnd,
+  type HostileRow,
+  type HostileWorld,
+  LARGEST_VIDEO_BYTES,
+  startHostileWorld,
+} from './hostile-row';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
@@ -100,6 +105,11 @@ const ROWS: Record<string, HostileRow> = {
   'never ends': { answers: [endless], ends: 'VideoTooLarge', asked: 1 },
   'ends too early and has no length': { answers: [endAt(LATE)], ends: 'VideoCorrupt', asked: 5 },
   'is refused with 503 once': { answers: [say(503), serve], ends: 'stored', asked: 2 },
+  'is refused with 503 after a cut, and resumed by the next attempt': {
+    answers: [cutAt(LATE), say(503), serve],
+    ends: 'stored',
+    from: [undefined, LATE, LATE],
+  },
 };
 
 /** The same for rows that a long video would not add to. */
@@ -109,45 +119,11 @@ const MORE_ROWS: Record<string, HostileRow> = {
     ends: 'ServiceUnreachable',
     isRetriedForever: true,
   },
-  'is announced as shorter than it is, once': {
-    answers: [serveWith(tooShort), serve],
-    ends: 'stored',
-    from: [undefined, undefined],
-  },
-  'is resumed up to another byte': startsOverAfter(
-    resumedWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 2}/${length}` })),
-  ),
-  'is resumed as a part of a longer one': startsOverAfter(
-    resumedWith((length, from) => ({ 'content-range': `bytes ${from}-${length}/${length + 1}` })),
-  ),
-  'is resumed with an unknown length': startsOverAfter(
-    resumedWith((length, from) => ({ 'content-range': `bytes ${from}-${length - 1}/*` })),
-  ),
-  'is resumed in several ranges': startsOverAfter(
-    resumedWith(() => ({ 'content-type': 'multipart/byteranges; boundary=x' })),
-  ),
-  'is resumed without a Content-Range': startsOverAfter(resumedWith(() => ({ 'content-range': undefined }))),
-  'is resumed in an encoding': startsOverAfter(resumedWith(() => ({ 'content-encoding': 'gzip' }))),
-  'is answered with 206 when all of it was asked for': {
-    answers: [serveWith(() => ({ status: 206 })), serve],
-    ends: 'stored',
-    from: [undefined, undefined],
-  },
-  'has a weak ETag': {
-    answers: [cutAt(LATE, withETag('W/"one"')), serve],
-    ends: 'stored',
-    from: [undefined, undefined],
-  },
   'is replaced after the cut, on a server that ignores If-Range': {
     answers: [cutAt(LATE), ignoring('ifRange', serveOther())],
     ends: 'stored',
     stored: otherThan,
     from: [undefined, LATE, undefined],
-  },
-  'is sent in an encoding, once': {
-    answers: [serveWith(() => ({ headers: { 'content-encoding': 'gzip' } })), serve],
-    ends: 'stored',
-    asked: 2,
   },
   'is announced as larger than allowed': {
     answers: [onlyHead({ 'content-length': LARGEST_VIDEO_BYTES + 1 })],
@@ -194,6 +170,7 @@ const S3_ROWS = pick(
   // Longer than a part of an upload.
   'never ends',
   'ends too early and has no length',
+  'is refused with 503 after a cut, and resumed by the next attempt',
 );
 const S3_PART_ROWS = pick('is cut once and has no length', 'is replaced after the cut');
 
@@ -250,21 +227,4 @@ test('a video that is cut many times is stored if each connection makes progress
   });
   // Each connection has its own link.
   expect(home.videos.map(({ link }) => link)).toEqual([...shares, 1].map((_, index) => index + 1));
-});
-
-describe.each(['files', 'S3'] as const)('downloaded to %s', (sink) => {
-  let bytes: Buffer;
-  let world: HostileWorld;
-  beforeAll(async () => {
-    bytes = await noiseVideo({ prompt: 'A red fox' }, 300 * KIB);
-    world = worlds.get(sink) as HostileWorld;
-  });
-
-  test('the next attempt resumes the partial file', async () => {
-    await expectEnd(world, bytes, {
-      answers: [cutAt(LATE), say(503), serve],
-      ends: 'stored',
-      from: [undefined, LATE, LATE],
-    });
-  });
 });

@@ -2,8 +2,7 @@ import { noiseVideo } from '../../../src/testing/video/make-video';
 import { cutAt, hops, redirect, say, serve, sinceLink, trickle } from '../../support/hostile-answers';
 import type { Answer } from '../../support/hostile-server';
 import { SINKS } from '../../support/hostile-sinks';
-import { expectEnd, type HostileRow } from './hostile-row';
-import { API_KEY, type HostileWorld, startHostileWorld } from './hostile-world';
+import { API_KEY, expectEnd, type HostileRow, type HostileWorld, startHostileWorld } from './hostile-row';
 
 const LATE = 0.95;
 
@@ -69,50 +68,51 @@ const PRIVATE: [what: string, address: (port: number) => string][] = [
   ['this machine in disguise', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
 ];
 
-describe('a video is found', () => {
-  test.each(Object.entries(ROWS))('%s', async (_what, row) => {
-    await expectEnd(world, bytes, row);
-  });
+test.each(Object.entries(ROWS))('a video is found %s', async (_what, row) => {
+  await expectEnd(world, bytes, row);
+});
 
-  test('only at links that are refused: three per attempt, and the failure has the task id', async () => {
-    const row: HostileRow = {
-      answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
-      ends: 'VideoUnavailable',
-      says: 'HTTP 403, code AccessDenied, Request has expired',
-      asked: 8 * 3,
-    };
-    const { home } = await expectEnd(world, bytes, row);
-    expect(home.links).toBe(8 * 3);
-    expect(new Set(home.videos.map(({ link }) => link)).size).toBe(8 * 3);
-  });
+test('a video is found only at links that are refused: three per attempt, and the failure has the task id', async () => {
+  const row: HostileRow = {
+    answers: [say(403, '{"error":{"code":"AccessDenied","message":"Request has expired"}}')],
+    ends: 'VideoUnavailable',
+    says: 'HTTP 403, code AccessDenied, Request has expired',
+    asked: 8 * 3,
+  };
+  const { home } = await expectEnd(world, bytes, row);
+  expect(home.links).toBe(8 * 3);
+  expect(new Set(home.videos.map(({ link }) => link)).size).toBe(8 * 3);
+});
 
-  test('at another origin, which does not get the API key', async () => {
-    const { home, elsewhere } = await expectEnd(world, bytes, {
-      answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`)],
-      elsewhere: [cutAt(LATE), serve],
-      ends: 'stored',
-    });
-    expect(home.videos.map(({ authorization }) => authorization)).toEqual(Array(2).fill(`Bearer ${API_KEY}`));
-    expect(elsewhere.videos).toMatchObject([
-      { range: undefined },
-      { range: expect.any(String), ifRange: '"one"' },
-    ]);
-    for (const { authorization } of elsewhere.videos) expect(authorization).toBeUndefined();
+test('a video is found at another origin, which does not get the API key', async () => {
+  const { home, elsewhere } = await expectEnd(world, bytes, {
+    answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`)],
+    elsewhere: [cutAt(LATE), serve],
+    ends: 'stored',
   });
+  expect(home.videos.map(({ authorization }) => authorization)).toEqual(Array(2).fill(`Bearer ${API_KEY}`));
+  expect(elsewhere.videos).toMatchObject([
+    { range: undefined },
+    { range: expect.any(String), ifRange: '"one"' },
+  ]);
+  for (const { authorization } of elsewhere.videos) expect(authorization).toBeUndefined();
+});
 
-  test('at another origin that redirects back, without the API key', async () => {
-    const { home } = await expectEnd(world, bytes, {
-      answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`), serve],
-      elsewhere: [redirect(({ taskId }) => `${world.home.url}/files/${taskId}/`)],
-      ends: 'stored',
-    });
-    expect(home.videos.map(({ authorization }) => authorization)).toStrictEqual([
-      `Bearer ${API_KEY}`,
-      undefined,
-    ]);
+test('a video is found at another origin that redirects back, without the API key', async () => {
+  const { home } = await expectEnd(world, bytes, {
+    answers: [redirect(({ taskId }) => `${world.elsewhere.url}/files/${taskId}/`), serve],
+    elsewhere: [redirect(({ taskId }) => `${world.home.url}/files/${taskId}/`)],
+    ends: 'stored',
   });
+  expect(home.videos.map(({ authorization }) => authorization)).toStrictEqual([
+    `Bearer ${API_KEY}`,
+    undefined,
+  ]);
+});
 
-  test.each(PRIVATE)('at %s, which is not connected to and not retried', async (_what, address) => {
+test.each(PRIVATE)(
+  'a video is found at %s, which is not connected to and not retried',
+  async (_what, address) => {
     const linkTo = (taskId: string) => new URL(`files/${taskId}/`, address(world.elsewhere.port)).href;
     const refused = {
       ends: 'VideoUnavailable',
@@ -127,5 +127,5 @@ describe('a video is found', () => {
       asked: 1,
     });
     for (const { elsewhere } of [byLink, byRedirect]) expect(elsewhere.videos).toEqual([]);
-  });
-});
+  },
+);

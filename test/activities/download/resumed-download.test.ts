@@ -1,12 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FRUITFUL_BYTES } from '../../../src/contract/policies';
 import type { VideoBody, VideoService } from '../../../src/service';
-import { newPartName } from '../../../src/storage/disk-files';
+import { newPartName } from '../../../src/storage';
+import { box } from '../../media/boxes';
 import { makeVideo } from '../../media/make-video';
 import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
-import { sha256 } from './download-world';
-import { createMemoryWorld, cutAfter, inspectedVideo, type MemoryWorldOptions } from './memory-world';
+import {
+  createMemoryWorld,
+  cutAfter,
+  inspectedVideo,
+  type MemoryWorldOptions,
+  sha256,
+  TASK,
+} from '../memory-world';
 
 let video: Buffer;
 let validator: string;
@@ -29,62 +37,110 @@ function worldOf(connections: Connection[], options: MemoryWorldOptions = {}) {
   return { offsets, ...createMemoryWorld(video, { service: { open }, ...options }) };
 }
 
-/** The next attempt, when one left a part with these bytes and this note. */
-function resume(part: Buffer, note: object = {}) {
-  const world = worldOf([whole]);
-  const name = newPartName('test task-1');
-  writeFileSync(join(world.partsFolder, name), part);
-  const ofPart = { part: name, bytes: part.length, sha256: sha256(part), validator };
-  const heartbeatDetails = { ...ofPart, ...note };
-  return { ...world, name, again: world.download({}, { attempt: 2, heartbeatDetails }) };
-}
+test('a download that fails leaves its part with a note of all its bytes, and the next attempt resumes there', async () => {
+  let hasRecovered = false;
+  const world = worldOf([(from) => (hasRecovered ? whole(from) : cutAfter(from ? 0 : 5_000, whole(from)))]);
+  const first = world.download();
+  await failureOf(first);
+  const [part = ''] = world.parts();
+  const left = video.subarray(0, 5_000);
+  const note = { part, bytes: 5_000, sha256: sha256(left), validator };
+  expect(first.beats.at(-1)).toEqual(note);
+  expect(readFileSync(join(world.partsFolder, part)).equals(left)).toBe(true);
+  expect(world.linesOf('resuming')[0]).toEqual({
+    taskId: TASK,
+    bytes: 5_000,
+    reason: 'cut: socket closed',
+  });
+
+  hasRecovered = true;
+  world.offsets.splice(0);
+  const second = world.download({}, { attempt: 2, heartbeatDetails: note });
+  expect((await second.result).video.sha256).toBe(sha256(video));
+  // Until it has a note of its own, it repeats that of the attempt before.
+  expect([world.offsets, second.beats, world.parts()]).toEqual([[5_000], [note], []]);
+  expect(world.linesOf('downloading').at(-1)).toEqual({ taskId: TASK, bytes: 5_000 });
+});
+
+test.each<[what: string, bytes: number, change: Partial<VideoBody>]>([
+  ['the server cannot resume', 5_000, { validator: undefined }],
+  ['hardly anything has come', 4_095, {}],
+])('a download that fails leaves nothing when %s', async (_what, bytes, change) => {
+  const world = worldOf([(from) => ({ ...cutAfter(from ? 0 : bytes, whole(from)), ...change })]);
+  const attempt = world.download();
+  await failureOf(attempt);
+  expect([world.parts(), attempt.beats.filter((beat) => Object(beat).part)]).toEqual([[], []]);
+});
+
+test('a download gives up when connections bring only what it already had, however much that is', async () => {
+  const large = Buffer.concat([video, box('free', Buffer.alloc(6 * FRUITFUL_BYTES))]);
+  const offsets: (number | undefined)[] = [];
+  const open: VideoService['open'] = async (_link, { from } = {}) => {
+    offsets.push(from?.offset);
+    return cutAfter(100_000, openVideoBytes(large));
+  };
+  const { failure } = await failureOf(createMemoryWorld(large, { service: { open } }).download());
+  expect(failure.type).toBe('ServiceUnreachable');
+  expect(offsets).toEqual([undefined, 100_000, 100_000, 100_000]);
+});
 
 describe('the next attempt on the same disk', () => {
-  it('takes over as many bytes as are noted, and removes the part', async () => {
-    const noted = video.subarray(0, 5_000);
-    const { again, offsets, parts, stored } = resume(video.subarray(0, 5_500), {
-      bytes: 5_000,
-      sha256: sha256(noted),
-    });
-    await again.result;
-    expect([offsets, parts()]).toEqual([[5_000], []]);
-    expect(stored.get('test.mp4')?.equals(video)).toBe(true);
-  });
+  /** The next attempt, when one left a part with these bytes and this note. */
+  function resume(part: Buffer, note: object = {}) {
+    const world = worldOf([whole]);
+    const name = newPartName('test task-1');
+    writeFileSync(join(world.partsFolder, name), part);
+    const ofPart = { part: name, bytes: part.length, sha256: sha256(part), validator };
+    const heartbeatDetails = { ...ofPart, ...note };
+    return { ...world, again: world.download({}, { attempt: 2, heartbeatDetails }) };
+  }
 
-  it.each<[what: string, part: () => Buffer, note: () => object]>([
-    ['is shorter than noted', () => video.subarray(0, 4_999), () => ({ bytes: 5_000 })],
+  test.each<[what: string, part: () => Buffer, note: () => object, offset: number | undefined]>([
     [
-      'has other bytes',
+      'takes over as many bytes as are noted',
+      () => video.subarray(0, 5_500),
+      () => ({ bytes: 5_000, sha256: sha256(video.subarray(0, 5_000)) }),
+      5_000,
+    ],
+    [
+      'asks for the rest and gets the whole when the file has changed at the server',
+      () => video.subarray(0, 5_000),
+      () => ({ validator: '"another"' }),
+      5_000,
+    ],
+    [
+      'starts over when the part is shorter than noted',
+      () => video.subarray(0, 4_999),
+      () => ({ bytes: 5_000 }),
+      undefined,
+    ],
+    [
+      'starts over when the part has other bytes, as after a power cut',
       () => Buffer.concat([video.subarray(0, 4_990), Buffer.alloc(10)]),
       () => ({ sha256: sha256(video.subarray(0, 5_000)) }),
+      undefined,
     ],
-    ['is another file', () => video, () => ({ part: newPartName('somebody') })],
-    ['has the name of no part', () => video, () => ({ part: '../../etc/passwd' })],
-    ['has no validator', () => video, () => ({ validator: undefined })],
-    ['has no length', () => video, () => ({ bytes: '5000' })],
-    ['is empty', () => Buffer.alloc(0), () => ({})],
-  ])('starts over when the part %s', async (_what, part, note) => {
+    ['starts over when the part is gone', () => video, () => ({ part: newPartName('somebody') }), undefined],
+    ['reads no other file', () => video, () => ({ part: '../../etc/passwd' }), undefined],
+    ['starts over without a validator', () => video, () => ({ validator: undefined }), undefined],
+    ['starts over without a length', () => video, () => ({ bytes: '5000' }), undefined],
+    ['starts over when the part is empty', () => Buffer.alloc(0), () => ({}), undefined],
+  ])('%s, and leaves only the video', async (_what, part, note, offset) => {
     const { again, offsets, parts, stored } = resume(part(), note());
     await again.result;
-    expect([offsets, parts()]).toEqual([[undefined], []]);
+    expect([offsets, parts()]).toEqual([[offset], []]);
     expect(stored.get('test.mp4')?.equals(video)).toBe(true);
   });
 
-  it('starts over when the file has changed at the server', async () => {
-    const { again, stored } = resume(video.subarray(0, 5_000), { validator: '"another"' });
-    await again.result;
-    expect(stored.get('test.mp4')?.equals(video)).toBe(true);
-  });
-
-  it('leaves the parts of other jobs', async () => {
+  test('leaves the parts of other jobs, and needs no note', async () => {
     const world = worldOf([whole]);
     const other = newPartName('another task-1');
     writeFileSync(join(world.partsFolder, other), 'x');
-    await world.download({}, { attempt: 2 }).result;
-    expect(world.parts()).toEqual([other]);
+    await world.download({}, { attempt: 2, heartbeatDetails: 'x' }).result;
+    expect([world.offsets, world.parts()]).toEqual([[undefined], [other]]);
   });
 
-  it('is not disturbed by one that was taken for dead and still writes', async () => {
+  test('is not disturbed by one that was taken for dead and still writes', async () => {
     let goOn = () => {};
     const held = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -105,77 +161,33 @@ describe('the next attempt on the same disk', () => {
   });
 });
 
-describe('a download that is connected again', () => {
-  it.each<[what: string, connections: () => Connection[], offsets: (number | undefined)[]]>([
-    ['goes on where it was', () => [(from) => cutAfter(5_000, whole(from)), whole], [undefined, 5_000]],
-    [
-      'starts over when the server does',
-      () => [(from) => cutAfter(5_000, whole(from)), () => whole(undefined)],
-      [undefined, 5_000],
-    ],
-    [
-      'starts over when a new video is sent from its start',
-      () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: 6_000 }), () => whole(undefined)],
-      [undefined, 5_000],
-    ],
-    [
-      'starts over when the rest is that of a longer video',
-      () => [
-        (from) => cutAfter(5_000, whole(from)),
-        (from) => ({ ...whole(from), bytes: video.length + 1 }),
-        whole,
-      ],
-      [undefined, 5_000, undefined],
-    ],
-    [
-      'starts over when the server sent no validator',
-      () => [(from) => ({ ...cutAfter(5_000, whole(from)), validator: undefined }), whole],
-      [undefined, undefined],
-    ],
-    [
-      'goes on when the server states the length no more',
-      () => [(from) => cutAfter(5_000, whole(from)), (from) => ({ ...whole(from), bytes: undefined })],
-      [undefined, 5_000],
-    ],
-    [
-      'goes on when the server states the length only now',
-      () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: undefined }), whole],
-      [undefined, 5_000],
-    ],
-  ])('%s', async (_what, connections, offsets) => {
-    const world = worldOf(connections());
-    const { video: stored } = await world.download().result;
-    expect([world.offsets, stored.sha256, world.parts()]).toEqual([offsets, sha256(video), []]);
-  });
+test.each<[what: string, connections: () => Connection[], offsets: (number | undefined)[]]>([
+  [
+    'starts over when a new video is sent from its start',
+    () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: 6_000 }), () => whole(undefined)],
+    [undefined, 5_000],
+  ],
+  [
+    'goes on when the server states the length no more',
+    () => [(from) => cutAfter(5_000, whole(from)), (from) => ({ ...whole(from), bytes: undefined })],
+    [undefined, 5_000],
+  ],
+  [
+    'goes on when the server states the length only now',
+    () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: undefined }), whole],
+    [undefined, 5_000],
+  ],
+])('a download that is connected again %s', async (_what, connections, offsets) => {
+  const world = worldOf(connections());
+  const { video: stored } = await world.download().result;
+  expect([world.offsets, stored.sha256, world.parts()]).toEqual([offsets, sha256(video), []]);
 });
 
-describe('a download that fails and will be tried again', () => {
-  it.each<[what: string, bytes: number, change: Partial<VideoBody>]>([
-    ['the server cannot resume', 5_000, { validator: undefined }],
-    ['hardly anything has come', 4_095, {}],
-  ])('leaves nothing when %s', async (_what, bytes, change) => {
-    const world = worldOf([(from) => ({ ...cutAfter(from ? 0 : bytes, whole(from)), ...change })]);
-    const attempt = world.download();
-    await failureOf(attempt);
-    expect([world.parts(), attempt.beats.filter((beat) => Object(beat).part)]).toEqual([[], []]);
-  });
-
-  it('leaves its part, with a note of all its bytes', async () => {
-    const world = worldOf([(from) => cutAfter(from ? 0 : 5_000, whole(from))]);
-    const attempt = world.download();
-    await failureOf(attempt);
-    const [part = ''] = world.parts();
-    const left = video.subarray(0, 5_000);
-    expect(attempt.beats.at(-1)).toEqual({ part, bytes: 5_000, sha256: sha256(left), validator });
-    expect(readFileSync(join(world.partsFolder, part)).equals(left)).toBe(true);
-  });
-});
-
-it.each([
-  ['by the length that the server states', {}, 1],
-  ['by the bytes that come', { bytes: undefined }, 1],
-  ['and one that is as large as allowed is not', {}, 0],
-])('a video that is too large is refused %s', async (_how, change, tooLarge) => {
+test.each([
+  ['is refused by the length that the server states', {}, 1],
+  ['is refused by the bytes that come', { bytes: undefined }, 1],
+  ['is not refused when it is just as large as allowed', {}, 0],
+])('a video that is too large %s', async (_how, change, tooLarge) => {
   const world = worldOf([(from) => ({ ...whole(from), ...change })], {
     largestVideoBytes: video.length - tooLarge,
   });
@@ -185,7 +197,7 @@ it.each([
   expect(world.parts()).toEqual([]);
 });
 
-it('a video is doubted if neither the server nor the file says where it ends', async () => {
+test('a video is doubted if neither the server nor the file says where it ends', async () => {
   const warningsOf = async (bytes: Buffer, isStated: boolean) => {
     const length = isStated ? {} : { bytes: undefined };
     const world = worldOf([(from) => ({ ...openVideoBytes(bytes, from && { from }), ...length })]);
@@ -193,7 +205,9 @@ it('a video is doubted if neither the server nor the file says where it ends', a
   };
   const fragments = await makeVideo('MP4 of fragments');
   const endless = fragments.subarray(0, fragments.indexOf('mfra') - 4);
-  expect(await warningsOf(endless, false)).toEqual([expect.stringContaining('the server sent no length')]);
+  expect(await warningsOf(endless, false)).toEqual([
+    'the server sent no length and the container does not say where the video ends, so completeness could not be checked',
+  ]);
   expect(await warningsOf(endless, true)).toEqual([]);
   expect(await warningsOf(video, false)).toEqual([]);
 });

@@ -6,8 +6,7 @@ import { HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
 import type { VideoService } from '../../../src/service';
 import { makeVideo } from '../../media/make-video';
 import { openVideoBytes } from '../../support/open-video-bytes';
-import { sha256 } from './download-world';
-import { createMemoryWorld, cutAfter, TASK } from './memory-world';
+import { createMemoryWorld, cutAfter, sha256, TASK } from '../memory-world';
 
 const realTimeout = setTimeout;
 
@@ -104,5 +103,15 @@ describe('a download that is stopped', () => {
     expect(error).toBeInstanceOf(ApplicationFailure);
     expect(error).toMatchObject({ type: 'WorkerShutdown', category: 'BENIGN', nonRetryable: false });
     expectLeft(world, note);
+  });
+
+  it('while it waits for the answer to a poll ends as cancelled', async () => {
+    const status: VideoService['status'] = (_taskId, { signal } = {}) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason));
+        attempt.cancel();
+      });
+    const attempt = createMemoryWorld(video, { service: { status } }).download();
+    await expect(attempt.result).rejects.toThrow('CANCELLED');
   });
 });

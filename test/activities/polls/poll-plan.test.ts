@@ -2,6 +2,8 @@ import { LearnedTimes, PollPlan, type WaitingTask } from '../../../activities/po
 import { RETRY_AFTER_MAX_MS } from '../../../src/contract/policies';
 import type { ServiceProfile } from '../../../src/service';
 import { fc } from '../../support/properties';
+import { asJob } from '../activity-world';
+import { createMemoryWorld, type MemoryWorldOptions, reading } from '../memory-world';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -37,73 +39,64 @@ function follow(endMs: number, world: World = {}, polling?: WaitingTask['polling
 
 const seen = (...seconds: number[]) => seconds.map((second) => second * SECOND);
 
-describe('a task of which nothing is known', () => {
-  it.each([1, 2, 3, 5, 10])('that ends after %d s is found within 4 s', (seconds) => {
+test.each([1, 2, 3, 5, 10])(
+  'a task of which nothing is known that ends after %d s is found within 4 s',
+  (seconds) => {
     expect(follow(seconds * SECOND).lagMs).toBeLessThanOrEqual(4 * SECOND);
-  });
+  },
+);
 
-  it('that ends after 3 s is found within 6 s', () => {
-    expect(follow(3 * SECOND).lagMs).toBeLessThanOrEqual(3 * SECOND);
-  });
-
-  it.each([
-    [60, 15, 9],
-    [120, 25, 10],
-    [300, 45, 15],
-    [3_600, 130, 121],
-  ])('that ends after %d s needs at most %d polls, and is found within %d s', (seconds, most, within) => {
+test.each([
+  [60, 15, 9],
+  [120, 25, 10],
+  [300, 45, 15],
+  [3_600, 130, 121],
+])(
+  'a task of which nothing is known that ends after %d s needs at most %d polls, and is found within %d s',
+  (seconds, most, within) => {
     const { polls, lagMs } = follow(seconds * SECOND);
     expect(polls).toBeLessThanOrEqual(most);
     expect(lagMs).toBeLessThanOrEqual(within * SECOND);
-  });
+  },
+);
 
-  it('is polled when its profile says that such tasks are ready', () => {
-    const polling = { usually: { median: '10m', slow: '12m' } };
-    expect(follow(600 * SECOND, { polling }).polls).toBeLessThan(20);
-    expect(delayMs({}, { polling: { ...polling, max: '1h' } })).toBeGreaterThan(300 * SECOND);
-  });
+test('a task of which nothing is known is polled when its profile says that such tasks are ready', () => {
+  const polling = { usually: { median: '10m', slow: '12m' } };
+  expect(follow(600 * SECOND, { polling }).polls).toBeLessThan(20);
+  expect(delayMs({}, { polling: { ...polling, max: '1h' } })).toBeGreaterThan(300 * SECOND);
 });
 
-describe('tasks like those that ended', () => {
-  it('are polled about when those ended, after a single one', () => {
-    const world = { ended: seen(90) };
-    expect(follow(90 * SECOND, world).polls).toBeLessThan(follow(90 * SECOND).polls);
-  });
+test('tasks like those that ended are polled about when those ended, after a single one', () => {
+  const world = { ended: seen(90) };
+  expect(follow(90 * SECOND, world).polls).toBeLessThan(follow(90 * SECOND).polls);
+});
 
-  it('wait for the moment at which all of them end', () => {
-    const world = { ended: seen(...Array(50).fill(60)) };
-    expect(delayMs({}, world)).toBeGreaterThan(55 * SECOND);
-    expect(delayMs({}, world)).toBeLessThan(65 * SECOND);
-  });
+test('tasks like those that ended wait for the moment at which all of them end', () => {
+  const world = { ended: seen(...Array(50).fill(60)) };
+  expect(delayMs({}, world)).toBeGreaterThan(55 * SECOND);
+  expect(delayMs({}, world)).toBeLessThan(65 * SECOND);
+});
 
-  it('are rarely polled between two groups, unless the longest delay is short', () => {
-    const ended = seen(...Array(25).fill(20), ...Array(25).fill(100));
-    const between = (max: number) => {
-      let [waitedMs, polls] = [24 * SECOND, 0];
-      for (; waitedMs < 90 * SECOND; polls++) waitedMs += delayMs({ waitedMs, polling: { max } }, { ended });
-      return polls;
-    };
-    expect(between(120 * SECOND)).toBeLessThan(10);
-    expect(between(4 * SECOND)).toBeGreaterThan(15);
-  });
+test('tasks like those that ended are rarely polled between two groups, unless the longest delay is short', () => {
+  const ended = seen(...Array(25).fill(20), ...Array(25).fill(100));
+  const between = (max: number) => {
+    let [waitedMs, polls] = [24 * SECOND, 0];
+    for (; waitedMs < 90 * SECOND; polls++) waitedMs += delayMs({ waitedMs, polling: { max } }, { ended });
+    return polls;
+  };
+  expect(between(120 * SECOND)).toBeLessThan(10);
+  expect(between(4 * SECOND)).toBeGreaterThan(15);
+});
 
-  it('do not follow those of another kind', () => {
-    const learned = new LearnedTimes();
-    for (const ms of seen(90, 91, 92))
-      learned.learn({ kind: `${ADDRESS} text 720p 5s`, afterMs: ms, byMs: ms });
-    const plan = new PollPlan({ service: { address: ADDRESS } }, learned);
-    const unknown = plan.nextPollMs({});
-    expect(plan.nextPollMs({ kind: 'image' })).toBe(unknown);
-    expect(plan.nextPollMs({ kind: plan.kindOf(REQUEST) })).toBeGreaterThan(unknown);
-  });
-
-  it.each([
-    ['like measured generations', (chance: number) => 75 + 30 * Math.exp(0.9 * deviation(chance))],
-    ['in two groups', (chance: number) => (chance < 0.5 ? 20 + 10 * chance : 120 + 20 * chance)],
-    ['mostly quick and sometimes very long', (chance: number) => 10 / (1 - chance) ** 0.9],
-    ['within a second', (chance: number) => 0.5 + chance / 2],
-    ['within an hour', (chance: number) => 3_000 + 600 * deviation(chance)],
-  ])('cost less than equally many polls at equal delays, when they take %s', (_shape, secondsAt) => {
+test.each([
+  ['like measured generations', (chance: number) => 75 + 30 * Math.exp(0.9 * deviation(chance))],
+  ['in two groups', (chance: number) => (chance < 0.5 ? 20 + 10 * chance : 120 + 20 * chance)],
+  ['mostly quick and sometimes very long', (chance: number) => 10 / (1 - chance) ** 0.9],
+  ['within a second', (chance: number) => 0.5 + chance / 2],
+  ['within an hour', (chance: number) => 3_000 + 600 * deviation(chance)],
+])(
+  'tasks like those that ended cost less than equally many polls at equal delays, when they take %s',
+  (_shape, secondsAt) => {
     const tasks = Array.from({ length: 100 }, (_, index) => secondsAt((index + 0.5) / 100) * SECOND);
     const ended = tasks.map((ms) => ms + SECOND / 2);
     const delays = new Map<number, number>();
@@ -125,79 +118,80 @@ describe('tasks like those that ended', () => {
     const best = Math.min(...Array.from({ length: 119 }, (_, index) => ofEqual((index + 2) * SECOND)));
     const ours = cost(sum(planned.map(({ polls }) => polls)), sum(planned.map(({ lagMs }) => lagMs)));
     expect(ours).toBeLessThan(best * 1.1);
-  });
+  },
+);
+
+test('the next poll comes later and later once the task takes longer than almost all', () => {
+  const delays = [1_200, 2_400, 3_600].map((seconds) => delayMs({ waitedMs: seconds * SECOND }));
+  expect(delays).toEqual([...delays].sort((one, other) => one - other));
+  expect(new Set(delays).size).toBe(3);
+  expect(delayMs({ waitedMs: 10 * HOUR })).toBe(120 * SECOND);
 });
 
-describe('the next poll', () => {
-  it('comes later and later once the task takes longer than almost all', () => {
-    const delays = [1_200, 2_400, 3_600].map((seconds) => delayMs({ waitedMs: seconds * SECOND }));
-    expect(delays).toEqual([...delays].sort((one, other) => one - other));
-    expect(new Set(delays).size).toBe(3);
-    expect(delayMs({ waitedMs: 10 * HOUR })).toBe(120 * SECOND);
-  });
-
-  it.each([
-    [50, 60],
-    [80, 120],
-    [95, 300],
-    [50, 1_200],
-  ])('is close to the end when %d % took %d s, also when no task took so long before', (percent, waited) => {
+test.each([
+  [50, 60],
+  [80, 120],
+  [95, 300],
+  [50, 1_200],
+])(
+  'the next poll is close to the end when %d % took %d s, also when no task took so long before',
+  (percent, waited) => {
     const waitedMs = waited * SECOND;
     const leftMs = (waitedMs * (100 - percent)) / percent;
     const nextMs = delayMs({ waitedMs, progress: { percent, atMs: waitedMs }, polling: { max: HOUR } });
     expect(nextMs).toBeGreaterThan(leftMs / 4);
     expect(nextMs).toBeLessThan(leftMs * 1.5);
-  });
+  },
+);
 
-  it.each([
-    ['below 10 %', { percent: 5, atMs: 60 * SECOND }],
-    ['of 100 % without a video', { percent: 100, atMs: 60 * SECOND }],
-    ['that has not risen for too long', { percent: 80, atMs: 40 * SECOND }],
-    ['that is no number', { percent: Number.NaN, atMs: 60 * SECOND }],
-  ])('does not follow a percentage %s', (_name, progress) => {
-    expect(delayMs({ waitedMs: 60 * SECOND, progress })).toBe(delayMs({ waitedMs: 60 * SECOND }));
-  });
+test.each([
+  ['below 10 %', { percent: 5, atMs: 60 * SECOND }],
+  ['of 100 % without a video', { percent: 100, atMs: 60 * SECOND }],
+  ['that has not risen for too long', { percent: 80, atMs: 40 * SECOND }],
+  ['that is no number', { percent: Number.NaN, atMs: 60 * SECOND }],
+])('the next poll does not follow a percentage %s', (_name, progress) => {
+  expect(delayMs({ waitedMs: 60 * SECOND, progress })).toBe(delayMs({ waitedMs: 60 * SECOND }));
+});
 
-  it('respects the delay that the service asked for, up to ten minutes', () => {
-    expect(delayMs({ retryAfterMs: 200 * SECOND })).toBe(200 * SECOND);
-    expect(delayMs({ retryAfterMs: HOUR })).toBe(RETRY_AFTER_MAX_MS);
-    expect(delayMs({ retryAfterMs: 1 })).toBe(delayMs());
-  });
+test('the next poll respects the delay that the service asked for, up to ten minutes', () => {
+  expect(delayMs({ retryAfterMs: 200 * SECOND })).toBe(200 * SECOND);
+  expect(delayMs({ retryAfterMs: HOUR })).toBe(RETRY_AFTER_MAX_MS);
+  expect(delayMs({ retryAfterMs: 1 })).toBe(delayMs());
+});
 
-  it('follows the job, else the profile', () => {
-    const world: World = { polling: { min: '40s', max: '40s' } };
-    expect(delayMs({}, world)).toBe(40 * SECOND);
-    expect(delayMs({ polling: { min: '50s' } }, world)).toBe(50 * SECOND);
-    expect(delayMs({ polling: { min: '1s', max: 3_000 } }, world)).toBeLessThanOrEqual(3 * SECOND);
-  });
+test('the next poll follows the job, else the profile', () => {
+  const world: World = { polling: { min: '40s', max: '40s' } };
+  expect(delayMs({}, world)).toBe(40 * SECOND);
+  expect(delayMs({ polling: { min: '50s' } }, world)).toBe(50 * SECOND);
+  expect(delayMs({ polling: { min: '1s', max: 3_000 } }, world)).toBeLessThanOrEqual(3 * SECOND);
+});
 
-  it('is never sooner than after a second, and a long minimum raises the maximum', () => {
-    expect(delayMs({ polling: { min: 1, max: 1 } })).toBe(SECOND);
-    expect(delayMs({ polling: { min: '1h' } })).toBe(HOUR);
-  });
+test('the next poll is never sooner than after a second, and a long minimum raises the maximum', () => {
+  expect(delayMs({ polling: { min: 1, max: 1 } })).toBe(SECOND);
+  expect(delayMs({ polling: { min: '1h' } })).toBe(HOUR);
+});
 
-  it('is a whole number of milliseconds within the rules, whatever was learned', () => {
-    const ms = fc.integer({ min: 0, max: 7 * 24 * HOUR });
-    const task = fc.record({
-      waitedMs: ms,
-      progress: fc.option(fc.record({ percent: fc.double(), atMs: ms }), { nil: undefined }),
-      polling: fc.record({
-        min: fc.integer({ min: 1, max: HOUR }),
-        max: fc.integer({ min: 1, max: HOUR }),
-      }),
-    });
-    const ended = fc.array(ms, { maxLength: 20 });
-    fc.assert(
-      fc.property(task, ended, (waiting, endedMs) => {
-        const { min, max } = waiting.polling;
-        const nextMs = delayMs(waiting, { ended: endedMs });
-        expect(Number.isSafeInteger(nextMs)).toBe(true);
-        expect(nextMs).toBeGreaterThanOrEqual(Math.max(min, SECOND));
-        expect(nextMs).toBeLessThanOrEqual(Math.max(min, max, SECOND));
-      }),
-      { numRuns: 300 },
-    );
+test('the next poll is a whole number of milliseconds within the rules, whatever was learned', () => {
+  const ms = fc.integer({ min: 0, max: 7 * 24 * HOUR });
+  const task = fc.record({
+    waitedMs: ms,
+    progress: fc.option(fc.record({ percent: fc.double(), atMs: ms }), { nil: undefined }),
+    polling: fc.record({
+      min: fc.integer({ min: 1, max: HOUR }),
+      max: fc.integer({ min: 1, max: HOUR }),
+    }),
   });
+  const ended = fc.array(ms, { maxLength: 20 });
+  fc.assert(
+    fc.property(task, ended, (waiting, endedMs) => {
+      const { min, max } = waiting.polling;
+      const nextMs = delayMs(waiting, { ended: endedMs });
+      expect(Number.isSafeInteger(nextMs)).toBe(true);
+      expect(nextMs).toBeGreaterThanOrEqual(Math.max(min, SECOND));
+      expect(nextMs).toBeLessThanOrEqual(Math.max(min, max, SECOND));
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('a kind says what decides how long a task takes', () => {
@@ -206,6 +200,81 @@ test('a kind says what decides how long a task takes', () => {
   expect(kindOf({ image_url: 'https://example.com/a.png', model: 'm1' })).toBe(`${ADDRESS} image 720p 5s m1`);
   expect(kindOf({ duration: undefined, resolution: undefined, model: 7 })).toBe(`${ADDRESS} text`);
   expect(kindOf({ model: 'm'.repeat(500) })).toHaveLength(320);
+});
+
+describe('of the tasks that ended, a worker knows', () => {
+  const KIND = 'text 720p 5s';
+  const task = (ms: number, kind = KIND) => ({ kind, afterMs: ms - 1, byMs: ms + 1 });
+
+  it('the last 100 of each kind', () => {
+    const times = new LearnedTimes();
+    for (let learned = 0; learned < 100; learned++) times.learn(task(90_000));
+    for (let learned = 0; learned < 60; learned++) times.learn(task(1_000));
+    expect(times.endedOf(KIND)).toEqual([...Array(40).fill(90_000), ...Array(60).fill(1_000)]);
+    expect(times.endedOf('another')).toEqual([]);
+    expect(times.endedOf(undefined)).toEqual([]);
+  });
+
+  it('the 64 kinds of which a task ended last', () => {
+    const times = new LearnedTimes();
+    for (let other = 0; other < 64; other++) times.learn(task(1, `other ${other}`));
+    times.learn(task(2, 'other 0'));
+    times.learn(task(1, 'new'));
+    const known = ['other 0', 'other 1', 'other 2', 'new'].map((kind) => times.endedOf(kind));
+    expect(known).toEqual([[1, 2], [], [1], [1]]);
+  });
+});
+
+describe('a worker', () => {
+  const SUCCEEDED = reading({ state: 'succeeded', word: 'done', videoUrl: `${ADDRESS}fox.mp4` });
+
+  /** A worker that has polled one task to its end, and whether it then knows anything about the next one. */
+  function workerAt(service: MemoryWorldOptions['service'] = {}) {
+    const world = createMemoryWorld(undefined, {
+      service: { address: ADDRESS, status: async () => SUCCEEDED, ...service },
+    });
+    const submit = (more: object = {}) => world.submit({ request: { ...REQUEST, ...more } }, asJob()).result;
+    return {
+      ...world,
+      knows: async (more?: object) => (await submit(more)).nextPollMs !== delayMs(),
+      async end(more: object = {}) {
+        const { kind } = await submit();
+        await world.poll({ kind, polledMs: 60_000, waitedMs: 65_000, ...more }).result;
+        return kind;
+      },
+    };
+  }
+
+  it('learns from a task that ended when to poll the next such task, and no other', async () => {
+    const { knows, end } = workerAt();
+    expect(await knows()).toBe(false);
+    expect(await end()).toBe(`${ADDRESS} text 720p 5s`);
+    expect(await knows()).toBe(true);
+    for (const other of [{ resolution: '480p' }, { duration: 6 }, { image_url: 'https://example.com/a.png' }])
+      expect(await knows(other)).toBe(false);
+  });
+
+  it.each<[string, MemoryWorldOptions['service'], object]>([
+    ['a task that was adopted', {}, { kind: undefined }],
+    [
+      'a task that has no video yet',
+      { status: async () => reading({ state: 'succeeded', word: 'done' }) },
+      {},
+    ],
+    ['a service without a name and an address', { address: undefined }, {}],
+  ])('learns nothing from %s', async (_what, service, polled) => {
+    const { knows, end } = workerAt(service);
+    await end(polled);
+    expect(await knows()).toBe(false);
+  });
+
+  it('gives a task no kind that was not just made, and polls it at once: nobody knows when it began', async () => {
+    const { submit } = workerAt();
+    expect(await submit().result).toHaveProperty('kind');
+    const again = await submit().result;
+    expect(again).toMatchObject({ nextPollMs: 0 });
+    expect(again).not.toHaveProperty('kind');
+  });
 });
 
 /** The normal deviate of a chance, close enough for a shape. */

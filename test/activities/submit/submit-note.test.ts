@@ -1,5 +1,4 @@
 import { defaultPayloadConverter } from '@temporalio/common';
-import { inspectPendingSubmit } from '../../../activities/submit/submit-note';
 import { failureOf, startAttempt } from '../activity-world';
 import { useSubmitWorld } from './submit-world';
 
@@ -177,7 +176,7 @@ describe('a submit that is pending while its job is cancelled', () => {
   });
   const inspect = (pending: Pending[] | undefined, info = {}) =>
     startAttempt(
-      inspectPendingSubmit,
+      here.worker().inspectPendingSubmit,
       undefined,
       { isLocal: true, workflowExecution: workflowExecution(), ...info },
       [],
