@@ -1,29 +1,34 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { settingProblems } from '../../src/config/operation-config';
-import type { Setting } from '../../src/config/read-setting';
-import { SETTING_NAMES, SETTINGS } from '../../src/config/settings';
+import { pathToFileURL } from 'node:url';
+import { readLogConfig, settingProblems } from '../../src/config/operation-config';
+import { localTaskQueue, resolveWorkerQueues, type WorkerQueueOptions } from '../../src/config/queues';
+import type { Environment, Setting } from '../../src/config/read-setting';
+import { namesAService } from '../../src/config/service-config';
+import { readSetting, SETTING_NAMES, SETTINGS } from '../../src/config/settings';
+import { readDownloadOptions, readS3Connection, readStorageConfig } from '../../src/config/storage-config';
+import { readDataFolder, readDeploymentVersion, readServerOptions } from '../../src/config/temporal-config';
+import { refusal } from './refusal';
 
 const ROOT = join(__dirname, '../..');
 const all = Object.values(SETTINGS).flatMap((group) => Object.entries<Setting>(group));
-
-/** Names of our settings in the code of a folder; comments may show misspelt ones. */
-function namesIn(folder: string): string[] {
-  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-  const code = files
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => readFileSync(join(ROOT, folder, file)));
-  return [
-    ...new Set(
-      code
-        .join('\n')
-        .replace(/^\s*\/?[/*].*$/gm, '')
-        .match(/\bVIDEO(?:_API|GEN)_[A-Z0-9_]*[A-Z0-9]\b/g),
-    ),
-  ].sort();
-}
+type Name = Parameters<typeof readSetting>[0];
 
 describe('the table of settings', () => {
+  /** Names of our settings in the code of a folder; comments may show misspelt ones. */
+  function namesIn(folder: string): string[] {
+    const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+    const code = files
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(join(ROOT, folder, file)));
+    const names = code
+      .join('\n')
+      .replace(/^\s*\/?[/*].*$/gm, '')
+      .match(/\bVIDEO(?:_API|GEN)_[A-Z0-9_]*[A-Z0-9]\b/g);
+    return [...new Set(names)].sort();
+  }
+
   it.each(['src', 'activities', 'workflows'])('has every variable that a message in %s names', (folder) => {
     expect(namesIn(folder).filter((name) => !SETTING_NAMES.includes(name))).toEqual([]);
   });
@@ -36,6 +41,90 @@ describe('the table of settings', () => {
   });
 });
 
+it.each<[Name, text: string | undefined, value: unknown]>([
+  ['VIDEOGEN_TASK_QUEUE', undefined, 'video-generation'],
+  ['VIDEOGEN_TASK_QUEUE', ' foxes ', 'foxes'],
+  ['VIDEOGEN_SUBMITS_PER_SECOND', '', undefined],
+  ['VIDEOGEN_SUBMITS_PER_SECOND', '0.5', 0.5],
+  ['VIDEOGEN_ON_LOST_SUBMIT', '', 'hold'],
+  ['VIDEOGEN_ON_LOST_SUBMIT', ' resubmit ', 'resubmit'],
+  ['VIDEOGEN_DOWNLOAD_ALLOW', ' , ', []],
+  [
+    'VIDEOGEN_DOWNLOAD_ALLOW',
+    ' CDN.example.com, 10.0.0.7 ,[fd00::1],fd00::2',
+    ['cdn.example.com', '10.0.0.7', '[fd00::1]', 'fd00::2'],
+  ],
+  ['VIDEOGEN_STORAGE', undefined, { kind: 'file', folder: './videos' }],
+  ['VIDEOGEN_STORAGE', ' /srv/a: b\n', { kind: 'file', folder: '/srv/a: b' }],
+  ['VIDEOGEN_STORAGE', pathToFileURL('/srv/my videos').href, { kind: 'file', folder: '/srv/my videos' }],
+  ['VIDEOGEN_STORAGE', 'FILE:///srv/videos', { kind: 'file', folder: '/srv/videos' }],
+  ['VIDEOGEN_STORAGE', 'C:\\videos', { kind: 'file', folder: 'C:\\videos' }],
+  ['VIDEOGEN_STORAGE', 's3://videos/', { kind: 's3', bucket: 'videos', prefix: '' }],
+  ['VIDEOGEN_STORAGE', 'S3://videos/2026/foxes/', { kind: 's3', bucket: 'videos', prefix: '2026/foxes' }],
+  ['VIDEOGEN_KEY_TEMPLATE', '{date}/{workflowId}.{ext}', '{date}/{workflowId}.{ext}'],
+  ['VIDEOGEN_LARGEST_VIDEO', '1000', 1_000],
+  ['VIDEOGEN_LARGEST_VIDEO', '500MB', 500_000_000],
+  ['VIDEOGEN_LARGEST_VIDEO', '1.5 gib', 1_610_612_736],
+  ['VIDEOGEN_LARGEST_VIDEO', '3kb', 3_000],
+  ['VIDEOGEN_S3_PATH_STYLE', ' 1 ', true],
+  ['VIDEOGEN_S3_PATH_STYLE', 'FALSE', false],
+  ['VIDEOGEN_S3_PATH_STYLE', ' ', undefined],
+])('%s is read from %j as %j', (name, text, value) => {
+  expect(readSetting(name, { [name]: text })).toEqual(value);
+});
+
+const STORAGE_FIX =
+  'give a folder, an absolute file:// URL such as file:///srv/videos, or s3://bucket/prefix, or unset it for ./videos.';
+const NO_FOLDER = 'is a file: URL that names no folder of this machine';
+const S3_FIX = 'set it to the address of the S3 server, such as https://s3.example.com, or unset it.';
+
+const REFUSED: [Name, problem: string, texts: string[]][] = [
+  ['VIDEOGEN_TASK_QUEUE', 'VIDEOGEN_TASK_QUEUE is empty: ', ['', ' ']],
+  ['VIDEOGEN_SUBMITS_PER_SECOND', 'give a number above 0', ['0', '-1', 'many', 'Infinity', 'NaN']],
+  [
+    'VIDEOGEN_ON_LOST_SUBMIT',
+    ': set it to one of hold, resubmit, fail, or unset it',
+    ['retry', 'Hold', 'true'],
+  ],
+  [
+    'VIDEOGEN_DOWNLOAD_ALLOW',
+    'VIDEOGEN_DOWNLOAD_ALLOW has "',
+    ['https://minio', 'minio:9000', 'minio/videos', 'minio,*.example.com', 'a b'],
+  ],
+  ['VIDEOGEN_STORAGE', `VIDEOGEN_STORAGE is empty: ${STORAGE_FIX}`, ['', ' ']],
+  [
+    'VIDEOGEN_STORAGE',
+    `VIDEOGEN_STORAGE starts with https://, which is not supported: ${STORAGE_FIX}`,
+    ['https://user:sk-very-secret@host/videos'],
+  ],
+  ['VIDEOGEN_STORAGE', 'starts with file:, which is not supported', ['file:videos']],
+  ['VIDEOGEN_STORAGE', NO_FOLDER, ['file://server/videos', 'file:///srv%2Fvideos']],
+  ['VIDEOGEN_STORAGE', 'does not name a bucket', ['s3://', 's3://a b/c', 's3://videos/../c']],
+  [
+    'VIDEOGEN_KEY_TEMPLATE',
+    ': give a key inside the storage',
+    ['/abs/{ext}', '../{ext}', 'a/', '{workflowid}', '{}', 'a\\b'],
+  ],
+  ['VIDEOGEN_LARGEST_VIDEO', 'such as 500MB', ['0', '-1', 'many', '2G', '2 TiB', '1e9']],
+  [
+    'VIDEOGEN_S3_PATH_STYLE',
+    'VIDEOGEN_S3_PATH_STYLE is "yes", neither true nor false: correct or unset it.',
+    ['yes'],
+  ],
+  ...(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'] as const).map((name): [Name, string, string[]] => [
+    name,
+    `${name} is not an http(s) URL without a user: ${S3_FIX}`,
+    ['minio:9000', 'ftp://minio', 'nonsense', 'https://id:sk-very-secret@minio'],
+  ]),
+];
+
+it.each(REFUSED)('%s is refused: %s', (name, problem, texts) => {
+  for (const text of texts)
+    expect(refusal(() => readSetting(name, { [name]: text }), { without: 'sk-very-secret' })).toContain(
+      problem,
+    );
+});
+
 describe('the problems of an environment', () => {
   it('are none when nothing is set, or only blank', () => {
     expect(settingProblems({})).toEqual([]);
@@ -44,24 +133,14 @@ describe('the problems of an environment', () => {
   });
 
   it.each([
+    ...REFUSED.map(([name, _problem, [text = '']]) => [name, text]),
     ['VIDEO_API_BASE_URL', 'nonsense'],
     ['VIDEO_API_KEY', 'two words'],
     ['VIDEO_API_KEY_FILE', '/nowhere/key'],
     ['VIDEOGEN_PROFILE', '/nowhere/profile.yaml'],
-    ['VIDEOGEN_ON_LOST_SUBMIT', 'retry'],
-    ['VIDEOGEN_DOWNLOAD_ALLOW', 'http://host/path'],
-    ['VIDEOGEN_TASK_QUEUE', ' '],
-    ['VIDEOGEN_SUBMITS_PER_SECOND', '-1'],
-    ['VIDEOGEN_STORAGE', 'gs://bucket'],
-    ['VIDEOGEN_KEY_TEMPLATE', '../{ext}'],
-    ['VIDEOGEN_LARGEST_VIDEO', 'large'],
-    ['VIDEOGEN_S3_PATH_STYLE', 'maybe'],
-    ['AWS_ENDPOINT_URL_S3', 'minio:9000'],
-    ['AWS_ENDPOINT_URL', 'minio:9000'],
     ['VIDEOGEN_GATEWAY_HOOK_SECRET', 'short'],
     ['VIDEOGEN_GATEWAY_HOOK_SECRET_FILE', '/nowhere/secret'],
     ['VIDEOGEN_WEBHOOK_SECRET', 'whsec_c2hvcnQ='],
-    ['VIDEOGEN_WEBHOOK_SECRET_FILE', '/nowhere/secret'],
     ['VIDEOGEN_WEBHOOK_URL', 'example.com'],
     ['VIDEOGEN_WEBHOOK_URL', 'https://example.com/webhooks'],
     ['VIDEOGEN_WEBHOOK_ALLOW', 'http://host/path'],
@@ -76,7 +155,7 @@ describe('the problems of an environment', () => {
     ['TEMPORAL_WORKER_BUILD_ID', '1'],
   ])('name %s when it is %j, in one line', (name, value) => {
     const needed = name === 'VIDEO_API_BASE_URL' ? { VIDEO_API_KEY: 'sk' } : {};
-    const problems = settingProblems({ ...needed, [name]: value });
+    const problems = settingProblems({ ...needed, [`${name}`]: value });
     expect(problems).toEqual([expect.stringMatching(/^[A-Z]+_[A-Z0-9_]+\b[^\n]+: [a-z][^\n]+\.$/)]);
     expect(problems[0]).toContain(name);
   });
@@ -94,4 +173,150 @@ describe('the problems of an environment', () => {
       'VIDEO_API_KEY',
     ]);
   });
+});
+
+describe('the queues of jobs, submits and downloads', () => {
+  it.each<[WorkerQueueOptions, Environment, string[]]>([
+    [{}, {}, ['video-generation', 'video-generation-submit', 'video-generation']],
+    [{ taskQueue: 'q' }, { VIDEOGEN_TASK_QUEUE: 'other' }, ['q', 'q-submit', 'q']],
+    [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' d ' }, ['q', 'q-submit', 'd']],
+    [{ taskQueue: 'q' }, { VIDEOGEN_DOWNLOAD_QUEUE: ' ' }, ['q', 'q-submit', 'q']],
+    [{ taskQueue: 'q', downloadQueue: 'own' }, { VIDEOGEN_DOWNLOAD_QUEUE: 'd' }, ['q', 'q-submit', 'own']],
+  ])('given %j and %j are %j', (options, env, [taskQueue, submitQueue, downloadQueue]) => {
+    const queues = { taskQueue, submitQueue, downloadQueue };
+    expect(resolveWorkerQueues(options, env)).toEqual({ ...queues, submitsPerSecond: undefined });
+  });
+
+  it('are refused if downloads have the queue of the submits', () => {
+    expect(refusal(() => resolveWorkerQueues({ taskQueue: 'q', downloadQueue: 'q-submit' }, {}))).toBe(
+      'VIDEOGEN_DOWNLOAD_QUEUE is "q-submit", the queue of the submits: name another queue.',
+    );
+  });
+
+  it("on this machine's own server differ by service and by storage, and by nothing else", () => {
+    const service = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'sk' };
+    const storage = { VIDEOGEN_STORAGE: '/srv/videos' };
+    const environments = [storage, {}, { ...service, ...storage }, service];
+    expect(new Set(environments.map(localTaskQueue)).size).toBe(environments.length);
+    expect(localTaskQueue({ ...service, VIDEO_API_KEY: 'other' })).toBe(localTaskQueue(service));
+    expect(localTaskQueue(storage)).toMatch(/^video-generation-emulator-[0-9a-f]{8}$/);
+    const starts = [service, { ...service, ...storage }].map((env) => localTaskQueue(env).slice(0, -8));
+    expect(new Set(starts).size).toBe(1);
+  });
+});
+
+describe('the storage in S3', () => {
+  const bucket = { VIDEOGEN_STORAGE: 's3://videos' };
+
+  it('uses the connection of the environment, and leaves the rest to the AWS SDK', () => {
+    expect(
+      readStorageConfig({
+        ...bucket,
+        AWS_ENDPOINT_URL: 'http://other',
+        AWS_ENDPOINT_URL_S3: 'http://minio:9000',
+        AWS_DEFAULT_REGION: 'eu-central-1',
+        AWS_ACCESS_KEY_ID: 'id',
+        AWS_SECRET_ACCESS_KEY: 'secret',
+        AWS_SESSION_TOKEN: 'token',
+        VIDEOGEN_S3_PATH_STYLE: 'true',
+      }),
+    ).toMatchObject({
+      endpoint: 'http://minio:9000',
+      region: 'eu-central-1',
+      pathStyle: true,
+      credentials: { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: 'token' },
+    });
+    expect(readS3Connection({ AWS_ENDPOINT_URL: 'http://other' }).endpoint).toBe('http://other');
+    const nothing = readStorageConfig({ ...bucket, AWS_ACCESS_KEY_ID: 'id', AWS_REGION: ' ' });
+    expect(Object.values(nothing).filter((value) => value !== undefined)).toEqual(['s3', 'videos', '']);
+  });
+
+  it('is not read when videos go to a folder', () => {
+    const env = { VIDEOGEN_STORAGE: './videos', AWS_ENDPOINT_URL: 'nonsense' };
+    expect(readStorageConfig(env)).toEqual({ kind: 'file', folder: './videos' });
+  });
+});
+
+it('a download has the key and the limit of the settings', () => {
+  const env = { VIDEOGEN_KEY_TEMPLATE: 'all/{taskId}', VIDEOGEN_LARGEST_VIDEO: '2GiB' };
+  expect(readDownloadOptions(env)).toEqual({ keyTemplate: 'all/{taskId}', largestVideoBytes: 2_147_483_648 });
+});
+
+it.each<[given: Parameters<typeof readLogConfig>[0], Environment, level: string, format: string]>([
+  [{ level: 'info', isTerminal: true }, {}, 'info', 'pretty'],
+  [{ level: 'info', isTerminal: false }, {}, 'info', 'json'],
+  [{ level: 'info', isTerminal: false }, { VIDEOGEN_LOG_FORMAT: 'AUTO' }, 'info', 'json'],
+  [{ level: 'info', isTerminal: true }, { VIDEOGEN_LOG_FORMAT: 'json' }, 'info', 'json'],
+  [{ level: 'info', isTerminal: false }, { VIDEOGEN_LOG_FORMAT: 'pretty' }, 'info', 'pretty'],
+  [{ level: 'info', isTerminal: false }, { VIDEOGEN_LOG_LEVEL: ' Debug ' }, 'debug', 'json'],
+])('a log with %j and %j has the level %s and the format %s', (given, env, level, format) => {
+  expect(readLogConfig(given, env)).toEqual({ level, format });
+});
+
+it('an unknown log level is refused with those that there are', () => {
+  const env = { VIDEOGEN_LOG_LEVEL: 'loud' };
+  expect(refusal(() => readLogConfig({ level: 'info', isTerminal: true }, env))).toBe(
+    'VIDEOGEN_LOG_LEVEL is "loud": give one of trace, debug, info, warn, error.',
+  );
+});
+
+describe('TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID', () => {
+  const read = (TEMPORAL_DEPLOYMENT_NAME?: string, TEMPORAL_WORKER_BUILD_ID?: string) =>
+    readDeploymentVersion({ TEMPORAL_DEPLOYMENT_NAME, TEMPORAL_WORKER_BUILD_ID });
+  const NOT_BOTH =
+    /^TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID are not both set: set both, or neither\.$/;
+
+  it.each([
+    ['', ' ', undefined],
+    [' videos ', ' sha:0a28\n', { deploymentName: 'videos', buildId: 'sha:0a28' }],
+  ])('%j and %j mean %j', (deploymentName, buildId, version) => {
+    expect(read(deploymentName, buildId)).toEqual(version);
+  });
+
+  it.each([
+    ['videos', '', NOT_BOTH],
+    [' ', '1.4.2', NOT_BOTH],
+    [
+      'videos.eu',
+      '1',
+      /^TEMPORAL_DEPLOYMENT_NAME is "videos\.eu", and Temporal takes no dot or colon in it: /,
+    ],
+    ['videos:eu', '1', /^TEMPORAL_DEPLOYMENT_NAME is "videos:eu", /],
+  ])('%j and %j are refused', (deploymentName, buildId, message) => {
+    expect(refusal(() => read(deploymentName, buildId))).toMatch(message);
+  });
+});
+
+describe("the paths of Temporal's own servers", () => {
+  it('have defaults below the home folder when nothing is set, or only blanks', () => {
+    const blank = Object.fromEntries(
+      ['VIDEOGEN_CACHE', 'XDG_CACHE_HOME', 'VIDEOGEN_TEMPORAL_CLI', 'VIDEOGEN_DATA', 'XDG_DATA_HOME'].map(
+        (name) => [name, ' '],
+      ),
+    );
+    for (const env of [{}, blank]) {
+      expect(readServerOptions(env)).toEqual({ cacheFolder: join(homedir(), '.cache', 'temporal-videogen') });
+      expect(readDataFolder(env)).toBe(join(homedir(), '.local', 'share', 'temporal-videogen'));
+    }
+  });
+
+  it('are those of the settings', () => {
+    expect(readServerOptions({ XDG_CACHE_HOME: '/c', VIDEOGEN_TEMPORAL_CLI: '/t', PATH: '/bin' })).toEqual({
+      cacheFolder: '/c/temporal-videogen',
+      temporalCli: '/t',
+      searchPath: '/bin',
+    });
+    const env = { XDG_CACHE_HOME: '/c', VIDEOGEN_CACHE: '/v', VIDEOGEN_TEST_SERVER: '/s' };
+    expect(readServerOptions(env)).toEqual({ cacheFolder: '/v', testServer: '/s' });
+    expect(readDataFolder({ XDG_DATA_HOME: '/d' })).toBe('/d/temporal-videogen');
+    expect(readDataFolder({ XDG_DATA_HOME: '/d', VIDEOGEN_DATA: '/v' })).toBe('/v');
+  });
+});
+
+it.each<[Environment, boolean]>([
+  [{ VIDEO_API_BASE_URL: ' ' }, false],
+  [{ VIDEO_API_KEY: 'sk' }, false],
+  [{ VIDEO_API_BASE_URL: 'not a URL' }, true],
+])('the environment names a video service by its address: %j', (env, named) => {
+  expect(namesAService(env)).toBe(named);
 });

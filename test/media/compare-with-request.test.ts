@@ -17,7 +17,6 @@ test.each<[what: string, request: Partial<VideoRequest>, facts: VideoFacts]>([
   ['is a tenth longer', { duration: 10 }, { durationSeconds: 11 }],
   ['has no readable facts', {}, { width: undefined, height: undefined, durationSeconds: undefined }],
   ['has only one readable side', {}, { width: 10, height: undefined }],
-  ['has only the other side readable', {}, { width: undefined, height: 10 }],
   [
     'has no facts in its request',
     { resolution: undefined, aspect_ratio: undefined, duration: undefined },

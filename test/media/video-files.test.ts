@@ -2,6 +2,7 @@ import type { VideoInspection } from '../../src/media';
 import { atLength } from '../support/nightly';
 import { box, boxOf } from './boxes';
 import { inspect } from './inspect';
+import { asLiveRecording } from './live-recording';
 import { FORMS, type Form, isForm, makeVideo } from './make-video';
 
 const WINDOW = 4 * 1024 * 1024;
@@ -45,6 +46,13 @@ describe('a complete video has its facts', () => {
     };
     expect(await inspect(fileOf(form))).toEqual({ kind: 'video', facts, end });
   });
+
+  it('as a live recording whose whole has no size, by the index after its parts', async () => {
+    expect(await inspect(asLiveRecording(fileOf('Matroska')))).toMatchObject({
+      kind: 'video',
+      end: 'checked',
+    });
+  });
 });
 
 describe('a video that was cut is refused', () => {
@@ -66,12 +74,19 @@ describe('a video that was cut is refused', () => {
 
   it.each(ALL_FORMS)('wherever it was cut: %s', async (form) => {
     const file = fileOf(form);
-    const passed: number[] = [];
+    const passed: [cut: number, end: string][] = [];
     const undetectable = UNDETECTABLE[form]?.(file) ?? [];
     for (const cut of new Set([...undetectable, ...cutsOf(file)])) {
-      if ((await inspect(file.subarray(0, cut))).kind === 'video') passed.push(cut);
+      const inspection = await inspect(file.subarray(0, cut));
+      if (inspection.kind === 'video') passed.push([cut, inspection.end]);
     }
-    expect(passed).toEqual(undetectable);
+    expect(passed).toEqual(undetectable.map((cut) => [cut, 'not-stated']));
+  });
+
+  it('unless it was cut between two fragments, whose end is not stated', async () => {
+    const file = await makeVideo('MP4 of fragments', 64, 48, 2);
+    const starts = [...file.toString('latin1').matchAll(/moof/g)].map(({ index }) => index - 4);
+    expect(await inspect(file.subarray(0, starts[2]))).toMatchObject({ kind: 'video', end: 'not-stated' });
   });
 
   it.each<[Form, share: number, reason: RegExp]>([
@@ -91,14 +106,6 @@ describe('a video that was cut is refused', () => {
     file.writeUInt32BE(0, boxOf(file, 'mdat').at);
     expect(await inspect(file)).toMatchObject({ kind: 'video' });
     expect(reasonOf(await inspect(file.subarray(0, -1)))).toBe('its last picture is missing');
-  });
-
-  it('even within an unused box', async () => {
-    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), box('free', 1000)]);
-    expect(await inspect(file)).toMatchObject({ kind: 'video' });
-    expect(reasonOf(await inspect(file.subarray(0, -1)))).toBe(
-      'it ends within its free box: 1007 of 1008 bytes',
-    );
   });
 
   it('when only its tables or only its pictures are left', async () => {
@@ -137,9 +144,42 @@ describe('a file that is not a video', () => {
       }
     }
   });
+});
 
-  it('whose tables are invalid is refused', async () => {
+describe('a file with the outermost parts of a video but without a picture is refused:', () => {
+  const PAGE = Buffer.from('<html><p>This link has expired.</p></html>');
+
+  it('a web page in a box', async () => {
+    const brand = box('ftyp', Buffer.from('isom\0\0\0\0'));
+    const file = Buffer.concat([brand, box('skip', 0), box('moov', 0), box('mdat', PAGE)]);
+    expect(reasonOf(await inspect(file))).toBe('it has no video track');
+  });
+
+  it.each<Form>(['MP4 that begins with its tables', 'QuickTime', 'MP4 of fragments'])(
+    'a web page instead of the pictures: %s',
+    async (form) => {
+      const file = Buffer.from(fileOf(form));
+      const { at, size } = boxOf(file, 'mdat');
+      file.fill(PAGE, at + 8, at + size);
+      expect(reasonOf(await inspect(file))).toBe('its first picture is not valid');
+    },
+  );
+
+  it.each<[Form, head: number]>([
+    ['Matroska', 4096],
+    ['WebM', 4096],
+    ['Matroska of a live recording', 300],
+  ])('the beginning of %s (%i bytes) and 10 MB of zeros', async (form, head) => {
+    const whole = fileOf(form);
+    const cluster = whole.indexOf(Buffer.from('1f43b675', 'hex'));
+    const begin = asLiveRecording(whole).subarray(0, Math.min(head, cluster));
+    expect((await inspect(Buffer.concat([begin, Buffer.alloc(10_000_000)]))).kind).toBe('no-video');
+  });
+
+  it('sound without pictures, and invalid tables', async () => {
     const file = Buffer.from(fileOf('MP4 that begins with its tables'));
+    file.write('soun', file.indexOf('vide'), 'latin1');
+    expect((await inspect(file)).kind).toBe('no-video');
     const { at, size } = boxOf(file, 'moov');
     file.fill(0xff, at + 8, at + size);
     expect((await inspect(file)).kind).toBe('no-video');
@@ -149,20 +189,11 @@ describe('a file that is not a video', () => {
 describe('a large file', () => {
   const padding = box('free', 3 * WINDOW);
 
-  it('has its facts when its tables are at its beginning', async () => {
-    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), padding]);
-    const inspection = await inspect(file);
-    expect(inspection).toMatchObject({ kind: 'video', facts: { width: 64, height: 48, durationSeconds: 4 } });
-  });
-
   it('has its facts when its tables and its pictures are far from its beginning', async () => {
     const file = fileOf('MP4 that ends with its tables');
     const large = Buffer.concat([file.subarray(0, 28), padding, file.subarray(28), padding]);
     movePictures(large, padding.length);
-    expect(await inspect(large)).toMatchObject({
-      kind: 'video',
-      facts: { width: 64, durationSeconds: 4 },
-    });
+    expect(await inspect(large)).toMatchObject({ kind: 'video', facts: { width: 64, durationSeconds: 4 } });
     movePictures(large, 1);
     expect(reasonOf(await inspect(large))).toBe('its first picture is not valid');
   });
@@ -178,19 +209,13 @@ describe('a large file', () => {
     ];
     const moved = Buffer.concat(large);
     movePictures(moved, padding.length);
-    expect(await inspect(moved)).toMatchObject({
-      kind: 'video',
-      facts: { width: 64, durationSeconds: 4 },
-    });
+    expect(await inspect(moved)).toMatchObject({ kind: 'video', facts: { width: 64, durationSeconds: 4 } });
   });
 
   it('has its facts when its last picture is in the middle', async () => {
     const file = await makeVideo('MP4 that begins with its tables', 1280, 720);
-    const inspection = await inspect(Buffer.concat([file, padding]));
-    expect(inspection).toMatchObject({
-      kind: 'video',
-      facts: { width: 1280, height: 720, durationSeconds: 4 },
-    });
+    const facts = { width: 1280, height: 720, durationSeconds: 4 };
+    expect(await inspect(Buffer.concat([file, padding]))).toMatchObject({ kind: 'video', facts });
   });
 
   it('has its facts when its tables are in the middle, and is refused when those are invalid', async () => {
@@ -218,14 +243,12 @@ describe('a large file', () => {
   });
 });
 
-describe('rare formats', () => {
-  it('a note of a tool after the boxes is ignored', async () => {
-    for (const note of [
-      Buffer.alloc(100),
-      Buffer.from('\u0000\u0000\u0001\u0000\u0001\u0002\u0003\u0004 note'),
-    ]) {
-      const file = Buffer.concat([fileOf('MP4 that begins with its tables'), note]);
-      expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 64 } });
-    }
-  });
+it('a note of a tool after the boxes is ignored', async () => {
+  for (const note of [
+    Buffer.alloc(100),
+    Buffer.from('\u0000\u0000\u0001\u0000\u0001\u0002\u0003\u0004 note'),
+  ]) {
+    const file = Buffer.concat([fileOf('MP4 that begins with its tables'), note]);
+    expect(await inspect(file)).toMatchObject({ kind: 'video', facts: { width: 64 } });
+  }
 });
