@@ -57,15 +57,6 @@ test.each(['much', '', '-1'])('--charge %j is refused in one sentence', async (t
   ]);
 });
 
-test('the help lists the options and faults', async () => {
-  const terminal = new FakeTerminal();
-  expect(await run(['emulator', '--help'], terminal)).toBe(0);
-  for (const option of ['port', 'job-time', 'fault', 'charge']) {
-    expect(terminal.stdout).toContain(`\n  --${option} `);
-  }
-  expect(terminal.stdout).toContain('\n  submit    rate-limited ');
-});
-
 test('each call prints a line with the task that it made, so that a lost task can be found', () =>
   whileRunning(['--fault', 'submit:reset'], async ({ submit }, terminal) => {
     await expect(submit()).rejects.toThrow();

@@ -1,6 +1,5 @@
-import type { Emulator, EmulatorOptions } from '../../src/testing';
 import type { Dialect } from '../../src/testing/dialect';
-import { startEmulator } from '../../src/testing/emulator';
+import { clock, FOX, fetchFile, start } from './service-client';
 
 /** A service with its own paths, header for the key, ids, words and errors under HTTP 200. */
 const TICKETS: Dialect = {
@@ -34,38 +33,26 @@ const TICKETS: Dialect = {
   refusedContent: (stage) => ({ at: 'task', code: `no-${stage}`, message: 'not this' }),
 };
 
-let nowMs: number;
-let emulator: Emulator;
-const start = async (options: EmulatorOptions = {}) => {
-  nowMs = 0;
-  const clock = () => nowMs;
-  emulator = await startEmulator({
-    dialect: TICKETS,
-    jobTimeMs: 1_000,
-    videoBytes: 10_000,
-    clock,
-    ...options,
-  });
-};
-afterEach(() => emulator.close());
-
-const ask = async (path: string, init: RequestInit = {}) => {
-  const headers = { authorization: `Bearer ${emulator.apiKey}`, ...init.headers };
-  const response = await fetch(emulator.url + path, { ...init, headers });
-  return { status: response.status, text: await response.text() };
-};
-const post = (body: object, headers: Record<string, string> = { 'x-key': emulator.apiKey }) =>
-  ask('/tickets', { method: 'POST', body: JSON.stringify(body), headers });
-const submit = async () => {
-  await post({ text: 'A red fox' });
-  const task = emulator.generations().at(-1);
-  return { taskId: task?.taskId ?? '', id: task ? emulator.idOf(task) : '' };
-};
+async function startTickets() {
+  const { emulator } = await start({ dialect: TICKETS });
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${emulator.apiKey}`, ...init.headers };
+    const { status, bytes } = await fetchFile(emulator.url + path, { ...init, headers });
+    return { status, text: bytes.toString() };
+  };
+  const post = (body: object, headers: Record<string, string> = { 'x-key': emulator.apiKey }) =>
+    ask('/tickets', { method: 'POST', body: JSON.stringify(body), headers });
+  const submit = async () => {
+    await post({ text: 'A red fox' });
+    const task = emulator.generations().at(-1);
+    return { taskId: task?.taskId ?? '', id: task ? emulator.idOf(task) : '' };
+  };
+  return { emulator, ask, post, submit };
+}
 
 describe('in a dialect of its own', () => {
-  beforeEach(() => start());
-
   it('a submit is read and answered in the words of the service', async () => {
+    const { emulator, post } = await startTickets();
     const { status, text } = await post({ text: 'A red fox' });
     const [task] = emulator.generations();
     expect(task?.request).toEqual({ prompt: 'A red fox' });
@@ -87,17 +74,20 @@ describe('in a dialect of its own', () => {
       'the API key is missing or invalid',
     ],
   ])('%s is refused with the status of the service', async (_what, body, headers, code, message) => {
+    const { emulator, post } = await startTickets();
     const { status, text } = await post(body, headers);
     expect([status, JSON.parse(text)]).toEqual([200, { code, message }]);
     expect(emulator.generations()).toEqual([]);
   });
 
   it('a scripted refusal keeps its own status', async () => {
+    const { emulator, post } = await startTickets();
     emulator.next('submit', { kind: 'server-error', status: 503 });
     expect((await post({ text: 'A red fox' })).status).toBe(503);
   });
 
   it('a task is found by the id of the dialect, and its video by each of its calls', async () => {
+    const { emulator, ask, submit } = await startTickets();
     const { taskId, id } = await submit();
     expect((await ask(`/ticket?no=${taskId}`)).text).toContain('no such task');
     expect(JSON.parse((await ask(`/ticket?no=${id}`)).text)).toEqual({ no: id, phase: 'queued' });
@@ -106,12 +96,12 @@ describe('in a dialect of its own', () => {
       text: expect.stringContaining('not_ready'),
     });
     expect((await ask(`/tapes/tape-${taskId}`)).text).toBe('{"tape":null}');
-    nowMs = 1_000;
+    clock.nowMs = 1_000;
     const { tape } = JSON.parse((await ask(`/tapes/tape-${taskId}`)).text);
     const video = await emulator.video(id);
     for (const link of [tape, `${emulator.url}/reels/${id}`]) {
-      const response = await fetch(link, { headers: { authorization: `Bearer ${emulator.apiKey}` } });
-      expect(video.equals(Buffer.from(await response.arrayBuffer()))).toBe(true);
+      const headers = { authorization: `Bearer ${emulator.apiKey}` };
+      expect((await fetchFile(link, { headers })).bytes.equals(video)).toBe(true);
     }
     expect(emulator.calls.slice(-4)).toMatchObject([
       { call: 'retrieve' },
@@ -122,13 +112,14 @@ describe('in a dialect of its own', () => {
   });
 
   it('its calls meet faults', async () => {
+    const { emulator, ask, submit } = await startTickets();
     emulator.next('submit', { kind: 'refused-content', stage: 'image' });
     const { id, taskId } = await submit();
     emulator.next('status', { kind: 'unknown-state', word: 7 });
     emulator.next('retrieve', { kind: 'reset' });
     expect(JSON.parse((await ask(`/ticket?no=${id}`)).text)).toMatchObject({ phase: 7 });
     await expect(ask(`/tapes/tape-${taskId}`)).rejects.toThrow();
-    nowMs = 1_000;
+    clock.nowMs = 1_000;
     expect(JSON.parse((await ask(`/ticket?no=${id}`)).text)).toMatchObject({
       phase: 'failed',
       error: { code: 'no-image', message: 'not this', refuses: 'image' },
@@ -140,11 +131,10 @@ it.each([
   ['succeeded', undefined, 0.25],
   ['failed', { kind: 'failed-task', code: 'c', message: 'm' }, 0],
 ] as const)('a task that has %s says what it cost, if the emulator charges', async (status, fault, cost) => {
-  await start({ dialect: undefined, charge: 0.25 });
+  const { emulator, makeTask, viewOf } = await start({ charge: 0.25 });
   if (fault) emulator.next('submit', fault);
-  await ask('/v1/videos/text-to-video', { method: 'POST', body: '{"prompt":"A red fox"}' });
-  const poll = async () => JSON.parse((await ask(`/v1/videos/${emulator.generations()[0]?.taskId}`)).text);
-  expect(await poll()).not.toHaveProperty('cost_usd');
-  nowMs = 1_000;
-  expect(await poll()).toMatchObject({ status, cost_usd: cost });
+  const taskId = await makeTask(FOX);
+  expect(await viewOf(taskId)).not.toHaveProperty('cost_usd');
+  clock.nowMs = 1_000;
+  expect(await viewOf(taskId)).toMatchObject({ status, cost_usd: cost });
 });

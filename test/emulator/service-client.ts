@@ -1,8 +1,40 @@
 import { type Dispatcher, request } from 'undici';
-import type { Emulator } from '../../src/testing';
+import type { Emulator, EmulatorOptions } from '../../src/testing';
+import { startEmulator } from '../../src/testing/emulator';
 import { eventually } from '../temporal-server/eventually';
 
 export const FOX = { prompt: 'A red fox' };
+export const TEXT = '/v1/videos/text-to-video';
+
+/** The clock of the emulators of a test. */
+export const clock = { nowMs: 0 };
+const opened: Emulator[] = [];
+beforeEach(() => {
+  clock.nowMs = 0;
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()));
+});
+
+/**
+ * An emulator until the end of the test, whose tasks take a second, and a client of it. Its clock may be asynchronous, as
+ * Temporal's is, and give no time before some calls have come.
+ */
+export async function start(options: EmulatorOptions = {}, callsBeforeTime = 0) {
+  let allCame: Promise<void> | undefined;
+  const emulator: Emulator = await startEmulator({
+    jobTimeMs: 1_000,
+    videoBytes: 10_000,
+    clock: async () => {
+      allCame ??= eventually('all calls have come', () => emulator.calls.length >= callsBeforeTime);
+      await allCame;
+      return clock.nowMs;
+    },
+    ...options,
+  });
+  opened.push(emulator);
+  return { emulator, ...serviceClient(emulator) };
+}
 
 export interface Answer {
   status: number;
@@ -10,37 +42,51 @@ export interface Answer {
   body: unknown;
 }
 
+type Ask = { headers?: Record<string, string>; body?: string };
+
 /** A client of the interface that knows only the URL and the key of the service. */
 export function serviceClient({ url, apiKey }: Pick<Emulator, 'url' | 'apiKey'>) {
-  const call = async (
-    method: Dispatcher.HttpMethod,
-    path: string,
-    options: { headers?: Record<string, string>; body?: string } = {},
-  ): Promise<Answer> => {
+  const ask = async (method: Dispatcher.HttpMethod, path: string, options: Ask = {}): Promise<Answer> => {
     const headers = { authorization: `Bearer ${apiKey}`, ...options.headers };
     const answer = await request(url + path, { ...options, method, headers });
     return { status: answer.statusCode, headers: answer.headers, body: await answer.body.json() };
   };
+  const submit = (body: object = FOX, idempotencyKey?: string) =>
+    ask('POST', 'image_url' in body ? '/v1/videos/image-to-video' : TEXT, {
+      headers: {
+        'content-type': 'application/json',
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      },
+      body: JSON.stringify(body),
+    });
+  const poll = (taskId: string) => ask('GET', `/v1/videos/${taskId}`);
+  const makeTask = async (body?: object) => taskIdOf(await submit(body));
   return {
-    submit: (body: object = FOX, idempotencyKey?: string) =>
-      call('POST', '/v1/videos/text-to-video', {
-        headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
-        body: JSON.stringify(body),
-      }),
-    poll: (taskId: string) => call('GET', `/v1/videos/${taskId}`),
+    ask,
+    submit,
+    submitAll: (count: number) => Promise.all(Array.from({ length: count }, () => submit())),
+    poll,
+    viewOf: async (taskId: string) => (await poll(taskId)).body,
     cancel: (taskId: string, headers?: Record<string, string>) =>
-      call('DELETE', `/v1/videos/${taskId}`, { headers }),
-  };
-}
-
-/** An asynchronous clock, such as Temporal's, that gives the time only after `count` calls have come. */
-export function clockAfterCalls(count: number, calls: () => readonly unknown[], nowMs: number) {
-  let allCame: Promise<void> | undefined;
-  return async () => {
-    allCame ??= eventually('all calls have come', () => calls().length === count);
-    await allCame;
-    return nowMs;
+      ask('DELETE', `/v1/videos/${taskId}`, { headers }),
+    makeTask,
+    /** The link to a new video. */
+    async makeLink(body?: object): Promise<string> {
+      const taskId = await makeTask(body);
+      clock.nowMs += 1_000;
+      return Reflect.get(Object((await poll(taskId)).body), 'video_url');
+    },
   };
 }
 
 export const taskIdOf = ({ body }: Answer): string => Reflect.get(Object(body), 'task_id');
+
+/** A file, read to its end: a connection with something still on it stays. */
+export async function fetchFile(link: string, init?: RequestInit) {
+  const response = await fetch(link, init);
+  return {
+    status: response.status,
+    header: (name: string) => response.headers.get(name),
+    bytes: Buffer.from(await response.arrayBuffer()),
+  };
+}

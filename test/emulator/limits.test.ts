@@ -1,0 +1,250 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Faults } from '../../src/testing';
+import { type Answer, clock, FOX, start, taskIdOf } from './service-client';
+
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort();
+const answerOf = ({ status, body }: Answer) => [status, body];
+const FAILURE = { kind: 'failed-task', code: 'nsfw', message: 'Not this.' } as const;
+
+describe('a service that can cancel', () => {
+  const startCancelling = () => start({ cancelling: true, concurrentTasks: 1 });
+
+  it('cancels a queued or running task for good, and accepts another in its place', async () => {
+    const { emulator, makeTask, cancel, viewOf } = await startCancelling();
+    for (const passed of [0, 500]) {
+      const taskId = await makeTask();
+      clock.nowMs += passed;
+      const cancelled = { task_id: taskId, status: 'cancelled' };
+      expect(answerOf(await cancel(taskId))).toEqual([200, cancelled]);
+      clock.nowMs += 10_000;
+      expect(await viewOf(taskId)).toEqual(cancelled);
+    }
+    expect(emulator.generations().map((task) => emulator.endOf(task))).toEqual([0, 10_500]);
+    expect(emulator.calls.at(-2)).toMatchObject({ call: 'cancel', method: 'DELETE', status: 200 });
+  });
+
+  it('cancels only that task', async () => {
+    const { makeTask, cancel, viewOf } = await start({ cancelling: true });
+    const [one, other] = [await makeTask(), await makeTask()];
+    await cancel(one);
+    expect(await viewOf(other)).toMatchObject({ status: 'queued' });
+  });
+
+  it.each(['succeeded', 'cancelled', 'failed'])(
+    'answers HTTP 409 to a task that is %s, and leaves it so',
+    async (how) => {
+      const { emulator, makeTask, cancel, poll, viewOf } = await startCancelling();
+      const taskId = await makeTask();
+      if (how === 'succeeded') clock.nowMs += 1_000;
+      if (how === 'cancelled') await cancel(taskId);
+      if (how === 'failed') {
+        emulator.next('status', FAILURE);
+        await poll(taskId);
+      }
+      expect(answerOf(await cancel(taskId))).toEqual([
+        409,
+        { error: { code: 'task_over', message: `the task is over: it is ${how}` } },
+      ]);
+      expect(await viewOf(taskId)).toMatchObject({ status: how });
+    },
+  );
+
+  it('cancels nothing for an unknown task, without the key, or if it refuses the call', async () => {
+    const { emulator, makeTask, cancel, viewOf } = await startCancelling();
+    const taskId = await makeTask();
+    expect(answerOf(await cancel('no-such-task'))).toEqual([
+      404,
+      { error: { code: 'not_found', message: 'no such task' } },
+    ]);
+    expect((await cancel(taskId, { authorization: 'Bearer wrong' })).status).toBe(401);
+    emulator.next('cancel', { kind: 'rate-limited' }, { kind: 'refused', status: 422, message: 'no' });
+    expect([(await cancel(taskId)).status, (await cancel(taskId)).status]).toEqual([429, 422]);
+    expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
+  });
+
+  it.each<Faults['cancel']>([
+    { kind: 'reset' },
+    { kind: 'cut-headers' },
+    { kind: 'cut-body' },
+    { kind: 'empty' },
+  ])('has cancelled the task even if %j loses the answer', async (fault) => {
+    const { emulator, makeTask, cancel, viewOf } = await startCancelling();
+    const taskId = await makeTask();
+    emulator.next('cancel', fault);
+    await expect(cancel(taskId)).rejects.toThrow();
+    expect(await viewOf(taskId)).toMatchObject({ status: 'cancelled' });
+  });
+});
+
+it('a service without cancelling answers HTTP 404', async () => {
+  const { emulator, makeTask, cancel, viewOf } = await start();
+  const taskId = await makeTask();
+  expect(await cancel(taskId)).toMatchObject({
+    status: 404,
+    body: { error: { message: `no such operation: DELETE /v1/videos/${taskId}` } },
+  });
+  expect(emulator.calls.at(-1)).toMatchObject({ call: 'other', method: 'DELETE', status: 404 });
+  expect(await viewOf(taskId)).toMatchObject({ status: 'queued' });
+});
+
+describe('a service with a limit of two tasks at once', () => {
+  const startLimited = () => start({ concurrentTasks: 2 });
+
+  it('refuses the third submit with HTTP 429 and the reason, without Retry-After and without a task', async () => {
+    const { emulator, submit, submitAll, poll } = await startLimited();
+    const [first] = await submitAll(2);
+    const refused = await submit();
+    expect(answerOf(refused)).toEqual([
+      429,
+      { error: { code: 'concurrency_limit', message: 'too many tasks at once: the limit is 2' } },
+    ]);
+    expect(refused.headers).not.toHaveProperty('retry-after');
+    expect(emulator.generations()).toHaveLength(2);
+    expect(await poll(first ? taskIdOf(first) : '')).toMatchObject({
+      status: 200,
+      body: { status: 'queued' },
+    });
+  });
+
+  it('counts a task until its video is ready, or it has failed, and not a millisecond longer', async () => {
+    const { emulator, submit, submitAll, poll } = await startLimited();
+    emulator.next('submit', FAILURE);
+    await submitAll(2);
+    clock.nowMs += 999;
+    expect((await submit()).status).toBe(429);
+    clock.nowMs += 1;
+    const answers = await submitAll(3);
+    expect(statuses(answers)).toEqual([200, 200, 429]);
+    emulator.next('status', FAILURE);
+    const [accepted] = answers.filter(({ status }) => status === 200);
+    if (accepted) await poll(taskIdOf(accepted));
+    expect(statuses(await submitAll(2))).toEqual([200, 429]);
+  });
+
+  it('counts a task whose answer was lost, but no submit that it refused for another reason', async () => {
+    const { emulator, submit, submitAll } = await startLimited();
+    emulator.next('submit', { kind: 'server-error' }, { kind: 'rate-limited' });
+    expect(statuses(await submitAll(2))).toEqual([429, 500]);
+    expect((await submit({})).status).toBe(400);
+    emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
+    for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow();
+    expect((await submit()).status).toBe(429);
+  });
+});
+
+it('submits that arrive together never exceed the limit', async () => {
+  const { emulator, submitAll } = await start({ concurrentTasks: 5 }, 12);
+  expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+  expect(emulator.generations()).toHaveLength(5);
+});
+
+it('a service without a limit, or whose tasks take no time, accepts every submit', async () => {
+  expect(statuses(await (await start()).submitAll(30))).toEqual(Array(30).fill(200));
+  const instant = await start({ concurrentTasks: 1, jobTimeMs: 0 });
+  expect(statuses(await instant.submitAll(3))).toEqual([200, 200, 200]);
+});
+
+it('the end of a task is known as soon as it is submitted, and earlier when a poll finds it failed', async () => {
+  const { emulator, makeTask, poll } = await start();
+  const [early, late] = [await makeTask(), await makeTask()];
+  emulator.next('status', FAILURE, FAILURE);
+  clock.nowMs += 300;
+  await poll(early);
+  clock.nowMs += 5_000;
+  await poll(late);
+  expect(emulator.generations().map((task) => emulator.endOf(task))).toEqual([300, 1_000]);
+});
+
+describe('an honoured idempotency key', () => {
+  const startHonouring = () => start({ idempotencyKeys: 'honoured' });
+
+  it('returns the same task for the same request, however late and in whatever order of fields', async () => {
+    const { emulator, submit } = await startHonouring();
+    const first = await submit({ ...FOX, seed: 7, duration: 5 }, 'k-1');
+    clock.nowMs += 100_000;
+    expect(answerOf(await submit({ duration: 5, seed: 7, ...FOX }, 'k-1'))).toEqual([200, first.body]);
+    expect(emulator.generations()).toMatchObject([{ taskId: taskIdOf(first), idempotencyKey: 'k-1' }]);
+    expect(emulator.calls).toHaveLength(2);
+  });
+
+  it.each([{ prompt: 'An owl' }, { ...FOX, seed: 7 }])(
+    'is refused with HTTP 422 for another request, %j, without a task',
+    async (other) => {
+      const { emulator, submit } = await startHonouring();
+      await submit(FOX, 'k-1');
+      const message = 'the idempotency key was used for another request: a new request needs a new key';
+      expect(answerOf(await submit(other, 'k-1'))).toEqual([
+        422,
+        { error: { code: 'idempotency_key_reused', message } },
+      ]);
+      expect(emulator.generations()).toHaveLength(1);
+    },
+  );
+
+  it('is case-sensitive, and a missing or empty key never matches', async () => {
+    const { submit } = await startHonouring();
+    const answers: Answer[] = [];
+    for (const key of ['k-1', 'K-1', undefined, undefined, '', '']) answers.push(await submit(FOX, key));
+    expect(new Set(answers.map(taskIdOf)).size).toBe(6);
+  });
+
+  it('makes one task of submits that arrive together', async () => {
+    const { emulator, submit } = await start({ idempotencyKeys: 'honoured' }, 8);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => submit(FOX, 'k-1')));
+    expect(new Set(answers.map(taskIdOf)).size).toBe(1);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+
+  it('finds the task whose answer was lost, even twice', async () => {
+    const { emulator, submit } = await startHonouring();
+    emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
+    for (let i = 0; i < 2; i++) await expect(submit(FOX, 'k-1')).rejects.toThrow();
+    expect((await submit(FOX, 'k-1')).status).toBe(200);
+    expect(emulator.generations()).toHaveLength(1);
+  });
+
+  it('is still unused after a refused submit, and finds its task while the limit is reached', async () => {
+    const { emulator, submit } = await start({ idempotencyKeys: 'honoured', concurrentTasks: 1 });
+    emulator.next('submit', { kind: 'server-error' });
+    expect((await submit(FOX, 'k-1')).status).toBe(500);
+    expect((await submit({ prompt: '' }, 'k-1')).status).toBe(400);
+    const first = await submit({ prompt: 'An owl' }, 'k-1');
+    expect((await submit(FOX, 'k-2')).status).toBe(429);
+    expect((await submit({ prompt: 'An owl' }, 'k-1')).body).toEqual(first.body);
+    clock.nowMs += 1_000;
+    expect((await submit({ prompt: 'A third' }, 'k-2')).status).toBe(200);
+  });
+});
+
+it('an ignored key makes a task each time, which records the key', async () => {
+  const { emulator, submit } = await start();
+  for (const prompt of ['A fox', 'An owl']) expect((await submit({ prompt }, 'k-1')).status).toBe(200);
+  expect(emulator.generations()).toMatchObject([{ idempotencyKey: 'k-1' }, { idempotencyKey: 'k-1' }]);
+});
+
+it('keys, failures and cancellations of tasks survive a restart of the emulator', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'videogen-keys-'));
+  const options = {
+    idempotencyKeys: 'honoured',
+    cancelling: true,
+    tasksFile: join(folder, 'tasks.jsonl'),
+  } as const;
+  const before = await start(options);
+  const keyed = await before.submit(FOX, 'k-1');
+  const [failed, cancelled] = [await before.makeTask(), await before.makeTask()];
+  before.emulator.next('status', FAILURE);
+  await before.poll(failed);
+  await before.cancel(cancelled);
+  await before.emulator.close();
+  const after = await start(options);
+  expect(after.emulator.generations()).toHaveLength(3);
+  expect((await after.submit(FOX, 'k-1')).body).toMatchObject({ task_id: taskIdOf(keyed) });
+  expect((await after.submit({ prompt: 'An owl' }, 'k-1')).status).toBe(422);
+  clock.nowMs += 500;
+  expect(await after.viewOf(taskIdOf(keyed))).toMatchObject({ status: 'running', progress: 50 });
+  expect(await after.viewOf(failed)).toMatchObject({ status: 'failed', error: { code: 'nsfw' } });
+  expect(await after.viewOf(cancelled)).toMatchObject({ status: 'cancelled' });
+  rmSync(folder, { recursive: true });
+});
