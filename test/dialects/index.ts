@@ -4,7 +4,7 @@ import type { Dialect, DialectRoute, Reply, TaskFacts } from '../../src/testing/
 import { INTERFACE } from '../../src/testing/dialect';
 import { withCharge } from './charges';
 import { FLAT_SERVICES } from './flat';
-import { OWN_INTERFACES } from './own-interfaces';
+import { OWN_INTERFACES, readOwn } from './own-interfaces';
 import { CONTENT_WORDS } from './refused-content';
 import { type ServiceWords, type ShownTask, type Words, WordsWithStatus } from './service-words';
 import { WRAPPED_SERVICES } from './wrapped';
@@ -72,17 +72,13 @@ function videoRoutes({ video, idOf }: ServiceWords, show: (task: TaskFacts) => S
 }
 
 function ownRoutes(name: DialectName, status: (task: TaskFacts) => Reply): DialectRoute[] {
-  const own = OWN_INTERFACES[name];
-  if (own === undefined) return [];
-  const { keyIn = bearerIn } = own;
-  return own.routes.map(({ of, withoutVideo, needs, ...route }) => ({
+  if (!hasOwnInterface(name)) return [];
+  const { routes, keyIn = bearerIn } = OWN_INTERFACES[name];
+  return routes.map(({ of, withoutVideo, needs, ...route }) => ({
     ...route,
     // A call without a header that the service needs is refused, as one without its key.
     keyIn: (headers) => (needs === undefined || headers[needs[0]] === needs[1] ? keyIn(headers) : undefined),
-    read: (body) => {
-      const read = own.read(body, of);
-      return read.ok ? parseRequest(read.request) : read;
-    },
+    read: (body) => parseRequest(readOwn(name, body)),
     answer: (task) => {
       if (of !== undefined && (of === 'image') !== (task.request.image_url !== undefined)) {
         return { status: 404, body: { message: 'no such task' } };
@@ -91,6 +87,9 @@ function ownRoutes(name: DialectName, status: (task: TaskFacts) => Reply): Diale
     },
   }));
 }
+
+const hasOwnInterface = (name: DialectName): name is keyof typeof OWN_INTERFACES =>
+  Object.hasOwn(OWN_INTERFACES, name);
 
 const bearerIn = ({ authorization }: IncomingHttpHeaders): string | undefined =>
   /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
