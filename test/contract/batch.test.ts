@@ -3,7 +3,6 @@ import { FAILURES, type FailureType, isFailureType } from '../../src/contract/fa
 import { isFileKey } from '../../src/contract/input-rules';
 import { jsonBytes, MOST_ITEMS } from '../../src/contract/sizes';
 import { stored } from '../support/item-results';
-import { fc } from '../support/properties';
 
 const failed = (item: number, failure: FailureType, taskId?: string): ItemResult => ({
   item,
@@ -84,13 +83,13 @@ describe('when a batch continues an earlier one', () => {
     });
   });
 
-  it('nothing is done without results', () => {
-    expect(doneBefore([])).toStrictEqual({
-      done: '',
-      succeeded: 0,
-      failed: 0,
-      spent: { sums: [], unknown: 0 },
-    });
+  it('the marks are one digit for each item up to the last one that is done, in one Temporal payload', () => {
+    const marks = (...items: number[]) => doneBefore(items.map((item) => stored(item))).done;
+    expect(marks(5, 2, 1)).toBe('11001');
+    expect(marks()).toBe('');
+    // Numbers that no batch has are ignored.
+    expect(marks(-1, 0, 1.5, 2, 1e9)).toBe('01');
+    expect(jsonBytes(marks(MOST_ITEMS))).toBeLessThan(150_000);
   });
 });
 
@@ -98,16 +97,10 @@ describe('the results of a batch', () => {
   const results = [stored(1), failed(2, 'NoVideo', 'task-2')];
   const [first, second] = results.map((result) => JSON.stringify(result));
 
-  it.each([
-    ['as they are written', `${first}\n${second}\n`],
-    ['without the last line end', `${first}\n${second}`],
-    ['with blank lines and Windows line ends', `\n${first}\r\n \r\n${second}\r\n`],
-  ])('are read %s', (_what, content) => {
-    expect(parseResults(content)).toEqual(results);
-  });
-
-  it.each(['', '\n', ' \r\n'])('are none in %j', (content) => {
-    expect(parseResults(content)).toEqual([]);
+  it('are read from lines, of which some may be blank', () => {
+    expect(parseResults(`${first}\n${second}`)).toEqual(results);
+    expect(parseResults(`\n${first}\r\n \r\n${second}\r\n`)).toEqual(results);
+    expect(parseResults(' \r\n')).toEqual([]);
   });
 
   it.each([
@@ -137,29 +130,4 @@ describe('the results of a batch', () => {
 
 it('an item is named after its batch and its number', () => {
   expect(itemName('foxes', 12)).toBe('foxes-12');
-});
-
-const stringOf = (items: number[]) => doneBefore(items.map((item) => stored(item))).done;
-const all = Array.from({ length: 320 }, (_, index) => index + 1);
-
-test('the done items are marked, whatever their order and number', () => {
-  fc.assert(
-    fc.property(fc.array(fc.integer({ min: 1, max: 300 })), (items) => {
-      const done = stringOf(items);
-      const found = all.filter((item) => isDone(done, item));
-      expect(found).toEqual(all.filter((item) => items.includes(item)));
-    }),
-  );
-});
-
-test('the marks are one digit for each item up to the last one that is done', () => {
-  expect(stringOf([1, 2, 5])).toBe('11001');
-});
-
-test('numbers of items that no batch has are ignored', () => {
-  expect(stringOf([-1, 0, 1.5, 2, 1e9])).toBe('01');
-});
-
-test('the largest batch fits into one Temporal payload', () => {
-  expect(jsonBytes(stringOf([MOST_ITEMS]))).toBeLessThan(150_000);
 });

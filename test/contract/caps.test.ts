@@ -1,57 +1,48 @@
 import {
+  accountsOf,
   addTaken,
   CAP_FIELDS,
   type Cap,
   type CapAccount,
+  type Caps,
   capRefusal,
+  dayOf,
   describeCount,
   limitsOf,
   type Taken,
   takenBy,
 } from '../../src/contract/caps';
+import { jsonBytes } from '../../src/contract/sizes';
 
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const eur = (amount: number) => ({ amount, currency: 'EUR' });
 /** As SDKs of other languages send an unset field. */
 const NULLS: Record<string, unknown> = { videos: null, seconds: null, money: null };
 
-describe('a limit', () => {
-  it.each([0, 1, 1_000_000_000])('of %p videos is one', (value) => {
-    expect(CAP_FIELDS.videos.accepts(value)).toBe(true);
-  });
+it.each<[field: keyof typeof CAP_FIELDS, fine: unknown[], wrong: unknown[]]>([
+  ['videos', [0, 1, 1_000_000_000], [-1, 0.5, 1_000_000_001, '3', Number.NaN, null, undefined]],
+  [
+    'seconds',
+    [0, 0.5, 1_000_000_000],
+    [-0.5, 1_000_000_000.5, '5', Number.NaN, Number.POSITIVE_INFINITY, null],
+  ],
+  ['money', [usd(2.5)], [{ amount: 2.5 }]],
+])('a limit of %s is one of %j, and none of %j', (field, fine, wrong) => {
+  expect(fine.filter((value) => !CAP_FIELDS[field].accepts(value))).toEqual([]);
+  expect(wrong.filter((value) => CAP_FIELDS[field].accepts(value))).toEqual([]);
+});
 
-  it.each([-1, 0.5, 1_000_000_001, '3', Number.NaN, null, undefined])('of %p videos is none', (value) => {
-    expect(CAP_FIELDS.videos.accepts(value)).toBe(false);
-  });
-
-  it.each([0, 0.5, 1_000_000_000])('of %p seconds is one', (value) => {
-    expect(CAP_FIELDS.seconds.accepts(value)).toBe(true);
-  });
-
-  it.each([-0.5, 1_000_000_000.5, '5', Number.NaN, Number.POSITIVE_INFINITY, null])(
-    'of %p seconds is none',
-    (value) => {
-      expect(CAP_FIELDS.seconds.accepts(value)).toBe(false);
-    },
-  );
-
-  it('of money has an amount and a currency', () => {
-    expect(CAP_FIELDS.money.accepts(usd(2.5))).toBe(true);
-    expect(CAP_FIELDS.money.accepts({ amount: 2.5 })).toBe(false);
-  });
-
-  it('is in each of several caps that set one', () => {
-    expect(limitsOf({ videos: 0, money: usd(1) }, undefined, { seconds: 5 }, null)).toEqual([
-      { unit: 'videos', limit: 0 },
-      { unit: 'USD', limit: 1 },
-      { unit: 'seconds', limit: 5 },
-    ]);
-    expect(limitsOf({}, NULLS)).toEqual([]);
-  });
+it('each of several caps has the limits that it sets', () => {
+  expect(limitsOf({ videos: 0, money: usd(1) }, undefined, { seconds: 5 }, null)).toEqual([
+    { unit: 'videos', limit: 0 },
+    { unit: 'USD', limit: 1 },
+    { unit: 'seconds', limit: 5 },
+  ]);
+  expect(limitsOf({}, NULLS)).toEqual([]);
 });
 
 describe('what is taken', () => {
-  it('grows by each video, its seconds and its cost', () => {
+  it('grows by each video, its seconds and its cost, as far as they are known', () => {
     const one = takenBy({ seconds: 5, estimated: usd(0.25) });
     expect(one).toEqual({ videos: 1, seconds: 5, USD: 0.25 });
     expect(addTaken(one, takenBy({ seconds: 2.5, estimated: usd(0.5) }), 2)).toEqual({
@@ -61,9 +52,6 @@ describe('what is taken', () => {
     });
     expect(addTaken(one, takenBy({ estimated: eur(1) }))).toMatchObject({ USD: 0.25, EUR: 1 });
     expect(addTaken(one, one, -1)).toEqual({ videos: 0, seconds: 0, USD: 0 });
-  });
-
-  it('counts a video of unknown length and cost as a video', () => {
     expect(addTaken({}, takenBy({}))).toEqual({ videos: 1 });
   });
 
@@ -77,27 +65,21 @@ describe('what is taken', () => {
 
 describe('a video', () => {
   const taken: Taken = { videos: 2, seconds: 12, USD: 1 };
+  const video = takenBy({ seconds: 5, estimated: usd(0.5) });
   const refusedBy = (cap: Cap, one = video) =>
     capRefusal({ scope: 'day', limits: limitsOf(cap) }, taken, one);
-  const video = takenBy({ seconds: 5, estimated: usd(0.5) });
 
-  it.each<[Cap]>([
-    [{}],
-    [{ videos: 3 }],
-    [{ seconds: 17 }],
-    [{ money: usd(1.5) }],
-    [{ money: eur(0.5) }],
-    [{ videos: 3, seconds: 17, money: usd(1.5) }],
-    [NULLS],
-  ])('is allowed by %j, up to the last of it', (cap) => {
-    expect(refusedBy(cap)).toBeUndefined();
-  });
+  it.each<[Cap]>([[{}], [{ money: eur(0.5) }], [{ videos: 3, seconds: 17, money: usd(1.5) }], [NULLS]])(
+    'is allowed by %j, up to the last of it',
+    (cap) => {
+      expect(refusedBy(cap)).toBeUndefined();
+    },
+  );
 
   it.each<[Cap, string, number]>([
     [{ videos: 2 }, 'day.videos', 0],
     [{ videos: 1 }, 'day.videos', 0],
     [{ seconds: 16.999 }, 'day.seconds', 4.999],
-    [{ seconds: 10 }, 'day.seconds', 0],
     [{ money: usd(1.499999) }, 'day.money', 0.499999],
     [{ money: usd(0.5) }, 'day.money', 0],
     [{ videos: 9, seconds: 16, money: usd(1) }, 'day.seconds', 4],
@@ -114,53 +96,52 @@ describe('a video', () => {
 
 describe('a cap that is reached', () => {
   const resetsAt = '2026-11-18T00:00:00.000Z';
-  const day: CapAccount = { scope: 'day', limits: limitsOf({ videos: 3 }) };
   const video = { videos: 1, seconds: 5, USD: 0.75 };
+  const OF_BATCH = 'Raise the cap of the batch, and start it again under the same name.';
+  const OF_JOB =
+    'Raise the cap of the job, in its input or in the caps of the worker, or ask for a shorter or cheaper video.';
 
-  it.each<[CapAccount, Taken, string]>([
-    [day, { videos: 3 }, 'the daily cap of 3 videos is reached'],
+  it.each<[CapAccount, Taken, message: string, cap: string, capLeft: number, advice: string | undefined]>([
+    [
+      { scope: 'day', limits: limitsOf({ videos: 3 }) },
+      { videos: 3 },
+      'the daily cap of 3 videos is reached',
+      'day.videos',
+      0,
+      undefined,
+    ],
     [
       { scope: 'key', name: 'web_shop', limits: limitsOf({ videos: 1 }) },
       { videos: 1 },
       'the daily cap of 1 video for the gateway key web_shop is reached',
+      'key.videos',
+      0,
+      undefined,
     ],
     [
       { scope: 'batch', limits: limitsOf({ seconds: 20 }) },
       { seconds: 19 },
       'the cap of 20 seconds for this batch has 1 second left, and this video takes 5 seconds',
+      'batch.seconds',
+      1,
+      OF_BATCH,
     ],
     [
       { scope: 'job', limits: limitsOf({ money: usd(1) }) },
       { USD: 0.5 },
       'the cap of 1.00 USD for this job has 0.50 USD left, and this video takes 0.75 USD',
+      'job.money',
+      0.5,
+      OF_JOB,
     ],
-  ])('%j after %j is described', (account, taken, sentence) => {
-    expect(capRefusal(account, taken, video)?.message).toBe(sentence);
-    const resetting = capRefusal(account, taken, video, resetsAt);
-    expect(resetting?.message).toBe(`${sentence}; it resets at ${resetsAt}`);
-  });
-
-  it.each<[CapAccount, string | undefined]>([
-    // The general one.
-    [day, undefined],
-    [
-      { scope: 'batch', limits: limitsOf({ videos: 0 }) },
-      'Raise the cap of the batch, and start it again under the same name.',
-    ],
-    [
-      { scope: 'job', limits: limitsOf({ seconds: 4 }) },
-      'Raise the cap of the job, in its input or in the caps of the worker, or ask for a shorter or cheaper video.',
-    ],
-  ])('with %j says what to do', (account, advice) => {
-    expect(capRefusal(account, { videos: 3 }, video)?.advice).toBe(advice);
-  });
-
-  it('has details that name the limit, what is left and when it resets, if it does', () => {
-    const daily = capRefusal(day, { videos: 3 }, video, resetsAt);
-    expect(daily).toMatchObject({ cap: 'day.videos', capLeft: 0, capResetsAt: resetsAt });
-    const ofJob = capRefusal({ scope: 'job', limits: limitsOf({ seconds: 4 }) }, {}, video);
-    expect(ofJob).toMatchObject({ cap: 'job.seconds', capLeft: 4 });
-    expect(ofJob).not.toHaveProperty('capResetsAt');
+  ])('%j after %j says what is left and what to do', (account, taken, message, cap, capLeft, advice) => {
+    const facts = { cap, capLeft, ...(advice && { advice }) };
+    expect(capRefusal(account, taken, video)).toStrictEqual({ message, ...facts });
+    expect(capRefusal(account, taken, video, resetsAt)).toStrictEqual({
+      message: `${message}; it resets at ${resetsAt}`,
+      ...facts,
+      capResetsAt: resetsAt,
+    });
   });
 });
 
@@ -173,4 +154,46 @@ it('what is left of a limit is without what is used and reserved, and never less
     'the daily cap of 20.5 seconds: 13 seconds left, 5 seconds used, 2.5 seconds reserved',
     'the daily cap of 2.00 USD: 1.50 USD left, 0.30 USD used, 0.20 USD reserved',
   ]);
+});
+
+describe('a job is counted under the limits', () => {
+  const videos = (limit: number) => [{ unit: 'videos', limit }];
+
+  it.each<[string, Caps, Parameters<typeof accountsOf>[1], object[]]>([
+    ['the day', { day: { videos: 3 } }, {}, [{ scope: 'day', limits: videos(3) }]],
+    ['nothing without a limit', { job: { videos: 3 }, day: {} }, { caller: 'shop' }, []],
+    [
+      'a key that is named',
+      { key: { videos: 3 }, keys: { shop: { videos: 9 } } },
+      { caller: 'shop' },
+      [{ scope: 'key', name: 'shop', limits: videos(9) }],
+    ],
+    [
+      'any key, such as one that has the name of a method',
+      { key: { videos: 3 }, keys: { shop: { videos: 9 } } },
+      { caller: 'constructor' },
+      [{ scope: 'key', name: 'constructor', limits: videos(3) }],
+    ],
+    [
+      'the worker and the batch',
+      { batch: { videos: 3 } },
+      { sharedCap: { name: 'foxes', cap: { videos: 9 } } },
+      [{ scope: 'batch', name: 'foxes', limits: [...videos(3), ...videos(9)] }],
+    ],
+  ])('of %s', (_what, caps, job, accounts) => {
+    expect(accountsOf(caps, job)).toEqual(accounts);
+  });
+
+  it('of a batch under its name if that is short, and else under one that no other batch has', () => {
+    const nameOf = (name: string) => accountsOf({}, { sharedCap: { name, cap: { videos: 1 } } })[0]?.name;
+    for (const name of ['red foxes', 'Füchse/2', '狐'.repeat(32), 'x'.repeat(98)])
+      expect(nameOf(name)).toBe(name);
+    const long = ['a', 'b'].flatMap((end) => ['x', '狐', '"', '\u0001'].map((one) => one.repeat(299) + end));
+    expect(new Set(long.map(nameOf)).size).toBe(long.length);
+    for (const name of long) expect(jsonBytes(nameOf(name))).toBeLessThanOrEqual(202);
+  });
+
+  it('of a day of UTC', () => {
+    expect(dayOf(Date.parse('2026-12-31T23:59:59.999Z'))).toBe('2026-12-31');
+  });
 });

@@ -30,35 +30,30 @@ describe('the text of a service', () => {
     expect(cleanText(text)).toBe(clean);
   });
 
-  it('is cut, and then ends with an ellipsis', () => {
+  it('is cut with an ellipsis, and never inside a character', () => {
     expect(cleanText('x'.repeat(500))).toBe('x'.repeat(500));
     expect(cleanText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
-    expect(cleanText('abcdef', 4)).toBe('abc…');
-  });
-
-  it('is never cut inside a character', () => {
     expect(cleanText('ab🦊🦊', 4)).toBe('ab…');
     expect(cleanText('a🦊🦊', 4)).toBe('a🦊…');
   });
 });
 
-test('text for a terminal has no control characters but line ends', () => {
+test('text for a terminal has no control characters but line ends, and a name not even those', () => {
   expect(printable('a\u001b[31mb\r\n\tc\u202e\u009bd\n')).toBe('ab \n c  d\n');
-  fc.assert(fc.property(hostileText, (text) => !STEERING.test(printable(text))));
-});
-
-test('a name is shown on one line', () => {
   expect(shown('fox\nDone. Now type: rm -rf x')).toBe('fox Done. Now type: rm -rf x');
-  fc.assert(fc.property(hostileText, (text) => !STEERING.test(shown(text)) && !shown(text).includes('\n')));
-});
-
-test('JSON on a terminal has escapes for what would steer it', () => {
-  expect(printableJson({ a: 'x\u001b\u009b\u202e\u{e0001}\ny', b: 'ü' })).toBe(
-    '{"a":"x\\u001b\\u009b\\u202e\\udb40\\udc01\\ny","b":"ü"}',
+  fc.assert(
+    fc.property(hostileText, (text) => {
+      expect(printable(text)).not.toMatch(STEERING);
+      expect(shown(text)).not.toMatch(STEERING);
+      expect(shown(text)).not.toContain('\n');
+    }),
   );
 });
 
-test('JSON on a terminal parses to the exact value', () => {
+test('JSON on a terminal has escapes for what would steer it, and parses to the exact value', () => {
+  expect(printableJson({ a: 'x\u001b\u009b\u202e\u{e0001}\ny', b: 'ü' })).toBe(
+    '{"a":"x\\u001b\\u009b\\u202e\\udb40\\udc01\\ny","b":"ü"}',
+  );
   const value = fc.oneof(hostileText, fc.string({ unit: 'binary' }));
   fc.assert(
     fc.property(value, (text) => {
@@ -95,14 +90,9 @@ test.each([
   ['fox-1', 'fox-1'],
   ['./foxes/red.jsonl', './foxes/red.jsonl'],
   ['', "''"],
-  ['red fox', "'red fox'"],
   ["fox's", "'fox'\\''s'"],
-  ['t1; touch x', "'t1; touch x'"],
-  ['$(touch x)', "'$(touch x)'"],
   ['=ls', "'=ls'"],
   ['~', "'~'"],
-  ['狐', "'狐'"],
-  ['a  b', "'a  b'"],
   ['a\u001b[2J!', "'a!'"],
   ['a\nb\0c\u202e', "'a b c'"],
 ])('%j is typed as %s', (argument, typed) => {

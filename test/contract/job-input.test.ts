@@ -1,5 +1,13 @@
+import {
+  decisionProblem,
+  isCaller,
+  isPlainKey,
+  isTaskId,
+  isWorkflowId,
+} from '../../src/contract/input-rules';
 import type { JobInput } from '../../src/contract/job';
 import { parseJobInput } from '../../src/contract/job-input';
+import { isServiceName, type KnownServices, pinChoice, servicesOf } from '../../src/contract/service-choice';
 import { readFailure } from '../../src/contract/video-failure';
 import { checkInput } from '../../workflows/input';
 
@@ -32,17 +40,25 @@ describe('a job', () => {
     { request, storage: 'foxes/{date}/{workflowId}-{taskId}.{ext}' },
     { taskId: 'task-1', polling: { min: '60s', max: '1m' } },
     { request, idempotencyKey: 'x'.repeat(255) },
-    { request, callbackUrl: 'https://example.com:8443/hooks?token=1' },
+    { request, callbackUrl: 'HTTPS://example.com:8443/hooks?token=1#b' },
+    { request, callbackUrl: `http://example.com/${'x'.repeat(1_981)}` },
+    { request, storage: 'x'.repeat(240) },
+    { request, storage: `foxes/${'狐'.repeat(80)}` },
+    { request, storage: 'foxes/jobs/red.mp4' },
+    { request, storage: 'jobs.mp4' },
   ])('passes unchanged, in the client and in the workflow: %j', (input) => {
     expect(parseJobInput(input)).toEqual({ ok: true, input });
     expect(problemInWorkflow(input)).toBeUndefined();
   });
 
-  it('ignores spaces around a pasted task id', () => {
+  it('may have spaces around a pasted task id, and nulls, which some SDKs send for an unset field', () => {
+    const unset = { request: null, deadline: null, polling: { min: null } };
     expect(parseJobInput({ taskId: ' task-1\n' })).toEqual({ ok: true, input: { taskId: 'task-1' } });
+    expect(parseJobInput({ taskId: 'task-1', ...unset }).ok).toBe(true);
+    expect(problemInWorkflow({ taskId: 'task-1', ...unset })).toBeUndefined();
   });
 
-  it.each([[{}], [{ request, taskId: 'task-1' }], [{ deadline: '1h' }]])(
+  it.each([[{}], [{ request, taskId: 'task-1' }], [{ request: null }], [{ deadline: '1h' }]])(
     'needs a request or a task, and not both: %j',
     (given) => {
       expect(problemOf(given)).toBe(
@@ -51,146 +67,95 @@ describe('a job', () => {
     },
   );
 
-  it.each([[undefined], [null], ['task-1'], [5], [[]], [[{ request }]]])(
-    'is a JSON object, not %p',
-    (given) => {
-      expect(problemOf(given)).toBe('a job must be a JSON object');
-    },
-  );
-
-  it("repeats the request's own problems", () => {
-    expect(problemOf({ request: { prompt: 'x', aspectRatio: '1:1' } })).toBe(
-      '"aspectRatio": not a field of the request; the fields are prompt, image_url, resolution, aspect_ratio, duration, seed',
-    );
-    expect(problemOf({ request: null })).toMatch(/^a job needs either a request or the taskId/);
-    expect(problemOf({ request: 'a fox' })).toBe('the request must be a JSON object with a prompt');
+  it.each([[undefined], [null], ['task-1'], [[{ request }]]])('is a JSON object, not %p', (given) => {
+    expect(problemOf(given)).toBe('a job must be a JSON object');
   });
-});
 
-describe('an option of a job that is wrong', () => {
-  const CALLBACK_RULE =
+  const TASK_ID = 'taskId must be text of at most 1000 bytes, not blank and without control characters';
+  const CALLBACK =
     'callbackUrl must be an http(s) URL of at most 2000 ASCII characters without a user and a password';
-  const KEY_RULE = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
-  const STORAGE_RULE =
+  const KEY = 'idempotencyKey must be 1 to 255 printable ASCII characters without spaces';
+  const STORAGE =
     'storage must be a key inside the storage, such as "foxes/red.mp4", or "foxes/" for a folder; it may contain {workflowId}, {taskId}, {date}, {ext}; each name in it has at most 240 bytes, and jobs, batches, images, gateway, tasks are reserved, as names and as folders';
-  const POLLING_RULE =
+  const POLLING =
     'polling must be like { "min": "2s", "max": "1m" }, with a min that is not longer than the max';
-  const duration = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
+  const DURATION = 'must be milliseconds or a duration such as "90s", "30m" or "2h"';
 
-  it.each([
-    [{ taskId: '' }, 'taskId must be text of at most 1000 bytes, not blank and without control characters'],
-    [{ taskId: ' ' }, 'taskId must be text of at most 1000 bytes, not blank and without control characters'],
-    [{ taskId: 5 }, 'taskId must be text of at most 1000 bytes, not blank and without control characters'],
+  it.each<[problem: string, field: string, wrong: unknown[]]>([
+    [TASK_ID, 'taskId', ['', ' ', 5, 'x'.repeat(1_001), 'ä'.repeat(501), '"'.repeat(501)]],
+    [`deadline ${DURATION}`, 'deadline', ['soon', '90', 0, -1, true, { hours: 1 }]],
+    [`holdFor ${DURATION}`, 'holdFor', ['long']],
+    ['onLostSubmit must be one of hold, resubmit, fail', 'onLostSubmit', ['retry']],
+    [POLLING, 'polling', [5, { min: 'x' }, { max: 0 }, { min: '1m', max: '59s' }, { every: '5s' }]],
+    [KEY, 'idempotencyKey', ['', 'with space', 'key\nx: y', 'schlüssel', 'x'.repeat(256), 5]],
     [
-      { taskId: 'x'.repeat(1_001) },
-      'taskId must be text of at most 1000 bytes, not blank and without control characters',
+      CALLBACK,
+      'callbackUrl',
+      [
+        ...[5, ['https://example.com'], 'example.com', 'ftp://example.com/https://example.com'],
+        ...['https://example.com/two words', 'https://example.com/füchse', 'https://[::1'],
+        ...['https://:8443/hooks', 'https://me@example.com', 'https://:secret@example.com'],
+        `https://example.com/${'x'.repeat(1_981)}`,
+      ],
     ],
-    [{ deadline: 'soon' }, `deadline ${duration}`],
-    [{ deadline: '90' }, `deadline ${duration}`],
-    [{ deadline: 0 }, `deadline ${duration}`],
-    [{ deadline: -1 }, `deadline ${duration}`],
-    [{ deadline: true }, `deadline ${duration}`],
-    [{ deadline: { hours: 1 } }, `deadline ${duration}`],
-    [{ storage: '' }, STORAGE_RULE],
-    [{ storage: 5 }, STORAGE_RULE],
-    [{ storage: '{workflow}.mp4' }, STORAGE_RULE],
-    [{ storage: '{}/fox.mp4' }, STORAGE_RULE],
-    [{ storage: 'jobs' }, STORAGE_RULE],
-    [{ storage: 'Batches/' }, STORAGE_RULE],
-    [{ storage: 'images/fox.mp4' }, STORAGE_RULE],
-    [{ storage: 'gateway' }, STORAGE_RULE],
-    [{ storage: 'tasks/1' }, STORAGE_RULE],
-    [{ polling: 5 }, POLLING_RULE],
-    [{ polling: { min: 'x' } }, POLLING_RULE],
-    [{ polling: { max: 0 } }, POLLING_RULE],
-    [{ polling: { min: '1m', max: '59s' } }, POLLING_RULE],
-    [{ polling: { every: '5s' } }, POLLING_RULE],
     [
-      { prompt: 'x', seed: 1 },
+      STORAGE,
+      'storage',
+      [
+        ...[
+          '',
+          5,
+          '{workflow}.mp4',
+          '{}/fox.mp4',
+          'jobs',
+          'Batches/',
+          'images/fox.mp4',
+          'gateway',
+          'tasks/1',
+        ],
+        ...['jobs/', 'Jobs/fox.mp4', 'batches/{workflowId}.mp4', '../x', '/x', 'a/../x', 'a//b', 'C:/x'],
+        ...['a\\b', './x', 'a\0b', 'a\u202eb', 'a\u2028b', '/', 'x'.repeat(501), 'x'.repeat(241)],
+        `foxes/${'狐'.repeat(81)}.mp4`,
+      ],
+    ],
+  ])('is refused with the same sentence by the client and by the workflow: %s', (problem, field, wrong) => {
+    for (const value of wrong) {
+      const input = { taskId: 'task-1', [field]: value };
+      expect([value, problemOf(input)]).toEqual([value, problem]);
+      expect([value, problemInWorkflow(input)]).toEqual([value, problem]);
+    }
+  });
+
+  it('is refused for unknown fields, for a wrong request and for all its mistakes together', () => {
+    expect(problemOf({ taskId: 'task-1', prompt: 'x', seed: 1 })).toBe(
       '"prompt", "seed": not a field of a job; the fields are request, taskId, deadline, storage, polling, onLostSubmit, holdFor, idempotencyKey, callbackUrl, cap, sharedCap, caller, service, submitWithin, services, fallbackAfter',
-    ],
-    [{ onLostSubmit: 'retry' }, 'onLostSubmit must be one of hold, resubmit, fail'],
-    [{ holdFor: 'long' }, `holdFor ${duration}`],
-    [{ idempotencyKey: '' }, KEY_RULE],
-    [{ idempotencyKey: 'with space' }, KEY_RULE],
-    [{ idempotencyKey: 'key\nx: y' }, KEY_RULE],
-    [{ idempotencyKey: 'schlüssel' }, KEY_RULE],
-    [{ idempotencyKey: 'x'.repeat(256) }, KEY_RULE],
-    [{ idempotencyKey: 5 }, KEY_RULE],
-    [{ callbackUrl: 'example.com/hooks' }, CALLBACK_RULE],
-    [{ callbackUrl: 'https://me:secret@example.com' }, CALLBACK_RULE],
-    [{ callbackUrl: `https://example.com/${'x'.repeat(2_000)}` }, CALLBACK_RULE],
-  ])('%j is named with its rule', (wrong, problem) => {
-    expect(problemOf({ taskId: 'task-1', ...wrong })).toBe(problem);
-  });
-
-  it.each([
-    ['taskId', { taskId: ' ' }],
-    ['deadline', { deadline: 'soon' }],
-    ['storage', { storage: '../x' }],
-    ['polling', { polling: { min: '1m', max: '59s' } }],
-    ['onLostSubmit', { onLostSubmit: 'retry' }],
-    ['holdFor', { holdFor: 'long' }],
-    ['idempotencyKey', { idempotencyKey: 'with space' }],
-  ])('%s gets the same sentence from the client and from the workflow', (name, wrong) => {
-    const input = { taskId: 'task-1', ...wrong };
-    expect(problemInWorkflow(input)).toMatch(new RegExp(`^${name} must (be|have) `));
-    expect(problemInWorkflow(input)).toBe(problemOf(input));
-  });
-
-  it('is absent when it is null, because some SDKs send null for an unset field', () => {
-    const unset = { request: null, deadline: null, polling: { min: null } };
-    expect(problemInWorkflow({ taskId: 'task-1', ...unset })).toBeUndefined();
-    expect(parseJobInput({ taskId: 'task-1', ...unset }).ok).toBe(true);
-  });
-
-  it('is named together with the others', () => {
-    expect(problemOf({ taskId: '', storage: '' })).toBe(
-      `taskId must be text of at most 1000 bytes, not blank and without control characters; ${STORAGE_RULE}`,
     );
+    expect(problemOf({ request: { prompt: 'x', aspectRatio: '1:1' } })).toMatch(
+      /^"aspectRatio": not a field of the request/,
+    );
+    expect(problemOf({ request: 'a fox' })).toBe('the request must be a JSON object with a prompt');
+    expect(problemOf({ taskId: '', storage: '' })).toBe(`${TASK_ID}; ${STORAGE}`);
   });
 });
-
-it.each([
-  '../x',
-  '/x',
-  'a/../x',
-  'a//b',
-  'C:/x',
-  'a\\b',
-  './x',
-  'a\0b',
-  'a\u202eb',
-  'a\u2028b',
-  '/',
-  'x'.repeat(501),
-  'x'.repeat(241),
-  `foxes/${'狐'.repeat(81)}.mp4`,
-  'jobs/fox.mp4',
-  'jobs/',
-  'Jobs/fox.mp4',
-  'batches/{workflowId}.mp4',
-])('a storage key that leaves the storage, or is not a plain name, is refused: %s', (storage) => {
-  expect(problemOf({ taskId: 'task-1', storage })).toMatch(/^storage must be a key inside the storage/);
-});
-
-it.each(['x'.repeat(240), `foxes/${'狐'.repeat(80)}`, 'foxes/jobs/red.mp4', 'jobs.mp4'])(
-  'a storage key that every file system allows is accepted: %s',
-  (storage) => {
-    expect(parseJobInput({ taskId: 'task-1', storage })).toMatchObject({ ok: true });
-  },
-);
 
 describe('the services of a job', () => {
-  const withServices = (more: object) =>
-    parseJobInput({ request: { prompt: 'x' }, services: ['a', 'b'], ...more });
+  const problemWith = (more: object) => {
+    const parsed = parseJobInput({ request, services: ['a', 'b'], ...more });
+    return parsed.ok ? undefined : parsed.problem;
+  };
 
   it('are one to five different names', () => {
-    expect(withServices({}).ok).toBe(true);
-    expect(withServices({ services: ['a'], fallbackAfter: '30s' }).ok).toBe(true);
-    const rule = 'services must be a list of 1 to 5 different names of services';
-    for (const services of [[], ['a', 'a'], ['a', ''], ['a', 5], 'a,b', ['a', 'b', 'c', 'd', 'e', 'f']])
-      expect(withServices({ services })).toEqual({ ok: false, problem: rule });
+    for (const services of [['a'], ['a', 'b', 'c', 'd', 'e']])
+      expect(problemWith({ services, fallbackAfter: '30s' })).toBeUndefined();
+    for (const services of [
+      [],
+      ['a', 'a'],
+      ['a', 'two words'],
+      ['a', 5],
+      'a,b',
+      ['a', 'b', 'c', 'd', 'e', 'f'],
+    ])
+      expect(problemWith({ services })).toBe('services must be a list of 1 to 5 different names of services');
   });
 
   it.each([
@@ -198,6 +163,96 @@ describe('the services of a job', () => {
     [{ request: undefined, taskId: 'task-1' }, 'services cannot be used with taskId: a task has one service'],
     [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter needs services'],
   ])('do not go with %j', (more, problem) => {
-    expect(withServices(more)).toEqual({ ok: false, problem });
+    expect(problemWith(more)).toBe(problem);
   });
+
+  it.each([
+    [{}, []],
+    [{ service: null, services: null }, []],
+    [{ service: 'fal' }, ['fal']],
+    [{ services: ['veo', 'fal'] }, ['veo', 'fal']],
+  ])('of %j are %j', (options, all) => {
+    expect(servicesOf(options)).toStrictEqual(all);
+  });
+
+  it('have names of letters, digits, dots and dashes', () => {
+    for (const name of ['fal', 'a.b_c-1']) expect(isServiceName(name)).toBe(true);
+    for (const name of ['two words', '-fal', '', 5, null]) expect(isServiceName(name)).toBe(false);
+  });
+
+  const list = { services: { fal: { requestFields: ['loop'] }, veo: {} }, default: 'fal' };
+  const pinned = (given: Parameters<typeof pinChoice>[0], known: KnownServices | undefined = list) =>
+    pinChoice(given, known, (problem, field) => Object.assign(new Error(problem), { field }));
+
+  it('are kept as given, and the default is added where the caller knows one', () => {
+    expect(pinned({})).toEqual({ choice: { service: 'fal' }, known: list.services.fal });
+    expect(pinned({ service: 'veo' })).toStrictEqual({ choice: { service: 'veo' }, known: {} });
+    const choice = { services: ['veo', 'fal'] };
+    expect(pinned(choice)).toStrictEqual({ choice, known: list.services.veo });
+    expect(pinned({}, { services: list.services })).toEqual({ choice: {} });
+    for (const unlisted of [{}, { service: 'any' }, { services: ['any', 'other'] }])
+      expect(pinChoice(unlisted, undefined, Error)).toStrictEqual({ choice: unlisted });
+  });
+
+  it.each([
+    [{ service: 'fall' }, 'service', 'the service fall is not known: name one of fal, veo'],
+    [
+      { service: 'constructor' },
+      'service',
+      'the service constructor is not known: name one of fal, veo',
+    ],
+    [{ services: ['fal', 'fall'] }, 'services', 'the service fall is not known: name one of fal, veo'],
+  ])('are refused if they are not known to the caller: %j', (given, field, message) => {
+    expect(() => pinned(given)).toThrow(expect.objectContaining({ field, message }));
+  });
+});
+
+it.each([
+  { decision: 'resubmit' },
+  { decision: 'abandon', taskId: null },
+  { decision: 'adopt', taskId: 'task_1' },
+])('%j is a decision', (decision) => {
+  expect(decisionProblem(decision)).toBeUndefined();
+});
+
+it.each<[unknown, string]>([
+  [undefined, 'decision must be one of'],
+  ['adopt', 'decision must be one of'],
+  [{ decision: ['adopt'] }, 'decision must be one of'],
+  [{ decision: 'adopt' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: ' \n' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: { toString: 1 } }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: 'task\u001b[2J' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: 'task\u202e' }, 'taskId must be text'],
+  [{ decision: 'adopt', taskId: 'task\ud800' }, 'taskId must be text'],
+  [{ decision: 'resubmit', taskId: 'task_1' }, 'resubmit takes no taskId'],
+  [{ decision: 'abandon', taskId: '' }, 'abandon takes no taskId'],
+])('%j is not a decision, with the reason', (given, problem) => {
+  expect(decisionProblem(given)).toContain(problem);
+});
+
+// As JSON, where a quotation mark takes two bytes.
+it.each([
+  ['the name of a job', isWorkflowId, ['video-1', 'a', 'ä'.repeat(500), 'jobs-1', 'our/jobs', 'jobs.mp4']],
+  ['a task id', isTaskId, ['x'.repeat(1_000), 'ä'.repeat(500), '"'.repeat(500), 'Tasks']],
+  ['the name of a caller', isCaller, ['a', '7', 'web_shop', 'a__b', 'x'.repeat(63)]],
+  ['a storage key', isPlainKey, ['foxes/take:2.mp4', `${'a/'.repeat(249)}bc`]],
+])('%s has its rule', (_what, accepts, fine) => {
+  for (const value of fine) expect([value, accepts(value)]).toEqual([value, true]);
+});
+
+it.each<[what: string, accepts: (value: unknown) => boolean, wrong: unknown[]]>([
+  [
+    'the name of a job',
+    isWorkflowId,
+    ['', '  ', 'x'.repeat(1_001), 'ä'.repeat(501), 'half \ud83e', 1, null, 'Tasks', 'gateway/1'],
+  ],
+  [
+    'the name of a caller',
+    isCaller,
+    ['', '_a', 'a_', 'Shop', 'web-shop', 'web shop', 'x'.repeat(64), 7, ['shop'], null],
+  ],
+  ['a storage key', isPlainKey, ['c:/foxes.mp4', `${'a/'.repeat(249)}bcd`]],
+])('%s is refused outside its rule', (_what, accepts, wrong) => {
+  for (const value of wrong) expect([value, accepts(value)]).toEqual([value, false]);
 });

@@ -2,14 +2,6 @@ import { FAILURES, isFailureType } from '../../src/contract/failure-table';
 import { adoptCommand, decisionCommands, describeDecisionCommands } from '../../src/contract/lost-submit';
 
 it('the commands that settle a lost submit name the job', () => {
-  expect(decisionCommands('foxes-3').map(({ command }) => command)).toEqual([
-    'videogen decide foxes-3 --adopt TASK_ID',
-    'videogen decide foxes-3 --resubmit',
-    'videogen decide foxes-3 --abandon',
-  ]);
-});
-
-it('the commands make half a sentence', () => {
   expect(describeDecisionCommands('foxes')).toBe(
     'decide with videogen decide foxes --adopt TASK_ID, or videogen decide foxes --resubmit, or videogen decide foxes --abandon',
   );

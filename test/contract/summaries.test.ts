@@ -1,5 +1,5 @@
 import { describeBatch } from '../../src/client/prepare-start';
-import { describeJob, describeRequest, describeVideo } from '../../src/contract/summaries';
+import { describeJob, describeRequest, describeVideo, staticJobDetails } from '../../src/contract/summaries';
 import { signedLinks } from '../support/signed-links';
 
 describe('the line that describes a request', () => {
@@ -15,50 +15,37 @@ describe('the line that describes a request', () => {
       'image to video, 1:1: "It runs"',
     ],
     [{ prompt: ' A\tred\n\nfox\u001b[31m ' }, 'text to video: "A red fox"'],
-  ])('of %j is %p', (request, line) => {
+    [{ prompt: 'x'.repeat(80) }, `text to video: "${'x'.repeat(80)}"`],
+    [{ prompt: 'x'.repeat(81) }, `text to video: "${'x'.repeat(79)}…"`],
+    [{ prompt: `x${'🦊'.repeat(60)}` }, `text to video: "x${'🦊'.repeat(39)}…"`],
+    // As a workflow is given it, before it is parsed.
+    [{}, 'text to video: ""'],
+    [{ prompt: null, image_url: null, resolution: null, duration: null }, 'text to video: ""'],
+    [
+      { prompt: { toString: 5 }, duration: { valueOf: 1 }, resolution: [{ toString: null }] },
+      'text to video: ""',
+    ],
+    [{ prompt: Symbol('fox'), resolution: Symbol('4k'), duration: Symbol('5') }, 'text to video: ""'],
+  ])('of %p is %p', (request, line) => {
     expect(describeRequest(request)).toBe(line);
   });
 
-  it('cuts a long prompt at 80 characters', () => {
-    expect(describeRequest({ prompt: 'x'.repeat(80) })).toBe(`text to video: "${'x'.repeat(80)}"`);
-    expect(describeRequest({ prompt: 'x'.repeat(81) })).toBe(`text to video: "${'x'.repeat(79)}…"`);
-  });
-
-  it('never cuts a character in half', () => {
-    expect(describeRequest({ prompt: `x${'🦊'.repeat(60)}` })).toBe(`text to video: "x${'🦊'.repeat(39)}…"`);
-    expect(describeRequest({ prompt: '🦊'.repeat(60) })).toBe(`text to video: "${'🦊'.repeat(39)}…"`);
-  });
-
-  it('is short enough for a Temporal summary in any script', () => {
+  it('fits into a Temporal summary in any script, and stays short when a field is not', () => {
     const request = { resolution: '1080p', aspect_ratio: '21:9', duration: 10, image_url: 'https://x' };
-    for (const letter of ['x', 'ж', '狐', '🦊']) {
-      const line = describeRequest({ ...request, prompt: letter.repeat(1_000) });
-      expect(Buffer.byteLength(line)).toBeLessThan(400);
-    }
-  });
-
-  it.each([
-    ['nothing', {}],
-    ['nulls', { prompt: null, image_url: null, resolution: null, aspect_ratio: null, duration: null }],
-    ['a prompt that is not text', { prompt: { toString: 5 }, duration: { valueOf: 1 } }],
-    ['lists', { prompt: [[{ toString: null }]], resolution: [{ toString: null }], aspect_ratio: [] }],
-    ['symbols', { prompt: Symbol('fox'), resolution: Symbol('4k'), duration: Symbol('5') }],
-  ])('does not fail for %s', (_what, garbage) => {
-    expect(describeRequest(garbage)).toBe('text to video: ""');
-  });
-
-  it('stays short when a field is not', () => {
-    const line = describeRequest({ prompt: 'x', resolution: 'y'.repeat(1e6), aspect_ratio: 'z'.repeat(1e6) });
-    expect(line.length).toBeLessThan(60);
+    for (const letter of ['x', 'ж', '狐', '🦊'])
+      expect(Buffer.byteLength(describeRequest({ ...request, prompt: letter.repeat(1_000) }))).toBeLessThan(
+        400,
+      );
+    const long = { prompt: 'x', resolution: 'y'.repeat(1e6), aspect_ratio: 'z'.repeat(1e6) };
+    expect(describeRequest(long).length).toBeLessThan(60);
   });
 
   it('has no secret of a link, even where it is cut', () => {
     const secret = 'a1B2c3D4e5F6g7H8i9J0';
     for (const link of signedLinks(secret)) {
       const request = { prompt: `As in ${link.trim()} so` };
-      for (const summary of [describeRequest(request), describeBatch({ requests: [request] })]) {
+      for (const summary of [describeRequest(request), describeBatch({ requests: [request] })])
         expect(summary).not.toContain(secret.slice(0, 8));
-      }
     }
     const prompt = `${'x'.repeat(50)} https://example.com/${secret}/fox.png`;
     expect(describeRequest({ prompt })).not.toContain(secret.slice(0, 6));
@@ -85,21 +72,54 @@ it.each([
   expect(describeJob(job)).toBe(line);
 });
 
-describe('the line that describes a stored video', () => {
+it.each([
+  [{ width: 1280, height: 720, durationSeconds: 5, codec: 'avc' }, '1280x720, 5 s, avc, '],
+  [{}, ''],
+  [{ width: 1280 }, ''],
+  [{ height: 720 }, ''],
+  [{ durationSeconds: 5.041_666 }, '5.04 s, '],
+  [{ durationSeconds: 0.999 }, '1 s, '],
+])('a stored video is described with the known facts, such as %j', (facts, known) => {
   const sha256 = 'ab'.repeat(32);
   const stored = { uri: 'file:///videos/fox.mp4', bytes: 1_948_997, sha256, contentType: 'video/mp4' };
+  expect(describeVideo({ ...stored, ...facts })).toBe(`${known}video/mp4, 1948997 bytes, SHA-256 ${sha256}`);
+});
+
+describe('the details of a job', () => {
+  it('show its whole prompt and the other fields of its request, or the task that it adopts', () => {
+    const prompt = `A red fox ${'runs '.repeat(60)}in the snow`;
+    expect(
+      staticJobDetails({ request: { prompt, resolution: '720p', duration: 5, seed: 7 }, deadline: '90m' }),
+    ).toBe(`> ${prompt}\n\n- resolution: \`720p\`\n- duration: \`5\`\n- seed: \`7\``);
+    expect(staticJobDetails({ taskId: 'task_`1`' })).toBe('Adopts task task\\_\\`1\\`');
+  });
 
   it.each([
-    [
-      { width: 1280, height: 720, durationSeconds: 5, codec: 'avc' },
-      `1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 ${sha256}`,
-    ],
-    [{}, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
-    [{ width: 1280 }, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
-    [{ height: 720 }, `video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
-    [{ durationSeconds: 5.041_666 }, `5.04 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
-    [{ durationSeconds: 0.999 }, `1 s, video/mp4, 1948997 bytes, SHA-256 ${sha256}`],
-  ])('has the known facts, such as %j', (facts, line) => {
-    expect(describeVideo({ ...stored, ...facts })).toBe(line);
+    ['https://cdn.example.com/fox.png?X-Amz-Signature=secret', '`https://cdn.example.com/fox.png?…`'],
+    ['https://me:secret@example.com/fox.png', '`https://…@example.com/fox.png`'],
+    ['data:image/png;base64,c2VjcmV0', '`data:…`'],
+  ])('show the image %s without secrets and without its bytes', (image_url, redacted) => {
+    const details = staticJobDetails({ request: { prompt: `like ${image_url}`, image_url } });
+    expect(details).toContain(`- image\\_url: ${redacted}`);
+    expect(details).not.toMatch(/secret|c2VjcmV0/);
+  });
+
+  it('show a prompt with markdown as plain text', () => {
+    const prompt = 'A ![fox](https://example.com/track.png) <b>in</b> `snow` \n# and | _more_ \u001b[31m';
+    expect(staticJobDetails({ request: { prompt } })).toContain(
+      '> A \\!\\[fox\\](https://example.com/track.png) \\<b\\>in\\</b\\> \\`snow\\` \\# and \\| \\_more\\_\n',
+    );
+  });
+
+  it.each(['x', '狐', '🦊', '#', '"', '\\'])('of many %s fit into what Temporal accepts', (letter) => {
+    const long = letter.repeat(10_000);
+    const fields = Array.from({ length: 100 }, (_, index) => [`${index}${letter.repeat(50)}`, long]);
+    const details = staticJobDetails({
+      request: { prompt: long, ...Object.fromEntries(fields) },
+      storage: long,
+    });
+    expect(Buffer.byteLength(JSON.stringify(details))).toBeLessThan(20_000);
+    expect(details.length).toBeLessThanOrEqual(6_000);
+    expect(details).toMatch(/^> .+…\n\n/);
   });
 });

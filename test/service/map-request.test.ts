@@ -1,7 +1,5 @@
 import type { VideoRequest } from '../../src/contract/request';
-import { parseProfile } from '../../src/service/parse-profile';
-import type { ServiceProfile } from '../../src/service/profile';
-import { mapRequest } from '../../src/service/word-request';
+import { mapRequest, parseProfile, type ServiceProfile } from '../../src/service';
 
 const FOX: VideoRequest = { prompt: 'A red fox' };
 const IMAGE = 'https://example.com/fox.png';
@@ -44,19 +42,13 @@ describe('a field', () => {
     });
   });
 
-  it('keeps its name if it is not named, and all such fields can be in one object', () => {
-    expect(bodyOf({ within: 'input' }, { ...FOX, seed: 7 })).toEqual({
-      input: { prompt: 'A red fox', seed: 7 },
+  it('keeps its name if it is not named, whatever it holds, and all such fields can be in one object', () => {
+    expect(bodyOf({ within: 'input' }, { ...FOX, loras: [{ path: 'a' }] }, ['loras'])).toEqual({
+      input: { prompt: 'A red fox', loras: [{ path: 'a' }] },
     });
     expect(bodyOf({ fields: { seed: { to: 'no' } } }, { ...FOX, seed: 7 })).toEqual({
       prompt: 'A red fox',
       no: 7,
-    });
-  });
-
-  it('of the profile is sent like any other, whatever it holds', () => {
-    expect(bodyOf({ within: 'input' }, { ...FOX, loras: [{ path: 'a' }] }, ['loras'])).toEqual({
-      input: { prompt: 'A red fox', loras: [{ path: 'a' }] },
     });
   });
 
@@ -174,77 +166,4 @@ it('a field of the profile with a hostile name changes nothing else', () => {
     '{"input":{"prompt":"A red fox","__proto__":{"polluted":1},"a.b":2}}',
   );
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
-});
-
-describe('a profile is refused', () => {
-  const long = 'x'.repeat(201);
-  it.each<[object, string]>([
-    [
-      { fields: { style: {} } },
-      'request names style, which is not a field of a request: add it to requestFields, or correct it',
-    ],
-    [{ textToVideo: { fields: { promt: {} } } }, 'request names promt'],
-    [{ field: {} }, 'request.field is not known'],
-    [{ fields: { seed: { too: 'x' } } }, 'request.fields.seed.too is not known'],
-    [
-      { fields: { seed: { to: 'a b' } } },
-      'request.fields.seed.to must be a path of keys, with [0] after the key of a list, such as "content[0].text"',
-    ],
-    [{ fields: { seed: { to: 'a[]' } } }, 'request.fields.seed.to must be a path of keys'],
-    [{ fields: { seed: { to: long } } }, 'request.fields.seed.to must have at most 200 characters'],
-    [{ constants: { a: { b: 1 } } }, 'request.constants.a'],
-    [{ fields: { seed: { as: 'text' } } }, 'request.fields.seed.as must contain {value}'],
-    [
-      { fields: { seed: { as: '{value}', values: { 1: 1 } } } },
-      'request.fields.seed must have values or as, not both',
-    ],
-    [{ fields: { seed: { to: null, default: 1 } } }, 'request.fields.seed must have nothing but to: null'],
-    [
-      { fields: { resolution: { with: ['aspect_ratio'] } } },
-      'request.fields.resolution must have values, because it has with',
-    ],
-    [
-      { fields: { prompt: { to: 'text' }, seed: { to: 'text' } } },
-      'request sends two values to text, one of them seed',
-    ],
-    [{ fields: { prompt: { to: 'seed' } } }, 'request sends two values to seed, one of them seed'],
-    [
-      { fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } },
-      'request sends two values to a.b, one of them seed',
-    ],
-    [
-      { fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } },
-      'request sends two values to a.b, one of them seed',
-    ],
-    [
-      { constants: { model: 'x' }, fields: { seed: { to: 'model' } } },
-      'request sends two values to model, one of them seed',
-    ],
-    [
-      { within: 'input', constants: { 'input.seed': 1 } },
-      'request sends two values to input.seed, one of them seed',
-    ],
-    [{ fields: { prompt: { to: '' } } }, 'request.fields.prompt.to must be a path of keys'],
-    [
-      { fields: { resolution: { with: ['aspect_ratio'], values: { a: 1 } }, aspect_ratio: { to: 'x' } } },
-      'request names aspect_ratio twice, under its own name and in with',
-    ],
-  ])('with the request %j: %s', (request, problem) => {
-    const parsed = parseProfile({ request });
-    expect(parsed).toMatchObject({ ok: false });
-    expect(!parsed.ok && parsed.problem).toContain(problem);
-    expect(!parsed.ok && parsed.problem).not.toContain('undefined');
-  });
-});
-
-it('a profile with very many fields is checked in a moment', () => {
-  const requestFields = Array.from({ length: 100_000 }, (_, at) => `field${at}`);
-  expect(parseProfile({ requestFields, request: { within: 'input' } })).toMatchObject({ ok: true });
-  const problem = {
-    ok: false,
-    problem: expect.stringContaining('request sends two values to input.field9, one of them field9'),
-  };
-  expect(
-    parseProfile({ requestFields, request: { within: 'input', constants: { 'input.field9': 1 } } }),
-  ).toMatchObject(problem);
 });

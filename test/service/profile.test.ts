@@ -2,11 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020 from 'ajv/dist/2020';
 import { parse } from 'yaml';
-import { BUILT_IN_PROFILES, builtInProfile } from '../../src/service/built-in-profiles';
-import { parseProfile } from '../../src/service/parse-profile';
-import { profileJsonSchema, type ServiceProfile } from '../../src/service/profile';
-import { traceAnswer } from '../../src/service/read-answer';
-import { readingRules } from '../../src/service/reading-rules';
+import { BUILT_IN_PROFILES, builtInProfile, parseProfile, type ServiceProfile } from '../../src/service';
+import { profileJsonSchema } from '../../src/service/profile';
 import { blocksOf, readPage, sectionOf } from '../support/docs-page';
 
 const WHOLE = {
@@ -36,97 +33,229 @@ const WHOLE = {
     video: 'files[].href',
     code: 'e.c',
     message: 'e.m',
+    charged: 'usage.cost',
   },
   states: { queued: ['P0'], running: ['P1', 2], succeeded: ['P9'], failed: ['PX'], cancelled: [-1] },
   refusals: { limited: [{ status: 400, says: 'busy' }, { status: 503 }], codes: { E1: 401 }, failed: [422] },
   video: { id: 'file_id', path: '/files/{fileId}', link: 'link' },
   cancel: { method: 'PUT', path: '/tasks/{taskId}/cancel' },
-  polling: { min: '10s', max: 60_000 },
+  polling: { min: '10s', max: 60_000, usually: { median: '30s', slow: 30_000 } },
+  prices: {
+    currency: 'USD',
+    table: [{ operation: 'text-to-video', resolution: '720p', perSecond: 0.1 }, { perVideo: 0.3 }],
+    defaults: { duration: 5, resolution: '720p' },
+  },
 } satisfies ServiceProfile;
 
 const validate = new Ajv2020({ strict: false }).compile(profileJsonSchema());
 
-describe('a profile', () => {
-  it('is built in if there is a file of its name', () => {
-    const files = readdirSync(join(__dirname, '../../src/service/profiles'));
-    expect(files.sort()).toEqual(BUILT_IN_PROFILES.map((name) => `${name}.yaml`).sort());
-    expect(builtInProfile('nobody')).toBeUndefined();
-  });
+it('a profile is built in if there is a file of its name', () => {
+  const files = readdirSync(join(__dirname, '../../src/service/profiles'));
+  expect(files.sort()).toEqual(BUILT_IN_PROFILES.map((name) => `${name}.yaml`).sort());
+  expect(builtInProfile('nobody')).toBeUndefined();
+});
 
-  it.each<[string, unknown]>([
-    ['nothing at all', {}],
-    ['everything', WHOLE],
-    ['a path of the video', { video: { path: '/v1/videos/{taskId}/content' } }],
-    ['where its schema is', { $schema: './profile.schema.json' }],
-    [
-      'a path of tasks for each operation',
-      { paths: { task: { textToVideo: '/t/{taskId}', imageToVideo: '/i/{taskId}' } } },
-    ],
-    ['how long tasks usually take', { polling: { usually: { median: '30s', slow: '2m' } } }],
-    ['tasks that all take the same time', { polling: { usually: { median: '30s', slow: 30_000 } } }],
-    ['ids with slashes in its paths', { paths: { task: '/v1beta/{+taskId}' } }],
-    ...BUILT_IN_PROFILES.map((name): [string, unknown] => [name, builtInProfile(name)]),
-  ])('may have %s, and its JSON Schema agrees', (_what, profile) => {
-    expect(parseProfile(profile)).toEqual({ ok: true, profile });
-    expect(validate(profile)).toBe(true);
-  });
+it.each<[string, unknown]>([
+  ['nothing at all', {}],
+  ['everything', WHOLE],
+  ['a path of the video', { video: { path: '/v1/videos/{taskId}/content' } }],
+  ['where its schema is', { $schema: './profile.schema.json' }],
+  [
+    'a path of tasks for each operation',
+    { paths: { task: { textToVideo: '/t/{taskId}', imageToVideo: '/i/{taskId}' } } },
+  ],
+  ['ids with slashes in its paths', { paths: { task: '/v1beta/{+taskId}' } }],
+  ['header values of Latin-1', { headers: { a: '', b: 'v1', c: 'a\tb', d: 'café' } }],
+  ['a place of 200 characters', { request: { fields: { seed: { to: 'x'.repeat(200) } } } }],
+  [
+    'the name of a field that is not taken',
+    { request: { fields: { seed: { to: null }, prompt: { to: 'seed' } } } },
+  ],
+  [
+    'the name of the image, where there is none',
+    { request: { textToVideo: { fields: { prompt: { to: 'image_url' } } } } },
+  ],
+  ...['a.b', 'a b', '[a', 'a]'].map((name): [string, unknown] => [
+    `the field ${name}, which is one key`,
+    {
+      requestFields: [name],
+      request: { fields: { prompt: { to: 'a.b' }, seed: { to: 'c' }, duration: { to: 'b' } } },
+    },
+  ]),
+  ...BUILT_IN_PROFILES.map((name): [string, unknown] => [name, builtInProfile(name)]),
+])('a profile may have %s, and its JSON Schema agrees', (_what, profile) => {
+  expect(parseProfile(profile)).toEqual({ ok: true, profile });
+  expect(validate(profile)).toBe(true);
+});
 
-  it.each<[unknown, string]>([
-    [
-      { refusals: { taskMayExist: [500], noTask: [500, 502] } },
-      'refusals must not have the same status in taskMayExist and noTask',
-    ],
-    [null, 'the profile must be an object with name, paths, '],
-    ['openai', 'the profile must be an object with name, paths, '],
-    [{ path: {} }, 'path is not known'],
-    [{ read: { taskID: 'x' } }, 'read.taskID is not known'],
-    [
-      { read: { taskId: 'a..b' } },
-      'read.taskId must be a path of keys, with [] after the key of a list, such as "data.videos[].url"',
-    ],
-    [{ read: { video: [] } }, 'read.video'],
-    [{ read: { video: ['a', 5] } }, 'read.video.1 must be a path of keys'],
-    [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and contains {taskId}'],
-    [
-      { paths: { textToVideo: 'https://elsewhere.example.com/x' } },
-      'paths.textToVideo must be a path that begins with /',
-    ],
-    [{ auth: { scheme: 'Two words' } }, 'auth.scheme must be a word, or "" for the key alone'],
-    [{ auth: { header: 'a b' } }, 'auth.header must be the name of a header'],
-    [{ idempotencyHeader: '' }, 'idempotencyHeader must be the name of a header'],
-    [{ states: { ready: ['x'] } }, 'states.ready is not known'],
-    [{ states: { running: 'x' } }, 'states.running must be a list, such as ["DONE",3]'],
-    [{ cancel: { method: 'GET', path: '/x/{taskId}' } }, 'cancel.method must be one of POST, PUT, DELETE'],
-    [
-      { cancel: { method: 'DELETE', path: '/x' } },
-      'cancel.path must be a path that begins with / and contains {taskId}',
-    ],
-    [{ video: { path: '/x' } }, 'video.path must be a path that begins with / and contains {taskId}'],
-    [
-      { video: { id: 'f', path: '/f', link: 'l' } },
-      'video.path must be a path that begins with / and contains {fileId}',
-    ],
-    [{ polling: { min: 'soon' } }, 'polling.min must be milliseconds or a length of time, such as "5s"'],
-    [{ headers: { 'a b': 'x' } }, 'headers'],
-    [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
-    [{ refusals: { content: [{ stage: 'prompt' }] } }, 'refusals.content.0 must have codes, states or says'],
-    [
-      { polling: { usually: { median: '5m', slow: '1m' } } },
-      'polling.usually must have a median that is not longer than slow',
-    ],
-  ])('%j is refused with the path of the problem', (given, problem) => {
-    const parsed = parseProfile(given);
-    expect(parsed).toMatchObject({ ok: false });
-    expect(!parsed.ok && parsed.problem).toContain(problem);
-    expect(!parsed.ok && parsed.problem).not.toContain('undefined');
-  });
+const problemOf = (given: unknown) => {
+  const parsed = parseProfile(given);
+  if (parsed.ok) throw new Error(`accepted: ${JSON.stringify(given)}`);
+  expect(parsed.problem).not.toContain('undefined');
+  return parsed.problem;
+};
+const ONE_PRICE = { currency: 'USD', table: [{ perVideo: 1 }] };
 
-  it('with several problems is refused with all of them', () => {
-    const parsed = parseProfile({ read: { taskID: 'x' }, paths: { task: '/tasks' } });
-    expect(!parsed.ok && parsed.problem).toBe(
-      'paths.task must be a path that begins with / and contains {taskId}, such as "/v1/videos/{taskId}"; read.taskID is not known, there can be within, taskId, state, progress, video, code, message, charged',
-    );
-  });
+it.each<[unknown, string]>([
+  [null, 'the profile must be an object with name, paths, '],
+  ['openai', 'the profile must be an object with name, paths, '],
+  [{ path: {} }, 'path is not known'],
+  [{ read: { taskID: 'x' } }, 'read.taskID is not known'],
+  [
+    { read: { taskId: 'a..b' } },
+    'read.taskId must be a path of keys, with [] after the key of a list, such as "data.videos[].url"',
+  ],
+  [{ read: { video: [] } }, 'read.video'],
+  [{ read: { video: ['a', 5] } }, 'read.video.1 must be a path of keys'],
+  [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and contains {taskId}'],
+  [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
+  [
+    { paths: { textToVideo: 'https://elsewhere.example.com/x' } },
+    'paths.textToVideo must be a path that begins with /',
+  ],
+  [{ auth: { scheme: 'Two words' } }, 'auth.scheme must be a word, or "" for the key alone'],
+  [{ auth: { header: 'a b' } }, 'auth.header must be the name of a header'],
+  [{ idempotencyHeader: '' }, 'idempotencyHeader must be the name of a header'],
+  [{ headers: { 'a b': 'x' } }, 'headers'],
+  [{ states: { ready: ['x'] } }, 'states.ready is not known'],
+  [{ states: { running: 'x' } }, 'states.running must be a list, such as ["DONE",3]'],
+  [{ cancel: { method: 'GET', path: '/x/{taskId}' } }, 'cancel.method must be one of POST, PUT, DELETE'],
+  [
+    { video: { id: 'f', path: '/f', link: 'l' } },
+    'video.path must be a path that begins with / and contains {fileId}',
+  ],
+  [{ polling: { min: 'soon' } }, 'polling.min must be milliseconds or a length of time, such as "5s"'],
+  [
+    { polling: { usually: { median: '5m', slow: '1m' } } },
+    'polling.usually must have a median that is not longer than slow',
+  ],
+  [{ refusals: { content: [{ stage: 'prompt' }] } }, 'refusals.content.0 must have codes, states or says'],
+  [
+    { refusals: { taskMayExist: [500], noTask: [500, 502] } },
+    'refusals must not have the same status in taskMayExist and noTask',
+  ],
+  [{ prices: { currency: 'USD', table: [] } }, 'prices.table must have a row'],
+  [{ prices: { currency: 'USD', table: [{}] } }, 'prices.table.0 must have perSecond or perVideo'],
+  [{ prices: { ...ONE_PRICE, currency: 'US Dollar' } }, 'prices.currency must be a word'],
+  [
+    { prices: { ...ONE_PRICE, table: [{ perVideo: -1 }] } },
+    'prices.table.0.perVideo must be a number from 0',
+  ],
+  [
+    { prices: { ...ONE_PRICE, table: [{ perVideo: '1' }] } },
+    'prices.table.0.perVideo must be a number, such as',
+  ],
+  [
+    { prices: { ...ONE_PRICE, table: [{ operation: 'video', perVideo: 1 }] } },
+    'prices.table.0.operation must be one of text-to-video, image-to-video',
+  ],
+  ...[0, 1e10].map((duration): [unknown, string] => [
+    { prices: { ...ONE_PRICE, defaults: { duration } } },
+    'prices.defaults.duration must be a number above 0 and at most 86400, such as 5',
+  ]),
+  [{ read: { charged: 'usage.cost' } }, 'read.charged needs a currency'],
+  [
+    { read: { charged: { amount: 'cost', currency: 'USD', divideBy: 0 } } },
+    'read.charged.divideBy must be a number above 0',
+  ],
+  ...['a\nb', '\u0000', '\u007f', 'naïve €', '狐'].map((value): [unknown, string] => [
+    { headers: { 'X-Version': value } },
+    'headers.X-Version must be text that a header can have: Latin-1 without control characters, such as "2026-11-15"',
+  ]),
+  // undici sends no request that names one of them.
+  ...['Content-Length', 'transfer-encoding', 'EXPECT', 'Host', 'Connection', 'Keep-Alive', 'Upgrade'].flatMap(
+    (name): [unknown, string][] => {
+      const problem = 'must not be a header that the connection sets itself';
+      return [
+        [{ headers: { [name]: 'x' } }, `headers.${name} ${problem}`],
+        [{ auth: { header: name } }, `auth.header ${problem}`],
+        [{ idempotencyHeader: name }, `idempotencyHeader ${problem}`],
+      ];
+    },
+  ),
+])('the profile %j is refused with the path of the problem', (given, problem) => {
+  expect(problemOf(given)).toContain(problem);
+});
+
+it.each<[request: object, problem: string]>([
+  [
+    { fields: { style: {} } },
+    'request names style, which is not a field of a request: add it to requestFields, or correct it',
+  ],
+  [{ textToVideo: { fields: { promt: {} } } }, 'request names promt'],
+  [{ imageToVideo: { fields: { promt: {} } } }, 'request names promt'],
+  [{ field: {} }, 'request.field is not known'],
+  [{ fields: { seed: { too: 'x' } } }, 'request.fields.seed.too is not known'],
+  [
+    { fields: { seed: { to: 'a b' } } },
+    'request.fields.seed.to must be a path of keys, with [0] after the key of a list, such as "content[0].text"',
+  ],
+  [{ fields: { seed: { to: 'a[]' } } }, 'request.fields.seed.to must be a path of keys'],
+  [{ fields: { seed: { to: '' } } }, 'request.fields.seed.to must be a path of keys'],
+  [{ fields: { seed: { to: 'x'.repeat(201) } } }, 'request.fields.seed.to must have at most 200 characters'],
+  [{ constants: { a: { b: 1 } } }, 'request.constants.a'],
+  [{ fields: { seed: { as: 'text' } } }, 'request.fields.seed.as must contain {value}'],
+  [
+    { fields: { seed: { as: '{value}', values: { 1: 1 } } } },
+    'request.fields.seed must have values or as, not both',
+  ],
+  ...[{ default: 1 }, { values: { 1: 1 } }, { as: '{value}' }].map((more): [object, string] => [
+    { fields: { seed: { to: null, ...more } } },
+    'request.fields.seed must have nothing but to: null',
+  ]),
+  [
+    { fields: { resolution: { to: null, with: ['aspect_ratio'] } } },
+    'request.fields.resolution must have values, because it has with; request.fields.resolution must have nothing but to: null',
+  ],
+  [
+    { fields: { prompt: { to: 'text' }, seed: { to: 'text' } } },
+    'request sends two values to text, one of them seed',
+  ],
+  [{ fields: { prompt: { to: 'seed' } } }, 'request sends two values to seed, one of them seed'],
+  [{ textToVideo: { fields: { prompt: { to: 'seed' } } } }, 'request sends two values to seed'],
+  [
+    { imageToVideo: { fields: { prompt: { to: 'image_url' } } } },
+    'request sends two values to image_url, one of them image_url',
+  ],
+  [
+    { fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } },
+    'request sends two values to a.b, one of them seed',
+  ],
+  [{ fields: { prompt: { to: 'a[0]' }, seed: { to: 'a.b' } } }, 'request sends two values to a.b'],
+  [
+    { constants: { model: 'x' }, fields: { seed: { to: 'model' } } },
+    'request sends two values to model, one of them seed',
+  ],
+  [
+    { within: 'input', constants: { 'input.seed': 1 } },
+    'request sends two values to input.seed, one of them seed',
+  ],
+  [
+    { fields: { resolution: { with: ['aspect_ratio'], values: { a: 1 } }, aspect_ratio: { to: 'x' } } },
+    'request names aspect_ratio twice, under its own name and in with',
+  ],
+])('a profile with the request %j is refused: %s', (request, problem) => {
+  expect(problemOf({ request })).toContain(problem);
+});
+
+it('a profile with several problems is refused with all of them, and with the first of very many', () => {
+  expect(problemOf({ read: { taskID: 'x' }, paths: { task: '/tasks' } })).toBe(
+    'paths.task must be a path that begins with / and contains {taskId}, such as "/v1/videos/{taskId}"; read.taskID is not known, there can be within, taskId, state, progress, video, code, message, charged',
+  );
+  const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, 1]));
+  expect(problemOf(keys)).toMatch(/^key0 and key1 and .{1,300}$/);
+  expect(problemOf({ ['k'.repeat(100_000)]: 1 }).length).toBeLessThan(1_000);
+});
+
+it('a profile is refused in a moment for a path that is too long, and for one of very many fields', () => {
+  const long = `/${'{taskId}'.repeat(20_000)} `;
+  expect(problemOf({ paths: { task: long } })).toBe('paths.task must have at most 2000 characters');
+  const requestFields = Array.from({ length: 100_000 }, (_, at) => `field${at}`);
+  expect(parseProfile({ requestFields, request: { within: 'input' } })).toMatchObject({ ok: true });
+  const request = { within: 'input', constants: { 'input.field9': 1 } };
+  expect(problemOf({ requestFields, request })).toContain(
+    'request sends two values to input.field9, one of them field9',
+  );
 });
 
 it('the profile that the page about other services shows is one', () => {
@@ -138,99 +267,4 @@ it('the profile that the page about other services shows is one', () => {
 it('the shipped JSON Schema equals the code: npm run schema writes it', () => {
   const shipped = JSON.parse(readFileSync(join(__dirname, '../../profile.schema.json'), 'utf8'));
   expect(shipped).toEqual(JSON.parse(JSON.stringify(profileJsonSchema())));
-});
-
-describe('answers read with a profile', () => {
-  const trace = (body: unknown, profile: ServiceProfile = WHOLE) =>
-    traceAnswer({ status: 200, body: JSON.stringify(body) }, readingRules(profile));
-
-  it('are read at its paths', () => {
-    const reading = trace({
-      ticket: { no: 7, phase: 'p-9' },
-      pct: 0.5,
-      files: [{ href: 'https://cdn.example.com/a.mp4' }],
-      e: { c: 'c1', m: 'm1' },
-    });
-    expect(reading).toMatchObject({
-      taskId: '7',
-      task: { state: 'succeeded', word: 'p-9', videoUrl: 'https://cdn.example.com/a.mp4' },
-      serviceMessage: { code: 'c1', message: 'm1' },
-      found: {
-        taskId: 'ticket.no',
-        state: 'ticket.phase',
-        video: 'files[0].href',
-        code: 'e.c',
-        message: 'e.m',
-      },
-    });
-  });
-
-  it.each<[unknown, string]>([
-    ['P0', 'queued'],
-    ['P1', 'running'],
-    [2, 'running'],
-    ['2', 'running'],
-    ['PX', 'failed'],
-    [-1, 'cancelled'],
-    ['succeeded', 'succeeded'],
-    [3, 'unknown'],
-  ])('%j means %s', (phase, state) => {
-    expect(trace({ ticket: { phase } }).task.state).toBe(state);
-  });
-
-  it('are not read at the default paths', () => {
-    expect(
-      trace({ task_id: 'x', status: 'running', video_url: 'https://cdn.example.com/a.mp4' }),
-    ).toMatchObject({
-      taskId: undefined,
-      task: { state: 'unknown' },
-    });
-  });
-
-  it('may give a default word another meaning', () => {
-    const profile = { states: { running: ['ready'] } };
-    expect(trace({ status: 'ready' }, profile).task.state).toBe('running');
-  });
-});
-
-describe('a profile that would make every call fail is refused', () => {
-  const problemOf = (given: unknown) => {
-    const parsed = parseProfile(given);
-    return parsed.ok ? undefined : parsed.problem;
-  };
-
-  it.each(['a\nb', 'a\r', '\u0000', '\u007f', 'naïve €', '狐'])('for the header value %j', (value) => {
-    expect(problemOf({ headers: { 'X-Version': value } })).toBe(
-      'headers.X-Version must be text that a header can have: Latin-1 without control characters, such as "2026-11-15"',
-    );
-  });
-
-  it.each(['', 'v1', 'a\tb', 'café'])('but not for the header value %j', (value) => {
-    expect(problemOf({ headers: { 'X-Version': value } })).toBeUndefined();
-  });
-
-  it.each(['Content-Length', 'transfer-encoding', 'EXPECT', 'Host', 'Connection', 'Keep-Alive', 'Upgrade'])(
-    'for the header %s, which the connection itself sets',
-    (name) => {
-      const problem = 'must not be a header that the connection sets itself';
-      expect(problemOf({ headers: { [name]: 'x' } })).toBe(`headers.${name} ${problem}`);
-      expect(problemOf({ auth: { header: name } })).toBe(`auth.header ${problem}`);
-      expect(problemOf({ idempotencyHeader: name })).toBe(`idempotencyHeader ${problem}`);
-    },
-  );
-
-  it('for a path that is too long, without matching all of it', () => {
-    const long = `/${'{taskId}'.repeat(20_000)} `;
-    expect(problemOf({ paths: { task: long } })).toBe('paths.task must have at most 2000 characters');
-    expect(problemOf({ paths: { textToVideo: long } })).toBe(
-      'paths.textToVideo must have at most 2000 characters',
-    );
-  });
-
-  it('for many problems, of which the first are listed', () => {
-    const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, 1]));
-    const problem = problemOf(keys);
-    expect(problem).toMatch(/^key0 and key1 and .{1,300}$/);
-    expect(problemOf({ ['k'.repeat(100_000)]: 1 })?.length).toBeLessThan(1_000);
-  });
 });

@@ -86,21 +86,16 @@ describe.each(['poll', 'download'] as const)('the rate limiter for a %s', (call)
     expect(waitOf(call)).toBe(2_000);
   });
 
-  it('waits at least a second and at most the bound', () => {
-    const { acquire, waitOf, advance } = setUp();
+  it('waits at least a second and at most the bound, without effect on the other calls', () => {
+    const { acquire, rateLimiter, waitOf, advance } = setUp();
     acquire(call).release(limited(86_400_000));
     expect(waitOf(call)).toBe(RETRY_AFTER_MAX_MS);
-    advance(RETRY_AFTER_MAX_MS);
-    acquire(call).release(limited(0));
-    expect(waitOf(call)).toBe(1_000);
-  });
-
-  it('does not affect the other calls', () => {
-    const { acquire, rateLimiter, waitOf } = setUp();
-    acquire(call).release(limited(7_000));
     expect(waitOf(call === 'poll' ? 'download' : 'poll')).toBe(0);
     expect(waitOf('submit')).toBe(0);
     expect(rateLimiter.submitAllowance()).toBeGreaterThan(0);
+    advance(RETRY_AFTER_MAX_MS);
+    acquire(call).release(limited(0));
+    expect(waitOf(call)).toBe(1_000);
   });
 });
 
@@ -137,7 +132,7 @@ describe('the rate limiter for submits', () => {
     expect(allowances[64]).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('grants no permit after a refusal, and says for how long', () => {
+  it('grants no permit after a refusal, and says for how long, at most the bound', () => {
     const { rateLimiter, submit, waitOf, advance } = setUp();
     submit(limited(7_000));
     expect(rateLimiter.submitAllowance()).toBe(0);
@@ -146,10 +141,6 @@ describe('the rate limiter for submits', () => {
     advance(7_000);
     expect(rateLimiter.submitAllowance()).toBe(1);
     expect(rateLimiter.untilNextChangeMs()).toBeUndefined();
-  });
-
-  it('waits at most the bound', () => {
-    const { submit, waitOf } = setUp();
     submit(limited(86_400_000));
     expect(waitOf()).toBe(RETRY_AFTER_MAX_MS);
   });
@@ -216,26 +207,21 @@ describe('the rate limiter for submits', () => {
     expect(rateLimiter.submitAllowance()).toBe(1);
   });
 
-  it('doubles the allowance after a probe that passed, until there is no limit', () => {
-    const { rateLimiter, submit, advance } = setUp();
+  it('grants permits by an allowance that doubles after a probe that passed, until there is no limit', () => {
+    const { rateLimiter, acquire, submit, waitOf, advance } = setUp();
     submit(limited());
     advance(1_000);
-    const allowances = Array.from({ length: 5 }, () => {
-      submit(PASSED);
+    const allowances = [submit, submit].map((pass) => {
+      pass(PASSED);
       return rateLimiter.submitAllowance();
     });
-    expect(allowances).toEqual([1, 2, 4, 8, Number.POSITIVE_INFINITY]);
-  });
-
-  it('grants as many permits as the current allowance', () => {
-    const { acquire, submit, waitOf, advance } = setUp();
-    submit(limited());
-    advance(1_000);
-    submit(PASSED);
-    submit(PASSED);
-    acquire();
-    acquire();
+    expect(allowances).toEqual([1, 2]);
+    const both = [acquire(), acquire()];
     expect(waitOf()).toBe(1_000);
+    for (const one of both) one.release(PASSED);
+    expect(rateLimiter.submitAllowance()).toBe(8);
+    submit(PASSED);
+    expect(rateLimiter.submitAllowance()).toBe(Number.POSITIVE_INFINITY);
   });
 
   it('starts with the shortest backoff again after a minute without a limit', () => {

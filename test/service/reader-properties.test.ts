@@ -1,12 +1,12 @@
 import { TASK_STATES } from '../../src/contract/job';
-import { parseProfile } from '../../src/service/parse-profile';
-import type { ServiceProfile } from '../../src/service/profile';
-import { type HttpAnswer, traceAnswer } from '../../src/service/read-answer';
-import { readingRules } from '../../src/service/reading-rules';
+import {
+  type HttpAnswer,
+  parseProfile,
+  readingRules,
+  type ServiceProfile,
+  traceAnswer,
+} from '../../src/service';
 import { fc } from '../support/properties';
-import { readAnswer } from './read';
-
-const RUNS = { numRuns: 200 };
 
 /** With keys that the reader knows, or it would find nothing. */
 const key = fc.oneof(
@@ -19,13 +19,8 @@ const key = fc.oneof(
 const link = fc.oneof(
   fc.webUrl(),
   fc.constantFrom(
-    'https://cdn.example.com/1.mp4',
-    '/v/1.mp4',
-    '//x/1.mp4',
-    'file:///1',
-    'javascript:alert(1)',
-    '/\t/[',
-    '/\n//x',
+    ...['https://cdn.example.com/1.mp4', '/v/1.mp4', '//x/1.mp4', 'file:///1', 'javascript:alert(1)'],
+    ...['/\t/[', '/\n//x'],
   ),
 );
 const scalar = fc.oneof(
@@ -83,89 +78,46 @@ const paths = fc.oneof(path, fc.array(path, { minLength: 1, maxLength: 4 }));
 const words = fc.array(fc.oneof(fc.string(), fc.integer(), fc.constantFrom('running', 'P9')), {
   maxLength: 4,
 });
+const someOf = <T>(names: readonly string[], value: fc.Arbitrary<T>) =>
+  fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] });
 const profile: fc.Arbitrary<ServiceProfile> = fc.record(
   {
-    read: fc.record(
-      {
-        ...{ within: paths, taskId: paths, state: paths, progress: paths },
-        ...{ video: paths, code: paths, message: paths },
-      },
-      { requiredKeys: [] },
-    ),
-    states: fc.record(
-      { queued: words, running: words, succeeded: words, failed: words, cancelled: words },
-      { requiredKeys: [] },
-    ),
+    read: someOf(['within', 'taskId', 'state', 'progress', 'video', 'code', 'message'], paths),
+    states: someOf(['queued', 'running', 'succeeded', 'failed', 'cancelled'], words),
   },
   { requiredKeys: [] },
 );
 
-const isLink = (link: string) => /^https?:\/\//i.test(link) || /^\/[^/\\]/.test(link);
-
-/** URL drops a tab or a line break after the slash, and then reads the rest as another host. */
-test.each(['/\t/cdn.example.com/1.mp4', '/\n\\cdn.example.com/1.mp4', '/\r/[', '/ /x'])(
-  'a link is ignored when %j would lead to another host',
-  (video_url) => {
-    const body = JSON.stringify({ status: 'completed', video_url });
-    for (const baseUrl of [undefined, 'https://api.example.com']) {
-      expect(readAnswer({ status: 200, body, baseUrl }).task).toEqual({
-        state: 'succeeded',
-        word: 'completed',
-      });
-    }
-  },
-);
-
-/** What is true of every reading, whatever the answer. */
-function expectReading(reading: ReturnType<typeof traceAnswer>): void {
-  expect(TASK_STATES).toContain(reading.task.state);
-  if ('videoUrl' in reading.task && reading.task.videoUrl !== undefined) {
-    expect(reading.task.videoUrl).toSatisfyLink();
-  }
-  const { code, message } = reading.serviceMessage;
-  for (const text of [reading.taskId, code, message]) expect(text).not.toBe('');
-}
-
-expect.extend({
-  toSatisfyLink: (link: string) => ({
-    pass: isLink(link),
-    message: () => `${JSON.stringify(link)} is neither an http(s) link nor an absolute path`,
-  }),
-});
-declare global {
-  namespace jest {
-    interface Matchers<R> {
-      toSatisfyLink(): R;
-    }
-  }
-}
-
-test('any JSON, any bytes, any status has a reading, whose link is http(s) or an absolute path', () => {
-  fc.assert(
-    fc.property(answer, (given) => expectReading(traceAnswer(given))),
-    { numRuns: 600 },
-  );
-});
-
-test('the same is true with the rules of any valid profile', () => {
+test('any JSON, any bytes, any status has a reading with any profile, whose link is http(s) or an absolute path', () => {
   fc.assert(
     fc.property(profile, answer, (given, received) => {
       expect(parseProfile(given)).toEqual({ ok: true, profile: given });
-      expectReading(traceAnswer(received, readingRules(given)));
+      const reading = traceAnswer(received, readingRules(given));
+      expect(TASK_STATES).toContain(reading.task.state);
+      if ('videoUrl' in reading.task && reading.task.videoUrl !== undefined)
+        expect(reading.task.videoUrl).toMatch(/^https?:\/\/|^\/[^/\\]/i);
+      const { code, message } = reading.serviceMessage;
+      for (const text of [reading.taskId, code, message]) expect(text).not.toBe('');
     }),
-    { numRuns: 600 },
+    { numRuns: 1_000 },
   );
 });
+
+const RUNS = { numRuns: 200 };
 
 test.each(['data', 'result', 'task', 'output'])('an answer within %s reads as it does alone', (holder) => {
   // A value in one of these objects is one level too deep inside another.
   const isFlat = (body: Record<string, unknown>) =>
     ['data', 'result', 'task', 'output'].every((name) => !Object.hasOwn(body, name));
+  const read = (status: number, body: object) => {
+    const { taskId, task, serviceMessage } = traceAnswer({ status, body: JSON.stringify(body) });
+    return { taskId, task, serviceMessage };
+  };
   fc.assert(
     fc.property(object.filter(isFlat), fc.constantFrom(200, 202, 404, 500), (body, status) => {
-      const alone = readAnswer({ status, body: JSON.stringify(body) });
-      expect(readAnswer({ status, body: JSON.stringify({ [holder]: body }) })).toEqual(alone);
-      expect(readAnswer({ status, body: JSON.stringify({ [holder]: JSON.stringify(body) }) })).toEqual(alone);
+      const alone = read(status, body);
+      expect(read(status, { [holder]: body })).toEqual(alone);
+      expect(read(status, { [holder]: JSON.stringify(body) })).toEqual(alone);
     }),
     RUNS,
   );
@@ -199,10 +151,8 @@ describe('an id of any number of digits', () => {
       fc.property(digits, noise, (id, text) => {
         const message = `x${text} ${id} ${text}x`;
         const body = JSON.stringify({ task_id: 'a', message });
-        expect(traceAnswer({ status: 200, body })).toMatchObject({
-          taskId: 'a',
-          serviceMessage: { message },
-        });
+        const reading = traceAnswer({ status: 200, body });
+        expect([reading.taskId, reading.serviceMessage.message]).toEqual(['a', message]);
       }),
       RUNS,
     );

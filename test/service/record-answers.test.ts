@@ -2,14 +2,20 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Secrets } from '../../src/contract/redact';
-import { traceAnswer } from '../../src/service/read-answer';
-import { recordAnswers, redactAnswer } from '../../src/service/record-answers';
-import type { ServiceAnswer } from '../../src/service/video-service';
+import { recordAnswers, redactAnswer, type ServiceAnswer, traceAnswer } from '../../src/service';
 import { PROVIDERS } from './provider-answers';
-import { answer } from './service-answer';
 
 const KEY = 'sk-live/abc+123456';
 const SECRETS = { keys: [KEY], wholeValues: [] };
+
+/** An answer to a poll, with a body that is a text or written as JSON. */
+const answer = (body: unknown, rest: Partial<ServiceAnswer> = {}): ServiceAnswer => ({
+  call: 'poll',
+  status: 200,
+  headers: {},
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+  ...rest,
+});
 const bodyOf = (body: unknown, secrets: Secrets = SECRETS) => redactAnswer(answer(body), secrets).body;
 
 describe('a recording contains', () => {
@@ -28,15 +34,13 @@ describe('a recording contains', () => {
   it.each(PROVIDERS)('all that $name answers, except for the queries of its links', ({ exchanges }) => {
     for (const [{ status, body }] of exchanges) {
       const signed = body.replaceAll('.mp4', `.mp4?sign=${'s'.repeat(30)}&Expires=17`);
-      const recorded = redactAnswer(answer(signed, { status }), SECRETS).body;
-      expect(recorded).not.toContain('sss');
-      const expected = JSON.stringify(traceAnswer({ status, body: signed })).replaceAll(
-        /\?sign=s+&Expires=17/g,
-        '?…',
+      const expected = JSON.stringify(traceAnswer({ status, body: signed }));
+      expect(JSON.stringify(traceAnswer({ status, body: bodyOf(signed) }))).toBe(
+        expected.replaceAll(/\?sign=s+&Expires=17/g, '?…'),
       );
-      expect(JSON.stringify(traceAnswer({ status, body: recorded }))).toBe(expected);
+      expect(bodyOf(signed)).not.toContain('sss');
       // Without a secret in it, not a byte is changed.
-      expect(redactAnswer(answer(body, { status }), SECRETS).body).toBe(body);
+      expect(bodyOf(body)).toBe(body);
     }
   });
 
@@ -45,26 +49,17 @@ describe('a recording contains', () => {
     expect(bodyOf(body)).toBe('{ "task_id": 1234567890123456789,\n "n": 1.0, "url": "https://x/1.mp4?…" }');
   });
 
-  it('no key, however it is written', () => {
-    const spellings = [KEY, KEY.replaceAll('/', '\\/'), KEY.replace('s', '\\u0073'), encodeURIComponent(KEY)];
-    for (const spelling of spellings) {
-      for (const body of [
-        `{"message":"Bad key ${spelling}."}`,
-        `{"${spelling}":1,"data":${JSON.stringify(JSON.stringify({ m: KEY }))}}`,
-        `<p>${KEY}</p>`,
-        `{not JSON: ${KEY}}`,
-        `{"cut":"${KEY}`,
-        `${'['.repeat(2000)} ${KEY} ${']'.repeat(2000)}`,
-      ]) {
-        const recorded = bodyOf(body);
-        expect(recorded).not.toContain('123456');
-        expect(recorded).toContain('…');
-      }
+  it('no key, in JSON, in JSON in a string, outside JSON or as a number', () => {
+    for (const body of [
+      `{"message":"Bad key ${KEY.replaceAll('/', '\\/')}."}`,
+      `{"${KEY}":1,"data":${JSON.stringify(JSON.stringify({ m: KEY }))}}`,
+      `<p>${KEY}</p>`,
+      `{"cut":"${KEY}`,
+      `${'['.repeat(2000)} ${KEY} ${']'.repeat(2000)}`,
+    ]) {
+      expect(bodyOf(body)).not.toContain('123456');
+      expect(bodyOf(body)).toContain('…');
     }
-    expect(JSON.parse(bodyOf(`{"message":"Bad key ${KEY}."}`))).toEqual({ message: 'Bad key ….' });
-  });
-
-  it('no key of digits, even where it is a number', () => {
     expect(bodyOf('{"key":1234567890,"id":7}', { keys: ['1234567890'], wholeValues: [] })).toBe(
       '{"key":9999999999,"id":7}',
     );
@@ -75,24 +70,6 @@ describe('a recording contains', () => {
     expect(bodyOf({ id: 'task-2', status: 'beta', m: 'turbo' }, secrets)).toBe(
       '{"id":"task-2","status":"beta","m":"…"}',
     );
-  });
-
-  it.each([
-    ['https://x.example/1.mp4?X-Sig=abc&Expires=17', 'https://x.example/1.mp4?…'],
-    ['/v/1.mp4?s=1;t=2', '/v/1.mp4?…'],
-    ['https://x.example/1.mp4?secret', 'https://x.example/1.mp4?…'],
-    ['https://x.example/1.mp4?a=b#secret', 'https://x.example/1.mp4?…'],
-    ['https://x.example/1.mp4#secret', 'https://x.example/1.mp4#…'],
-    ['https://me:secret@x.example/1.mp4', 'https://…@x.example/1.mp4'],
-    [
-      'See https://x.example/a?b=c and "https://x.example/d?e=f"',
-      'See https://x.example/a?… and "https://x.example/d?…"',
-    ],
-    ['Really? Yes.', 'Really? Yes.'],
-    ['https://x.example/1.mp4', 'https://x.example/1.mp4'],
-  ])('of %s only %s', (text, recorded) => {
-    expect(JSON.parse(bodyOf({ text }))).toEqual({ text: recorded });
-    expect(bodyOf(text)).toBe(recorded);
   });
 
   it('no header that may have a secret, and no secret in the others', () => {
@@ -140,19 +117,13 @@ describe('answers are recorded in files', () => {
   });
 
   it('up to a limit: the oldest are removed, and files of the user are not', () => {
-    writeFileSync(join(folder, '0000-notes.json'), 'mine');
+    const mine = ['0000-notes.json', '2020-01-01T09-30-standup.json', '2020-01-01T00-00-00.000Z-backup.json'];
+    for (const name of mine) writeFileSync(join(folder, name), 'mine');
     writeFileSync(join(folder, '2020-01-01T00-00-00.000Z-000001-poll-200-1.json.tmp'), 'left by a crash');
-    const dated = [
-      '2020-01-01T09-30-standup.json',
-      '2020-01-01T00-00-00.000Z-backup.json',
-      '2020-01-01T.json',
-    ];
-    for (const name of dated) writeFileSync(join(folder, name), 'mine');
     const record = recordAnswers(folder);
     for (let id = 1; id <= 202; id++) record(answer({ id }));
-    expect(recordings()).toEqual(expect.arrayContaining(dated));
-    const [notes, ...own] = recordings().filter((name) => !dated.includes(name));
-    expect(notes).toBe('0000-notes.json');
+    expect(recordings()).toEqual(expect.arrayContaining(mine));
+    const own = recordings().filter((name) => !mine.includes(name));
     expect(own).toHaveLength(200);
     expect(read(own.at(-1)).body).toMatch(/"id":202/);
   });
@@ -172,12 +143,11 @@ describe('answers are recorded in files', () => {
     writeFileSync(file, '');
     const problems: string[] = [];
     const record = recordAnswers(file, (message) => problems.push(message));
-    for (let time = 0; time < 3; time++) expect(() => record(answer({}))).not.toThrow();
+    for (let time = 0; time < 3; time++) record(answer({}));
     expect(problems).toEqual([
       expect.stringMatching(
         /^The service's answers cannot be recorded in .* \(EEXIST\)\. Jobs continue without recordings\.$/,
       ),
     ]);
-    expect(() => record({} as unknown as ServiceAnswer)).not.toThrow();
   });
 });

@@ -1,33 +1,40 @@
 import type { RefusedContent } from '../../src/contract/failure-details';
-import { createVideoService, readingRules, type ServiceProfile, traceAnswer } from '../../src/service';
+import { readingRules, type ServiceProfile, traceAnswer } from '../../src/service';
 import { SERVICES } from '../support/refused-answers';
-import { replyJson, startRawServer } from './raw-server';
+import { replyJson } from './raw-server';
+import { connect, faultOf, serve, submit } from './service-world';
 
-const KEY = 'sksecret0123456789abcdef';
 const TEXT = { prompt: 'A red fox' };
 const IMAGE = { ...TEXT, image_url: 'https://example.com/fox.png' };
 
-function readAs(body: object, status = 200, request?: object, profile: ServiceProfile = {}) {
+/** What an answer says about refused content: a refusal, as most of these are. */
+function readAs(body: object, request?: object, { status = 400, profile = {} as ServiceProfile } = {}) {
   const answer = { status, body: JSON.stringify(body), ...(request && { request }) };
   return traceAnswer(answer, readingRules(profile)).refusedContent;
 }
+/** Without how it is known. */
+function whatIsRefused(...given: Parameters<typeof readAs>) {
+  const { isCertain: _, code: __, ...refused } = readAs(...given) ?? {};
+  return refused;
+}
+const error = (message: string, code = 'invalid_request', more = {}) => ({
+  error: { code, message, ...more },
+});
 
-describe('the documented refusals of each service', () => {
-  const rows = SERVICES.flatMap(({ name, answers, profile }) =>
-    answers.map((answer) => ({ name, profile, ...answer, said: JSON.stringify(answer.body).slice(0, 80) })),
-  );
-
-  it('are known for the twenty surveyed services, but for one of which nothing was found', () => {
+describe('the documented refusals of each service are known', () => {
+  it('for the twenty surveyed services, but for one of which nothing was found', () => {
     expect(SERVICES).toHaveLength(20);
     expect(SERVICES.filter(({ answers }) => answers.length === 0).map(({ name }) => name)).toEqual([
       'Inworld',
     ]);
   });
 
-  it.each(rows)('$name: $said', ({ body, status, request, profile, refused, code }) => {
-    const read = readAs(body, status, request, profile);
-    expect(read).toMatchObject(refused);
-    expect(read).toEqual({
+  it.each(
+    SERVICES.flatMap(({ name, answers, profile }) =>
+      answers.map((answer) => ({ name, profile, ...answer, said: JSON.stringify(answer.body).slice(0, 80) })),
+    ),
+  )('$name: $said', ({ body, status = 200, request, profile, refused, code }) => {
+    expect(readAs(body, request, { status, profile })).toEqual({
       ...refused,
       isCertain: expect.any(Boolean),
       ...(code && { code }),
@@ -35,66 +42,62 @@ describe('the documented refusals of each service', () => {
   });
 });
 
-const error = (message: string, code = 'invalid_request', more = {}) => ({
-  error: { code, message, ...more },
-});
-
 describe('an error is no refusal of content', () => {
+  const PROMPT = 'A sign that says "content policy violation": nsfw content detected, blocked by moderation';
+  const quoting = (quoted: string) => error(`duration must be at most 10, in the request for ${quoted}`);
+
   it.each<[why: string, body: object]>([
-    ['which mentions a policy', error('the retry policy is not valid')],
-    ['which is about the duration', error('duration must be at most 10')],
-    ['which names a parameter', error('content_filter is not a known parameter: it was rejected')],
-    ['which names a setting that is wrong', error('safety_checker must be a boolean', 'validation_error')],
-    ['which refuses a link', error('unsafe image url: private addresses are rejected')],
-    ['which only says where the policy is', error('see our content policy for what you may ask for')],
+    ['mentions a policy', error('the retry policy is not valid')],
+    ['is about the duration', error('duration must be at most 10')],
+    ['names a parameter', error('content_filter is not a known parameter: it was rejected')],
+    ['names a setting that is wrong', error('safety_checker must be a boolean', 'validation_error')],
+    ['refuses a link', error('unsafe image url: private addresses are rejected')],
+    ['only says where the policy is', error('see our content policy for what you may ask for')],
     [
-      'whose check did not work',
+      'is of a check that did not work',
       error('the prompt could not be checked by moderation: timeout', 'moderation_failed'),
     ],
+    ['is of a moderation that is down', error('moderation is not available', 'moderation_unavailable')],
+    ['is of a parser', error('illegal input: the duration includes letters')],
+    ['asks for more', error('an explicit prompt is required, and the body contains none')],
+    ['is under a notice', error('aspect ratio 3:2 was rejected. Copyright 2026 Example Inc.')],
+    ['forbids without a reason', error('the prompt is not allowed')],
+    ['is about sensitive letters', error('the field is case sensitive', 'CaseSensitive')],
+    ['is about another field', error('blocked by the content policy', 'invalid', { param: 'seed' })],
+    ['has no words', { error: { code: 3 } }],
+    ['has a link', error('cannot fetch https://cdn.example.com/nsfw/detected/1')],
+  ])('because it %s', (_why, body) => {
+    expect(readAs(body, IMAGE)).toBeUndefined();
+  });
+
+  it.each<[how: string, body: object, prompt?: string]>([
+    ['whole', quoting(PROMPT)],
+    ['in JSON', quoting(JSON.stringify(PROMPT))],
+    ['cut off', quoting(`${PROMPT.slice(0, 60)}…`)],
+    ['in capital letters', quoting(PROMPT.toUpperCase())],
+    ['in HTML', quoting(PROMPT.replaceAll('"', '&quot;'))],
+    ['with escapes', quoting(PROMPT.replaceAll('"', '\\u0022'))],
+    ['without its beginning', quoting(`…${PROMPT.slice(20)}`)],
     [
-      'whose moderation is down',
-      error('moderation is not available at the moment', 'moderation_unavailable'),
+      'with other spaces',
+      error('"content policy violation, nsfw content detected" is too long'),
+      '  content   policy\n\nviolation,  nsfw   content detected ',
     ],
-    ['of a parser', error('illegal input: the duration includes letters')],
-    ['which asks for more', error('an explicit prompt is required, and the body contains none')],
-    ['under a notice', error('aspect ratio 3:2 was rejected. Copyright 2026 Example Inc.')],
-    ['which forbids without a reason', error('the prompt is not allowed')],
-    ['which is about sensitive letters', error('the field is case sensitive', 'CaseSensitive')],
-    ['about another field', error('blocked by the content policy of the seed', 'invalid', { param: 'seed' })],
-    ['without any words', { error: { code: 3 } }],
-  ])('%s', (_why, body) => {
-    expect(readAs(body, 400, TEXT)).toBeUndefined();
+    ['of three characters', error('无法解析：敏感词'), '敏感词'],
+  ])('because it quotes the prompt, %s', (_how, body, prompt = PROMPT) => {
+    expect(readAs(body, { prompt })).toBeUndefined();
   });
 
-  const PROMPT = 'A sign that says "content policy violation": nsfw content detected, blocked by moderation';
-
-  it.each([
-    ['whole', PROMPT],
-    ['in JSON', JSON.stringify(PROMPT)],
-    ['cut off', `${PROMPT.slice(0, 60)}…`],
-    ['in capital letters', PROMPT.toUpperCase()],
-    ['twice', `${PROMPT} (${PROMPT})`],
-    ['in HTML', PROMPT.replaceAll('"', '&quot;')],
-    ['with escapes', PROMPT.replaceAll('"', '\\u0022')],
-    ['without its beginning', `…${PROMPT.slice(20)}`],
-  ])('because it quotes the prompt, %s', (_how, quoted) => {
-    const body = error(`duration must be at most 10, in the request for ${quoted}`);
-    expect(readAs(body, 400, { prompt: PROMPT })).toBeUndefined();
-  });
-
-  it('because it quotes another text of the request, or a link', () => {
+  it('because it quotes another text of the request', () => {
     const request = { prompt: 'A fox', negative_prompt: 'nsfw, blurry, explicit content' };
     const tooLong = error(`negative_prompt contains 30 characters, at most 20: ${request.negative_prompt}`);
-    expect(readAs(tooLong, 400, request)).toBeUndefined();
-    const link = 'https://example.com/content-policy/blocked.png';
-    expect(readAs(error(`cannot fetch ${link}`), 400, { prompt: 'A fox', image_url: link })).toBeUndefined();
-    expect(readAs(error('cannot fetch https://cdn.example.com/nsfw/detected/1'), 400, IMAGE)).toBeUndefined();
+    expect(readAs(tooLong, request)).toBeUndefined();
   });
 
   it('because it quotes the prompt that it repeats beside the state of the task', () => {
     const failed = { id: 't', status: 'failed', ...error(`internal error, while rendering ${PROMPT}`) };
-    expect(readAs({ ...failed, prompt: PROMPT })).toBeUndefined();
-    expect(readAs({ data: { ...failed, input: { prompt: PROMPT } } })).toBeUndefined();
+    for (const body of [{ ...failed, prompt: PROMPT }, { data: { ...failed, input: { prompt: PROMPT } } }])
+      expect(readAs(body, undefined, { status: 200 })).toBeUndefined();
   });
 
   it.each([
@@ -102,7 +105,7 @@ describe('an error is no refusal of content', () => {
     { status: 'queued', error: { code: 'content_policy_violation', message: 'x' } },
     { status: 'cancelled', message: 'blocked by moderation' },
   ])('while the task is %j', (body) => {
-    expect(readAs(body)).toBeUndefined();
+    expect(readAs(body, undefined, { status: 200 })).toBeUndefined();
   });
 });
 
@@ -113,97 +116,158 @@ describe('what was refused', () => {
     ['the generated video violates the content policy', IMAGE, { stage: 'output' }],
     ['the prompt or the image violates the content policy', IMAGE, {}],
     ['the input or output was flagged as sensitive', IMAGE, {}],
-    ['this violates the content policy', IMAGE, {}],
     ['this violates the content policy', TEXT, { stage: 'prompt', field: 'prompt' }],
     ['the image violates the content policy', TEXT, { stage: 'prompt', field: 'prompt' }],
-    ['this violates the content policy', undefined, {}],
-    ['blocked by moderation', undefined, {}],
+    // Its own words, although a piece of them is in the prompt, or they stand beside a link.
+    ['the prompt violates the content policy', { prompt: 'a' }, { stage: 'prompt', field: 'prompt' }],
+    [
+      'this violates the content policy',
+      { prompt: 'A poster about the content policy of a library' },
+      { stage: 'prompt', field: 'prompt' },
+    ],
+    ['see https://example.com/x and blocked by moderation', TEXT, { stage: 'prompt', field: 'prompt' }],
   ])('%s, of %j', (message, request, refused) => {
-    const { isCertain: _, ...read } = readAs(error(message), 400, request) ?? {};
-    expect(read).toEqual(refused);
+    expect(readAs(error(message), request)).toEqual({ isCertain: false, ...refused });
   });
 
-  it('follows from the field that the service names', () => {
-    const body = {
-      detail: [{ loc: ['body', 'negative_prompt'], msg: 'no', type: 'content_policy_violation' }],
-    };
-    expect(readAs(body, 422, IMAGE)).toMatchObject({ stage: 'prompt', field: 'prompt' });
+  it('is not known without the request, unless the answer says it', () => {
+    expect(readAs(error('this violates the content policy'))).toEqual({ isCertain: false });
   });
 
-  it.each<[ServiceProfile['refusals'], object, RefusedContent | undefined]>([
+  it.each<[more: object, refused: object]>([
+    [{ param: 'negative_prompt' }, { stage: 'prompt', field: 'prompt' }],
+    [{ param: 'first_frame' }, { stage: 'image', field: 'image_url' }],
+    [{ param: 'seed', code: 'content_policy_violation' }, {}],
     [
-      { content: [{ codes: [4711], stage: 'image' }] },
-      error('no', '4711'),
-      { stage: 'image', field: 'image_url' },
+      { param: 'image_url', code: 'prompt_blocked' },
+      { stage: 'prompt', field: 'prompt' },
     ],
-    [{ content: [{ codes: ['FOX.*'], charged: true }] }, error('no', 'FOX.7'), { charged: true }],
-    [{ content: [{ codes: ['FOX.*'] }] }, error('no', 'BEAR.7'), undefined],
-    [{ content: [{ says: 'House Rules' }] }, error('against the house rules'), {}],
-    [{ content: [{ codes: ['a'], says: 'rules' }] }, error('against the rules', 'b'), undefined],
-    [{ content: [{ states: ['banned'] }] }, { state: 'Banned' }, {}],
-    [{ content: [{ states: ['banned'] }] }, { state: 'failed' }, undefined],
-    [
-      { content: [{ codes: ['fox'], stage: 'prompt', field: 'script' }] },
-      error('no', 'fox'),
-      { stage: 'prompt', field: 'script' },
-    ],
-  ])('is said by the profile %j', (refusals, body, refused) => {
-    const read = readAs(body, 200, undefined, { refusals, states: { failed: ['banned'] } });
-    if (refused === undefined) expect(read).toBeUndefined();
-    else expect(read).toMatchObject({ ...refused, isCertain: true });
+    [{ param: 'prompt', code: 'output_blocked' }, { stage: 'output' }],
+  ])('follows from the field that the service names: %j', (more, refused) => {
+    expect(whatIsRefused(error('this was blocked by the content policy', 'E1', more), IMAGE)).toEqual(
+      refused,
+    );
+  });
+
+  it.each([
+    [['body', 'prompt', 0], 'prompt'],
+    [['body', 'prompt', null], 'prompt'],
+    [['body'], undefined],
+    [[null], undefined],
+  ])('follows from the last name of the path %j', (loc, field) => {
+    const body = { detail: [{ loc, msg: 'no', type: 'content_policy_violation' }] };
+    expect(readAs(body, IMAGE)?.field).toBe(field);
+  });
+
+  it('follows from a code at any place where services have codes, which is returned, cut', () => {
+    const reason = `safety_input_text_${'x'.repeat(200)}`;
+    const code = reason.slice(0, 100);
+    expect(readAs({ reason })).toEqual({ isCertain: true, stage: 'prompt', field: 'prompt', code });
+  });
+
+  it.each([
+    ['nsfw', {}],
+    ['Request Moderated', {}],
+    ['content_moderated', { stage: 'output' }],
+  ])('follows from the state %s', (state, refused) => {
+    expect(readAs({ status: state }, undefined, { status: 200 })).toEqual({ isCertain: true, ...refused });
   });
 });
 
+describe('a withheld video', () => {
+  it.each([
+    [{ raiMediaFilteredReasons: ['Withheld.'] }],
+    [{ raiMediaFilteredCount: 1 }],
+    [{ response: { raiMediaFilteredCount: 2 } }],
+    [{ has_nsfw_contents: [false, true] }],
+    [{ nsfw_content_detected: true }],
+    [{ respect_moderation: false }],
+    [{ video: { respect_moderation: false } }],
+  ])('is marked by %j', (flag) => {
+    expect(readAs(flag)).toEqual({ isCertain: true, stage: 'output' });
+  });
+
+  it.each([
+    ...[[], [''], [5, null]].map((raiMediaFilteredReasons) => ({ raiMediaFilteredReasons })),
+    ...[0, '1', true].map((raiMediaFilteredCount) => ({ raiMediaFilteredCount })),
+    ...[[false], ['no', 1, null]].map((has_nsfw_contents) => ({ has_nsfw_contents })),
+    ...[true, null, 0].map((respect_moderation) => ({ respect_moderation })),
+  ])('is not marked by %j', (flag) => {
+    expect(readAs(flag)).toBeUndefined();
+  });
+
+  it('has the reason as its message, unless the answer has one', () => {
+    const messageOf = (body: object) =>
+      traceAnswer({ status: 200, body: JSON.stringify(body) }).serviceMessage.message;
+    const flag = { raiMediaFilteredReasons: ['Withheld.'] };
+    expect(messageOf({ response: { generateVideoResponse: flag } })).toBe('Withheld.');
+    expect(messageOf({ ...flag, message: 'Sorry.' })).toBe('Sorry.');
+    expect(messageOf({ raiMediaFilteredReasons: ['x'.repeat(1_500)] })).toHaveLength(1_000);
+  });
+});
+
+it.each<[rule: object, body: object, refused: RefusedContent | undefined, read?: ServiceProfile['read']]>([
+  [{ codes: [4711], stage: 'image' }, error('no', '4711'), { stage: 'image', field: 'image_url' }],
+  [
+    { codes: ['fox'], stage: 'prompt', field: 'script' },
+    error('no', 'fox'),
+    { stage: 'prompt', field: 'script' },
+  ],
+  [{ codes: ['a', 'b'], charged: true }, error('no', 'b'), { charged: true }],
+  [{ codes: ['a', 'b'] }, error('no', 'c'), undefined],
+  [{ codes: ['FOX.*'] }, error('no', 'FOX.7'), {}],
+  [{ codes: ['FOX.*'] }, error('no', 'FAR.7'), undefined],
+  [{ codes: ['fox'] }, { e: { c: 'fox' } }, {}, { code: 'e.c' }],
+  [{ codes: ['fox'] }, { e: { c: 'fox' } }, undefined],
+  [{ says: 'House Rules' }, error('against the HOUSE rules'), {}],
+  [{ says: 'House Rules' }, error('against the rules'), undefined],
+  [{ codes: ['E1'], says: 'House Rules' }, error('against the rules', 'E1'), undefined],
+  [{ states: ['banned'] }, { state: 'Banned' }, {}],
+  [{ states: ['banned'] }, { state: 'failed' }, undefined],
+])('by the rule %j of a profile, %j is refused as %j', (rule, body, refused, read = {}) => {
+  const profile = { refusals: { content: [rule] }, states: { failed: ['banned'] }, read };
+  expect(readAs(body, undefined, { profile })).toEqual(refused && { isCertain: true, ...refused });
+});
+
 describe('the client of the service', () => {
-  async function answering(status: number, body: object, profile?: ServiceProfile) {
-    const server = await startRawServer((request) => replyJson(request, body, { status }));
-    const service = createVideoService({ baseUrl: server.url, apiKey: () => KEY, profile });
-    const close = () => Promise.all([service.close(), server.close()]);
-    return {
-      submit: () => service.start(IMAGE, { idempotencyKey: 'k' }).finally(close),
-      poll: () => service.status('t').finally(close),
-    };
-  }
+  const answering = async (status: number, body: object) =>
+    connect((await serve((request) => replyJson(request, body, { status }))).url);
 
   it('reads a success whose video is withheld as failed, and one with a link as a success', async () => {
-    const flag = { has_nsfw_contents: [true] };
-    const withheld = await answering(200, { status: 'completed', outputs: [], ...flag });
-    expect(await withheld.poll()).toMatchObject({
+    const flag = { status: 'completed', has_nsfw_contents: [true] };
+    expect(await (await answering(200, { ...flag, outputs: [] })).status('t')).toMatchObject({
       task: { state: 'failed', word: 'completed' },
       refusedContent: { stage: 'output' },
     });
-    const delivered = await answering(200, {
-      status: 'completed',
-      outputs: ['https://x.example/v.mp4'],
-      ...flag,
+    const outputs = ['https://x.example/v.mp4'];
+    expect(await (await answering(200, { ...flag, outputs })).status('t')).toMatchObject({
+      task: { state: 'succeeded', videoUrl: 'https://x.example/v.mp4' },
+      refusedContent: undefined,
+      doubts: ['the video is marked as refused, and there is a link to it'],
     });
-    const reading = await delivered.poll();
-    expect(reading).toMatchObject({ task: { state: 'succeeded', videoUrl: 'https://x.example/v.mp4' } });
-    expect(reading.refusedContent).toBeUndefined();
-    expect(reading.doubts).toEqual(['the video is marked as refused, and there is a link to it']);
   });
 
   it('takes 422 to a poll for the end of the task if its code says that the content was refused', async () => {
     const detail = (type: string) => ({ detail: [{ loc: ['body', 'prompt'], msg: 'no', type }] });
     const refused = await answering(422, detail('content_policy_violation'));
-    expect(await refused.poll()).toMatchObject({
+    expect(await refused.status('t')).toMatchObject({
       task: { state: 'failed', word: 'HTTP 422' },
       serviceMessage: { code: 'content_policy_violation', message: 'no' },
       refusedContent: { stage: 'prompt', field: 'prompt' },
     });
-    const other = await answering(422, detail('image_load'));
-    await expect(other.poll()).rejects.toMatchObject({ kind: 'answered', facts: { status: 422 } });
-    const wordsAlone = await answering(400, error('the prompt violates the content policy'));
-    await expect(wordsAlone.poll()).rejects.toMatchObject({ kind: 'answered', facts: { status: 400 } });
+    for (const [status, body] of [
+      [422, detail('image_load')],
+      [400, error('the prompt violates the content policy')],
+    ] as const)
+      expect(await faultOf((await answering(status, body)).status('t'))).toMatchObject({
+        kind: 'answered',
+        facts: { status },
+      });
   });
 
   it('takes a refusal under HTTP 200 for one, even if its code is unknown', async () => {
-    const { submit } = await answering(200, {
-      code: 99,
-      message: 'sensitive content detected in the image',
-      data: null,
-    });
-    await expect(submit()).rejects.toMatchObject({
+    const body = { code: 99, message: 'sensitive content detected in the image', data: null };
+    expect(await faultOf(submit(await answering(200, body), IMAGE))).toMatchObject({
       kind: 'refused',
       facts: { code: '99', refusedContent: { stage: 'image', field: 'image_url' } },
     });
@@ -213,18 +277,14 @@ describe('the client of the service', () => {
     { code: 'E_NOTE', message: 'It has begun. What violates our content policy is blocked.', job: 'j-1' },
     { code: 99, msg: 'no nsfw content was detected', data: { handle: 17 } },
   ])('holds an answer for lost that only mentions the policy and may have a task: %j', async (body) => {
-    const { submit } = await answering(200, body);
-    await expect(submit()).rejects.toMatchObject({ kind: 'unreadable' });
+    expect((await faultOf(submit(await answering(200, body), IMAGE))).kind).toBe('unreadable');
   });
 
   it('takes 403 for a blocked account unless a code says that the content was refused', async () => {
-    const account = await answering(
-      403,
-      error('your account was blocked for violating our usage policy', 'forbidden'),
-    );
-    const fault: { facts: object } = await account.submit().then(Object, (thrown) => thrown);
-    expect(fault.facts).not.toHaveProperty('refusedContent');
+    const account = error('your account was blocked for violating our usage policy', 'forbidden');
+    const { facts } = await faultOf(submit(await answering(403, account), IMAGE));
+    expect(facts).not.toHaveProperty('refusedContent');
     const content = await answering(403, error('no', 'content_policy_violation'));
-    await expect(content.submit()).rejects.toMatchObject({ facts: { refusedContent: {} } });
+    expect((await faultOf(submit(content, IMAGE))).facts).toMatchObject({ refusedContent: {} });
   });
 });

@@ -1,78 +1,23 @@
-import type { Socket } from 'node:net';
-import {
-  createVideoService,
-  type FaultFacts,
-  type FaultKind,
-  ServiceFault,
-  type ServiceTimeouts,
-  type VideoService,
-  type VideoServiceOptions,
-} from '../../src/service';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
+import { type FaultFacts, type FaultKind, ServiceFault, type VideoService } from '../../src/service';
+import { DEFAULT_TIMEOUTS } from '../../src/service/video-service';
 import { freePort } from '../../src/temporal-server/loopback-port';
-import { closed, type RawRequest, type RawServer, reply, startRawServer } from './raw-server';
+import { closed, type RawRequest, type Reply, reply, replyJson } from './raw-server';
+import { connect, faultOf, serve, submit } from './service-world';
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
-
-async function serve(
-  answer?: (request: RawRequest) => void,
-  onConnection?: (socket: Socket) => void,
-): Promise<RawServer> {
-  const server = await startRawServer(answer, { onConnection });
-  opened.push(server);
-  return server;
-}
-
-function connect(baseUrl: string, options: Partial<VideoServiceOptions> = {}): VideoService {
-  const service = createVideoService({ baseUrl, apiKey: () => 'key', ...options });
-  opened.push(service);
-  return service;
-}
-
-const CALLS = [
-  ['submit', (service: VideoService) => service.start({ prompt: 'x' }, { idempotencyKey: 'k' })],
-  ['poll', (service: VideoService) => service.status('task-1')],
-  ['openVideo', (service: VideoService) => service.open('/v.mp4')],
-] as const;
-
-async function faultOf(call: Promise<unknown>): Promise<ServiceFault> {
-  const outcome: unknown = await call.catch((error: unknown) => error);
-  if (outcome instanceof ServiceFault) return outcome;
-  throw new Error('expected a ServiceFault', { cause: outcome });
-}
-
+const PROFILE = {
+  cancel: { method: 'DELETE', path: '/cancel/{taskId}' },
+  video: { id: 'file_id', path: '/files/{fileId}', link: 'url' },
+} as const;
 /** The real ones are tens of seconds. */
-const SHORT: Partial<ServiceTimeouts> = { submit: 200, poll: 200, video: 200 };
+const SHORT = { profile: PROFILE, timeouts: { submit: 300, poll: 300, video: 300 } };
 
-describe.each(CALLS)('%s was not sent', (_name, call) => {
-  it('when nothing listens at the port', async () => {
-    const fault = await faultOf(call(connect(`http://127.0.0.1:${await freePort()}`)));
-    expect(fault).toMatchObject({ kind: 'not-sent', facts: { code: 'ECONNREFUSED' } });
-  });
-
-  it('when the name does not resolve', async () => {
-    const fault = await faultOf(call(connect('http://video-service.invalid')));
-    expect(fault.kind).toBe('not-sent');
-    expect(fault.facts.code).toMatch(/^(ENOTFOUND|EAI_AGAIN)$/);
-    expect(fault.facts.message).toContain('video-service.invalid');
-  });
-
-  it('when the port does not speak TLS', async () => {
-    const server = await serve(reply, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
-    const fault = await faultOf(call(connect(`https://127.0.0.1:${server.port}`)));
-    expect(fault.kind).toBe('not-sent');
-    expect(server.requests).toHaveLength(0);
-  });
-
-  it('when the connection is not made in time', async () => {
-    const server = await serve();
-    const service = connect(`https://127.0.0.1:${server.port}`, { timeouts: { connect: 200 } });
-    const fault = await faultOf(call(service));
-    expect(fault).toMatchObject({ kind: 'not-sent', facts: { code: 'UND_ERR_CONNECT_TIMEOUT' } });
-  });
-});
+type Call = (service: VideoService) => Promise<unknown>;
+const SUBMIT: [string, Call] = ['submit', (service) => submit(service)];
+const POLL: [string, Call] = ['poll', (service) => service.status('task-1')];
+const CANCEL: [string, Call] = ['cancel', async (service) => service.cancel?.('task-1')];
+const OPEN: [string, Call] = ['opened video', (service) => service.open('/v.mp4')];
 
 const CUTS: [what: string, answer: (request: RawRequest) => void][] = [
   ['is reset after the request arrived', ({ socket }) => socket.resetAndDestroy()],
@@ -82,8 +27,37 @@ const CUTS: [what: string, answer: (request: RawRequest) => void][] = [
   ['sends something that is not HTTP', ({ socket }) => socket.end('220 mail.example.com ESMTP\r\n')],
 ];
 
-describe.each(CALLS)('%s may have arrived', (_name, call) => {
-  it.each(CUTS)('when the connection %s', async (_what, answer) => {
+describe.each([SUBMIT, POLL, OPEN])('a %s', (_name, call) => {
+  it('was not sent when nothing listens at the port', async () => {
+    expect(await faultOf(call(connect(`http://127.0.0.1:${await freePort()}`)))).toMatchObject({
+      kind: 'not-sent',
+      facts: { code: 'ECONNREFUSED' },
+    });
+  });
+
+  it('was not sent when the name does not resolve', async () => {
+    expect(await faultOf(call(connect('http://video-service.invalid')))).toMatchObject({
+      kind: 'not-sent',
+      facts: {
+        code: expect.stringMatching(/^(ENOTFOUND|EAI_AGAIN)$/),
+        message: expect.stringContaining('video-service.invalid'),
+      },
+    });
+  });
+
+  it('was not sent when the port does not speak TLS', async () => {
+    const server = await serve(reply, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    expect((await faultOf(call(connect(`https://127.0.0.1:${server.port}`)))).kind).toBe('not-sent');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  it('was not sent when the connection is not made in time', async () => {
+    const { port } = await serve();
+    const fault = await faultOf(call(connect(`https://127.0.0.1:${port}`, { timeouts: { connect: 200 } })));
+    expect(fault).toMatchObject({ kind: 'not-sent', facts: { code: 'UND_ERR_CONNECT_TIMEOUT' } });
+  });
+
+  it.each(CUTS)('may have arrived when the connection %s', async (_what, answer) => {
     const server = await serve(answer);
     const fault = await faultOf(call(connect(server.url)));
     expect(fault.kind).toBe('cut');
@@ -92,113 +66,143 @@ describe.each(CALLS)('%s may have arrived', (_name, call) => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('when the connection is reset before a byte was read, because the client cannot know that', async () => {
+  it('may have arrived when the connection is reset unread, because the client cannot know that', async () => {
     const server = await serve(undefined, (socket) => {
       // Reset as soon as there are bytes to read.
       socket.removeAllListeners('data');
       socket.once('readable', () => socket.resetAndDestroy());
     });
-    expect(await faultOf(call(connect(server.url)))).toMatchObject({ kind: 'cut' });
+    expect((await faultOf(call(connect(server.url)))).kind).toBe('cut');
   });
 
-  it('when no answer ever comes', async () => {
-    const server = await serve();
-    const fault = await faultOf(call(connect(server.url, { timeouts: SHORT })));
-    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no complete answer within 200 ms' } });
-    const { socket } = await server.nextRequest();
-    await closed(socket);
-  });
-});
-
-describe.each(CALLS.filter(([name]) => name !== 'openVideo'))('%s got half an answer', (_name, call) => {
-  const half = { headers: { 'content-length': 100 }, body: '{"task_id":"t"' };
-
-  it('when the connection ends within the body', async () => {
-    const server = await serve((request) => {
-      reply(request, half);
-      request.socket.end();
-    });
-    expect(await faultOf(call(connect(server.url)))).toMatchObject({ kind: 'cut' });
-  });
-
-  it('when the connection is reset within the body', async () => {
-    const server = await serve((request) => {
-      reply(request, half);
-      request.socket.resetAndDestroy();
-    });
-    expect(await faultOf(call(connect(server.url)))).toMatchObject({ kind: 'cut' });
-  });
-
-  it('when the rest of the body never comes', async () => {
-    const server = await serve((request) => reply(request, half));
-    const fault = await faultOf(call(connect(server.url, { timeouts: SHORT })));
-    expect(fault).toMatchObject({ kind: 'cut', facts: { message: 'no complete answer within 200 ms' } });
-  });
-
-  it('which is still a refusal when the body of a refusal is cut', async () => {
-    const server = await serve((request) => {
-      reply(request, { ...half, status: 503, headers: { ...half.headers, 'retry-after': 3 } });
-      request.socket.end();
-    });
-    const fault = await faultOf(call(connect(server.url)));
-    expect(fault).toMatchObject({ kind: 'answered', facts: { status: 503, retryAfterMs: 3_000 } });
-  });
-});
-
-describe.each(CALLS)('%s was refused', (_name, call) => {
   it.each<[body: string, expected: Partial<FaultFacts>]>([
     ['{"error":{"code":"bad_prompt","message":"No."}}', { code: 'bad_prompt', message: 'No.' }],
-    ['{"error":{"type":"invalid","message":"No."}}', { code: 'invalid', message: 'No.' }],
-    ['{"error":"No."}', { message: 'No.' }],
-    ['{"code":1102,"msg":"No balance"}', { code: '1102', message: 'No balance' }],
-    ['{"message":"No."}', { message: 'No.' }],
-    ['{"detail":[{"loc":["body"],"msg":"No."}]}', { message: 'No.' }],
-    ['{"base_resp":{"status_code":1004,"status_msg":"No."}}', { code: '1004', message: 'No.' }],
     ['{"error":{"code":"a\\u0000b","message":"one\\ntwo\\u001b[2J"}}', { code: 'a b', message: 'one two' }],
     ['not even JSON', { message: 'not even JSON' }],
     ['{"half":', { message: '{"half":' }],
     ['{"nothing":"known"}', { message: '{"nothing":"known"}' }],
     ['', { message: undefined }],
-  ])('with the service’s own code and message: %s', async (body, expected) => {
-    const server = await serve((request) => reply(request, { status: 400, body }));
+  ])('is refused with the service’s own code and message: %s', async (body, expected) => {
+    const headers = { 'retry-after': 7 };
+    const server = await serve((request) => reply(request, { status: 400, headers, body }));
     const fault = await faultOf(call(connect(server.url)));
     expect(fault.kind).toBe('answered');
-    expect(fault.facts).toEqual({ status: 400, code: undefined, retryAfterMs: undefined, ...expected });
+    expect(fault.facts).toEqual({ status: 400, code: undefined, retryAfterMs: 7_000, ...expected });
   });
 
-  it('with a page of HTML, which is quoted in part', async () => {
+  it('is refused with a page of HTML, which is quoted in part', async () => {
     const page = `<html>\n<h1>500 Internal Server Error</h1>\n${'<!-- padding -->\n'.repeat(100)}</html>`;
-    const server = await serve((request) =>
-      reply(request, { status: 500, headers: { 'content-type': 'text/html' }, body: page }),
-    );
-    const fault = await faultOf(call(connect(server.url)));
-    expect(fault).toMatchObject({ kind: 'answered', facts: { status: 500 } });
-    expect(fault.facts.message).toMatch(/^<html> <h1>500 Internal Server Error<\/h1> /);
-    expect(fault.facts.message?.length).toBeLessThanOrEqual(500);
-  });
-
-  it.each<[string, number | undefined]>([
-    ['7', 7_000],
-    [new Date(Date.UTC(2026, 10, 15, 12, 0, 30)).toUTCString(), 30_000],
-    ['soon', undefined],
-  ])('with Retry-After: %s', async (value, expected) => {
-    const date = new Date(Date.UTC(2026, 10, 15, 12, 0, 0)).toUTCString();
-    const server = await serve((request) =>
-      reply(request, { status: 429, headers: { 'retry-after': value, date } }),
-    );
-    const fault = await faultOf(call(connect(server.url)));
-    expect(fault).toMatchObject({ kind: 'answered', facts: { status: 429 } });
-    expect(fault.facts.retryAfterMs).toBe(expected);
-  });
-
-  it.each([300, 304, 399, 400, 499, 500, 599])('when the status is %d', async (status) => {
-    const server = await serve((request) => reply(request, { status, body: '' }));
-    expect(await faultOf(call(connect(server.url)))).toMatchObject({ kind: 'answered', facts: { status } });
+    const headers = { 'content-type': 'text/html' };
+    const server = await serve((request) => reply(request, { status: 500, headers, body: page }));
+    const { kind, facts } = await faultOf(call(connect(server.url)));
+    expect([kind, facts.status]).toEqual(['answered', 500]);
+    expect(facts.message).toMatch(/^<html> <h1>500 Internal Server Error<\/h1> /);
+    expect(facts.message?.length).toBeLessThanOrEqual(500);
   });
 });
 
+describe.each([SUBMIT, POLL])('half of the answer to a %s', (_name, call) => {
+  const half = { headers: { 'content-length': 100 }, body: '{"task_id":"t"' };
+
+  it.each(['end', 'resetAndDestroy'] as const)('is none: %s', async (how) => {
+    const server = await serve((request) => {
+      reply(request, half);
+      request.socket[how]();
+    });
+    expect((await faultOf(call(connect(server.url)))).kind).toBe('cut');
+  });
+
+  it('is still a refusal when its status is one', async () => {
+    const server = await serve((request) => {
+      reply(request, { ...half, status: 503, headers: { ...half.headers, 'retry-after': 3 } });
+      request.socket.end();
+    });
+    expect(await faultOf(call(connect(server.url)))).toMatchObject({
+      kind: 'answered',
+      facts: { status: 503, retryAfterMs: 3_000 },
+    });
+  });
+});
+
+/** Sends the beginning at once, and then pieces often enough to reset every timeout between two, until the socket closes. */
+function trickle({ socket }: RawRequest, beginning: string, more = ' '): void {
+  socket.write(beginning);
+  const timer = setInterval(() => socket.write(more), 20);
+  socket.once('close', () => clearInterval(timer));
+}
+
+const head = (status: number, ...headers: string[]) =>
+  `HTTP/1.1 ${status} Status\r\n${headers.map((header) => `${header}\r\n`).join('')}content-length: 100000\r\n\r\n`;
+
+const EARLY_HINTS = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+const CUT = { kind: 'cut', facts: { message: 'no complete answer within 300 ms' } };
+const TRICKLES: [what: string, calls: [string, Call][], beginning: string, more: string, fault: object][] = [
+  ['headers that trickle', [SUBMIT, POLL, CANCEL, OPEN], 'HTTP/1.1 200 OK\r\nx: ', 'x', CUT],
+  ['hint after hint', [SUBMIT, POLL, CANCEL, OPEN], EARLY_HINTS, EARLY_HINTS, { kind: 'cut' }],
+  [
+    'a refusal that trickles, whose status is known',
+    [SUBMIT, POLL, CANCEL, OPEN],
+    head(400),
+    ' ',
+    { kind: 'answered', facts: { status: 400 } },
+  ],
+  ['a good answer that trickles', [SUBMIT, POLL, CANCEL], `${head(200)}{"task_id":"t"`, ' ', CUT],
+  ['an answer that never comes', [SUBMIT, POLL, OPEN], '', '', CUT],
+];
+
+describe('a deadline', () => {
+  it.each(
+    TRICKLES.flatMap(([what, calls, ...rest]) =>
+      calls.map(([name, call]) => [name, what, call, ...rest] as const),
+    ),
+  )('ends a %s that gets %s', async (_name, _what, call, beginning, more, fault) => {
+    const server = await serve((request) => trickle(request, beginning, more));
+    expect(await faultOf(call(connect(server.url, SHORT)))).toMatchObject(fault);
+    await closed((await server.nextRequest()).socket);
+  });
+
+  it('ends a poll that waits for the link', async () => {
+    const server = await serve((request) =>
+      request.line.includes('/files/')
+        ? trickle(request, `${head(200)}{"url":`)
+        : replyJson(request, { status: 'succeeded', file_id: '1' }),
+    );
+    expect((await faultOf(connect(server.url, SHORT).status('t'))).kind).toBe('cut');
+  });
+
+  it('ends redirects of a video that trickle', async () => {
+    const server = await serve((request) => {
+      const step = Number(/\/(\d+) /.exec(request.line)?.[1]);
+      trickle(request, head(302, `location: /${step + 1}`));
+    });
+    expect(await faultOf(connect(server.url, SHORT).open('/0'))).toBeInstanceOf(ServiceFault);
+    await closed((await server.nextRequest()).socket);
+  });
+
+  it('does not end a video whose bytes have begun to come', async () => {
+    const server = await serve((request) => {
+      request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na');
+      setTimeout(() => request.socket.write('b'), 2 * SHORT.timeouts.video);
+    });
+    const { stream } = await connect(server.url, SHORT).open('/v.mp4');
+    let received = '';
+    for await (const chunk of stream) received += String(chunk);
+    expect(received).toBe('ab');
+  });
+
+  it('is below the timeout of the activity that submits, polls with two exchanges, or cancels', () => {
+    const { submit, poll } = DEFAULT_TIMEOUTS;
+    expect(submit).toBeLessThan(SUBMIT_POLICY.startToCloseTimeout);
+    expect(2 * poll).toBeLessThan(POLL_POLICY.startToCloseTimeout);
+    expect(poll).toBeLessThan(BRIEF_POLICY.startToCloseTimeout);
+  });
+});
+
+const MEBIBYTE = 1024 * 1024;
+const TOO_LARGE = 'the answer is larger than 1048576 bytes';
+
 describe('an answer that is too large', () => {
-  const TOTAL = 64 * 1024 * 1024;
+  const TOTAL = 64 * MEBIBYTE;
   const PIECE = Buffer.alloc(64 * 1024, ' ');
 
   /** Writes as fast as the client reads, until the client closes the socket. */
@@ -216,47 +220,97 @@ describe('an answer that is too large', () => {
     return () => written;
   }
 
-  it.each<[call: string, status: number, kind: FaultKind, message: string | undefined]>([
-    ['submit', 200, 'unreadable', 'the answer is larger than 1048576 bytes'],
-    ['poll', 200, 'unreadable', 'the answer is larger than 1048576 bytes'],
+  it.each<[name: 'submit' | 'poll', status: number, kind: FaultKind, message: string | undefined]>([
+    ['submit', 200, 'unreadable', TOO_LARGE],
+    ['poll', 200, 'unreadable', TOO_LARGE],
     ['submit', 500, 'answered', undefined],
     ['poll', 500, 'answered', undefined],
-  ])('to %s with status %d is not read to its end', async (name, status, kind, message) => {
+  ])('to a %s with status %d is not read to its end', async (name, status, kind, message) => {
+    const [, call] = name === 'submit' ? SUBMIT : POLL;
     let written = () => 0;
     const server = await serve((request) => {
       written = flood(request, status);
     });
-    const [, call] = CALLS.find(([one]) => one === name) ?? CALLS[0];
     const fault = await faultOf(call(connect(server.url)));
-    expect(fault.kind).toBe(kind);
-    expect(fault.facts).toMatchObject({ status });
-    expect(fault.facts.message).toBe(message);
-    const { socket } = await server.nextRequest();
-    await closed(socket);
+    expect([fault.kind, fault.facts.status, fault.facts.message]).toEqual([kind, status, message]);
+    await closed((await server.nextRequest()).socket);
     expect(written()).toBeLessThan(TOTAL);
   });
 
   it('is one byte beyond a mebibyte', async () => {
-    const bodies = [1024 * 1024, 1024 * 1024 + 1].map((bytes) => '{"status":"running"}'.padEnd(bytes));
+    const bodies = [MEBIBYTE, MEBIBYTE + 1].map((bytes) => '{"status":"running"}'.padEnd(bytes));
     const server = await serve((request) => reply(request, { body: bodies.shift() }));
     const service = connect(server.url);
     expect(await service.status('t')).toMatchObject({ task: { state: 'running' } });
-    expect(await faultOf(service.status('t'))).toMatchObject({ kind: 'unreadable' });
+    expect((await faultOf(service.status('t'))).kind).toBe('unreadable');
   });
 });
 
-describe('a poll that is answered with status 200 is unreadable', () => {
+describe('an answer in an encoding, although none was requested,', () => {
+  const TASK = '{"task_id":"task-1","status":"queued"}';
+  const answering = async (answer: Reply) => connect((await serve((request) => reply(request, answer))).url);
+  const encodedAs = (encoding: string, body: Buffer | string, status = 200) =>
+    answering({ status, headers: { 'content-encoding': encoding }, body });
+
   it.each([
-    ['broken JSON', '{"status": "runn', 'not JSON: {"status": "runn'],
-    ['a page', '<p>Welcome</p>', 'not JSON: <p>Welcome</p>'],
-    ['a bare word', '"running"', 'not JSON: "running"'],
-    ['nothing', '', 'not JSON: '],
-    ['control characters', '\u0000\u001b[2Jhello\u0007', 'not JSON: hello'],
-    ['half a link', '{"url":"https://a.b/v.mp4?sig=abc', 'not JSON: {"url":"https://a.b/v.mp4?…'],
-  ])('when it is %s', async (_what, body, message) => {
-    const server = await serve((request) => reply(request, { body }));
-    const fault = await faultOf(connect(server.url).status('t'));
-    expect(fault).toMatchObject({ kind: 'unreadable', facts: { status: 200, message } });
+    ['gzip', gzipSync(TASK)],
+    ['x-gzip', gzipSync(TASK)],
+    ['GZIP', gzipSync(TASK)],
+    ['deflate', deflateSync(TASK)],
+    ['br', brotliCompressSync(TASK)],
+    // Some servers mean the charset, and some proxies have already decoded the body.
+    ['utf-8', Buffer.from(TASK)],
+    ['gzip', Buffer.from(TASK)],
+  ])('is read: %s', async (encoding, body) => {
+    const service = await encodedAs(encoding, body);
+    expect(await submit(service)).toMatchObject({ taskId: 'task-1' });
+    expect((await service.status('task-1')).task).toMatchObject({ state: 'queued' });
+  });
+
+  it('is read as a refusal, and as an empty 202', async () => {
+    const body = gzipSync('{"error":{"code":"bad_prompt","message":"No."}}');
+    const refused = await faultOf(submit(await encodedAs('gzip', body, 400)));
+    expect(refused.facts).toMatchObject({ code: 'bad_prompt', message: 'No.' });
+    expect((await (await encodedAs('gzip', '', 202)).status('t')).task).toEqual({
+      state: 'running',
+      word: '',
+    });
+  });
+
+  it.each([
+    ['gzip', gzipSync(Buffer.alloc(50_000_000, ' ')), TOO_LARGE],
+    ['br', brotliCompressSync(Buffer.alloc(5_000_000, ' ')), TOO_LARGE],
+    [
+      'gzip',
+      gzipSync(TASK).subarray(0, 20),
+      'the answer cannot be decoded as gzip, which its Content-Encoding names',
+    ],
+  ])('is unreadable when it is too large or broken: %s', async (encoding, body, message) => {
+    expect(await faultOf(submit(await encodedAs(encoding, body)))).toMatchObject({
+      kind: 'unreadable',
+      facts: { status: 200, message },
+    });
+  });
+
+  it.each([
+    ['with a byte order mark', `\ufeff${TASK}`, 'application/json'],
+    ['under another charset', TASK, 'application/json; charset=iso-8859-1'],
+  ])('such as UTF-8 %s is read', async (_how, body, type) => {
+    const service = await answering({ headers: { 'content-type': type }, body });
+    expect(await submit(service)).toMatchObject({ taskId: 'task-1' });
+  });
+});
+
+it.each([
+  ['broken JSON', '{"status": "runn', 'not JSON: {"status": "runn'],
+  ['nothing', '', 'not JSON: '],
+  ['control characters', '\u0000\u001b[2Jhello\u0007', 'not JSON: hello'],
+  ['half a link', '{"url":"https://a.b/v.mp4?sig=abc', 'not JSON: {"url":"https://a.b/v.mp4?…'],
+])('a poll that is answered with HTTP 200 and %s is unreadable', async (_what, body, message) => {
+  const server = await serve((request) => reply(request, { body }));
+  expect(await faultOf(connect(server.url).status('t'))).toMatchObject({
+    kind: 'unreadable',
+    facts: { status: 200, message },
   });
 });
 

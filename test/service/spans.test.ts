@@ -1,7 +1,11 @@
 import { trace } from '@opentelemetry/api';
-import { openSpan, traceCall, traceHeaders } from '../../src/service/spans';
+import { openSpan } from '../../src/service';
+import { replyJson } from './raw-server';
+import { closeAfterTest, connect, faultOf, serve, submit } from './service-world';
 
 afterEach(() => trace.disable());
+
+const accepting = () => serve((request) => replyJson(request, { task_id: 't' }));
 
 /** A provider whose spans cannot be ended, or not even be started. */
 function breakTracing(what: 'start' | 'end'): void {
@@ -17,15 +21,13 @@ test.each(['start', 'end'] as const)(
   'a provider that fails at the %s of a span loses no answer',
   async (what) => {
     breakTracing(what);
-    expect(await traceCall('POST', async () => ({ statusCode: 202 }))).toEqual({ statusCode: 202 });
-    const cut = new Error('cut');
-    await expect(traceCall('POST', () => Promise.reject(cut))).rejects.toBe(cut);
+    expect(await submit(connect((await accepting()).url))).toMatchObject({ taskId: 't' });
+    const { url } = await serve(({ socket }) => socket.destroy());
+    expect((await faultOf(submit(connect(url)))).kind).toBe('cut');
   },
 );
 
-test('without a provider calls run, and receivers are told of no trace', async () => {
-  expect(await traceCall('GET', async () => ({ statusCode: 200 }))).toEqual({ statusCode: 200 });
-  expect(traceHeaders()).toEqual({});
+test('without a provider work within a span runs, whatever trace it belongs to', () => {
   const span = openSpan({ name: 'GET /v1/videos', kind: 'SERVER', attributes: {}, traceparent: 'nonsense' });
   expect(span?.within(() => 7)).toBe(7);
   span?.end({});
@@ -36,9 +38,10 @@ test('without OpenTelemetry calls run too', async () => {
   jest.doMock('@opentelemetry/api', () => {
     throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
   });
-  const spans: typeof import('../../src/service/spans') = require('../../src/service/spans');
-  expect(await spans.traceCall('GET', async () => ({ statusCode: 200 }))).toEqual({ statusCode: 200 });
-  expect(spans.openSpan({ name: 'x', kind: 'SERVER', attributes: {} })).toBeUndefined();
-  expect(spans.traceHeaders()).toEqual({});
+  const loaded: typeof import('../../src/service') = require('../../src/service');
+  const { url } = await accepting();
+  const service = closeAfterTest(loaded.createVideoService({ baseUrl: url, apiKey: () => 'key' }));
+  expect(await submit(service)).toMatchObject({ taskId: 't' });
+  expect(loaded.openSpan({ name: 'x', kind: 'SERVER', attributes: {} })).toBeUndefined();
   jest.dontMock('@opentelemetry/api');
 });
