@@ -196,11 +196,7 @@ describe('the services of a job', () => {
 
   it.each([
     [{ service: 'fall' }, 'service', 'the service fall is not known: name one of fal, veo'],
-    [
-      { service: 'constructor' },
-      'service',
-      'the service constructor is not known: name one of fal, veo',
-    ],
+    [{ service: 'constructor' }, 'service', 'the service constructor is not known: name one of fal, veo'],
     [{ services: ['fal', 'fall'] }, 'services', 'the service fall is not known: name one of fal, veo'],
   ])('are refused if they are not known to the caller: %j', (given, field, message) => {
     expect(() => pinned(given)).toThrow(expect.objectContaining({ field, message }));
