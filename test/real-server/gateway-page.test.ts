@@ -8,12 +8,11 @@ import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/cont
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { VideoWorker } from '../../src/worker/video-worker';
 import { HTML, PNG, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
 import { findTool } from '../support/tools.cjs';
-import { quickWorkflows } from '../support/world';
+import { keepRunning, quickWorkflows } from '../support/world';
 
 const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
 const TEMPORAL_UI = 'http://temporal.example:8233';
@@ -32,8 +31,7 @@ const service = {
 
 const { key, line } = makeKey('tester');
 let env: VideoTestEnvironment;
-let worker: VideoWorker;
-let running: Promise<void>;
+let stopWorker: (() => Promise<void>) | undefined;
 let gateway: VideoGateway;
 let browser: Browser;
 
@@ -51,16 +49,14 @@ beforeAll(async () => {
     temporalUiUrl: TEMPORAL_UI,
     log: () => undefined,
   });
-  worker = await env.createWorker({ gatewayUrl: gateway.url, worker: quickWorkflows() });
-  running = worker.run();
+  stopWorker = keepRunning(await env.createWorker({ gatewayUrl: gateway.url, worker: quickWorkflows() }));
   browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
 });
 afterEach(service.goOn);
 afterAll(async () => {
   await browser?.close();
   await gateway?.close();
-  worker?.shutdown();
-  await running;
+  await stopWorker?.();
   await env?.teardown();
 });
 
@@ -304,50 +300,6 @@ test('an image file that is dropped on the form is uploaded, and the service fet
     await ask(page, prompt);
     await untilState(page, 'generating');
     expect(paidFor(prompt)[0]?.image).toMatchObject({ sha256: sha256Of(PNG), contentType: 'image/png' });
-  });
-});
-
-testAtNight('the keyboard alone logs in, fills the form, starts a video and opens another', async () => {
-  const [first, second] = [newPrompt(), newPrompt()];
-  await withPage(async (page) => {
-    const { keyboard } = page;
-    const tabTo = async (selector: string) => {
-      for (let tabs = 0; tabs < 60; tabs++) {
-        if ((await page.locator(`${selector}:focus`).count()) === 1) return;
-        await keyboard.press('Tab');
-      }
-      throw new Error(`Tab does not reach ${selector}.`);
-    };
-    const start = async (prompt: string) => {
-      await keyboard.type(prompt);
-      await tabTo('[name=resolution]');
-      await keyboard.press('ArrowRight');
-      await tabTo('#generate');
-      await keyboard.press('Enter');
-      await tileOf(page, prompt).waitFor();
-    };
-    await page.getByRole('dialog').waitFor();
-    await keyboard.type(key);
-    await keyboard.press('Enter');
-    await tabTo('#prompt');
-    service.stop();
-    await start(first);
-    await untilState(page, 'generating');
-    expect(paidFor(first)[0]?.request).toMatchObject({ resolution: RESOLUTIONS[0] });
-    await keyboard.press('Shift+Tab');
-    await tabTo('#wall li .still');
-    await tabTo('#wall li button');
-    await keyboard.press('Enter');
-    // It fills the form and moves there.
-    await page.locator('#prompt:focus').waitFor();
-    await keyboard.press('ControlOrMeta+A');
-    await keyboard.type(second);
-    await keyboard.press('Control+Enter');
-    await tileOf(page, second).waitFor();
-    await tabTo('#wall li:nth-child(2) .still');
-    await keyboard.press('Enter');
-    await page.locator('#stage-title:focus').waitFor();
-    expect(await page.locator('#about-prompt').textContent()).toBe(first);
   });
 });
 
