@@ -49,6 +49,7 @@ const AT_NIGHT = [
   'test/package/peer-ends.test.ts',
   'test/package/skill.test.ts',
   'test/real-server/examples.test.ts',
+  'test/time-skipping/film.test.ts',
   'test/time-skipping/testing-page.test.ts',
   // Workers of several versions beside each other. The recorded histories are replayed in every run.
   'test/real-server/versioning.test.ts',

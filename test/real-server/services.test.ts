@@ -9,10 +9,12 @@ import { parse, stringify } from 'yaml';
 import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
-import type { VideoRequest } from '../../src/contract/request';
-import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import type { VideoInput } from '../../src/contract/job';
+import { SERVICE_MEMO } from '../../src/contract/names';
+import { createVideoService, type OpenedVideoService } from '../../src/service';
+import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { createVideoWorker } from '../../src/worker/video-worker';
+import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
@@ -21,7 +23,7 @@ import { profileFor } from '../support/quick-profile';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { pendingSubmit, untilWaiting } from '../support/submit-backlog';
-import { failureOf, quickWorkflows } from '../support/world';
+import { failureOf, keepRunning, quickWorkflows, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 4 };
 const prices = { currency: 'USD', table: [{ perSecond: 0.1 }], defaults: { duration: 4 } };
@@ -38,8 +40,8 @@ let settings: Record<string, string>;
 /** Knows none, as a client without the file. */
 let plain: VideoClient;
 const secrets = { FAL_KEY: `sk-a-${randomUUID()}`, OWN_KEY: `sk-b-${randomUUID()}` };
-let a: Awaited<ReturnType<typeof startEmulator>>;
-let b: typeof a;
+let a: Emulator;
+let b: Emulator;
 
 beforeAll(async () => {
   logs = captureLogs();
@@ -70,11 +72,7 @@ beforeAll(async () => {
     taskQueue,
     worker: { ...quickWorkflows(), interceptors: { activity: [redirectSubmits] } },
   });
-  const running = worker.run();
-  stopWorker = async () => {
-    worker.shutdown();
-    await running;
-  };
+  stopWorker = keepRunning(worker);
   videos = await createVideoClient({ env: settings, client, taskQueue });
   plain = await createVideoClient({ env: {}, client, taskQueue });
 });
@@ -84,12 +82,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const submitsOf = (emulator: typeof a) => emulator.calls.filter(({ call }) => call === 'submit').length;
+const submitsOf = (emulator: Emulator) => emulator.calls.filter(({ call }) => call === 'submit').length;
 const end = ({ workflowId }: VideoJob) => env.temporal.client.workflow.getHandle(workflowId).terminate();
 
-test('a job has the name of its service in its input, and the key nowhere', async () => {
+test('a job has the name of its service in its input, its cost and lists, and the key nowhere', async () => {
   const job = await videos.start({ request }, { workflowId: 'pinned' });
   const result = await job.result();
+  expect(result.cost).toMatchObject({ estimated: { amount: 0.4, currency: 'USD' }, service: 'my-own' });
+  expect(await videos.find('pinned')).toMatchObject({ service: 'my-own' });
+  for await (const listed of videos.list({ limit: 1 })) {
+    expect(listed).toMatchObject({ workflowId: 'pinned', service: 'my-own' });
+  }
   const { client } = env.temporal;
   const handle = client.workflow.getHandle('pinned');
   const history = historyToJSON(await historyOf(client, 'pinned'));
@@ -114,26 +117,6 @@ test('a job has the name of its service in its input, and the key nowhere', asyn
   }
 });
 
-test('what a job cost is filed under the name of its service, and lists name the service', async () => {
-  const job = await videos.start({ request, service: 'my-own' }, { workflowId: 'priced' });
-  expect((await job.result()).cost).toMatchObject({
-    estimated: { amount: 0.4, currency: 'USD' },
-    service: 'my-own',
-  });
-  expect(await videos.find('priced')).toMatchObject({ service: 'my-own' });
-  for await (const listed of videos.list({ limit: 1 })) {
-    expect(listed).toMatchObject({ workflowId: 'priced', service: 'my-own' });
-  }
-});
-
-/** The task of a job that ended before it had its video. */
-async function leftBehind(request: VideoRequest): Promise<string> {
-  const polling = { min: '1h', max: '1h' } as const;
-  const { job, taskId } = await videos.submit({ request, service: 'my-own', polling });
-  await env.temporal.client.workflow.getHandle(job.workflowId).terminate('a test');
-  return taskId;
-}
-
 test('an unknown service is refused at once: by a client that has the list, or else by the worker', async () => {
   const refused = failureOf(videos.start({ request, service: 'c' }));
   expect(await refused).toMatchObject({
@@ -153,6 +136,9 @@ test('an unknown service is refused at once: by a client that has the list, or e
   expect(await failureOf(batch.result())).toMatchObject({
     message: expect.stringContaining('this worker has no service c'),
   });
+  // Without the list a client may name a service, and gets the default of the worker without a name.
+  for (const input of [{ request, service: 'my-own' }, { request }])
+    expect(await plain.execute(input)).toMatchObject({ service: 'my-own' });
 });
 
 test('a submit that no worker has started at the deadline is not the fault of its service, and goes to no other', async () => {
@@ -164,20 +150,6 @@ test('a submit that no worker has started at the deadline is not the fault of it
   expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
   expect(String(failure)).toContain('no worker started submitVideo');
   expect(posts()).toEqual(before);
-});
-
-test('a client without the list may name a service, and gets the default of the worker without one', async () => {
-  expect(await plain.execute({ request, service: 'my-own' })).toMatchObject({ service: 'my-own' });
-  const job = await plain.start({ request }, { workflowId: 'by-default' });
-  expect(await job.result()).toMatchObject({ service: 'my-own' });
-  expect(await plain.find('by-default')).toMatchObject({ service: 'my-own' });
-});
-
-test('a task is adopted at the service that is named', async () => {
-  const taskId = await leftBehind(request);
-  const before = submitsOf(b);
-  expect(await videos.execute({ taskId, service: 'my-own' })).toMatchObject({ taskId, service: 'my-own' });
-  expect(submitsOf(b)).toBe(before);
 });
 
 test('a job that ends without its video says which service has its task, lost or not', async () => {
@@ -270,6 +242,133 @@ test('the commands of the page print what it shows', async () => {
   const joined = new FakeTerminal({ ...settings, ...more });
   await run(['generate', 'A red fox in the snow', '--service', 'fal-seedance', '--id', 'fox-1'], joined);
   expect(joined.stderr).toContain('fox-1 keeps what it was started with: service my-own.');
+});
+
+describe('after the default service has changed', () => {
+  const JOB_TIME_MS = 60_000;
+  const RESET = { kind: 'reset' } as const;
+  /** The services c and d: neither knows the tasks of the other. */
+  let before: Emulator;
+  let after: Emulator;
+  let queue: string;
+  /** At the service: its tasks end when a test says so. */
+  let nowMs: number;
+  const open: OpenedVideoService[] = [];
+
+  beforeEach(async () => {
+    queue = `defaults-${randomUUID()}`;
+    nowMs = 0;
+    const options = {
+      jobTimeMs: JOB_TIME_MS,
+      videoBytes: 64 * 1024,
+      idempotencyKeys: 'honoured',
+      clock: () => nowMs,
+    } as const;
+    [before, after] = await Promise.all([startEmulator(options), startEmulator(options)]);
+  });
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((service) => service.close()));
+    await Promise.all([before.close(), after.close()]);
+  });
+
+  function serviceAt({ url, apiKey }: Emulator): OpenedVideoService {
+    const service = createVideoService({ baseUrl: url, apiKey: () => apiKey, profile: profileFor(0) });
+    open.push(service);
+    return { ...service, address: undefined };
+  }
+
+  /** What a client does while a worker with these services runs. */
+  async function onWorker<T>(options: Partial<VideoWorkerOptions>, use: () => Promise<T>): Promise<T> {
+    const worker = await env.createWorker({ taskQueue: queue, ...options, worker: quickWorkflows() });
+    return worker.runUntil(use);
+  }
+  const withDefault = <T>(defaultService: 'c' | 'd', use: () => Promise<T>) =>
+    onWorker({ services: { c: serviceAt(before), d: serviceAt(after) }, defaultService }, use);
+
+  /** Without our client, which would write the name of the default into the input if it knew the services. */
+  async function start(input: Partial<VideoInput>, workflowId: string = randomUUID(), memo = {}) {
+    const args = [{ request: { prompt: 'A red fox' }, ...input }];
+    await env.temporal.client.workflow.start('generateVideo', { workflowId, taskQueue: queue, memo, args });
+    return env.videos.handle(workflowId);
+  }
+  const untilHeld = (job: VideoJob) => untilProgress(job, ({ phase }) => phase === 'needs-decision');
+  const lastTask = (emulator: Emulator) => emulator.generations().at(-1)?.taskId ?? 'there is none';
+
+  test('a retry goes on with the task at the service that made it, whether the job named it or none', async () => {
+    const inputs: Partial<VideoInput>[] = [{ service: 'c' }, {}];
+    const jobs = await withDefault('c', async () => {
+      const started = await Promise.all(inputs.map((input) => start(input)));
+      for (const job of started) {
+        await untilProgress(job, ({ phase }) => phase === 'waiting');
+        await end(job);
+      }
+      return started;
+    });
+    nowMs += JOB_TIME_MS;
+    await withDefault('d', async () => {
+      const retried = await Promise.all(jobs.map((job) => env.videos.retry(job.workflowId)));
+      for (const { workflowId, adopted } of retried) {
+        expect(before.generations().map(({ taskId }) => taskId)).toContain(adopted);
+        const result = await env.videos.handle(workflowId).result();
+        expect(result).toMatchObject({ taskId: adopted, service: 'c' });
+      }
+    });
+    expect([submitsOf(before), after.calls.length]).toEqual([2, 0]);
+  });
+
+  test('a retry repeats a lost submit, once that is decided, at the service that may have its task', async () => {
+    before.next('submit', RESET);
+    const job = await withDefault('c', async () => {
+      const started = await start({ onLostSubmit: 'fail' });
+      expect(await failureOf(started.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
+      return started;
+    });
+    nowMs += JOB_TIME_MS;
+    await withDefault('d', async () => {
+      const { workflowId } = await env.videos.retry(job.workflowId);
+      expect(workflowId).toBe(job.workflowId);
+      await untilHeld(job);
+      await job.decideSubmit({ decision: 'resubmit' });
+      await job.result();
+    });
+    expect(before.generations()).toHaveLength(1);
+    expect([submitsOf(before), submitsOf(after)]).toEqual([2, 0]);
+  });
+
+  test('a decision about a lost submit is carried out at the service that it was sent to', async () => {
+    before.next('submit', RESET);
+    const job = await withDefault('c', async () => {
+      const started = await start({});
+      await untilHeld(started);
+      return started;
+    });
+    nowMs += JOB_TIME_MS;
+    await withDefault('d', async () => {
+      await job.decideSubmit({ decision: 'resubmit' });
+      expect(await job.result()).toMatchObject({ taskId: lastTask(before), service: 'c' });
+    });
+    expect([submitsOf(before), after.calls.length]).toEqual([2, 0]);
+  });
+
+  test('a submit that was lost at the service without a name is adopted there, although the job names one now', async () => {
+    const workflowId = 'named-since';
+    env.emulator.next('submit', RESET);
+    await onWorker({}, async () => {
+      const job = await start({ onLostSubmit: 'fail' }, workflowId);
+      await failureOf(job.result());
+    });
+    const lost = lastTask(env.emulator);
+    await withDefault('c', async () => {
+      const job = await start({ service: 'c' }, workflowId, { [SERVICE_MEMO]: 'c' });
+      await untilHeld(job);
+      await job.decideSubmit({ decision: 'adopt', taskId: lost });
+      const result = await job.result();
+      expect(result).toMatchObject({ taskId: lost });
+      expect(result).not.toHaveProperty('service');
+      expect((await env.videos.find(workflowId))?.service).toBeUndefined();
+    });
+    expect(before.calls).toEqual([]);
+  });
 });
 
 // Last: it leaves the service paused for ten minutes.
