@@ -325,7 +325,7 @@ test('items of a batch are jobs of their own, which name the batch', async () =>
     expect((await videogen(['generate', '--id', workflowId])).err).toContain(
       'is a batch: name one of its items',
     );
-    expect((await videogen(['cancel', `${workflowId}-1`])).err).toContain('has ended');
+    expect((await videogen(['cancel', `${workflowId}-1`])).err).toContain('has already ended');
     expect(await json(['watch', workflowId])).toMatchObject({ code: 21, rows: [{ state: 'failed' }] });
     // What is left is tried again under the same name, which never pays for the others again.
     expect((await videogen(['retry', workflowId])).out).toBe(`${workflowId}\n`);
