@@ -332,6 +332,12 @@ describe('a download whose video is on record', () => {
     expect(failure.message).toContain(`the key "${here.job}.mp4" is taken`);
   });
 
+  test('is not taken for the video of another task', async () => {
+    await (await download()).result;
+    const { failure } = await failureOf(await download({ taskId: 'another' }));
+    expect(failure.type).toBe('TaskUnknown');
+  });
+
   test('succeeds when the record cannot be written', async () => {
     const { warnings } = await (await download({}, storageThat(failing, 'stored'))).result;
     expect(warnings).toEqual([]);

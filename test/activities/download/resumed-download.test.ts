@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { FRUITFUL_BYTES } from '../../../src/contract/policies';
 import type { VideoBody, VideoService } from '../../../src/service';
 import { newPartName } from '../../../src/storage';
@@ -82,6 +83,21 @@ test('a download gives up when connections bring only what it already had, howev
   const { failure } = await failureOf(createMemoryWorld(large, { service: { open } }).download());
   expect(failure.type).toBe('ServiceUnreachable');
   expect(offsets).toEqual([undefined, 100_000, 100_000, 100_000]);
+});
+
+test('what does not begin like a video is not read to its end', async () => {
+  let chunks = 0;
+  const page = function* () {
+    for (; chunks < 1_000; chunks++) yield Buffer.alloc(64 * 1024, '<p>');
+  };
+  const open: VideoService['open'] = async () => ({
+    stream: Readable.from(page(), { objectMode: false }),
+    bytes: undefined,
+  });
+  const { failure } = await failureOf(createMemoryWorld(video, { service: { open } }).download());
+  expect(failure.type).toBe('VideoCorrupt');
+  expect(failure.message).toContain('it begins like a web page');
+  expect(chunks).toBeLessThan(20);
 });
 
 describe('the next attempt on the same disk', () => {
