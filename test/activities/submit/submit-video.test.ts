@@ -5,7 +5,7 @@ import type { VideoServiceOptions } from '../../../src/service';
 import { createFileStorage, StorageFault } from '../../../src/storage';
 import { freePort } from '../../../src/temporal-server/loopback-port';
 import type { Faults } from '../../../src/testing';
-import { closed, replyJson, startRawServer } from '../../service/raw-server';
+import { closed, reply, replyJson, startRawServer } from '../../service/raw-server';
 import { recordsIn } from '../../support/stored-files';
 import { eventually } from '../../temporal-server/eventually';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
@@ -201,6 +201,29 @@ test('a cancellation does not abort the POST, and the task id is returned', asyn
   await closed(request.socket);
   await server.close();
 });
+
+test.each([
+  [
+    'control characters',
+    JSON.stringify({ task_id: 't1\u001b[2J; touch x\n', request_id: 'r1' }),
+    't1; touch x',
+  ],
+  ['reversed text', JSON.stringify({ id: 'a\u202eb' }), 'a b'],
+  ['half a character', '{"id":"a\\ud800"}', 'a'],
+  ['more than an id has', JSON.stringify({ id: 'x'.repeat(1_001) }), expect.stringMatching(/^x{400,}…$/)],
+])(
+  'a task id with %s, which could be neither shown nor polled, is a lost submit',
+  async (_what, body, redacted) => {
+    const server = await startRawServer((request) => reply(request, { body }));
+    const { submitVideo } = world.activitiesAt(server.url);
+    const { failure, details } = await failureOf(world.run(submitVideo, { request: REQUEST }));
+    expect([failure.type, failure.nonRetryable]).toEqual(['SubmitUnconfirmed', true]);
+    const [, id] =
+      /^the task id in the answer must be text of [^:]*: (.*)$/.exec(details.message ?? '') ?? [];
+    expect(id).toEqual(redacted);
+    await server.close();
+  },
+);
 
 test('the idempotency key is the same for every attempt and every run of a job, and of an activity without a workflow', async () => {
   const keyOf = async (info: object, request: VideoRequest = REQUEST) => {
