@@ -33,13 +33,11 @@ const NEEDS_A_SERVER = [
   '<rootDir>/test/model/',
 ];
 
-// Left out only where no browser can be had, and whoever runs them says so.
-const NEEDS_A_BROWSER = ['<rootDir>/test/real-server/gateway-page.test.ts'];
-
 // Tests of other people's packages with our workers.
 const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 
-// A quarter of a minute of a processor or more each, for what shorter tests show in part, or for what seldom changes.
+// A quarter of a minute of a processor or more each, for what shorter tests show in part, or for what seldom changes;
+// or tests that need a program besides Node.
 const AT_NIGHT = [
   // Kills and faults at random, for hundreds of jobs. The model and crashes.test.ts have each of them.
   'test/real-server/chaos.test.ts',
@@ -51,11 +49,15 @@ const AT_NIGHT = [
   'test/real-server/examples.test.ts',
   'test/time-skipping/film.test.ts',
   'test/time-skipping/testing-page.test.ts',
+  // Need git and openssl.
+  'test/histories.test.ts',
+  'test/real-server/tls.test.ts',
   // Workers of several versions beside each other. The recorded histories are replayed in every run.
   'test/real-server/versioning.test.ts',
 ];
 const isWhole = process.env.VIDEOGEN_NIGHTLY || process.env.VIDEOGEN_TEST_VARIANT;
-const LEFT_OUT = isWhole ? [] : AT_NIGHT.map((file) => `<rootDir>/${file}`);
+const FILES_AT_NIGHT = isWhole ? [] : AT_NIGHT;
+const LEFT_OUT = FILES_AT_NIGHT.map((file) => `<rootDir>/${file}`);
 
 // Tests of what is published: they pack it and install it elsewhere.
 const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
@@ -67,15 +69,15 @@ module.exports = {
   testTimeout: 60_000,
   reporters: [
     'default',
-    '<rootDir>/test/support/count-reporter.js',
     '<rootDir>/test/support/times-reporter.cjs',
+    ['<rootDir>/test/support/closing-lines.cjs', { filesAtNight: FILES_AT_NIGHT }],
   ],
   projects: [
     {
       ...shared,
       displayName: 'pure',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_PROVIDERS, ...NEEDS_A_TARBALL],
+      testPathIgnorePatterns: [...NEEDS_A_SERVER, ...NEEDS_PROVIDERS, ...NEEDS_A_TARBALL, ...LEFT_OUT],
       globalSetup: '<rootDir>/test/support/ai-sdk-packages.cjs',
     },
     {
@@ -84,7 +86,6 @@ module.exports = {
       testMatch: NEEDS_A_SERVER.map((folder) => `${folder}**/*.test.ts`),
       testPathIgnorePatterns: [
         ...LEFT_OUT,
-        ...(process.env.VIDEOGEN_TESTS_WITHOUT_BROWSER ? NEEDS_A_BROWSER : []),
         ...filesLeftOut(process.env.VIDEOGEN_TEST_VARIANT).map((file) => `<rootDir>/${file}`),
       ],
       globalSetup: '<rootDir>/test/support/global-setup.ts',

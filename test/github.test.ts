@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { parse } from 'yaml';
+import { filesNamed } from './support/repository-files';
 
 const ROOT = join(__dirname, '..');
 const read = (file: string) => readFileSync(join(ROOT, '.github', file), 'utf8');
@@ -37,12 +37,9 @@ test.each(watched.filter(({ ecosystem }) => ecosystem !== 'github-actions'))(
 );
 
 test('Dependabot watches every manifest of the repository, and the actions of every workflow', () => {
-  const manifests = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
-    .split('\n')
-    .filter((file) => Object.values(MANIFESTS).includes(basename(file)))
+  const manifests = filesNamed(Object.values(MANIFESTS))
     // It stands in for a module and requires none.
-    .filter((file) => file !== 'test/support/prometheus/no-kubernetes/go.mod')
-    .map((file) => join(dirname(file), basename(file)));
+    .filter((file) => file !== 'test/support/prometheus/no-kubernetes/go.mod');
   const found = watched
     .filter(({ ecosystem }) => ecosystem !== 'github-actions')
     .map(({ ecosystem, folder }) => join(folder, MANIFESTS[ecosystem] ?? ''));

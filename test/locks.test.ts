@@ -1,11 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { filesNamed } from './support/repository-files';
 
 const ROOT = join(__dirname, '..');
-const LOCKS = execFileSync('git', ['ls-files', '*package-lock.json'], { cwd: ROOT, encoding: 'utf8' })
-  .trim()
-  .split('\n');
+const LOCKS = filesNamed(['package-lock.json']);
 
 interface Lock {
   packages: Record<string, { integrity?: string; link?: boolean }>;

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,8 +54,8 @@ export class Home {
 
   /** Processes with our folder in their command line, such as servers with their database in it. */
   processes(): number[] {
-    const lines = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-    return lines.filter((line) => line.includes(this.folder)).map((line) => Number.parseInt(line, 10));
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.filter((pid) => commandOf(pid).includes(this.folder)).map(Number);
   }
 
   /** Ends all processes of the test and removes its files. */
@@ -64,6 +63,15 @@ export class Home {
     await this.children.killAll();
     for (const pid of this.processes()) killIfThere(pid);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Empty if the process has ended. */
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
   }
 }
 

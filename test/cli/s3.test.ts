@@ -10,6 +10,7 @@ import { exitCodeOf } from '../../src/cli/exit-codes';
 import { run } from '../../src/cli/run';
 import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import { startS3Proxy } from '../storage/s3-proxy';
+import { s3Error, startScriptedS3 } from '../storage/scripted-s3';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
 import { FakeTerminal } from './fake-terminal';
@@ -152,12 +153,22 @@ describe('the doctor', () => {
       /: Region is missing$/,
       /^Set AWS_REGION to the region of the bucket\.$/,
     ],
-    ['an unexpected error', { AWS_ACCESS_KEY_ID: 'nobody' }, /: XAdmin/, /^Check the bucket, /],
   ])('finds %s, and how to fix it', async (_what, further, found, fix) => {
     expect(await check(further)).toEqual({
       ok: false,
       found: expect.stringMatching(found),
       fix: expect.stringMatching(fix),
+    });
+  });
+
+  it('names what to check for an error that it does not know', async () => {
+    const server = await startScriptedS3(() => s3Error(400, 'OddError'));
+    const finding = await check({ AWS_ENDPOINT_URL_S3: server.endpoint });
+    await server.stop();
+    expect(finding).toEqual({
+      ok: false,
+      found: expect.stringContaining(': OddError: '),
+      fix: expect.stringMatching(/^Check the bucket, /),
     });
   });
 

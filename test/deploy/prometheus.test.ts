@@ -6,55 +6,11 @@ import { COUNTERS, HISTOGRAMS } from '../../src/contract/metrics';
 import { createGatewayMetrics } from '../../src/gateway/watch-requests';
 import { namedExpressions } from '../support/dashboard';
 import { readPage } from '../support/docs-page';
+import { describeAtNight } from '../support/nightly';
 import { buildPromcheck, PROMCHECK_TIMEOUT_MS, type Promcheck } from '../support/promcheck';
-
-let promcheck: Promcheck;
-beforeAll(async () => {
-  promcheck = await buildPromcheck();
-}, PROMCHECK_TIMEOUT_MS);
 
 const TESTS = join(__dirname, 'alerts.yml');
 const DEPLOY = join(__dirname, '../../deploy');
-
-test('the alerts fire when they should, and only then', () => {
-  expect(promcheck.testRules(TESTS)).toBe('');
-});
-
-test.each([
-  ['another threshold', 'le="600"', 'le="1000"', 'VideogenSubmitsWait at 20m'],
-  ['another summary', 'a is not ready: temporal', 'a is not ready: polling', 'VideogenNotReady at 17m'],
-  ['an unknown alert', 'alertname: VideogenNotReady', 'alertname: VideogenNever', 'no alert VideogenNever'],
-  [
-    'an alert that never fires',
-    'VideogenWebhooksGivenUp',
-    'VideogenGatewayErrors',
-    'VideogenWebhooksGivenUp',
-  ],
-])('a unit test with %s fails', async (_what, from, to, problem) => {
-  const folder = await mkdtemp(join(tmpdir(), 'videogen-alerts-'));
-  const changed = readFileSync(TESTS, 'utf8')
-    .replace('../../deploy', relative(folder, DEPLOY))
-    .replace(from, to);
-  await writeFile(join(folder, 'alerts.yml'), changed);
-  expect(promcheck.testRules(join(folder, 'alerts.yml'))).toContain(problem);
-  await rm(folder, { recursive: true });
-});
-
-test('the dashboard shows every metric of ours, and dashboard and alerts no other of that name', () => {
-  const { dashboard, alerts } = namedExpressions();
-  const base = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
-  const shown = new Set(promcheck.namesIn(dashboard).map(base));
-  const ofGateway = createGatewayMetrics().registry.getMetricsAsArray();
-  const ours = [
-    ...Object.keys({ ...COUNTERS, ...HISTOGRAMS }),
-    ...ofGateway.map(({ name }) => name),
-    'videogen_ready',
-  ];
-  expect(ours.filter((name) => !shown.has(name))).toEqual([]);
-  const named = [...shown, ...promcheck.namesIn(alerts).map(base)];
-  const unknown = named.filter((name) => name.startsWith('videogen_') && !ours.includes(name));
-  expect(unknown).toEqual([]);
-});
 
 test('the page about observability has every alert', () => {
   const listed = [...readPage('observability.md').matchAll(/^\| `(Videogen\w+)` \|/gm)].map(
@@ -64,13 +20,60 @@ test('the page about observability has every alert', () => {
   expect(listed).toEqual([...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name));
 });
 
-test('an expression with a mistake is noticed', () => {
-  expect(() => promcheck.namesIn(['sum by (videogen_ready'])).toThrow('parse error');
-});
+describeAtNight("Prometheus' own linter and engine", () => {
+  let promcheck: Promcheck;
+  beforeAll(async () => {
+    promcheck = await buildPromcheck();
+  }, PROMCHECK_TIMEOUT_MS);
 
-test('the linter refuses a metric without help, or with a bad name', () => {
-  expect(promcheck.lint('# TYPE jobs counter\njobs 1\n')).toContain('no help text');
-  expect(
-    promcheck.lint('# HELP a_milliseconds Long.\n# TYPE a_milliseconds gauge\na_milliseconds 1\n'),
-  ).toContain('use base unit "seconds"');
+  test('the alerts fire when they should, and only then', () => {
+    expect(promcheck.testRules(TESTS)).toBe('');
+  });
+
+  test.each([
+    ['another threshold', 'le="600"', 'le="1000"', 'VideogenSubmitsWait at 20m'],
+    ['another summary', 'a is not ready: temporal', 'a is not ready: polling', 'VideogenNotReady at 17m'],
+    ['an unknown alert', 'alertname: VideogenNotReady', 'alertname: VideogenNever', 'no alert VideogenNever'],
+    [
+      'an alert that never fires',
+      'VideogenWebhooksGivenUp',
+      'VideogenGatewayErrors',
+      'VideogenWebhooksGivenUp',
+    ],
+  ])('a unit test with %s fails', async (_what, from, to, problem) => {
+    const folder = await mkdtemp(join(tmpdir(), 'videogen-alerts-'));
+    const changed = readFileSync(TESTS, 'utf8')
+      .replace('../../deploy', relative(folder, DEPLOY))
+      .replace(from, to);
+    await writeFile(join(folder, 'alerts.yml'), changed);
+    expect(promcheck.testRules(join(folder, 'alerts.yml'))).toContain(problem);
+    await rm(folder, { recursive: true });
+  });
+
+  test('the dashboard shows every metric of ours, and dashboard and alerts no other of that name', () => {
+    const { dashboard, alerts } = namedExpressions();
+    const base = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
+    const shown = new Set(promcheck.namesIn(dashboard).map(base));
+    const ofGateway = createGatewayMetrics().registry.getMetricsAsArray();
+    const ours = [
+      ...Object.keys({ ...COUNTERS, ...HISTOGRAMS }),
+      ...ofGateway.map(({ name }) => name),
+      'videogen_ready',
+    ];
+    expect(ours.filter((name) => !shown.has(name))).toEqual([]);
+    const named = [...shown, ...promcheck.namesIn(alerts).map(base)];
+    const unknown = named.filter((name) => name.startsWith('videogen_') && !ours.includes(name));
+    expect(unknown).toEqual([]);
+  });
+
+  test('an expression with a mistake is noticed', () => {
+    expect(() => promcheck.namesIn(['sum by (videogen_ready'])).toThrow('parse error');
+  });
+
+  test('the linter refuses a metric without help, or with a bad name', () => {
+    expect(promcheck.lint('# TYPE jobs counter\njobs 1\n')).toContain('no help text');
+    expect(
+      promcheck.lint('# HELP a_milliseconds Long.\n# TYPE a_milliseconds gauge\na_milliseconds 1\n'),
+    ).toContain('use base unit "seconds"');
+  });
 });

@@ -3,10 +3,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from '../support/go-tool';
+import { describeAtNight } from '../support/nightly';
 import { type Manifest, parseManifests } from './manifests';
 import { FOLDER, files, KUSTOMIZATION, labelsOf, NOT_IN_KUSTOMIZATION, RULES, selects } from './rules';
 
-describe('what kustomize makes of them', () => {
+describeAtNight('what kustomize makes of them', () => {
   let kustomize: string;
   let copy: string;
   beforeAll(async () => {

@@ -199,10 +199,9 @@ test('of jobs that end in every way, nothing that is marked is in the database o
   // It bundles its workflows itself, as workers do that bring none.
   await place.startWorker(KEY_A, { worker: { workflowBundle: undefined } });
   const taskIds = await playJobs(place, client, videos);
-  const words = [...MARKS, ...taskIds];
-  const { found, values } = await searchDatabase(join(place.folder, 'temporal.db'), words);
-  expect(values).toBeGreaterThan(1_000);
-  expect(Object.entries(found).filter(([, tables]) => tables.length > 0)).toEqual([]);
+  const words = [...MARKS, ...taskIds, place.taskQueue];
+  // Names of task queues are for Temporal.
+  expect(await searchDatabase(join(place.folder, 'temporal.db'), words)).toEqual([place.taskQueue]);
 });
 
 testAtNight('the same search finds every mark when nothing is encrypted', async () => {
@@ -212,8 +211,7 @@ testAtNight('the same search finds every mark when nothing is encrypted', async 
     await plain.startWorker();
     await playJobs(plain, client, videos);
     const words = [...MARKS, ...plain.emulator.generations().map(({ taskId }) => taskId)];
-    const { found } = await searchDatabase(join(plain.folder, 'temporal.db'), words);
-    expect(Object.entries(found).filter(([, tables]) => tables.length === 0)).toEqual([]);
+    expect(await searchDatabase(join(plain.folder, 'temporal.db'), words)).toEqual(words);
   } finally {
     await plain.close();
   }

@@ -8,10 +8,10 @@ import { ASPECT_RATIOS, MAX_DURATION_SECONDS, RESOLUTIONS } from '../../src/cont
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { BROWSER_TIMEOUT_MS, findBrowser } from '../support/browser';
 import { HTML, PNG, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
 import { testAtNight } from '../support/nightly';
-import { findTool } from '../support/tools.cjs';
 import { keepRunning, quickWorkflows } from '../support/world';
 
 const CHROMIUM_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--no-first-run'];
@@ -36,7 +36,6 @@ let gateway: VideoGateway;
 let browser: Browser;
 
 beforeAll(async () => {
-  const executablePath = findTool('chromium');
   captureLogs();
   const emulator = { jobTimeMs: 1, fetchImages: true, clock: service.now };
   env = await createVideoTestEnvironment({ server: 'dev', emulator });
@@ -50,8 +49,8 @@ beforeAll(async () => {
     log: () => undefined,
   });
   stopWorker = keepRunning(await env.createWorker({ gatewayUrl: gateway.url, worker: quickWorkflows() }));
-  browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
-});
+  browser = await chromium.launch({ ...(await findBrowser()), args: CHROMIUM_ARGS });
+}, BROWSER_TIMEOUT_MS);
 afterEach(service.goOn);
 afterAll(async () => {
   await browser?.close();

@@ -16,6 +16,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { FakeTerminal } from '../cli/fake-terminal';
 import { commandsOf, expectShown, readPage } from '../support/docs-page';
 import { captureLogs } from '../support/logs';
+import { testAtNight } from '../support/nightly';
 import { describeServiceContract } from '../support/service-contract';
 import { keepRunning, quickWorkflows } from '../support/world';
 
@@ -352,7 +353,7 @@ test('a gateway whose port is taken says so in one sentence', async () => {
   );
 });
 
-test('the page of the documentation shows what its commands print', async () => {
+testAtNight('the page of the documentation shows what its commands print', async () => {
   const [makesKey, ...others] = commandsOf(readPage('gateway.md'));
   const terminal = new FakeTerminal();
   const file = join(folder, 'gateway-keys');

@@ -15,6 +15,7 @@ import {
 } from '../support/docs-page';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
+import { describeAtNight } from '../support/nightly';
 import { findPythonClient, PYTHON_TIMEOUT_MS } from '../support/python-client';
 import { type Printed, runInShell } from '../support/temporal-command';
 import { keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
@@ -191,7 +192,7 @@ describe('the commands for those on call', () => {
   });
 });
 
-describe('Temporal’s Python SDK', () => {
+describeAtNight('Temporal’s Python SDK', () => {
   let python: string;
   beforeAll(async () => {
     python = await findPythonClient();

@@ -8,6 +8,8 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { endWithParent, outputTail } from '../../src/temporal-server/child-process';
 import { acceptsConnections, freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 import { buildGoTool, GO_TOOL_TIMEOUT_MS } from './go-tool';
+import { atLength } from './nightly';
+import { startSmallS3 } from './small-s3';
 
 /** For `beforeAll`. */
 export const S3_SERVER_TIMEOUT_MS = GO_TOOL_TIMEOUT_MS;
@@ -32,31 +34,16 @@ export interface S3Server {
   stop(): Promise<void>;
 }
 
-/** A real S3 server with an empty bucket. */
+const CREDENTIALS = { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' };
+
+/** An S3 server with an empty bucket: one of ours, and at night versitygw, which Go builds. */
 export async function startS3Server(): Promise<S3Server> {
-  const executable = await findS3Server();
-  const folder = await mkdtemp(join(tmpdir(), 'videogen-s3-'));
-  for (const name of ['objects', 'metadata']) await mkdir(join(folder, name));
-  const port = await freePort();
-  const credentials = { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' };
-  const child = spawn(
-    executable,
-    // Not every temporary file system has extended attributes, where the server would store metadata.
-    ['--quiet', '--port', `${LOOPBACK}:${port}`]
-      .concat('posix', '--sidecar', join(folder, 'metadata'))
-      .concat(join(folder, 'objects')),
-    {
-      env: { ROOT_ACCESS_KEY: credentials.accessKeyId, ROOT_SECRET_KEY: credentials.secretAccessKey },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  endWithParent(child);
-  await untilItAnswers(child, port);
+  const { port, stop } = await atLength(() => startSmallS3(CREDENTIALS.secretAccessKey), startVersitygw)();
   const connection = {
     endpoint: `http://${LOOPBACK}:${port}`,
     region: 'us-east-1',
     pathStyle: true,
-    credentials,
+    credentials: CREDENTIALS,
   };
   const client = new S3Client({ ...connection, forcePathStyle: true });
   const bucket = 'videos';
@@ -67,6 +54,32 @@ export async function startS3Server(): Promise<S3Server> {
     client,
     async stop() {
       client.destroy();
+      await stop();
+    },
+  };
+}
+
+async function startVersitygw(): Promise<{ port: number; stop(): Promise<void> }> {
+  const executable = await buildGoTool(VERSITYGW);
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-s3-'));
+  for (const name of ['objects', 'metadata']) await mkdir(join(folder, name));
+  const port = await freePort();
+  const child = spawn(
+    executable,
+    // Not every temporary file system has extended attributes, where the server would store metadata.
+    ['--quiet', '--port', `${LOOPBACK}:${port}`]
+      .concat('posix', '--sidecar', join(folder, 'metadata'))
+      .concat(join(folder, 'objects')),
+    {
+      env: { ROOT_ACCESS_KEY: CREDENTIALS.accessKeyId, ROOT_SECRET_KEY: CREDENTIALS.secretAccessKey },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  endWithParent(child);
+  await untilItAnswers(child, port);
+  return {
+    port,
+    async stop() {
       child.kill('SIGKILL');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
       await rm(folder, { recursive: true });
@@ -85,9 +98,4 @@ async function untilItAnswers(child: ChildProcess, port: number): Promise<void> 
     if (child.exitCode !== null) throw new Error(`the S3 server ended with ${child.exitCode}: ${output()}`);
     await sleep(CHECK_INTERVAL_MS);
   }
-}
-
-/** The binary that VIDEOGEN_S3_SERVER names, or one that is built here. */
-async function findS3Server(env = process.env): Promise<string> {
-  return env.VIDEOGEN_S3_SERVER || buildGoTool(VERSITYGW, env);
 }

