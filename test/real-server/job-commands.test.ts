@@ -178,7 +178,7 @@ test('a name that is not there, or that is something else, is explained', async 
   }
   expect(await videogen(['status', ' '])).toMatchObject({
     code: 2,
-    err: expect.stringMatching(/^The name of a job must be text of at most 1000 bytes .*\.\n$/),
+    err: expect.stringMatching(/^The name of a job must be text of at most 1000 bytes, not blank .*\.\n$/),
   });
   await Promise.all(handles.map((handle) => handle.terminate()));
 });
@@ -424,11 +424,14 @@ test('on this machine, looking at jobs starts their server but no worker, so not
   const local = { HOME: folder, VIDEOGEN_DATA: data, VIDEOGEN_TEMPORAL_CLI: executable };
   const server = await startDevServer({ executable, headless: true, dbFilename: join(data, 'temporal.db') });
   const connection = await Connection.connect({ address: server.address });
-  await new Client({ connection }).workflow.start('generateVideo', {
+  const { workflow } = new Client({ connection });
+  await workflow.start('generateVideo', {
     workflowId: 'fox',
     taskQueue: localTaskQueue(local),
     args: [{ request }],
   });
+  // Lists lag behind.
+  while ((await workflow.count()).count === 0) await pause();
   await connection.close();
   await server.stop();
 
