@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { TaskFailure } from '../../src/testing/task-store';
 import {
   hexOf,
@@ -13,6 +12,9 @@ import {
 } from './service-words';
 
 /** Services that wrap the task in an envelope, or report it in unusual ways. */
+
+/** Of the call, not of its task. */
+const CALL_ID = '7f3a0000-1111-4222-8333-444455556666';
 
 const fal: ServiceWords = {
   words: { queued: 'IN_QUEUE', running: 'IN_PROGRESS', succeeded: 'COMPLETED', failed: 'COMPLETED' },
@@ -100,7 +102,7 @@ const kling: ServiceWords = {
 
 const KLING_CODES: Record<number, number> = { 400: 1201, 401: 1000, 404: 1203, 429: 1302 };
 
-const klingEnvelope = (code: number, message: string) => ({ code, message, request_id: randomUUID() });
+const klingEnvelope = (code: number, message: string) => ({ code, message, request_id: CALL_ID });
 
 /** MiniMax's first interface: the video is a file with its own id, and errors come with HTTP 200. */
 const minimax: ServiceWords = {
@@ -178,15 +180,15 @@ const dashscope: ServiceWords = {
     cancelled: 'CANCELED',
   },
   idOf: uuidOf,
-  accepted: ({ id, word }) => ({ output: { task_id: id, task_status: word }, request_id: randomUUID() }),
+  accepted: ({ id, word }) => ({ output: { task_id: id, task_status: word }, request_id: CALL_ID }),
   status: ({ id, word, error, videoUrl }) => ({
-    request_id: randomUUID(),
+    request_id: CALL_ID,
     output: { task_id: id, task_status: word, video_url: videoUrl, ...shownError(error) },
   }),
   refused: ({ code, message }) =>
     code === 'not_found'
-      ? withStatus(200, { request_id: randomUUID(), output: { task_status: 'UNKNOWN' } })
-      : { request_id: randomUUID(), code, message },
+      ? withStatus(200, { request_id: CALL_ID, output: { task_status: 'UNKNOWN' } })
+      : { request_id: CALL_ID, code, message },
 };
 
 const xai: ServiceWords = {

@@ -110,10 +110,9 @@ describe('a profile is proposed', () => {
 });
 
 describe('nothing is proposed', () => {
-  it.each(PROVIDERS.filter(({ name }) => !/PixVerse/.test(name)))(
+  it.each(PROVIDERS.filter(({ name }) => name !== 'pixverse'))(
     'that changes how $name is read',
-    ({ exchanges }) => {
-      const answers = exchanges.map(([answer]) => answer);
+    ({ answers }) => {
       const rules = readingRules(proposeProfile(answers).profile ?? {});
       for (const answer of answers) {
         const { task, serviceMessage } = traceAnswer(answer);

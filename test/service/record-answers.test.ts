@@ -31,16 +31,17 @@ describe('a recording contains', () => {
     expect(JSON.stringify(recorded)).not.toContain(KEY);
   });
 
-  it.each(PROVIDERS)('all that $name answers, except for the queries of its links', ({ exchanges }) => {
-    for (const [{ status, body }] of exchanges) {
+  it.each(PROVIDERS)('all that $name answers, except for the queries of its links', ({ answers }) => {
+    for (const { status, body } of answers) {
       const signed = body.replaceAll('.mp4', `.mp4?sign=${'s'.repeat(30)}&Expires=17`);
       const expected = JSON.stringify(traceAnswer({ status, body: signed }));
       expect(JSON.stringify(traceAnswer({ status, body: bodyOf(signed) }))).toBe(
         expected.replaceAll(/\?sign=s+&Expires=17/g, '?…'),
       );
       expect(bodyOf(signed)).not.toContain('sss');
-      // Without a secret in it, not a byte is changed.
-      expect(bodyOf(body)).toBe(body);
+      // Without a secret in it, and without an id in a link that could be one, not a byte is changed.
+      const plain = body.replaceAll(/[0-9a-f]{26,32}/g, 'id-1');
+      expect(bodyOf(plain)).toBe(plain);
     }
   });
 

@@ -40,7 +40,7 @@ const ENCODINGS = {
   cut: (text: string) => gzipSync(text).subarray(0, -5),
 };
 
-const BODIES = PROVIDERS.flatMap(({ exchanges }) => exchanges.map(([{ body }]) => body));
+const BODIES = PROVIDERS.flatMap(({ answers: all }) => all.map(({ body: text }) => text));
 
 /** What a service may repeat. Nothing may come before a link that would make it part of another word. */
 const echo = fc.oneof(
