@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -125,6 +126,11 @@ export function startAttempt<I, T>(
         check();
       }),
   };
+}
+
+/** The notes of an attempt, each once: a slow one repeats its note in a heartbeat every two seconds. */
+export function notesOf({ beats }: Pick<Attempt<unknown>, 'beats'>): unknown[] {
+  return beats.filter((beat, index) => index === 0 || !isDeepStrictEqual(beat, beats[index - 1]));
 }
 
 /** A client with these answers. The SDK runs an activity inside of `withAbortSignal`. */

@@ -19,6 +19,7 @@ import {
   asJob,
   createActivityWorld,
   failureOf,
+  notesOf,
   startAttempt,
 } from './activity-world';
 import { temporalWithLedgers } from './temporal-ledgers';
@@ -97,7 +98,7 @@ test('a submit reserves before its POST; the next one is refused before a byte i
   expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
   expect(details).toMatchObject({ cap: 'day.videos', capLeft: 0 });
   expect(posts()).toBe(1);
-  expect(refused.beats).toEqual([{ attemptWithoutTask: 1 }]);
+  expect(notesOf(refused)).toEqual([{ attemptWithoutTask: 1 }]);
 });
 
 test.each([

@@ -2,7 +2,14 @@ import { createVideoActivities, type VideoActivities } from '../../activities';
 import { type CancelAnswer, ServiceFault, type TaskReading } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { EmulatedCall } from '../../src/testing/faults';
-import { type ActivityWorld, type Attempt, asJob, createActivityWorld, failureOf } from './activity-world';
+import {
+  type ActivityWorld,
+  type Attempt,
+  asJob,
+  createActivityWorld,
+  failureOf,
+  notesOf,
+} from './activity-world';
 import { createMemoryWorld, reading } from './memory-world';
 
 const request = { prompt: 'A red fox' };
@@ -52,7 +59,7 @@ describe('a worker process', () => {
     await failureOf(calls.submit());
     const second = calls.submit();
     await failureOf(second);
-    expect(second.beats).toEqual([{ attemptWithoutTask: 1 }]);
+    expect(notesOf(second)).toEqual([{ attemptWithoutTask: 1 }]);
   });
 
   test('lets one submit through before the guessed pause is over when a task ends', async () => {

@@ -1,5 +1,5 @@
 import { defaultPayloadConverter } from '@temporalio/common';
-import { failureOf, startAttempt } from '../activity-world';
+import { failureOf, notesOf, startAttempt } from '../activity-world';
 import { useSubmitWorld } from './submit-world';
 
 const here = useSubmitWorld();
@@ -64,7 +64,7 @@ test('a refused attempt keeps what those before it have noted', async () => {
   await failureOf(attempt);
   const [unclear, lostSend] = before.sends;
   const own = { id: expect.any(String), attempt: 2, service: 'a' };
-  expect(attempt.beats).toEqual([
+  expect(notesOf(attempt)).toEqual([
     { sends: [unclear, lostSend, own] },
     { attemptWithoutTask: 2, sends: [unclear, { ...own, outcome: 'refused' }, lostSend] },
   ]);
@@ -82,7 +82,7 @@ test('of a note that somebody else wrote, only what has the right form counts', 
 test('the note names the service of the request, and of the task', async () => {
   const attempt = here.submit({}, { deps: { defaultService: 'a' } });
   const { taskId } = await attempt.result;
-  expect(attempt.beats).toEqual([
+  expect(notesOf(attempt)).toEqual([
     { sends: [{ id: expect.any(String), attempt: 1, service: 'a' }] },
     { taskId, service: 'a' },
   ]);

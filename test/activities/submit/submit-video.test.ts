@@ -8,7 +8,7 @@ import type { Faults } from '../../../src/testing';
 import { closed, reply, replyJson, startRawServer } from '../../service/raw-server';
 import { recordsIn } from '../../support/stored-files';
 import { eventually } from '../../temporal-server/eventually';
-import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
+import { type ActivityWorld, createActivityWorld, failureOf, notesOf } from '../activity-world';
 import { createMemoryWorld } from '../memory-world';
 
 const REQUEST: VideoRequest = { prompt: 'A red fox', resolution: '720p', seed: 7 };
@@ -59,7 +59,7 @@ test.each([
   expect(details.message).toContain(problem);
   expect(details.status).toBeUndefined();
   expect(world.emulator.calls).toHaveLength(0);
-  expect(attempt.beats).toEqual([{ attemptWithoutTask: 1 }]);
+  expect(notesOf(attempt)).toEqual([{ attemptWithoutTask: 1 }]);
   expect(await recordsIn(world.folder)).toEqual([]);
 });
 

@@ -40,6 +40,8 @@ export function useSubmitWorld(): SubmitWorld {
   beforeAll(async () => {
     Object.assign(here, await createActivityWorld());
     here.storage = createFileStorage(here.folder);
+    // The first call loads the HTTP client, which a busy machine may need longer for than for a heartbeat.
+    await here.run(here.activities.submitVideo, { request: REQUEST }, asJob()).result;
   });
   afterAll(() => here.close());
   beforeEach(() => {
