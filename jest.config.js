@@ -65,13 +65,8 @@ const NEEDS_A_TARBALL = ['<rootDir>/test/package/'];
 module.exports = {
   // Many files wait for servers and timeouts: four more than the cores keep those busy meanwhile.
   maxWorkers: Math.min(availableParallelism() + 4, 8),
-  testSequencer: '<rootDir>/test/support/order-of-files.cjs',
   testTimeout: 60_000,
-  reporters: [
-    'default',
-    '<rootDir>/test/support/times-reporter.cjs',
-    ['<rootDir>/test/support/closing-lines.cjs', { filesAtNight: FILES_AT_NIGHT }],
-  ],
+  reporters: ['default', ['<rootDir>/test/support/closing-lines.cjs', { filesAtNight: FILES_AT_NIGHT }]],
   projects: [
     {
       ...shared,

@@ -1,12 +1,11 @@
 const { Socket } = require('node:net');
-const { relative } = require('node:path');
+const { join, relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const OneContext = require('./one-context.cjs');
 require('./quick-workflows.cjs');
-const { recordProcessorTime, ROOT } = require('./last-run.cjs');
-const { processorMs } = require('./processor-time.cjs');
 const { leftOut } = require('../variants/left-out.cjs');
 
+const ROOT = join(__dirname, '../..');
 /** How long closing handles may take on a busy machine. */
 const CLOSE_WITHIN_MS = 30_000;
 const CHECK_INTERVAL_MS = 20;
@@ -16,7 +15,6 @@ module.exports = class WatchfulEnvironment extends OneContext {
   constructor(config, context) {
     super(config);
     this.file = relative(ROOT, context.testPath);
-    this.processorMsBefore = processorMs();
   }
 
   async setup() {
@@ -40,7 +38,6 @@ module.exports = class WatchfulEnvironment extends OneContext {
   async teardown() {
     await super.teardown();
     unregisterTracing();
-    recordProcessorTime(this.file, processorMs() - this.processorMsBefore);
     const { left } = this;
     // A test that failed may not have closed what it opened; this error would hide its own.
     if (left.length === 0 || this.hasFailed) return;
