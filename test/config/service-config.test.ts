@@ -64,6 +64,7 @@ describe('VIDEO_API_KEY', () => {
     expect(config.apiKey()).toBe(KEY);
     expect(JSON.stringify(config)).not.toContain(KEY);
     expect(Object.isFrozen(config)).toBe(true);
+    expect(readServiceConfig({ ...BASE, VIDEOGEN_DOWNLOAD_ALLOW: 'minio' }).downloadAllow).toEqual(['minio']);
   });
 
   it.each<[key: string | undefined, problem: RegExp]>([

@@ -227,6 +227,12 @@ describe('a host name is checked by the addresses of the same DNS answer that is
     expect([lookup.lookups(), server.connections()]).toEqual([1, 0]);
   });
 
+  it('and a name that does not resolve is a call that was not sent', async () => {
+    const failing: LookupFunction = (_hostname, _options, callback) =>
+      callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), []);
+    expect(await ask(failing, 80)).toMatchObject({ kind: 'not-sent', facts: { code: 'ENOTFOUND' } });
+  });
+
   it('and its host is redacted in the message', async () => {
     const fault = await ask(resolver(['127.0.0.1']), 80, { keys: ['cdn.example'], wholeValues: [] });
     expect(fault.facts.message).toBe('the link leads to 127.0.0.1 (….com), a loopback address');

@@ -97,6 +97,12 @@ it.each([
   ]);
 });
 
+it('an address of the service that is none is refused at once, without showing it', () => {
+  const creating = () => connect('https://me:secret@[bad');
+  expect(creating).toThrow('The baseUrl of the video service is not a URL.');
+  expect(creating).not.toThrow('secret');
+});
+
 describe('a poll', () => {
   it('is one GET with the key, without a body and without an idempotency key', async () => {
     const body = { status: 'running', progress: 40 };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VideoRequest } from '../../../src/contract/request';
+import { H264Stream } from '../../../src/testing/video/h264';
 import { pictureVideo } from '../../../src/testing/video/make-video';
 import { Mosaic } from '../../../src/testing/video/mosaic';
 import { scene } from '../../../src/testing/video/scene';
@@ -36,6 +37,16 @@ test.each<[limit: number, what: string, change: Partial<VideoRequest>]>([
   ),
 ])('a video has fewer than %i bytes for %s', async (limit, _what, change) => {
   expect((await pictureVideo({ ...FOX, ...change })).length).toBeLessThan(limit);
+});
+
+test('no picture has bytes in it that would start another part of the stream', () => {
+  const picture = new Mosaic(64, 48);
+  const stream = new H264Stream(picture);
+  for (let frame = 0; frame < 20; frame++) {
+    picture.paint((column, row) => (column * row + frame) & 3);
+    const unit = stream.next().data.subarray(4);
+    for (const last of [0, 1, 2]) expect(unit.includes(Buffer.from([0, 0, last]))).toBe(false);
+  }
 });
 
 describe('the picture', () => {
