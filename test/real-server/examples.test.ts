@@ -1,12 +1,10 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { joinShots } from '../../examples/trailer/join-shots';
 import { storyboard } from '../../examples/trailer/storyboard';
 import { FAILURES } from '../../src/contract/failure-table';
 import type { Emulator } from '../../src/testing';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { noiseVideo } from '../../src/testing/video/make-video';
 import { readFilm } from '../support/example-film';
 import {
   compileExamples,
@@ -15,7 +13,6 @@ import {
   ExampleRuns,
 } from '../support/example-process';
 import { type ExampleService, startExampleService } from '../support/example-service';
-import { writeStandIn } from '../support/ffmpeg-stand-in';
 import { captureLogs } from '../support/logs';
 import { untilProgress } from '../support/world';
 
@@ -92,50 +89,6 @@ describe('the trailer', () => {
     );
     expect(page.match(/(?<=<figcaption>)[^<]+/g)).toEqual(storyboard.map(({ prompt }) => prompt));
   });
-
-  it('is refused with a fix when its shots have different encodings', async () => {
-    async function* shots() {
-      yield noiseVideo({ prompt: 'a fox', resolution: '480p' }, 0);
-      yield noiseVideo({ prompt: 'a fox', resolution: '720p' }, 0);
-    }
-    await expect(joinShots(shots())).rejects.toMatchObject({
-      nonRetryable: true,
-      message: expect.stringMatching(
-        /^Shot 2 has another encoding than shot 1 \(.* 1280x720, .* 854x480\): ask/,
-      ),
-    });
-  });
-});
-
-describe('the film', () => {
-  let emulator: Emulator;
-  beforeAll(async () => {
-    emulator = await startEmulator({ jobTimeMs: 0, videoBytes: 1_024, fetchImages: true });
-  });
-  afterAll(() => emulator.close());
-
-  const run = (searchPath: string) =>
-    runs.run('film/run.js', ['fox'], {
-      PATH: join(runs.folder, searchPath),
-      TEMPORAL_ADDRESS: env.temporal.address,
-      VIDEO_API_BASE_URL: emulator.url,
-      VIDEO_API_KEY: emulator.apiKey,
-      VIDEOGEN_PROFILE: join(runs.folder, 'profile.json'),
-    });
-
-  it('is refused before anything is paid for when there is no ffmpeg', async () => {
-    const { code, out, err } = await run('nowhere');
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^There is no ffmpeg on PATH: install it/);
-    expect(emulator.generations()).toEqual([]);
-  });
-
-  it('is one file, made with the ffmpeg on PATH', async () => {
-    await mkdir(join(runs.folder, 'bin'));
-    await writeStandIn(join(runs.folder, 'bin/ffmpeg'));
-    expect(await run('bin')).toMatchObject({ code: 0, out: 'videos/films/fox/film.mp4\n' });
-    expect(emulator.generations()).toHaveLength(storyboard.length);
-  });
 });
 
 describe('the Express service', () => {
@@ -150,9 +103,7 @@ describe('the Express service', () => {
   const startHeld = async (id: string) => {
     service.emulator.next('submit', { kind: 'reset' });
     await service.post('/videos', request, id);
-    const job = service.videos.handle(`web-video-${id}`);
-    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-    return job;
+    await untilProgress(service.videos.handle(`web-video-${id}`), ({ phase }) => phase === 'needs-decision');
   };
 
   it('generates one video for a repeated request, and streams its progress until it is stored', async () => {
@@ -173,38 +124,19 @@ describe('the Express service', () => {
     const found = await get('/videos/fox');
     expect(found.status).toBe(200);
     expect(await found.json()).toMatchObject({ id: 'fox', phase: 'succeeded', result: end?.data });
-    const other = await post('/videos', { ...request, duration: 6 }, 'fox');
-    expect(other.status).toBe(400);
-    expect(await other.json()).toMatchObject({
-      message: expect.stringContaining('it differs in duration'),
-    });
-  });
-
-  it.each([
-    ['an unknown field', { promt: 'a fox' }, 'the fields are prompt, image_url'],
-    ['an empty request', {}, 'prompt is missing'],
-    ['malformed JSON', '{"prompt', 'JSON'],
-  ])('refuses %s', async (_, body, words) => {
-    const { post, emulator } = service;
-    const paid = emulator.generations().length;
-    const answer = await post('/videos', body);
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({
-      type: 'InvalidRequest',
-      message: expect.stringContaining(words),
-    });
-    expect(emulator.generations()).toHaveLength(paid);
-  });
-
-  it.each([
-    ['GET', ''],
-    ['GET', '/events'],
-    ['POST', '/decision'],
-    ['DELETE', ''],
-  ])('answers 404 to %s /videos/…%s of an unknown video', async (method, path) => {
-    const answer = await service.get(`/videos/nobody${path}`, { method });
-    expect(answer.status).toBe(404);
-    expect(await answer.json()).toMatchObject({ type: 'NoSuchVideo' });
+    for (const [body, words] of [
+      [{ ...request, duration: 6 }, 'it differs in duration'],
+      [{ promt: 'a fox' }, 'the fields are prompt, image_url'],
+    ] as const) {
+      const refused = await post('/videos', body, 'fox');
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({ message: expect.stringContaining(words) });
+    }
+    const nobody = await get('/videos/nobody');
+    expect([nobody.status, await nobody.json()]).toEqual([
+      404,
+      expect.objectContaining({ type: 'NoSuchVideo' }),
+    ]);
   });
 
   it('returns a failure with its status, the task and the advice', async () => {
@@ -256,13 +188,6 @@ describe('the Express service', () => {
     });
     expect((await get('/videos/cancelled')).status).toBe(FAILURES.Cancelled.httpStatus);
     expect(await other.progress()).toMatchObject({ phase: 'needs-decision' });
-  });
-
-  it('lets a follower leave while the video waits for a decision', async () => {
-    const job = await startHeld('left');
-    const leaving = new AbortController();
-    for await (const _ of job.follow({ signal: leaving.signal })) leaving.abort();
-    expect(await job.progress()).toMatchObject({ phase: 'needs-decision' });
   });
 
   it('needs no setup, and ends with Ctrl-C', async () => {

@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { historyFromJSON, historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { temporal } from '@temporalio/proto';
-import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import type { LedgerReport } from '../../src/contract/caps';
 import { DEFAULT_TASK_QUEUE, LEDGER_QUERY, ledgerIdOf, submitQueueOf } from '../../src/contract/names';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import type { VideoWorkerOptions } from '../../src/worker/video-worker';
-import type * as releases from '../support/changed-workflows';
 import { commandsOf, expectShown, readPage, type ShownCommand, sectionOf } from '../support/docs-page';
 import { historyOf } from '../support/history';
 import { captureLogs } from '../support/logs';
@@ -235,59 +232,29 @@ test('a job ends on the version it started on, and new jobs start on the current
   for (const shown of commandsOf(sectionOf(page, 'New versions'))) await runShown(shown);
 });
 
-/** Workers of versions 1 and 2, on a task queue of their own. */
-function ownDeployment() {
-  const deploymentName = `parts-${randomUUID()}`;
-  const taskQueue = `parts-${randomUUID()}`;
-  return {
-    taskQueue,
-    start: (buildId: string, more: Pick<VideoWorkerOptions, 'roles' | 'caps'>) =>
-      startWorker({
-        taskQueue,
-        ...more,
-        worker: {
-          workerDeploymentOptions: {
-            useWorkerVersioning: true,
-            version: { deploymentName, buildId },
-            defaultVersioningBehavior: 'PINNED',
-          },
-        },
-      }),
-    untilPolling: (buildId: string) => untilPolling(taskQueue, { deploymentName, buildId }),
-    makeCurrent: (buildId: string) => () =>
-      shell(
-        `temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId} --yes`,
-      ),
-    untilRouted: (buildId: string) => untilRouted(deploymentName, buildId),
-  };
-}
-
-const succeeds = ({ code }: Printed) => expect(code).toBe(0);
-
-test('a version whose workers miss a queue of running jobs cannot become current', async () => {
-  const { taskQueue, makeCurrent, ...deployment } = ownDeployment();
-  await deployment.start('1', { roles: ['jobs', 'submits'] });
-  await deployment.untilPolling('1');
-  await until(makeCurrent('1'), succeeds);
-  await deployment.untilRouted('1');
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
-  await submitted(await videos.start({ request: { prompt: 'A red fox' } }));
-  await deployment.start('2', { roles: ['jobs'] });
-  await until(makeCurrent('2'), ({ text }) => expect(text).toContain('missing active task queues'));
-  await deployment.start('2', { roles: ['submits'] });
-  await until(makeCurrent('2'), succeeds);
-});
-
 test('caps go on to count when the workers of the version that began to are gone', async () => {
-  const { taskQueue, makeCurrent, ...deployment } = ownDeployment();
-  const caps = { day: { videos: 10 } };
+  const [taskQueue, deploymentName] = [`parts-${randomUUID()}`, `parts-${randomUUID()}`];
   const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
   let stopLast: (() => Promise<void>) | undefined;
   for (const buildId of ['1', '2']) {
-    const stop = await deployment.start(buildId, { caps });
-    await deployment.untilPolling(buildId);
-    await until(makeCurrent(buildId), succeeds);
-    await deployment.untilRouted(buildId);
+    const version = { deploymentName, buildId };
+    const workerDeploymentOptions = {
+      useWorkerVersioning: true,
+      version,
+      defaultVersioningBehavior: 'PINNED',
+    } as const;
+    const stop = await startWorker({
+      taskQueue,
+      caps: { day: { videos: 10 } },
+      worker: { workerDeploymentOptions },
+    });
+    await untilPolling(taskQueue, version);
+    const makeCurrent = `set-current-version --deployment-name ${deploymentName} --build-id ${buildId} --yes`;
+    await until(
+      () => shell(`temporal worker deployment ${makeCurrent}`),
+      ({ code }) => expect(code).toBe(0),
+    );
+    await untilRouted(deploymentName, buildId);
     await stopLast?.();
     stopLast = stop;
     await finish(await videos.start({ request: { prompt: 'A red fox' }, polling: { min: '1h' } }));
@@ -295,44 +262,4 @@ test('caps go on to count when the workers of the version that began to are gone
   const ledger = env.temporal.client.workflow.getHandle(ledgerIdOf(taskQueue));
   const { counts } = await ledger.query<LedgerReport>(LEDGER_QUERY);
   expect(counts).toMatchObject([{ used: { videos: 2 } }]);
-});
-
-describe('the recipe for a changed workflow', () => {
-  type Release = keyof typeof releases;
-
-  let workflowBundle: { code: string };
-  const histories = new Map<Release, string>();
-  beforeAll(async () => {
-    workflowBundle = await bundleWorkflowCode({
-      workflowsPath: require.resolve('../support/changed-workflows'),
-      logger: new DefaultLogger('ERROR'),
-    });
-    const taskQueue = randomUUID();
-    const { nativeConnection: connection, client } = env.temporal;
-    const worker = await Worker.create({ connection, taskQueue, workflowBundle });
-    const record = async (release: Release) => {
-      const job = await client.workflow.start(release, { taskQueue, workflowId: randomUUID() });
-      await job.result();
-      histories.set(release, JSON.stringify(JSON.parse(historyToJSON(await job.fetchHistory()))));
-    };
-    const recorded: Release[] = ['before', 'behindPatch', 'patchDeprecated'];
-    await worker.runUntil(() => Promise.all(recorded.map(record)));
-  });
-
-  async function replay({ from, on }: { from: Release; on: Release }): Promise<void> {
-    const renamed = JSON.parse(histories.get(from)?.replaceAll(`"name":"${from}"`, `"name":"${on}"`) ?? '');
-    await Worker.runReplayHistory({ workflowBundle }, historyFromJSON(renamed), 'film');
-  }
-
-  it('replays older and newer jobs with the change behind a patch, and not without a patch', async () => {
-    await replay({ from: 'before', on: 'behindPatch' });
-    await expect(replay({ from: 'before', on: 'unpatched' })).rejects.toThrow(/[Nn]ondeterminism/);
-    await replay({ from: 'behindPatch', on: 'behindPatch' });
-  });
-
-  it('deprecates a patch when no older job is left, and removes it when no job has its marker', async () => {
-    await replay({ from: 'behindPatch', on: 'patchDeprecated' });
-    await expect(replay({ from: 'behindPatch', on: 'unpatched' })).rejects.toThrow(/[Nn]ondeterminism/);
-    await replay({ from: 'patchDeprecated', on: 'patchDeprecated' });
-  });
 });
