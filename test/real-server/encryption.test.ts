@@ -345,6 +345,33 @@ test('after the rotation that the page shows, videos under a cap are still made'
   await makeVideo(KEY_B);
 });
 
+test('status, generate and doctor name the key that the worker of a job lacks', async () => {
+  const { client, videos } = await place.client(KEY_B);
+  await place.startWorker(KEY_A);
+  await videos.start({ request, polling }, { workflowId: 'unread' });
+  const said =
+    /A worker cannot read unread\. A payload is encrypted with the key 2027-05, which is not among the keys of this process/;
+  const env = Object.fromEntries(Object.entries(place.env(KEY_B)).map(([name, value]) => [name, `${value}`]));
+  const until = async (args: string[]) => {
+    for (;;) {
+      const command = startHere(args, env);
+      await command.ended;
+      if (said.test(command.out())) return command.out();
+    }
+  };
+  await until(['status', 'unread', '--json']);
+  expect(await until(['doctor'])).toMatch(/^failed +encryption +A worker cannot read unread/m);
+  const followed = startHere(['generate', '--id', 'unread'], env);
+  while (!said.test(followed.err())) await pause();
+  followed.kill('SIGINT');
+  expect(await followed.ended).toBe(130);
+  // Without the key here, doctor says which one was used.
+  const elsewhere = startHere(['doctor'], { ...env, VIDEOGEN_ENCRYPTION_KEYS: KEY_A });
+  expect(await elsewhere.ended).toBe(2);
+  expect(elsewhere.out()).toContain('unread is encrypted with the key 2027-05, which is not set here');
+  await client.workflow.getHandle('unread').terminate();
+});
+
 describe('one job under the settings of other people', () => {
   beforeAll(async () => {
     process.env.VIDEOGEN_TEST_EXTERNAL = await mkdtemp(join(place.folder, 'external-'));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
-import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, Worker, type WorkerPlugin } from '@temporalio/worker';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker/lib/workflow/bundler';
 import { createVideoClient } from '../../src/client/video-client';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
@@ -231,18 +231,19 @@ async function traceOfRun(workflowId: string): Promise<ExportedSpan[]> {
   }
 }
 
-test("a worker of a host with Temporal's plugin and ours makes the same spans", async () => {
-  const plugin = env.createPlugin();
+test.each([
+  ['ours first', (ours: WorkerPlugin, theirs: WorkerPlugin) => [ours, theirs]],
+  ["Temporal's first", (ours: WorkerPlugin, theirs: WorkerPlugin) => [theirs, ours]],
+])("a worker of a host with Temporal's plugin and ours makes the same spans, %s", async (order, inOrder) => {
   const { nativeConnection: connection } = env.temporal;
-  const hosts = await Worker.create({
-    connection,
-    taskQueue: 'films',
-    plugins: [plugin, tracing.plugin],
-  });
-  const videos = await createVideoClient({ client: env.temporal.client, taskQueue: 'films' });
-  await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId: 'hosted' }));
+  const taskQueue = `films-${order}`;
+  const plugins = inOrder(env.createPlugin(), tracing.plugin);
+  const hosts = await Worker.create({ connection, taskQueue, plugins });
+  const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+  const workflowId = `hosted-${order}`;
+  await hosts.runUntil(videos.execute({ request: { prompt: 'A fox' } }, { workflowId }));
   const ofJob = spansOfRun(1).filter((edge) => !/webhook/i.test(edge));
-  expect(edges(await traceOfRun('hosted'))).toEqual([' > RunWorkflow:generateVideo', ...ofJob].sort());
+  expect(edges(await traceOfRun(workflowId))).toEqual([' > RunWorkflow:generateVideo', ...ofJob].sort());
 });
 
 test('each job that was recorded without tracing goes on with it', async () => {
