@@ -79,6 +79,8 @@ async function main() {
       stdio: 'ignore',
       env: {
         ...process.env,
+        // As in our image.
+        MALLOC_ARENA_MAX: '2',
         TEMPORAL_ADDRESS: env.temporal.address,
         TEMPORAL_NAMESPACE: env.temporal.client.options.namespace,
         VIDEOGEN_STORAGE: env.storageFolder,
