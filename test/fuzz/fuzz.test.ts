@@ -42,11 +42,8 @@ test.each(chosen)(
   PATIENCE_MS + 2 * msEach,
 );
 
-test.each(CASES)(
-  '$target: $name',
-  async ({ target, input }) => {
-    const anyTarget = TARGETS[target] as Target<unknown>;
-    const { problems } = await withTarget(anyTarget, (folder) => judge(anyTarget, input, folder));
-    expect(problems).toEqual([]);
-  },
-);
+test.each(CASES)('$target: $name', async ({ target, input }) => {
+  const anyTarget = TARGETS[target] as Target<unknown>;
+  const { problems } = await withTarget(anyTarget, (folder) => judge(anyTarget, input, folder));
+  expect(problems).toEqual([]);
+});
