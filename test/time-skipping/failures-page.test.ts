@@ -170,15 +170,19 @@ const CAUSES: Record<FailureType, Cause> = {
 };
 
 /** What operators see of a job that fails so. */
-async function provoke(type: FailureType): Promise<Record<Place, string>> {
+async function provoke(type: FailureType, run = 1): Promise<Record<Place, string>> {
   const { world: options = {}, faults, input = { request }, meanwhile } = CAUSES[type];
-  return inWorld(env, options, async (world) => {
-    const workflowId = `trouble-${type}`;
+  const seen = await inWorld(env, options, async (world) => {
+    const workflowId = run === 1 ? `trouble-${type}` : `trouble-${type}-${run}`;
     await faults?.(world);
     const before = await readMetrics();
     const job = await world.videos.start(input, { workflowId });
     await meanwhile?.(world, workflowId);
-    expect(await failureOf(job.result())).toMatchObject({ type });
+    const failure = await failureOf(job.result());
+    const isLate = Object(failure).type === 'DeadlineExceeded' && type !== 'DeadlineExceeded';
+    // On a busy machine the test server may skip to the deadline while an attempt waits to be taken.
+    if (isLate && run < 3) return undefined;
+    expect(failure).toMatchObject({ type });
     await untilLogged(workflowId);
     return {
       '`videogen status`': await statusOf(workflowId),
@@ -187,6 +191,7 @@ async function provoke(type: FailureType): Promise<Record<Place, string>> {
       Log: linesOf(workflowId).join('\n'),
     };
   });
+  return seen ?? provoke(type, run + 1);
 }
 
 /** On a screen that is wide enough for every line. */
