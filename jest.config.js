@@ -42,7 +42,6 @@ const AT_NIGHT = [
   // Kills and faults at random, for hundreds of jobs. The model and crashes.test.ts have each of them.
   'test/real-server/chaos.test.ts',
   // Whole programs and projects of their own, whose types are checked in every run.
-  'test/ai-sdk/providers/programs.test.ts',
   'test/package/installed.test.ts',
   'test/package/peer-ends.test.ts',
   'test/package/skill.test.ts',

@@ -6,7 +6,6 @@ import type { VideoService } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activities/activity-world';
 import { type RawServer, replyJson, startRawServer } from '../service/raw-server';
-import { openVideoBytes } from '../support/open-video-bytes';
 import { FOX, serviceOf, useModelServer } from './models';
 
 useModelServer();
@@ -59,35 +58,6 @@ test('a video as bytes is bounded by the largest video that the worker takes', a
   const [, made] = WAYS[0] ?? [];
   const { failure } = await failureOf(download(withVideo(made?.() ?? {}), { largestVideoBytes: 1_000 }));
   expect(failure.type).toBe('VideoTooLarge');
-});
-
-test('bytes that are no video are not stored', async () => {
-  const { failure } = await failureOf(
-    download(withVideo({ type: 'binary', data: Buffer.alloc(5_000, 'x') })),
-  );
-  expect(failure.type).toBe('VideoCorrupt');
-});
-
-describe('a video as bytes', () => {
-  const read = async (from?: { offset: number; validator: string }) => {
-    const { stream, offset, bytes, validator = '' } = openVideoBytes(video, { from });
-    return { rest: Buffer.concat(await stream.toArray()), offset, bytes, validator };
-  };
-
-  test('resumes where the stored part ends', async () => {
-    const { validator } = await read();
-    const { rest, offset, bytes } = await read({ offset: 1_000, validator });
-    expect([offset, bytes, sha256(rest)]).toEqual([1_000, video.length, sha256(video.subarray(1_000))]);
-  });
-
-  test.each([
-    ['are others', { offset: 1_000, validator: '"sha256-other"' }],
-    ['are more than there are', { offset: 1e9, validator: 'own' }],
-  ])('starts over when the stored bytes %s', async (_, { offset, validator }) => {
-    const own = (await read()).validator;
-    const begun = await read({ offset, validator: validator === 'own' ? own : validator });
-    expect([begun.offset, sha256(begun.rest)]).toEqual([0, sha256(video)]);
-  });
 });
 
 test('links to addresses that are not public are refused, and the key in a link is in no failure', async () => {

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { temporaryFolder } from './temporary-folder';
 
 const ENTRY = join(__dirname, '../../dist/src/ai-sdk/index.js');
-const { folder } = temporaryFolder();
+let folder: string;
 
 const PACKAGES: Record<string, string> = {
   // As packages of the AI SDK are: ES modules, with the settings that a provider is made with.
@@ -26,8 +26,9 @@ const PACKAGES: Record<string, string> = {
 };
 
 beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-ai-sdk-'));
   for (const [name, code] of Object.entries(PACKAGES)) {
-    const path = join(folder(), 'node_modules', name);
+    const path = join(folder, 'node_modules', name);
     mkdirSync(path, { recursive: true });
     writeFileSync(
       join(path, 'package.json'),
@@ -37,11 +38,13 @@ beforeAll(() => {
   }
 });
 
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
 /** What a program prints that runs in the folder of the packages. Jest itself cannot import ES modules. */
 async function printed(code: string): Promise<unknown> {
   const program = `const { loadAiSdkService, findAiSdkProblem } = require(${JSON.stringify(ENTRY)});
     (async () => { console.log(JSON.stringify(await (async () => { ${code} })())); })();`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: folder() });
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: folder });
   return JSON.parse(stdout);
 }
 

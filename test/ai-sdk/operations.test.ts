@@ -32,12 +32,9 @@ async function roundTrip(operation: unknown): Promise<{ taskId: string; polled: 
 
 test.each<[JsonValue, string]>([
   ['cgt-2026', 'cgt-2026'],
-  ['123456789012345678901', '123456789012345678901'],
   [{ requestId: 'r-1' }, '{"requestId":"r-1"}'],
   [['a', 1], '["a",1]'],
   ['{"a":1}', '"{\\"a\\":1}"'],
-  ['two\nlines', '"two\\nlines"'],
-  [' ', '" "'],
 ])('the operation %j is the task %s', async (operation, taskId) => {
   expect(await roundTrip(operation)).toEqual({ taskId, polled: operation });
 });
@@ -66,7 +63,6 @@ test.each<[string, unknown, RegExp]>([
     /has 1012 bytes, too many for a task id/,
   ],
   ['that is missing', undefined, /no operation/],
-  ['that JSON cannot say', Number.NaN, /no operation/],
   ['that is empty', '', /no operation/],
   ['with a key in it', { url: `https://a.example/?key=${SECRET}` }, /contains a key/],
 ])('an operation %s is an answer that cannot be read: a task may exist', async (_, operation, message) => {

@@ -1,117 +1,132 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
+import { createVideoActivities } from '../../../activities';
 import { aiSdkService } from '../../../src/ai-sdk';
 import type { ContentStage } from '../../../src/contract/failure-details';
 import type { FailureType } from '../../../src/contract/failure-table';
-import { LOST_SUBMIT_POLICIES, type LostSubmitPolicy } from '../../../src/contract/lost-submit';
+import type { VideoRequest } from '../../../src/contract/request';
 import type { VideoService } from '../../../src/service';
+import { createFileStorage } from '../../../src/storage';
 import type { Emulator } from '../../../src/testing';
 import { startEmulator } from '../../../src/testing/emulator';
 import { FAL } from '../../../src/testing/fal-dialect';
-import { type ActivityWorld, createActivityWorld } from '../../activities/activity-world';
-import { COURSES, LATER, SUBMITS } from '../../activities/fault-tables';
 import {
-  type Fault,
-  isRead,
-  startUnreadAddresses,
-  type UnreadAddresses,
-} from '../../activities/faulty-service';
+  type ActivityWorld,
+  asJob,
+  attemptUntilEnd,
+  createActivityWorld,
+} from '../../activities/activity-world';
+import { ANSWERS } from '../../activities/faulty-service';
 import { replyJson, startRawServer } from '../../service/raw-server';
 import { dataUrl, PNG } from '../../support/images';
-import { atLength } from '../../support/nightly';
-import { atFaultyProvider, type FaultyProvider, pollAt, prompt, submitTo } from './faulty-provider';
-import { PACKAGES, taskIdOf } from './packages';
-import { IMITATIONS, stagesOf } from './servers';
-import { PROVIDER_NAMES, PROVIDERS, type ProviderName, RUN_IN_FULL } from './what-runs';
+import { originsOf, PACKAGES, taskIdOf } from './packages';
+import { IMITATIONS, type ImitatedService, stagesOf, startImitatedService } from './servers';
+import { PROVIDER_NAMES, PROVIDERS, type ProviderName } from './what-runs';
 
-const NAMES = atLength<readonly ProviderName[]>([RUN_IN_FULL], PROVIDER_NAMES);
-/** The same code applies the policies to every service. */
-const POLICIES = atLength<readonly LostSubmitPolicy[]>(['hold'], LOST_SUBMIT_POLICIES);
-
-let unread: UnreadAddresses & { close(): Promise<void> };
 let world: ActivityWorld;
 beforeAll(async () => {
-  unread = await startUnreadAddresses();
   world = await createActivityWorld();
 });
-afterAll(async () => {
-  await unread.close();
-  await world.close();
-});
+afterAll(() => world.close());
 
-const atProvider = (name: ProviderName, work: (at: FaultyProvider) => Promise<void>) =>
-  atFaultyProvider(name, unread, work);
+const prompt = 'A red fox';
 
-const submit = (name: ProviderName, service: VideoService, onLostSubmit: LostSubmitPolicy) =>
-  submitTo(name, service, { world, onLostSubmit });
-
-const CELLS = NAMES.flatMap((name) =>
-  SUBMITS.flatMap(([fault, failure, otherwise, resubmit]) =>
-    POLICIES.map(
-      (policy) => [name, fault, policy, policy === 'resubmit' ? resubmit : otherwise, failure] as const,
-    ),
-  ),
-);
-
-type Cell = (typeof CELLS)[number];
-
-async function expectCourse(
-  { service, imitated, submits, next }: FaultyProvider,
-  [name, fault, policy, course, failure]: Cell,
-): Promise<void> {
-  next('submit', fault);
-  const { end, failures } = await submit(name, service, policy);
-  const { ends, ...counted } = COURSES[course];
-  expect({ posts: submits(), tasks: imitated.tasks().length }).toEqual(counted);
-  const arrived = imitated.calls().filter(({ call }) => call === 'submit').length;
-  expect(arrived).toBe(isRead(fault) ? counted.posts : counted.posts - 1);
-  expect(failures).toEqual([failure]);
-  if (end instanceof ApplicationFailure) {
-    expect(failures.at(-1)).toBe(ends);
-    return;
-  }
-  const task = imitated.tasks().at(-1);
-  expect([end.taskId, ends]).toEqual([task && taskIdOf(name, imitated.idOf(task), imitated), 'task']);
+/** A package, the service that it calls, and the key of its next calls. */
+interface AtProvider {
+  name: ProviderName;
+  service: VideoService;
+  imitated: ImitatedService;
+  useKey(apiKey: string): void;
 }
 
-test.each(CELLS)('@ai-sdk/%s: %s of a submit, on lost submit %s: %s', async (...cell) => {
-  await atProvider(cell[0], (at) => expectCourse(at, cell));
-});
+async function atProvider(name: ProviderName, work: (at: AtProvider) => Promise<void>): Promise<void> {
+  const imitated = await startImitatedService(IMITATIONS[name], { jobTimeMs: 0 });
+  let { apiKey } = imitated;
+  const service = aiSdkService((given) => PACKAGES[name].modelAt({ ...imitated, apiKey })(given), {
+    downloadAllow: ['127.0.0.1'],
+    origins: originsOf(name, imitated),
+  });
+  const useKey = (given: string) => {
+    apiKey = given;
+  };
+  try {
+    await work({ name, service, imitated, useKey });
+    expect(imitated.scriptIsSpent()).toBe(true);
+  } finally {
+    await service.close();
+    await imitated.close();
+  }
+}
 
-/** The operation of Replicate is a link to the service, and the package follows it nowhere else. */
-const LEFT_OUT: Partial<Record<ProviderName, Fault[]>> = {
-  replicate: ['refused', 'reset before bytes', 'reset unread'],
-};
+/** The activities of a new worker, whose rate limiter knows of no earlier 429. */
+const activitiesOf = (service: VideoService) =>
+  createVideoActivities({ service, storage: createFileStorage(world.folder) });
 
-const POLLS = NAMES.flatMap((name) =>
-  LATER.flatMap(([fault, call, failure]) =>
-    call === 'poll' && failure !== 'recovered' && !LEFT_OUT[name]?.includes(fault)
-      ? [[name, fault, failure] as [ProviderName, Fault, FailureType]]
-      : [],
-  ),
-);
+/** Submits as Temporal does, until the submit has ended. */
+function submitTo({ name, service }: AtProvider, more: Partial<VideoRequest> = {}) {
+  const request: VideoRequest = { prompt, ...PACKAGES[name].asked, ...more };
+  const ofJob = { ...asJob(), activityId: randomUUID() };
+  return attemptUntilEnd((info) =>
+    world.run(activitiesOf(service).submitVideo, { request, onLostSubmit: 'hold' }, { ...ofJob, ...info }),
+  );
+}
 
-test.each(POLLS)(
-  '@ai-sdk/%s: %s of a poll is %s, never the failure of the task',
-  async (name, fault, failure) => {
-    await atProvider(name, async ({ service, next }) => {
-      const { end } = await submit(name, service, 'hold');
-      if (end instanceof ApplicationFailure) throw end;
-      next('status', fault);
-      const { taskId } = end;
-      const ended = await pollAt(service, world, taskId);
-      expect(ended.failures).toEqual([failure]);
-      expect(ended.end).toMatchObject({ state: 'succeeded' });
-    });
-  },
-);
+/** Polls as Temporal does, until a poll was answered. */
+const pollAt = (service: VideoService, taskId: string) =>
+  attemptUntilEnd((info) => world.run(activitiesOf(service).pollVideo, { taskId }, info));
 
-async function taskAt(name: ProviderName, { service }: FaultyProvider): Promise<string> {
-  const { end } = await submitTo(name, service, { world });
+async function taskAt(at: AtProvider, more: Partial<VideoRequest> = {}): Promise<string> {
+  const { end } = await submitTo(at, more);
   if (end instanceof ApplicationFailure) throw end;
   return end.taskId;
 }
+
+/** What a fault is to a submit and to a poll. faults.test.ts has them all, with every policy, for a model of its own. */
+const FAULTS: [keyof typeof ANSWERS, submit: FailureType, poll: FailureType][] = [
+  ['reset after bytes', 'SubmitUnconfirmed', 'ServiceUnreachable'],
+  ['cut in body', 'SubmitUnconfirmed', 'ServiceUnreachable'],
+  ['bad JSON', 'SubmitUnconfirmed', 'AnswerUnreadable'],
+  ['empty 200', 'SubmitUnconfirmed', 'AnswerUnreadable'],
+  [429, 'RateLimited', 'RateLimited'],
+  [500, 'ServiceFailed', 'ServiceFailed'],
+];
+
+test.each(PROVIDER_NAMES)('@ai-sdk/%s: no fault of a submit pays twice', async (name) => {
+  await atProvider(name, async (at) => {
+    const { imitated } = at;
+    for (const [fault, failure] of FAULTS) {
+      const before = { posts: imitated.calls().length, tasks: imitated.tasks().length };
+      imitated.next(prompt, 'submit', ANSWERS[fault]);
+      const { end, failures } = await submitTo(at);
+      expect([fault, ...failures]).toEqual([fault, failure]);
+      const posts = imitated.calls().length - before.posts;
+      expect([fault, posts]).toEqual([fault, failure === 'SubmitUnconfirmed' ? 1 : 2]);
+      expect([fault, imitated.tasks().length - before.tasks]).toEqual([fault, 1]);
+      const task = imitated.tasks().at(-1);
+      if (!(end instanceof ApplicationFailure))
+        expect(end.taskId).toBe(task && taskIdOf(name, imitated.idOf(task), imitated));
+    }
+  });
+});
+
+test.each(PROVIDER_NAMES)('@ai-sdk/%s: no fault of a poll is the failure of the task', async (name) => {
+  await atProvider(name, async (at) => {
+    const { imitated, service } = at;
+    const taskId = await taskAt(at);
+    for (const [fault, , failure] of FAULTS) {
+      imitated.next(prompt, 'status', ANSWERS[fault]);
+      const { end, failures } = await pollAt(service, taskId);
+      expect([fault, ...failures]).toEqual([fault, failure]);
+      expect(end).toMatchObject({ state: 'succeeded' });
+    }
+    at.useKey('a-key-that-was-rotated');
+    const { end, failures } = await pollAt(service, taskId);
+    expect(end).toBeInstanceOf(ApplicationFailure);
+    expect(failures).not.toContain('GenerationFailed');
+    at.useKey(imitated.apiKey);
+    expect((await pollAt(service, taskId)).end).toMatchObject({ state: 'succeeded' });
+  });
+});
 
 const REFUSALS = PROVIDER_NAMES.flatMap((name) =>
   stagesOf(IMITATIONS[name]).map((stage): [ProviderName, ContentStage] => [name, stage]),
@@ -121,17 +136,17 @@ const REFUSALS = PROVIDER_NAMES.flatMap((name) =>
 const SAYS_NO_STAGE: ProviderName[] = ['replicate'];
 
 test.each(REFUSALS)('@ai-sdk/%s: a refusal of the %s is known as one', async (name, stage) => {
-  await atProvider(name, async ({ service, imitated }) => {
-    imitated.next(prompt, 'submit', { kind: 'refused-content', stage });
-    const { end, failures } = await submitTo(name, service, { world });
+  await atProvider(name, async (at) => {
+    at.imitated.next(prompt, 'submit', { kind: 'refused-content', stage });
+    const { end, failures } = await submitTo(at);
     const told = SAYS_NO_STAGE.includes(name) ? {} : { stage };
     if (end instanceof ApplicationFailure) {
       expect(failures).toEqual(['ContentRefused']);
       expect(end.details?.[0]).toMatchObject(told);
-      expect(imitated.tasks()).toEqual([]);
+      expect(at.imitated.tasks()).toEqual([]);
       return;
     }
-    expect(await service.status(end.taskId)).toMatchObject({
+    expect(await at.service.status(end.taskId)).toMatchObject({
       task: { state: 'failed' },
       refusedContent: told,
     });
@@ -144,8 +159,7 @@ const HAS_NO_404: ProviderName[] = ['alibaba'];
 test.each(PROVIDER_NAMES)('@ai-sdk/%s: a task that the service does not have is unknown', async (name) => {
   await atProvider(name, async ({ service, imitated }) => {
     const noTask = IMITATIONS[name].idOf('task_00000000-0000-4000-8000-000000000000');
-    const unknown = taskIdOf(name, noTask, imitated);
-    const { end, failures } = await pollAt(service, world, unknown);
+    const { end, failures } = await pollAt(service, taskIdOf(name, noTask, imitated));
     if (HAS_NO_404.includes(name)) expect(end).toMatchObject({ state: 'running' });
     else expect(new Set(failures)).toEqual(new Set(['TaskUnknown']));
   });
@@ -162,7 +176,7 @@ test.each(LINKED)('@ai-sdk/%s: a task id that leads elsewhere is not asked for',
   try {
     await atProvider(name, async ({ service }) => {
       const forged = PROVIDERS[name].taskId.replaceAll(/https:\/\/[^/]+/g, stranger.url);
-      const { end, failures } = await pollAt(service, world, forged);
+      const { end, failures } = await pollAt(service, forged);
       expect(stranger.requests).toEqual([]);
       expect(String(end)).toMatch(why);
       // It fails the poll and not the job.
@@ -173,43 +187,22 @@ test.each(LINKED)('@ai-sdk/%s: a task id that leads elsewhere is not asked for',
   }
 });
 
-test.each(PROVIDER_NAMES)('@ai-sdk/%s: a poll with a wrong key fails alone, not the task', async (name) => {
-  await atProvider(name, async (at) => {
-    const taskId = await taskAt(name, at);
-    at.useKey('a-key-that-was-rotated');
-    const { end, failures } = await pollAt(at.service, world, taskId);
-    expect(end).toBeInstanceOf(ApplicationFailure);
-    expect(failures).not.toContain('GenerationFailed');
-    at.useKey(at.imitated.apiKey);
-    expect((await pollAt(at.service, world, taskId)).end).toMatchObject({ state: 'succeeded' });
-  });
-});
-
-test.each(PROVIDER_NAMES)('@ai-sdk/%s: no key is in what the activities report', async (name) => {
-  await atProvider(name, async (at) => {
-    const { apiKey } = at.imitated;
-    await pollAt(at.service, world, await taskAt(name, at));
-    at.imitated.next(prompt, 'submit', { kind: 'refused', status: 400, message: `no such key: ${apiKey}` });
-    await submitTo(name, at.service, { world });
-    expect(world.everythingReported()).not.toContain(apiKey);
-  });
-});
-
 /** Both of Google's APIs take bytes alone, so the worker fetches the image for them. */
 const TAKES_BYTES: ProviderName[] = ['google', 'google-vertex'];
 
 test.each(PROVIDER_NAMES)('@ai-sdk/%s: the image of a request arrives', async (name) => {
-  const images = createServer((_, response) => response.setHeader('content-type', 'image/png').end(PNG));
-  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
-  const image_url = `http://127.0.0.1:${(images.address() as AddressInfo).port}/fox.png`;
-  await atProvider(name, async ({ service, imitated }) => {
-    const { end } = await submitTo(name, service, { world, image_url });
-    if (end instanceof ApplicationFailure) throw end;
-    const expected = TAKES_BYTES.includes(name) ? dataUrl(PNG) : image_url;
-    expect(imitated.tasks().map(({ request }) => request.image_url)).toEqual([expected]);
-  });
-  images.closeAllConnections();
-  await new Promise((resolve) => images.close(resolve));
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: ${PNG.length}\r\n\r\n`;
+  const images = await startRawServer(({ socket }) => socket.end(Buffer.concat([Buffer.from(head), PNG])));
+  const image_url = `${images.url}/fox.png`;
+  try {
+    await atProvider(name, async (at) => {
+      await taskAt(at, { image_url });
+      const expected = TAKES_BYTES.includes(name) ? dataUrl(PNG) : image_url;
+      expect(at.imitated.tasks().map(({ request }) => request.image_url)).toEqual([expected]);
+    });
+  } finally {
+    await images.close();
+  }
 });
 
 test.each([
@@ -221,53 +214,45 @@ test.each([
   async (code, message) => {
     await atProvider('fal', async (at) => {
       at.imitated.next(prompt, 'submit', { kind: 'failed-task', code, message });
-      const { task, serviceMessage = {} } = await at.service.status(await taskAt('fal', at));
+      const { task, serviceMessage = {} } = await at.service.status(await taskAt(at));
       expect([task.state, serviceMessage.message]).toEqual(['failed', message]);
     });
   },
 );
 
-describe('@ai-sdk/fal at the emulator of this package', () => {
-  async function atEmulator(
-    key: string | undefined,
+test('the emulator makes the videos, fails, refuses and asks for its key as fal does for @ai-sdk/fal', async () => {
+  const atEmulator = async (
     work: (service: VideoService, emulator: Emulator) => Promise<void>,
-  ) {
+    key?: string,
+  ) => {
     const emulator = await startEmulator({ jobTimeMs: 0, dialect: FAL });
     const { url: origin, apiKey } = emulator;
     const source = PACKAGES.fal.modelAt({ apiKey: key ?? apiKey, origin, baseUrl: origin });
     const service = aiSdkService(source, { origins: [origin], downloadAllow: ['127.0.0.1'] });
     await work(service, emulator).finally(() => Promise.all([service.close(), emulator.close()]));
-  }
-
+  };
   const taskOf = async (service: VideoService) => {
     const { taskId } = await service.start({ prompt, ...PACKAGES.fal.asked }, { idempotencyKey: 'k' });
     return service.status(taskId);
   };
+  await atEmulator(async (service, emulator) => {
+    const { task } = await taskOf(service);
+    if (task.state !== 'succeeded' || task.videoUrl === undefined) throw new Error('there is no video');
+    const { stream } = await service.open(task.videoUrl);
+    const [made] = emulator.generations();
+    expect(made?.request).toEqual({ prompt, ...PACKAGES.fal.asked });
+    const video = await emulator.video(made?.taskId ?? '');
+    expect(Buffer.concat(await stream.toArray()).equals(video)).toBe(true);
 
-  test('makes the video that was asked for', async () => {
-    await atEmulator(undefined, async (service, emulator) => {
-      const { task } = await taskOf(service);
-      if (task.state !== 'succeeded' || task.videoUrl === undefined) throw new Error('there is no video');
-      const { stream } = await service.open(task.videoUrl);
-      const [made] = emulator.generations();
-      expect(made?.request).toEqual({ prompt, ...PACKAGES.fal.asked });
-      const video = await emulator.video(made?.taskId ?? '');
-      expect(Buffer.concat(await stream.toArray()).equals(video)).toBe(true);
+    emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
+    expect(await taskOf(service)).toMatchObject({
+      task: { state: 'failed' },
+      serviceMessage: { message: 'no foxes today' },
     });
+    emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
+    expect(await taskOf(service)).toMatchObject({ task: { state: 'failed' }, refusedContent: {} });
   });
-
-  test('fails, refuses and asks for its key as fal does', async () => {
-    await atEmulator(undefined, async (service, emulator) => {
-      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
-      expect(await taskOf(service)).toMatchObject({
-        task: { state: 'failed' },
-        serviceMessage: { message: 'no foxes today' },
-      });
-      emulator.next('submit', { kind: 'refused-content', stage: 'prompt' });
-      expect(await taskOf(service)).toMatchObject({ task: { state: 'failed' }, refusedContent: {} });
-    });
-    await atEmulator('another-key', async (service) => {
-      await expect(taskOf(service)).rejects.toMatchObject({ kind: 'answered', facts: { status: 401 } });
-    });
-  });
+  await atEmulator(async (service) => {
+    await expect(taskOf(service)).rejects.toMatchObject({ kind: 'answered', facts: { status: 401 } });
+  }, 'another-key');
 });

@@ -1,16 +1,27 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createVideoClient } from '../../../src/client/video-client';
+import { createVideoTestEnvironment } from '../../../src/testing';
 import { ChildProcesses } from '../../support/child-processes';
 import { blocksOf, readPage } from '../../support/docs-page';
-import { asCommonJs, createProviderProject } from './provider-project';
+import { testAtNight } from '../../support/nightly';
+import { PACKAGES } from './packages';
 import { IMITATIONS, type ImitatedService, startImitatedService } from './servers';
 import { PROVIDER_NAMES, PROVIDERS, type ProviderName, packageOf } from './what-runs';
 
+const ROOT = join(__dirname, '../../..');
 const processes = new ChildProcesses();
 const services: ImitatedService[] = [];
 let folder: string;
 beforeAll(() => {
-  folder = createProviderProject();
+  // A project in which this package and those of the providers are installed.
+  folder = mkdtempSync(join(tmpdir(), 'videogen-ai-sdk-project-'));
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(ROOT, join(folder, 'node_modules/temporal-videogen'));
+  symlinkSync(join(ROOT, 'node_modules/@temporalio'), join(folder, 'node_modules/@temporalio'));
+  symlinkSync(join(ROOT, 'test/ai-sdk/node_modules/@ai-sdk'), join(folder, 'node_modules/@ai-sdk'));
 });
 afterEach(async () => {
   await processes.killAll();
@@ -42,8 +53,9 @@ test('the service in the program of the page submits and polls with the package 
   const [program = ''] = blocksOf(readPage('ai-sdk.md'), 'ts');
   const [service = '', worker] = program.split(/^ {2}const worker = /m);
   expect(worker).toContain('createVideoWorker');
-  // The address is all that is changed.
-  const code = asCommonJs(service).replace("model: 'veo3',", `model: 'veo3', baseUrl: '${origin}',`);
+  // The address is all that is changed, and CommonJS is made of it.
+  const commonJs = service.replace(/^import (.*) from ('.*');$/gm, 'const $1 = require($2);');
+  const code = commonJs.replace("model: 'veo3',", `model: 'veo3', baseUrl: '${origin}',`);
   const { taskId } = await printed(
     `${code} ${ASK} console.log(JSON.stringify({ taskId, state: task.state })); } main();`,
     { FAL_API_KEY: apiKey },
@@ -74,3 +86,54 @@ test('every package is loaded by its name, and takes the key and the address tha
   expect(Object.values(states).filter((state) => !isInProgress(state))).toEqual([]);
   expect(services.map((service) => service.tasks().length)).toEqual(asked.map(() => 1));
 });
+
+testAtNight(
+  'a worker with a services file runs jobs at its entries of the AI SDK, by name and by default',
+  async () => {
+    const [fal, xai] = [await imitated('fal'), await imitated('xai')];
+    const entry = (name: ProviderName, { baseUrl }: ImitatedService, key: object) => ({
+      aiSdk: { package: packageOf(name), model: PROVIDERS[name].model, baseUrl },
+      key,
+      downloadAllow: ['127.0.0.1'],
+    });
+    const file = join(folder, 'services.json');
+    writeFileSync(join(folder, 'xai.key'), xai.apiKey);
+    const veo = entry('fal', fal, { env: 'FAL_KEY' });
+    const grok = entry('xai', xai, { file: 'xai.key' });
+    writeFileSync(file, JSON.stringify({ services: { veo, grok }, default: 'veo' }));
+    // The time-skipping server would skip over timeouts while a process is still on its way to its queues.
+    const env = await createVideoTestEnvironment({ server: 'dev' });
+    const taskQueue = 'of-the-file';
+    const worker = processes.start([join(ROOT, 'dist/src/cli/main.js'), 'worker'], {
+      cwd: folder,
+      env: {
+        TEMPORAL_ADDRESS: env.temporal.address,
+        VIDEOGEN_SERVICES_FILE: file,
+        VIDEOGEN_TASK_QUEUE: taskQueue,
+        VIDEOGEN_STORAGE: join(folder, taskQueue),
+        FAL_KEY: fal.apiKey,
+      },
+    });
+    const died = worker.ended.then((code) =>
+      Promise.reject(new Error(`it ended with ${code}: ${worker.err()}`)),
+    );
+    const videos = await createVideoClient({ client: env.temporal.client, taskQueue });
+    const video = async (name: ProviderName, service?: string) => {
+      const request = { prompt: 'A red fox', ...PACKAGES[name].asked };
+      const job = await videos.start({ request, ...(service && { service }) });
+      const made = await Promise.race([job.result(), died]);
+      return readFileSync(fileURLToPath(made.video.uri));
+    };
+    const made = [await video('fal'), await video('xai', 'grok')];
+    for (const [index, service] of [fal, xai].entries()) {
+      const [task, ...others] = service.tasks();
+      if (task === undefined) throw new Error('the service has no task');
+      expect(others).toEqual([]);
+      expect(made[index]?.equals(await service.video(task))).toBe(true);
+    }
+    expect(worker.out() + worker.err()).not.toContain(xai.apiKey);
+    await processes.killAll();
+    await env.teardown();
+  },
+  180_000,
+);

@@ -29,7 +29,6 @@ const body = z.strictObject({
 const WORDS = { queued: 'PENDING', running: 'RUNNING', succeeded: 'SUCCEEDED', failed: 'FAILED' };
 
 const ERRORS: Record<Refusal['reason'], [status: number, code: string, message: string]> = {
-  'no-key': [401, 'InvalidApiKey', 'No API-key provided.'],
   'wrong-key': [401, 'InvalidApiKey', 'Invalid API-key provided.'],
   'no-such-path': [404, 'NotFound', 'Not found.'],
   // A task that nobody knows is in the state UNKNOWN, under 200.

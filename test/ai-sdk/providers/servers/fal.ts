@@ -45,7 +45,6 @@ const requestError = ({ code, message }: TaskFailure): Reply => ({
 
 /** Errors of the queue itself: one text. */
 const QUEUE_ERRORS: Record<Refusal['reason'], [status: number, detail: string]> = {
-  'no-key': [401, 'Authentication is required to access this application.'],
   'wrong-key': [401, 'Invalid authentication credentials.'],
   'no-such-path': [404, 'Path not found'],
   'no-such-task': [404, 'Request not found'],
@@ -111,7 +110,6 @@ export const fal: Imitation = {
         };
     }
   },
-  wrongBodyFailsTask: true,
   refused: ({ reason, status, message }) => {
     const [usual, detail] = QUEUE_ERRORS[reason];
     return {

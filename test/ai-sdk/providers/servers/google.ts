@@ -3,6 +3,7 @@ import { ASPECT_RATIOS } from '../../../../src/contract/request';
 import type { TaskFailure } from '../../../../src/testing/task-store';
 import {
   type DescribedTask,
+  EXPIRED_SIGNATURE,
   type Imitation,
   ids,
   type Refusal,
@@ -32,7 +33,7 @@ const body = z.strictObject({
 });
 
 /** The body of a submit is the same in both of Google's APIs. */
-export const understandVeo: Imitation['understand'] = (call) =>
+const understandVeo: Imitation['understand'] = (call) =>
   understand(body, call.body, ({ instances: [{ prompt = '', image } = {}], parameters }) => ({
     prompt,
     image_url: image && `data:${image.mimeType};base64,${image.bytesBase64Encoded}`,
@@ -43,11 +44,6 @@ export const understandVeo: Imitation['understand'] = (call) =>
   }));
 
 const ERRORS: Record<Refusal['reason'], [code: number, status: string, message: string]> = {
-  'no-key': [
-    403,
-    'PERMISSION_DENIED',
-    "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
-  ],
   'wrong-key': [400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'],
   'no-such-path': [404, 'NOT_FOUND', 'Requested entity was not found.'],
   'no-such-task': [404, 'NOT_FOUND', 'Requested entity was not found.'],
@@ -61,7 +57,7 @@ const ERRORS: Record<Refusal['reason'], [code: number, status: string, message: 
 };
 
 /** A refusal says in its details, too, when to come back. */
-export function googleError({ reason, status, message, retryAfterSeconds }: Refusal): Reply {
+function googleError({ reason, status, message, retryAfterSeconds }: Refusal): Reply {
   const [code, word, usual] = ERRORS[reason];
   const wait = retryAfterSeconds !== undefined && {
     '@type': 'type.googleapis.com/google.rpc.RetryInfo',
@@ -81,10 +77,10 @@ export function googleError({ reason, status, message, retryAfterSeconds }: Refu
 }
 
 /** The key comes in a header, and for downloads in the query, where the package puts it. */
-export const googleKey = ({ headers, query }: ServiceCall) =>
+const googleKey = ({ headers, query }: ServiceCall) =>
   headers['x-goog-api-key']?.toString() ?? query.get('key') ?? undefined;
 
-export const VEO_POLICY: Imitation['policy'] = {
+const VEO_POLICY: Imitation['policy'] = {
   prompt: {
     at: 'task',
     failure: {
@@ -98,7 +94,7 @@ export const VEO_POLICY: Imitation['policy'] = {
 };
 
 /** A finished operation whose videos were all filtered: no error, and no video. */
-export const filtered = ({ message }: TaskFailure) => ({
+const filtered = ({ message }: TaskFailure) => ({
   raiMediaFilteredCount: 1,
   raiMediaFilteredReasons: [
     `Veo could not generate videos because the output violates the usage guidelines. ${message}`,
@@ -113,7 +109,7 @@ interface VeoResponses {
   succeeded(task: Succeeded): object;
 }
 
-export const veoStatus =
+const veoStatus =
   ({ refused, succeeded }: VeoResponses): Imitation['status'] =>
   (task) => {
     const { id: name } = task;
@@ -169,4 +165,37 @@ export const google: Imitation = {
   },
   linkPath: (token) => `/v1beta/files/${token}:download?alt=media`,
   linkNeedsKey: true,
+};
+
+const poll = z.strictObject({ operationName: z.string() });
+
+/** Vertex AI with an API key. A poll is a POST, and the video comes as bytes in its answer. */
+export const vertex: Imitation = {
+  basePath: '/v1/publishers/google',
+  route: ({ method, path, body }) => {
+    const [, verb] = /^\/v1\/publishers\/google\/models\/[^/:]+:([A-Za-z]+)$/.exec(path) ?? [];
+    if (method !== 'POST') return undefined;
+    if (verb === 'predictLongRunning') return { call: 'submit' };
+    const asked = poll.safeParse(body);
+    return verb === 'fetchPredictOperation' && asked.success
+      ? { call: 'status', id: asked.data.operationName }
+      : undefined;
+  },
+  keyOf: googleKey,
+  understand: understandVeo,
+  idOf: (taskId) =>
+    `projects/1234/locations/us-central1/publishers/google/models/veo-3.1-generate-001/operations/${ids.uuidOf(taskId)}`,
+  accepted: ({ id }) => ({ status: 200, body: { name: id } }),
+  status: veoStatus({
+    refused: filtered,
+    succeeded: ({ video }) => ({
+      '@type': 'type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse',
+      raiMediaFilteredCount: 0,
+      videos: [{ bytesBase64Encoded: video.toString('base64'), mimeType: 'video/mp4' }],
+    }),
+  }),
+  refused: googleError,
+  policy: VEO_POLICY,
+  expiredLink: EXPIRED_SIGNATURE,
+  linkPath: (token) => `/never-linked/${token}`,
 };

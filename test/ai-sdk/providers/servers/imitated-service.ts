@@ -117,12 +117,7 @@ export async function startImitatedService(
 
   const submit = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
     const understood = imitation.understand(call);
-    if ('problem' in understood) {
-      const { problem: message, field } = understood;
-      if (!imitation.wrongBodyFailsTask) return refused({ reason: 'wrong-body', message, field });
-      const failure = { code: 'value_error', message, atMs: await clock() };
-      return answered(imitation.accepted(await describe(await create({ prompt: '' }, failure))));
-    }
+    if ('problem' in understood) return refused({ reason: 'wrong-body', message: understood.problem });
     const { request } = understood;
     record.prompt = request.prompt;
     const fault = faults.take(request.prompt, 'submit');
@@ -166,8 +161,7 @@ export async function startImitatedService(
   };
 
   const answerCall = async (call: ServiceCall, record: ReceivedCall): Promise<EmulatedAnswer> => {
-    const key = imitation.keyOf(call);
-    if (key !== apiKey) return refused({ reason: key === undefined ? 'no-key' : 'wrong-key' });
+    if (imitation.keyOf(call) !== apiKey) return refused({ reason: 'wrong-key' });
     const route = imitation.route(call);
     if (route === undefined) {
       return links.has(call.path) ? download(call, record) : refused({ reason: 'no-such-path' });

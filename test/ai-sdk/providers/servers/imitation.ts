@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { CONTENT_STAGES, type ContentStage } from '../../../../src/contract/failure-details';
-import type { VideoRequest } from '../../../../src/contract/request';
+import { RESOLUTIONS, type VideoRequest } from '../../../../src/contract/request';
 import type { TaskFailure } from '../../../../src/testing/task-store';
 
 /** One call, as a service reads it. */
@@ -22,7 +22,6 @@ export interface Reply {
 
 /** Why a service refuses a call. */
 export type Reason =
-  | 'no-key'
   | 'wrong-key'
   | 'no-such-path'
   | 'no-such-task'
@@ -35,8 +34,6 @@ export interface Refusal {
   /** The status of a scripted refusal, which replaces the usual one. */
   status?: number;
   message?: string;
-  /** The field of a wrong body. */
-  field?: string;
   /** The id of a task that nobody knows. */
   id?: string;
   retryAfterSeconds?: number;
@@ -53,7 +50,7 @@ export type DescribedTask = { id: string; origin: string; submittedAtMs: number;
 export type Route = { call: 'submit' } | { call: 'status'; id: string };
 
 /** What a service understands of the body of a submit. */
-export type Understood = { request: VideoRequest } | { problem: string; field: string };
+export type Understood = { request: VideoRequest } | { problem: string };
 
 export type PolicyAnswer = { at: 'submit'; reply: Reply } | { at: 'task'; failure: TaskFailure };
 
@@ -73,8 +70,6 @@ export interface Imitation {
   accepted(task: DescribedTask): Reply;
   status(task: DescribedTask): Reply;
   refused(refusal: Refusal): Reply;
-  /** Set where a wrong body is accepted at first, and fails the task. */
-  wrongBodyFailsTask?: boolean;
   /** How its content policy refuses: with the answer to the submit, or by the failure of the task. */
   policy: Partial<Record<ContentStage, PolicyAnswer>>;
   /** What a link answers that is no longer valid. */
@@ -86,7 +81,7 @@ export interface Imitation {
 
 export const text = z.string().min(1);
 
-/** A body that is understood, or its first problem with the field it is about. */
+/** A body that is understood, or its first problem. */
 export function understand<T>(
   schema: z.ZodType<T>,
   body: unknown,
@@ -94,8 +89,7 @@ export function understand<T>(
 ): Understood {
   const parsed = schema.safeParse(body);
   if (parsed.success) return { request: withoutUndefined(toRequest(parsed.data)) };
-  const [issue] = parsed.error.issues;
-  return { problem: issue?.message ?? 'invalid', field: issue?.path.join('.') ?? '' };
+  return { problem: z.prettifyError(parsed.error) };
 }
 
 function withoutUndefined(request: VideoRequest): VideoRequest {
@@ -120,3 +114,10 @@ export const EXPIRED_SIGNATURE: Imitation['expiredLink'] = {
 /** What the content policy of a service can refuse. */
 export const stagesOf = ({ policy }: Imitation): ContentStage[] =>
   CONTENT_STAGES.filter((stage) => policy[stage] !== undefined);
+
+/** The resolution behind a size such as 1280x720: its shorter side. */
+export function resolutionOf(size: string | undefined): VideoRequest['resolution'] {
+  const [, width, height] = /^(\d+)[x*](\d+)$/.exec(size ?? '') ?? [];
+  const shorter = `${Math.min(Number(width), Number(height))}p`;
+  return RESOLUTIONS.find((one) => one === shorter);
+}

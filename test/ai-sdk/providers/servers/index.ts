@@ -1,10 +1,9 @@
 import type { ProviderName } from '../what-runs';
 import { alibaba } from './alibaba';
 import { fal } from './fal';
-import { google } from './google';
+import { google, vertex } from './google';
 import type { Imitation } from './imitation';
 import { replicate } from './replicate';
-import { vertex } from './vertex';
 import { xai } from './xai';
 
 export { FAL_QUEUE } from './fal';

@@ -7,10 +7,10 @@ import {
   type PolicyAnswer,
   type Refusal,
   type Reply,
+  resolutionOf,
   text,
   understand,
 } from './imitation';
-import { resolutionOf } from './sizes';
 
 const body = z.object({
   input: z.object({
@@ -28,7 +28,6 @@ const body = z.object({
 const WORDS = { queued: 'starting', running: 'processing', succeeded: 'succeeded', failed: 'failed' };
 
 const ERRORS: Record<Refusal['reason'], [status: number, title: string, detail: string]> = {
-  'no-key': [401, 'Unauthenticated', 'You did not pass an authentication token'],
   'wrong-key': [401, 'Unauthenticated', 'You did not pass a valid authentication token'],
   'no-such-path': [404, 'Not found', 'The requested resource could not be found.'],
   'no-such-task': [404, 'Not found', 'The requested resource could not be found.'],

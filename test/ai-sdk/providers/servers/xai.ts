@@ -12,7 +12,6 @@ const body = z.strictObject({
 });
 
 const ERRORS: Record<Refusal['reason'], [status: number, code: string, error: string]> = {
-  'no-key': [401, 'Unauthenticated', 'No API key was provided. Pass it in the Authorization header.'],
   // Not 401: so xAI answers to a key that it does not know.
   'wrong-key': [
     400,
