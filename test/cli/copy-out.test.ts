@@ -12,12 +12,29 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { CopyFailed, checkOut, copyOut } from '../../src/cli/copy-out';
 import { exitCodeOf } from '../../src/cli/exit-codes';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { failureOf } from '../support/world';
 import { eventually } from '../temporal-server/eventually';
 
 const BYTES = Buffer.alloc(3_000_000, 'fox');
+
+let server: S3Server;
+let env: Record<string, string>;
+beforeAll(async () => {
+  server = await startS3Server();
+  const { endpoint, region, credentials } = server.connection;
+  env = {
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_REGION: region,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    VIDEOGEN_S3_PATH_STYLE: 'true',
+  };
+}, S3_SERVER_TIMEOUT_MS);
+afterAll(() => server?.stop());
 
 let folder: string;
 let uri: string;
@@ -35,33 +52,45 @@ test('without --out the result is the path of the stored video', async () => {
   expect(await copyOut('s3://bucket/fox.mp4', undefined)).toBe('s3://bucket/fox.mp4');
 });
 
-test('the copy is complete, its folders are created, and no temporary file remains', async () => {
+test('a copy is complete, replaces an older file, its folders are created, and no temporary file remains', async () => {
   const target = join(folder, 'new/folders/fox.mp4');
   expect(await copyOut(uri, relative(process.cwd(), target))).toBe(target);
+  writeFileSync(target, 'old');
+  expect(await copyOut(uri, target)).toBe(target);
   expect(readFileSync(target).equals(BYTES)).toBe(true);
   expect(files()).toEqual(['a fox.mp4', 'new', 'new/folders', 'new/folders/fox.mp4']);
 });
 
-test('an existing file is replaced', async () => {
-  writeFileSync(join(folder, 'old.mp4'), 'old');
-  await copyOut(uri, join(folder, 'old.mp4'));
-  expect(readFileSync(join(folder, 'old.mp4')).equals(BYTES)).toBe(true);
+test('a video in S3 is copied with the configured connection', async () => {
+  const Key = 'foxes/a red fox #1.mp4';
+  await server.client.send(new PutObjectCommand({ Bucket: server.bucket, Key, Body: BYTES }));
+  const target = join(folder, 'fox.mp4');
+  expect(await copyOut(`s3://${server.bucket}/${Key}`, target, env)).toBe(target);
+  expect(readFileSync(target).equals(BYTES)).toBe(true);
 });
 
-test.each<[string, string, string, (target: string) => void]>([
-  ['the folder is a file', 'file/fox.mp4', 'ENOTDIR', () => writeFileSync(join(folder, 'file'), '')],
-  ['the video is gone', 'fox.mp4', 'ENOENT', () => rmSync(join(folder, 'a fox.mp4'))],
+const inFolder = () => join(folder, 'a fox.mp4');
+const inBucket = () => `s3://${server.bucket}/gone.mp4`;
+
+test.each<[string, () => string, string, Record<string, string>, () => void]>([
+  ['ENOTDIR:', inFolder, 'file/fox.mp4', {}, () => writeFileSync(join(folder, 'file'), '')],
+  ['ENOENT:', inFolder, 'fox.mp4', {}, () => rmSync(join(folder, 'a fox.mp4'))],
+  ['it no longer exists', inBucket, 'fox.mp4', {}, () => undefined],
+  ['SignatureDoesNotMatch: ', inBucket, 'fox.mp4', { AWS_SECRET_ACCESS_KEY: 'another' }, () => undefined],
+  ['VIDEOGEN_S3_PATH_STYLE is', inBucket, 'fox.mp4', { VIDEOGEN_S3_PATH_STYLE: 'maybe' }, () => undefined],
 ])(
-  'when %s, one sentence says where the video is, and no partial file remains',
-  async (_what, out, code, prepare) => {
+  'a failed copy (%s) says in one sentence where the video is, and leaves no partial file',
+  async (problem, place, out, settings, prepare) => {
+    const stored = place();
     const target = join(folder, out);
-    prepare(target);
+    prepare();
     const before = files();
-    const failure = await failureOf(copyOut(uri, target));
+    const source = stored === inFolder() ? uri : stored;
+    const failure = await failureOf(copyOut(source, target, { ...env, ...settings }));
     expect(failure).toBeInstanceOf(CopyFailed);
     expect(exitCodeOf(failure)).toBe(15);
     expect(String(failure)).toContain(
-      `The video is at ${join(folder, 'a fox.mp4')}, but could not be copied to ${target}: ${code}:`,
+      `The video is at ${stored}, but could not be copied to ${target}: ${problem}`,
     );
     expect(files()).toEqual(before);
   },

@@ -1,19 +1,16 @@
+import { ServiceError } from '@temporalio/client';
 import { errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
 import { EXIT } from '../../src/cli/terminal';
 import { TemporalUnreachable } from '../../src/client/refusals';
 import { ConfigError } from '../../src/config/service-config';
-import { FAILURES, type FailureType } from '../../src/contract/failure-table';
+import { FAILURES } from '../../src/contract/failure-table';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { ServerUnavailable } from '../../src/temporal-server';
 import { FakeTerminal } from './fake-terminal';
 
-test('a failed job ends with the code of the failure table', () => {
+test('a failed job ends with the code of the failure table; usage, a missing Temporal and bugs have others', () => {
   expect(exitCodeOf(new VideoFailure('GenerationFailed'))).toBe(FAILURES.GenerationFailed.exitCode);
-  expect(exitCodeOf(new VideoFailure('InvalidRequest'))).toBe(EXIT.usage);
-});
-
-test('usage errors, a missing Temporal and bugs have different codes', () => {
   expect(exitCodeOf(new ConfigError('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new DecisionRefused('x'))).toBe(EXIT.usage);
   expect(exitCodeOf(new TemporalUnreachable('x'))).toBe(EXIT.noTemporal);
@@ -29,29 +26,19 @@ test('no code has two meanings', () => {
   expect(new Set(codes).size).toBe(codes.length);
 });
 
-test('the error object of a failed job has its type, message, task and advice', () => {
-  const failure = new VideoFailure('GenerationFailed', { taskId: 'task_1', message: 'moderated' });
-  expect(errorObject(failure)).toEqual({
-    error: {
-      type: 'GenerationFailed',
-      message: 'The service could not generate the video (task task_1): moderated.',
-      taskId: 'task_1',
-      advice: FAILURES.GenerationFailed.advice,
-    },
-  });
-});
-
 test('the error object of refused content says what was refused, and with which code', () => {
   const failure = new VideoFailure('ContentRefused', {
     status: 400,
     code: 'nsfw',
     stage: 'prompt',
     field: 'prompt',
+    taskId: 'task_1',
   });
   expect(JSON.parse(JSON.stringify(errorObject(failure)))).toEqual({
     error: {
       type: 'ContentRefused',
-      message: 'The content policy of the service refused the prompt: HTTP 400, code nsfw.',
+      message: 'The content policy of the service refused the prompt (task task_1): HTTP 400, code nsfw.',
+      taskId: 'task_1',
       advice: FAILURES.ContentRefused.advice,
       code: 'nsfw',
       stage: 'prompt',
@@ -66,42 +53,24 @@ test('the error object of any other error has its type and message', () => {
   expect(printed(new ConfigError('VIDEO_API_KEY is empty'))).toEqual({
     error: { type: 'ConfigError', message: 'VIDEO_API_KEY is empty' },
   });
-  expect(printed('a word')).toEqual({ error: { type: 'Error', message: 'a word' } });
+  const cause = new Error('3 INVALID_ARGUMENT: TaskQueue length exceeds limit.');
+  expect(printed(new ServiceError('Failed to start Workflow', { cause })).error.message).toBe(
+    'Failed to start Workflow: 3 INVALID_ARGUMENT: TaskQueue length exceeds limit.',
+  );
   expect(printed(undefined)).toEqual({ error: { type: 'Error', message: 'undefined' } });
 });
 
-describe('the last line about a failed job', () => {
-  const lastLine = (error: unknown) => {
-    const terminal = new FakeTerminal();
-    reportError(error, {}, terminal);
-    return terminal.stderr.trimEnd().split('\n').at(-1);
-  };
-
-  test.each<FailureType>(['DeadlineExceeded', 'Cancelled', 'StorageFailed', 'VideoUnavailable'])(
-    'that ended as %s is the command that adopts its task',
-    (type) => {
-      expect(lastLine(new VideoFailure(type, { taskId: 'task_1' }))).toBe(
-        'Pick the task up again with: videogen generate --adopt task_1',
-      );
-    },
-  );
-
-  test('with a named service says that its task is adopted there', () => {
-    const lost = new VideoFailure('SubmitUnconfirmed', { service: 'b' });
-    expect(lastLine(lost)).toContain('videogen generate --adopt TASK_ID --service b');
-    const late = new VideoFailure('DeadlineExceeded', { taskId: 'task_1', service: 'b' });
-    expect(lastLine(late)).toContain('videogen generate --adopt task_1 --service b');
-  });
-
-  test('whose submit is unconfirmed is the command to use once the task is found', () => {
-    expect(lastLine(new VideoFailure('SubmitUnconfirmed'))).toContain('videogen generate --adopt TASK_ID');
-  });
-
-  test.each<FailureType>(['GenerationFailed', 'GenerationCancelled', 'InvalidRequest'])(
-    'that ended as %s is the failure itself: there is nothing to adopt',
-    (type) => {
-      const failure = new VideoFailure(type, { taskId: type === 'InvalidRequest' ? undefined : 'task_1' });
-      expect(lastLine(failure)).toBe(failure.message);
-    },
-  );
+test.each<[VideoFailure, string]>([
+  [new VideoFailure('DeadlineExceeded', { taskId: 'task_1' }), '--adopt task_1'],
+  [new VideoFailure('VideoUnavailable', { taskId: 'task_1' }), '--adopt task_1'],
+  [new VideoFailure('DeadlineExceeded', { taskId: 'task_1', service: 'b' }), '--adopt task_1 --service b'],
+  [new VideoFailure('SubmitUnconfirmed', { service: 'b' }), '--adopt TASK_ID --service b'],
+  [new VideoFailure('GenerationFailed', { taskId: 'task_1' }), ''],
+  [new VideoFailure('InvalidRequest'), ''],
+])('the last line about %s is the command that adopts its task, if there is one: %s', (failure, adopts) => {
+  const terminal = new FakeTerminal();
+  reportError(failure, {}, terminal);
+  const lastLine = terminal.stderr.trimEnd().split('\n').at(-1);
+  if (adopts === '') expect(lastLine).toBe(failure.message);
+  else expect(lastLine?.endsWith(`with: videogen generate ${adopts}`)).toBe(true);
 });

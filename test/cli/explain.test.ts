@@ -109,7 +109,6 @@ it.each([
     '200',
     '  state     succeeded, in its words "brewed"  at status\n',
   ],
-  ['{"task_id":"a","url":"https://x/1"}', '200', '  state     succeeded, without a word for it\n'],
   ['{"id":"a","status":"running","progress":0.5}', '200', '  progress  50 %  at progress\n'],
   ['', '202', '  state     running, without a word for it\n'],
   [
@@ -117,11 +116,9 @@ it.each([
     '200',
     '  the body is not a JSON object or list: if it is a web page, check VIDEO_API_BASE_URL\n',
   ],
-  ['"abc"', '200', '  the body is not a JSON object or list: if'],
   ['<html>', '503', '  error: nothing found\n'],
   ['{"detail":"No credit"}', '402', '  message   No credit  at detail\n'],
   ['{"id":"a","status":"P3"}', '200', 'What does "P3" mean? Put it under queued, '],
-  ['{"id":"a","status":"running"}', '200', 'Everything was understood.\n'],
   ['{}', '200', 'No profile can be guessed from this.\n'],
   [String.raw`{"id":"\u001b[31mred"}`, '200', '  task id: red is not valid: it must be text of at most 1000'],
 ])('%s with HTTP %s: %s', async (body, status, line) => {
@@ -152,16 +149,13 @@ it.each<[string[], RegExp]>([
     ['/dev/zero'],
     /^\/dev\/zero cannot be read \(not a regular file\): give a file with an answer, [^\n]*\.\n$/,
   ],
+  [['test/cli'], /^There are no answers in test\/cli\.\n$/],
   [['.', '--status', 'ok'], /^--status is "ok": give the HTTP status of the answer, such as 200\.\n$/],
 ])('%j is refused in one line', async (args, line) => {
   expect(await videogen(...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(line) });
 });
 
-it('a folder without answers is refused in one line', async () => {
-  expect(await videogen(folder)).toMatchObject({ code: 2, err: `There are no answers in ${folder}.\n` });
-});
-
-it('reads with the configured profile, and proposes a complete one', async () => {
+it('reads with the configured profile, or that of a service, and proposes a complete one', async () => {
   const profile = save('read: { taskId: ticket.no, state: ticket.phase }\n', 'mine.yaml');
   const terminal = new FakeTerminal({ VIDEOGEN_PROFILE: profile });
   expect(await run(['explain', save(TICKET)], terminal)).toBe(0);
@@ -171,4 +165,10 @@ it('reads with the configured profile, and proposes a complete one', async () =>
   expect(parse(proposed)).toEqual({
     read: { taskId: 'ticket.no', state: 'ticket.phase', video: 'deliverable.href' },
   });
+
+  const own = { baseUrl: 'https://kling.example.com', key: { env: 'K' }, profile: parse(proposed) };
+  const services = save(JSON.stringify({ services: { kling: own } }), 'services.json');
+  const named = new FakeTerminal({ VIDEOGEN_SERVICES_FILE: services });
+  expect(await run(['explain', save(TICKET), '--service', 'kling'], named)).toBe(0);
+  expect(named.stdout).toMatch(/video +https:\/\/cdn\.example\.com\/a\.mp4 {2}at deliverable\.href\n/);
 });

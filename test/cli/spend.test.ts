@@ -109,7 +109,6 @@ test('what was never paid for, is of another namespace or was submitted before i
 });
 
 test.each<[string, object[], number]>([
-  ['a lost submit', [sending({ cost: COST })], 1],
   [
     'a lost submit and its repetition',
     [sending({ cost: COST }), sending({ repeats: ['1'], cost: COST }), task('t1', { send: '2' })],
@@ -137,7 +136,7 @@ test('damaged records are named and skipped, and a storage that cannot be read i
   expect((await videogen(['--json'])).code).not.toBe(0);
 });
 
-test.each(['yesterday', '', '2026-13-45', '1e400d'])('--since %j is refused with the fix', async (since) => {
+test.each(['yesterday', '2026-13-45', '1e400d'])('--since %j is refused with the fix', async (since) => {
   expect(await videogen(['--since', since])).toMatchObject({
     code: 2,
     err: expect.stringMatching(/^--since is ".*": give .+\.\n$/),

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { openLocalStack } from '../../src/cli/local-stack';
+import { imagesFrom } from '../../src/cli/local-workers';
 import { joinOrClaim, readStackNote } from '../../src/cli/stack-note';
 import { FakeTerminal } from './fake-terminal';
+
+const GATEWAY = 'http://127.0.0.1:8787';
 
 let folder: string;
 let place: string;
@@ -91,16 +94,13 @@ test.each([
   await release();
 });
 
-test.each(['what?', 'no #1', '100%25'])(
-  'a data folder that the server would misread is refused: %s',
-  async (name) => {
-    const data = join(folder, name, 'data');
-    const terminal = new FakeTerminal({ VIDEOGEN_DATA: data, VIDEOGEN_STORAGE: join(folder, 'videos') });
-    await expect(openLocalStack(terminal)).rejects.toThrow(
-      `The data folder ${data} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
-    );
-  },
-);
+test('a data folder that the server would misread is refused', async () => {
+  const data = join(folder, 'no #1', 'data');
+  const terminal = new FakeTerminal({ VIDEOGEN_DATA: data, VIDEOGEN_STORAGE: join(folder, 'videos') });
+  await expect(openLocalStack(terminal)).rejects.toThrow(
+    `The data folder ${data} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
+  );
+});
 
 test('a data folder that is a file is refused with the name of its variable', async () => {
   const data = join(folder, 'file');
@@ -109,4 +109,13 @@ test('a data folder that is a file is refused with the name of its variable', as
   await expect(openLocalStack(terminal)).rejects.toThrow(
     `The data folder ${data} cannot be used (EEXIST): set VIDEOGEN_DATA to a folder you can write to.`,
   );
+});
+
+test.each([
+  ['http://localhost:4000/', GATEWAY],
+  ['http://[::1]:4000/', GATEWAY],
+  ['https://api.example.com/', undefined],
+  [undefined, undefined],
+])('a service at %s fetches images from %s', (baseUrl, expected) => {
+  expect(imagesFrom([undefined, { baseUrl }], GATEWAY)).toBe(expected);
 });
