@@ -87,7 +87,8 @@ describe('generateVideo of the package ai', () => {
       // For the first call of the program.
       emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
       const settings = { ...settingsOf(world), PROMPTS: JSON.stringify(prompts) };
-      const { started, status, polled, several, failure } = JSON.parse(await project.run(CALLS, settings));
+      const printed = JSON.parse(await project.run(CALLS, settings));
+      const { started, status, polled, several, failure } = printed;
       expect(started).toEqual({
         operation: expect.stringMatching(/^ai-sdk-[0-9a-f]{32}$/),
         features: ['fps'],
@@ -100,7 +101,14 @@ describe('generateVideo of the package ai', () => {
       expect(polled).toEqual([status.providerMetadata.videogen.sha256]);
       expect(several).toContain('make one call for each video');
       expect(failure).toMatchObject({ name: 'AI_APICallError', isRetryable: false, isApiCallError: true });
-      expect(failure.message).toContain('code season, no foxes today');
+      const [{ taskId } = {}] = emulator.generations();
+      expect(failure.data).toMatchObject({ type: 'GenerationFailed', taskId });
+      expect(failure.message).toContain(`(task ${taskId}): code season, no foxes today`);
+      expect(printed.again).toContain('was not retried');
+      expect(printed.asked).toMatchObject({
+        status: 'error',
+        error: expect.stringContaining('code season, no foxes today'),
+      });
       expect(emulator.generations()).toHaveLength(2);
     });
   });
@@ -120,6 +128,9 @@ const sha256Of = ({ uint8Array }) => createHash('sha256').update(uint8Array).dig
 
 const { message, name, isRetryable, error } = await experimental_generateVideo({ model, prompt: prompts.bad })
   .catch((error) => ({ message: error.message, name: error.name, isRetryable: error.isRetryable, error }));
+const again = await experimental_generateVideo({ model, prompt: prompts.bad }).catch(String);
+const failed = await experimental_startVideo({ model, prompt: prompts.bad });
+const asked = await experimental_getVideoStatus(model, { operation: failed.operation });
 const { operation, warnings } = await experimental_startVideo({ model, prompt: prompts.one, fps: 24 });
 const polled = await experimental_generateVideo({ model, prompt: prompts.one, poll });
 const { videos, response, ...status } = await experimental_getVideoStatus(model, { operation });
@@ -129,7 +140,9 @@ console.log(JSON.stringify({
   status: { ...status, types: videos.map(({ type }) => type) },
   polled: polled.videos.map(sha256Of),
   several,
-  failure: { message, name, isRetryable, isApiCallError: APICallError.isInstance(error) },
+  failure: { message, name, isRetryable, isApiCallError: APICallError.isInstance(error), data: error.data },
+  again,
+  asked,
 }));
 await model.close();
 `;
@@ -172,27 +185,6 @@ describe('a call', () => {
       const name = `fox-${randomUUID()}`;
       expect(await jobOf({ name })).toBe(`ai-sdk-${name}`);
       expect(emulator.generations()).toHaveLength(2);
-    });
-  });
-
-  test('for a job that failed is an error with its sentence, waiting or asking, and nothing is tried again', async () => {
-    await withModel({}, async ({ model, emulator }) => {
-      const call = callOf({ prompt: newPrompt() });
-      emulator.next('submit', { kind: 'failed-task', code: 'season', message: 'no foxes today' });
-      const error = await failureOf(model.doGenerate(call));
-      const [{ taskId } = {}] = emulator.generations();
-      expect(error).toMatchObject({
-        isRetryable: false,
-        data: { type: 'GenerationFailed', taskId },
-        message: expect.stringContaining(`(task ${taskId}): code season, no foxes today`),
-      });
-      const { operation } = await model.doStart(call);
-      expect(await model.doStatus({ operation })).toMatchObject({
-        status: 'error',
-        error: expect.stringContaining('code season, no foxes today'),
-      });
-      expect(String(await failureOf(model.doGenerate(call)))).toContain('was not retried');
-      expect(emulator.generations()).toHaveLength(1);
     });
   });
 
@@ -254,16 +246,13 @@ test('the status of a job that Temporal does not have is an error', async () => 
   });
 });
 
-test.each([[{ jobId: 7 }], [''], ['order-17']])(
-  'the operation %j is refused as not ours',
-  async (operation) => {
-    const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
-    expect(error).toMatchObject({
-      isRetryable: false,
-      message: expect.stringContaining('not one of this model'),
-    });
-  },
-);
+test.each([[{ jobId: 7 }], ['order-17']])('the operation %j is refused as not ours', async (operation) => {
+  const error = await failureOf(videoModel({ client: env.videos }).doStatus({ operation }));
+  expect(error).toMatchObject({
+    isRetryable: false,
+    message: expect.stringContaining('not one of this model'),
+  });
+});
 
 test('a job is handed over by the models of its scope alone, under the id of the call or a name', async () => {
   await inWorld(env, SOON, async ({ videos: client, storageFolder }) => {

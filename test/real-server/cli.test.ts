@@ -1,10 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import type { DoctorReport } from '../../src/cli/doctor';
 import { EXIT } from '../../src/cli/terminal';
 import { createVideoClient } from '../../src/client/video-client';
 import { localTaskQueue } from '../../src/config/queues';
@@ -14,7 +12,6 @@ import { startEmulator } from '../../src/testing/emulator';
 import { startHere } from '../cli/cli-here';
 import { type CliEnd, type CliProcess, endOf, Home, lastLine, untilErr } from '../cli/cli-process';
 import { commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
-import { STEERING } from '../support/hostile-text';
 import { QUICK_PROFILE } from '../support/quick-profile';
 
 // A busy machine starts several processes here.
@@ -86,16 +83,6 @@ test('dev makes the data private and retains jobs for 90 days', async () => {
 
   const { config } = await client.workflowService.describeNamespace({ namespace: 'default' });
   expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(90 * 24 * 3_600);
-});
-
-test('doctor finds the server of a running dev and its worker', async () => {
-  const { code, out } = await videogen(['doctor', '--json'], { VIDEOGEN_SEARCH_ATTRIBUTES: 'true' });
-  const { checks }: DoctorReport = JSON.parse(out);
-  const found = Object.fromEntries(checks.map(({ name, ...check }) => [name, check]));
-  expect([code, found.temporal?.found]).toEqual([0, expect.stringContaining(`${home.note()?.address}, run`)]);
-  expect(found.versions?.found).toContain(', server ');
-  expect(found.workers).toMatchObject({ ok: true });
-  expect(found.namespace?.found).toContain('with search attributes');
 });
 
 /** The names of those that are ours. */
@@ -172,24 +159,6 @@ describe('generate beside dev', () => {
     });
   });
 
-  test('prints a hostile id on one line, and the printed commands work for it', async () => {
-    const id = "-fox '$(touch x)'";
-    const started = await videogen(['generate', 'A red fox', '--id', id, '--no-wait']);
-    expect(started).toMatchObject({ code: 0, out: "-fox '$(touch x)'\n" });
-    expect(started.err).not.toMatch(STEERING);
-    expect(started.err).toMatch(/^Job -fox '\$\(touch x\)' on task queue \S+, shown at /m);
-    const [, command = ''] = /Follow it with: videogen (.*)\n/.exec(started.err) ?? [];
-    const typed = execFileSync('sh', ['-c', `printf '%s\\0' ${command}`], {
-      encoding: 'utf8',
-      cwd: home.folder,
-    });
-    const followed = await videogen(typed.split('\0').slice(0, -1));
-    expect(followed).toMatchObject({ code: 0 });
-    expect(followed.out + followed.err).not.toMatch(STEERING);
-    expect(lastLine(followed)).toMatchObject({ workflowId: id, state: 'succeeded' });
-    expect(existsSync(join(home.folder, 'x'))).toBe(false);
-  });
-
   test('uses its own VIDEOGEN_STORAGE, and a joined job keeps the storage it was started with', async () => {
     const before = emulator.generations().length;
     const addressOf = (folder: string) => pathToFileURL(join(home.folder, folder)).href;
@@ -234,74 +203,22 @@ describe('generate beside dev', () => {
   });
 });
 
-test('a lost submit prints its decision commands, and is decided from another terminal', async () => {
+test('batch beside dev prints failed items with their reasons, and the exit code says that some failed', async () => {
   const before = emulator.generations().length;
-  emulator.next('submit', { kind: 'reset' });
-  const command = start(['generate', 'A red fox', '--id', 'lost', '--json']);
-  await untilErr(command, /^ {2}videogen decide lost --adopt TASK_ID/m);
-  const [lost = ''] = madeSince(before);
-  const decide = (...args: string[]) => videogen(['decide', ...args, '--json']);
-  for (const [args, type, words] of [
-    [['lost', '--adopt', ' '], 'DecisionRefused', 'taskId must be text'],
-    [['wolf', '--abandon'], 'NoSuchJob', 'There is no job wolf.'],
-    [
-      ['lost', '--adopt', 'WRONG99'],
-      'DecisionRefused',
-      'Task "WRONG99" is not adopted: the service does not know it.',
-    ],
-  ] as const) {
-    const refused = await decide(...args);
-    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(words) });
-    expect(lastLine(refused)).toEqual({ error: { type, message: expect.stringContaining(words) } });
-  }
-  const decided = await decide('lost', '--adopt', lost);
-  expect(decided).toMatchObject({ code: 0 });
-  expect(lastLine(decided)).toEqual({ workflowId: 'lost', decision: 'adopt', taskId: lost });
+  const file = join(home.folder, 'some-fail.jsonl');
+  writeFileSync(file, '{"prompt":"one"}\n{"prompt":"two"}\n{"prompt":"three"}\n');
+  emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes today.' });
+  const end = await videogen(['batch', file]);
+  expect(end.code).toBe(EXIT.someFailed);
+  expect(end.err).toMatch(/Stored 2 of 3 videos, 1 failed:\n {2}\d: The request was refused: HTTP 400/);
+  expect(end.err).toContain('No foxes today.');
+  const results = parseResults(readFileSync(end.out.trim(), 'utf8'));
+  expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
 
-  const end = await endOf(command);
-  expect(end).toMatchObject({ code: 0 });
-  expect(lastLine(end)).toMatchObject({ taskId: lost });
-  expect(madeSince(before)).toEqual([lost]);
-});
-
-describe('batch beside dev', () => {
-  const writeLines = (name: string, count: number) => {
-    const file = join(home.folder, name);
-    const lines = Array.from({ length: count }, (_, index) => `{"prompt":"${name} ${index + 1}"}\n`);
-    writeFileSync(file, lines.join(''));
-    return file;
-  };
-
-  test('prints failed items with their reasons, and the exit code says that some failed', async () => {
-    const before = emulator.generations().length;
-    const file = writeLines('some-fail.jsonl', 3);
-    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes today.' });
-    const end = await videogen(['batch', file]);
-    expect(end.code).toBe(EXIT.someFailed);
-    expect(end.err).toMatch(/Stored 2 of 3 videos, 1 failed:\n {2}\d: The request was refused: HTTP 400/);
-    expect(end.err).toContain('No foxes today.');
-    const results = parseResults(readFileSync(end.out.trim(), 'utf8'));
-    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['failed', 'succeeded', 'succeeded']);
-
-    // The same file is the same batch: nothing is paid for again, and the output is the same.
-    const again = await videogen(['batch', file]);
-    expect(again).toMatchObject({ code: EXIT.someFailed, out: end.out });
-    expect(madeSince(before)).toHaveLength(2);
-  });
-
-  test('prints the decision commands of an item whose submit was lost, and one of them works', async () => {
-    const before = emulator.generations().length;
-    emulator.next('submit', { kind: 'cut-body' });
-    const cli = start(['batch', writeLines('hares.jsonl', 2), '--id', 'hares']);
-    await untilErr(cli, /videogen decide hares-\d --adopt TASK_ID/);
-    const [, item = ''] = /videogen decide hares-(\d)/.exec(cli.err()) ?? [];
-    const own = emulator.generations().slice(before);
-    const lost = own.find(({ request }) => request.prompt === `hares.jsonl ${item}`)?.taskId ?? '';
-    const decided = await videogen(['decide', `hares-${item}`, '--adopt', lost]);
-    expect(decided).toMatchObject({ code: 0, out: `hares-${item}\n` });
-    expect(await endOf(cli)).toMatchObject({ code: 0 });
-    expect(madeSince(before)).toHaveLength(2);
-  });
+  // The same file is the same batch: nothing is paid for again, and the output is the same.
+  const again = await videogen(['batch', file]);
+  expect(again).toMatchObject({ code: EXIT.someFailed, out: end.out });
+  expect(madeSince(before)).toHaveLength(2);
 });
 
 test('the environment alone selects another service and another Temporal server, and workers split a job by their roles', async () => {
@@ -411,6 +328,14 @@ Task queues    video-generation, for programs without a worker of their own
     const [, taskId = ''] = /created (task_\S+)/.exec(emulated.err()) ?? [];
     expect(trying.paid()).toEqual([taskId]);
 
+    const refused = await endOf(here(['decide', 'fox', '--adopt', 'WRONG99', '--json']));
+    expect(refused).toMatchObject({ code: 2 });
+    expect(lastLine(refused)).toEqual({
+      error: {
+        type: 'DecisionRefused',
+        message: expect.stringContaining('Task "WRONG99" is not adopted: the service does not know it.'),
+      },
+    });
     const adopted = await endOf(here(wordsOf(adopt).map((word) => word.replace('TASK_ID', taskId))));
     expectShown(adopt, adopted.err);
     expect(await held.ended).toBe(0);
@@ -436,18 +361,7 @@ Task queues    video-generation, for programs without a worker of their own
   });
 });
 
-test('generate without a Temporal server, and dev without its port, fail with one sentence', async () => {
-  const data = join(home.folder, 'no-port');
-  const withoutPort = await videogen(['dev', '--port', new URL(emulator.url).port], {
-    VIDEOGEN_DATA: data,
-    VIDEOGEN_TEMPORAL_CLI: process.env.VIDEOGEN_TEMPORAL_CLI ?? '',
-  });
-  expect(withoutPort.code).toBe(EXIT.usage);
-  expect(withoutPort.err).toMatch(
-    /^The Temporal dev server cannot start on .+ because that port is in use: .+\.\n$/,
-  );
-  expect(existsSync(join(data, 'stack.running'))).toBe(false);
-
+test('generate without a Temporal server fails with one sentence', async () => {
   const end = await withoutTemporal;
   expect(end.code).toBe(EXIT.noTemporal);
   expect(end.err).toMatch(/^Temporal cannot be reached at 127\.0\.0\.1:1 \(.+\): .+\.\n$/);

@@ -130,31 +130,6 @@ test('what Temporal has forgotten is added up from the storage, and the items of
   });
 });
 
-test('a lost submit that was repeated is added up beside its repetition, and the caps count both', async () => {
-  const since = new Date().toISOString();
-  await inWorld(
-    env,
-    { jobTimeMs: 0, profile, caps: { day: { videos: 9, money: usd(9) } } },
-    async (world) => {
-      const { videos, emulator } = world;
-      emulator.next('submit', { kind: 'reset' });
-      const job = await videos.start({ request, polling }, { workflowId: `repeated-${randomUUID()}` });
-      await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-      await job.decideSubmit({ decision: 'resubmit' });
-      expect((await job.result()).cost).toEqual({ estimated: usd(0.5), lostSubmits: 1, service: 'Example' });
-
-      const both = { videos: 2, charged: [], estimated: [usd(1)], unknown: 0 };
-      expect(await spend(world, '--since', since)).toMatchObject(both);
-      expect(await countsOf(world)).toMatchObject([
-        {
-          used: { videos: 1, USD: 0.5 },
-          reserved: { videos: 1, USD: 0.5 },
-        },
-      ]);
-    },
-  );
-});
-
 test('a batch has spent the lost submit of an item whose repetition is refused', async () => {
   await inWorld(env, { jobTimeMs: 0, profile }, async ({ videos, emulator }) => {
     emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });

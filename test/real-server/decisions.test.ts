@@ -112,31 +112,6 @@ describe('a held job', () => {
   });
 });
 
-test('a decision that names another lost submit than the one that waits is refused', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-    const job = await heldJob(world);
-    const { hold } = await job.progress();
-    const first = hold?.lostSubmit ?? 'it has no id';
-    const other = await failureOf(job.decideSubmit({ decision: 'resubmit', lostSubmit: randomUUID() }));
-    expect(String(other)).toContain('it is about another lost submit than this one');
-
-    world.emulator.next('submit', { kind: 'reset' });
-    await job.decideSubmit({ decision: 'resubmit', lostSubmit: first });
-    const again = await untilProgress(job, (now) => isHeld(now) && now.hold?.lostSubmit !== first);
-    // What was decided about the first is not repeated for the second by whoever sends it twice.
-    const late = await failureOf(job.decideSubmit({ decision: 'resubmit', lostSubmit: first }));
-    expect(String(late)).toContain('it is about another lost submit than this one');
-    expect(world.emulator.generations()).toHaveLength(2);
-    await job.decideSubmit({
-      decision: 'adopt',
-      taskId: lostTask(world),
-      lostSubmit: again.hold?.lostSubmit,
-    });
-    expect((await job.result()).taskId).toBe(lostTask(world));
-    expect(world.emulator.generations()).toHaveLength(2);
-  });
-});
-
 test('more callers than the limit of updates get the task of one job', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
     const workflowId = newName();

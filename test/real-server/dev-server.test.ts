@@ -79,29 +79,6 @@ test('a server that ends before it is ready is reported with its last output', a
   );
 });
 
-test('an executable that does not exist is reported with its path', async () => {
-  const nothing = join(folder, 'temporal');
-
-  await expect(startDevServer({ executable: nothing })).rejects.toThrow(`${nothing} on 127.0.0.1`);
-});
-
-test('a headless dev server has no UI; restarted on its database after SIGKILL, it still has the workflow', async () => {
-  const dbFilename = join(folder, 'temporal.db');
-  const first = await start({ dbFilename });
-  expect(first.uiUrl).toBeUndefined();
-  await withClient(first, (client) =>
-    client.workflow.start('makeFilm', { workflowId: 'film-1', taskQueue: 'nobody', args: ['a cat'] }),
-  );
-  await first.stop();
-  expect(isRunning(first.pid)).toBe(false);
-
-  const second = await start({ dbFilename });
-  const description = await withClient(second, (client) => client.workflow.getHandle('film-1').describe());
-
-  expect(description.type).toBe('makeFilm');
-  expect(description.status.name).toBe('RUNNING');
-});
-
 test('a dev server neither keeps its parent from ending nor outlives it', async () => {
   const args = [RUN_SERVER, 'startDevServer', JSON.stringify({ executable, headless: true })];
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { connectClient, encryptedDataConverter } from '../../src/client/connect';
 import { registerSearchAttributes } from '../../src/client/search-attributes';
@@ -17,12 +17,11 @@ import { OWN_WORKFLOWS } from '../../src/worker/own-workflows';
 import { createVideoWorker, type VideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
 import { startHere } from '../cli/cli-here';
 import { captureLogs } from '../support/logs';
-import { atLength, testAtNight } from '../support/nightly';
+import { testAtNight } from '../support/nightly';
 import { reset } from '../support/reset';
 import { searchDatabase } from '../support/search-database';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { failureOf, pause, untilProgress } from '../support/world';
-import VARIANTS from '../variants/variants.cjs';
 
 jest.setTimeout(180_000);
 
@@ -256,17 +255,6 @@ describe('a worker without the key of a job', () => {
     expect(JSON.stringify(logs)).not.toContain(KEY_A.split(':')[1]);
   });
 
-  test('is the reason that the failure gives when no other worker takes the submit before the deadline', async () => {
-    const { videos } = await place.client(KEY_A);
-    await place.startWorker(KEY_A, { roles: ['jobs'] });
-    await place.startWorker(KEY_B, { roles: ['submits'] });
-    const prompt = 'for nobody';
-    const failure = await failureOf(videos.execute({ request: { prompt }, polling, deadline: '5s' }));
-    expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
-    expect(String(failure)).toContain('no worker could decrypt the input of submitVideo');
-    expect(place.generationsOf(prompt)).toHaveLength(0);
-  });
-
   test('fails attempts of a submit that are not taken for lost ones', async () => {
     const { client, videos } = await place.client(KEY_A);
     const prompt = 'for the right submitter';
@@ -286,42 +274,40 @@ describe('a worker without the key of a job', () => {
   });
 });
 
-describe('the commands about jobs of a configured server', () => {
-  const run = async (keys: string | undefined, ...args: string[]) => {
-    const env = Object.entries(place.env(keys)).flatMap(([name, value]) => (value ? [[name, value]] : []));
-    const command = startHere(args, Object.fromEntries(env));
-    const code = await command.ended;
-    return { code, out: command.out(), err: command.err() };
-  };
-  const NO_KEYS = 'A payload is encrypted with the key 2026-11, and this process has no keys';
+const videogen = async (keys: string | undefined, ...args: string[]) => {
+  const env = Object.entries(place.env(keys)).flatMap(([name, value]) => (value ? [[name, value]] : []));
+  const command = startHere(args, Object.fromEntries(env));
+  const code = await command.ended;
+  return { code, out: command.out(), err: command.err() };
+};
+const NO_KEYS = 'A payload is encrypted with the key 2026-11, and this process has no keys';
 
-  test('decrypt with the keys, and say which is missing without them', async () => {
-    const { videos } = await place.client(KEY_A);
-    await place.startWorker(KEY_A);
-    const ended = await videos.start({ request, polling }, { workflowId: 'by-command' });
-    const { taskId } = await ended.result();
-    place.emulator.next('submit', { kind: 'reset' });
-    const held = await videos.start({ request, polling }, { workflowId: 'held-by-command' });
-    await untilProgress(held, ({ phase }) => phase === 'needs-decision');
+test('the commands about jobs decrypt with the keys, and say which is missing without them', async () => {
+  const { videos } = await place.client(KEY_A);
+  await place.startWorker(KEY_A);
+  const ended = await videos.start({ request, polling }, { workflowId: 'by-command' });
+  const { taskId } = await ended.result();
+  place.emulator.next('submit', { kind: 'reset' });
+  const held = await videos.start({ request, polling }, { workflowId: 'held-by-command' });
+  await untilProgress(held, ({ phase }) => phase === 'needs-decision');
 
-    expect(JSON.parse((await run(KEY_A, 'status', 'by-command', '--json')).out)).toMatchObject({
-      taskId,
-      result: { taskId },
-      summary: expect.stringContaining('PAPERMOON'),
-    });
-    expect(JSON.parse((await run(KEY_A, 'status', 'held-by-command', '--json')).out)).toMatchObject({
-      state: 'needs-decision',
-      progress: { hold: {} },
-    });
-    // The record in the storage names the files.
-    for (const keys of [KEY_A, undefined])
-      expect((await run(keys, 'forget', 'by-command', '--dry-run')).code).toBe(0);
-
-    const unread = JSON.parse((await run(undefined, 'status', 'held-by-command', '--json')).out);
-    expect(unread).toMatchObject({ state: 'needs-decision', note: expect.stringContaining(NO_KEYS) });
-    await held.decideSubmit({ decision: 'abandon' });
-    await failureOf(held.result());
+  expect(JSON.parse((await videogen(KEY_A, 'status', 'by-command', '--json')).out)).toMatchObject({
+    taskId,
+    result: { taskId },
+    summary: expect.stringContaining('PAPERMOON'),
   });
+  expect(JSON.parse((await videogen(KEY_A, 'status', 'held-by-command', '--json')).out)).toMatchObject({
+    state: 'needs-decision',
+    progress: { hold: {} },
+  });
+  // The record in the storage names the files.
+  for (const keys of [KEY_A, undefined])
+    expect((await videogen(keys, 'forget', 'by-command', '--dry-run')).code).toBe(0);
+
+  const unread = JSON.parse((await videogen(undefined, 'status', 'held-by-command', '--json')).out);
+  expect(unread).toMatchObject({ state: 'needs-decision', note: expect.stringContaining(NO_KEYS) });
+  await held.decideSubmit({ decision: 'abandon' });
+  await failureOf(held.result());
 });
 
 test('after the rotation that the page shows, videos under a cap are still made', async () => {
@@ -370,28 +356,4 @@ test('status, generate and doctor name the key that the worker of a job lacks', 
   expect(await elsewhere.ended).toBe(2);
   expect(elsewhere.out()).toContain('unread is encrypted with the key 2027-05, which is not set here');
   await client.workflow.getHandle('unread').terminate();
-});
-
-describe('one job under the settings of other people', () => {
-  beforeAll(async () => {
-    process.env.VIDEOGEN_TEST_EXTERNAL = await mkdtemp(join(place.folder, 'external-'));
-  });
-
-  // The server tests run under each of them at night: see test/variants.
-  const variants = Object.entries(VARIANTS).filter(([name]) => atLength(name === 'external-storage', true));
-  test.each(variants)('%s', async (name, { dataConverter: convert, worker: options }) => {
-    const dataConverter = convert?.({});
-    const { client: plain } = await place.client();
-    const client = new Client({ connection: plain.connection, dataConverter });
-    const videos = await createVideoClient({ env: place.env(), client, searchAttributes: false });
-    await place.startWorker(undefined, { worker: { dataConverter, ...options?.() } });
-    const prompt = `under ${name}`;
-    place.emulator.next('submit', { kind: 'reset' });
-    const job = await videos.start({ request: { prompt }, polling }, { workflowId: `under-${name}` });
-    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-    const taskId = place.generationsOf(prompt)[0]?.taskId ?? '';
-    await job.decideSubmit({ decision: 'adopt', taskId });
-    expect(await job.result()).toMatchObject({ taskId });
-    expect(await videos.find(`under-${name}`)).toMatchObject({ state: 'succeeded', taskId });
-  });
 });

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { activityInfo, type Context } from '@temporalio/activity';
+import { activityInfo } from '@temporalio/activity';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import { stringify } from 'yaml';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
@@ -159,70 +159,6 @@ test('a refused submit is not counted under the caps, and that to the next servi
 /** A worker for the submits to one service on a queue of their own. */
 const submitWorker = (service: 'a' | 'b', queue: string, options: object = {}) =>
   startWorker({ taskQueue: `${queue}-${service}`, ...options });
-
-test('a job that is cancelled while its first service refuses the submit sends nothing to the next one', async () => {
-  let isAsked = false;
-  let answer: () => void = () => undefined;
-  const answered = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  const slow = serviceAt(a);
-  const startLate: OpenedVideoService['start'] = async (...given) => {
-    isAsked = true;
-    await answered;
-    return slow.start(...given);
-  };
-  const worker = await submitWorker('a', 'slow', { services: { a: { ...slow, start: startLate } } });
-  a.next('submit', REFUSED);
-  const failure = await worker.runUntil(async () => {
-    const job = await start('cancelled', {}, submittingOn('slow'));
-    while (!isAsked) await pause();
-    await job.cancel();
-    answer();
-    const failed = await failureOf(job.result());
-    expect(await job.progress()).toMatchObject({ refusedBy: [{ service: 'a', failure: 'Unauthorized' }] });
-    return failed;
-  });
-  expect(isVideoFailure(failure, 'Cancelled')).toBe(true);
-  expect(postsFor('cancelled')).toEqual([1, 0]);
-});
-
-/** Without shared storage, the other workers do not see what the second attempt writes. */
-function sharedByFirstAttempt(): VideoStorage {
-  const shared = createFileStorage(env.storageFolder);
-  const own = createFileStorage(join(folder, 'own'));
-  return { ...shared, create: (...given) => (activityInfo().attempt === 1 ? shared : own).create(...given) };
-}
-
-/** A second attempt of which no note arrives; its error stands for the timeout of a killed one. */
-const losesSecondAttempt = (context: Context) => ({
-  inbound: {
-    async execute<Input>(input: Input, next: (given: Input) => Promise<unknown>) {
-      if (context.info.attempt === 1) return next(input);
-      Object.assign(context, { heartbeat: () => undefined });
-      await next(input).catch(() => undefined);
-      throw new Error('killed');
-    },
-  },
-});
-
-test('without shared storage, a submit whose second attempt was killed and whose third never starts is held, not sent again', async () => {
-  const worker = await submitWorker('a', 'stopping', {
-    storage: sharedByFirstAttempt(),
-    worker: { interceptors: { activity: [losesSecondAttempt] } },
-  });
-  a.next('submit', { kind: 'rate-limited', retryAfter: 1 }, { kind: 'reset' });
-  const job = await worker.runUntil(async () => {
-    const started = await start('not shared', { fallbackAfter: '10s' }, submittingOn('stopping'));
-    while ((await submitAt(started, 'a'))?.attempt !== 3) await pause();
-    return started;
-  });
-  const progress = await untilProgress(job, ({ phase }) => phase !== 'submitting');
-  expect(progress).toMatchObject({ phase: 'needs-decision', service: 'a' });
-  await job.decideSubmit({ decision: 'abandon' });
-  await failureOf(job.result());
-  expect(postsFor('not shared')).toEqual([2, 0]);
-});
 
 test('a job that starts again while no worker submits to the service of its lost submit waits, and asks no other service', async () => {
   const worker = await submitWorker('a', 'leaving');

@@ -46,55 +46,6 @@ const terminate = ({ workflowId }: { workflowId: string }) =>
 const request: VideoRequest = { prompt: 'A red fox', seed: 7 };
 const input = { request, polling };
 
-describe('a job with the same name and request, after Temporal has deleted the first,', () => {
-  const newName = () => ({ workflowId: `fox-${randomUUID()}` });
-
-  it('returns the stored video, and pays for nothing again', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const named = newName();
-      const first = await world.videos.execute(input, named);
-      await world.onServer(empty, async ({ videos }) => {
-        const second = await videos.execute(input, named);
-        expect(second).toEqual({ ...first, polls: 0, waitedMs: expect.any(Number) });
-      });
-      expect(world.emulator.generations()).toHaveLength(1);
-    });
-  });
-
-  it('continues with the task of a job that ended before the video was stored', async () => {
-    await inWorld(env, { jobTimeMs: 2_000 }, async (world) => {
-      const named = newName();
-      const { job, taskId } = await world.videos.submit(input, named);
-      await terminate(job);
-      await world.onServer(empty, async ({ videos }) => {
-        expect(await videos.execute(input, named)).toMatchObject({ taskId });
-      });
-      expect(world.emulator.generations()).toHaveLength(1);
-    });
-  });
-
-  it('is held when the submit was lost', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async (world) => {
-      const { emulator } = world;
-      const named = newName();
-      emulator.next('submit', { kind: 'reset' });
-      const first = await world.videos.start(input, named);
-      await untilProgress(first, isHeld);
-      await terminate(first);
-      await world.onServer(empty, async ({ videos }) => {
-        const job = await videos.start(input, named);
-        const { hold } = await untilProgress(job, isHeld);
-        expect(hold?.message).toContain('its answer is not on record');
-        expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-        await job.decideSubmit({ decision: 'resubmit' });
-        await job.result();
-      });
-      // The decision was to resubmit.
-      expect(emulator.generations()).toHaveLength(2);
-    });
-  });
-});
-
 test('a batch that was terminated and that Temporal has deleted resumes, holds what was in flight, and pays for nothing twice', async () => {
   const requests = [1, 2, 3, 4, 5, 6].map((number): VideoRequest => ({ prompt: `Fox ${number}` }));
   const start = ({ videos }: World) =>

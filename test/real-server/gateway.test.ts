@@ -103,15 +103,6 @@ async function post(body: object, headers: Record<string, string> = {}): Promise
 const made = (body: object = FOX) => post(body, { prefer: 'wait=30' });
 
 describe('the drop-in', () => {
-  test('answers a POST at once with its own task id, and later with the video and the task id of the service', async () => {
-    const before = env.emulator.generations().length;
-    const video = await made();
-    expect(video).toMatchObject({ status: 'completed', progress: 100, prompt: FOX.prompt, seconds: '5' });
-    expect(video.task_id).toBe(video.id);
-    const generations = env.emulator.generations().slice(before);
-    expect(generations.map(({ taskId }) => taskId)).toEqual([video.service_task_id]);
-  });
-
   test('a POST repeated with one Idempotency-Key, at once and after a restart, is one generation; another request is refused with what differs', async () => {
     const before = env.emulator.generations().length;
     const headers = { 'idempotency-key': randomUUID() };

@@ -1,5 +1,5 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -269,37 +269,6 @@ test('refused content is not sent again before a decision: the commands of its p
     expect([out, err]).toEqual([`${workflowId}\n`, expect.stringContaining('watch')]);
     expect((await videos.handle(workflowId).result()).taskId).toBe(emulator.generations()[0]?.taskId);
     expect(submits()).toBe(2);
-  });
-});
-
-test('a lost submit that is retried is held under its own name, and sent again with its idempotency key', async () => {
-  await inWorld(env, { jobTimeMs: 0, idempotencyKeys: 'honoured' }, async ({ emulator, videos }) => {
-    emulator.next('submit', { kind: 'reset' });
-    const { workflowId } = await ended(
-      await videos.start({ request, polling, onLostSubmit: 'fail' }, { workflowId: newName('fox') }),
-    );
-    expect((await videogen(['retry', workflowId])).out).toBe(`${workflowId}\n`);
-    const job = videos.handle(workflowId);
-    await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-    expect(emulator.generations()).toHaveLength(1);
-    expect((await videogen(['decide', workflowId, '--resubmit'])).code).toBe(0);
-    await job.result();
-    // The service answered with the task of the first submit.
-    expect(emulator.generations()).toHaveLength(1);
-  });
-});
-
-test('the video of an ended job is copied and verified', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ videos }) => {
-    const { workflowId } = await ended(
-      await videos.start({ request, polling }, { workflowId: newName('../fox') }),
-    );
-    const { video } = await videos.handle(workflowId).result();
-    const target = join(folder, 'fox.mp4');
-    const copied = await json(['generate', '--id', workflowId, '--out', target, '--json']);
-    expect(copied).toMatchObject({ code: 0, rows: [{ copiedTo: target, video: { sha256: video.sha256 } }] });
-    expect(createHash('sha256').update(readFileSync(target)).digest('hex')).toBe(video.sha256);
-    rmSync(target);
   });
 });
 

@@ -123,13 +123,6 @@ const call = async (type: string, given: NexusJobInput | NexusDecision | string)
 const submits = () => env.emulator.calls.filter(({ call }) => call === 'submit').length;
 
 describe('a workflow in another namespace', () => {
-  it('generates a video and gets the result of the job', async () => {
-    const { result, message } = await call('orderVideo', { request: { prompt: 'a fox' }, polling });
-    expect(message).toBeUndefined();
-    expect(env.emulator.generations().map(({ taskId }) => taskId)).toContain(result?.taskId);
-    expect(result?.video.uri).toContain('video-nexus-');
-  });
-
   it('joins a job by its name, while it runs and after, and only one is paid for', async () => {
     const workflowId = `named-${randomUUID()}`;
     const input = { request: { prompt: 'a fox' }, polling, workflowId };

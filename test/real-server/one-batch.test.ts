@@ -148,7 +148,7 @@ test('a batch of large requests in a file continues as new while items are held,
   });
 });
 
-test('for await follows a batch or a job until it has ended', async () => {
+test('for await follows a batch or a job until it has ended, or was terminated', async () => {
   await inWorld(env, { jobTimeMs: 1_500 }, async ({ videos }) => {
     const batch = await videos.startBatch({ requests: requests(3), window: 2, polling: EVERY_SECOND });
     const all: BatchProgress[] = [];
@@ -160,17 +160,13 @@ test('for await follows a batch or a job until it has ended', async () => {
     const phases = new Set<string>();
     for await (const { phase } of job.follow({ everyMs: 100 })) phases.add(phase);
     expect([...phases]).toEqual(expect.arrayContaining(['waiting', 'succeeded']));
-  });
-});
 
-test('a follower can break out of the loop, and a terminated job ends it', async () => {
-  await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
-    const job = await videos.start({ request: { prompt: 'A red fox' } });
-    for await (const { phase } of job.follow({ everyMs: 20 })) if (phase === 'waiting') break;
+    const endless = await videos.start({ request: { prompt: 'A red fox' }, polling: { min: '1h' } });
+    for await (const { phase } of endless.follow({ everyMs: 20 })) if (phase === 'waiting') break;
     const followed = (async () => {
-      for await (const _ of job.follow({ everyMs: 20 })) await pause();
+      for await (const _ of endless.follow({ everyMs: 20 })) await pause();
     })();
-    await env.temporal.client.workflow.getHandle(job.workflowId).terminate('a test');
+    await env.temporal.client.workflow.getHandle(endless.workflowId).terminate('a test');
     await followed;
   });
 });

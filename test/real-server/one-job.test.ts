@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { activityInfo, cancelled } from '@temporalio/activity';
 import { type ActivityInboundCallsInterceptor, Worker } from '@temporalio/worker';
 import { BATCH_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../src/contract/names';
 import { LARGEST_REQUEST_BYTES } from '../../src/contract/sizes';
 import { createFailure } from '../../src/contract/video-failure';
-import { digestOfJob, fileName } from '../../src/storage';
+import { createFileStorage, createS3Storage, digestOfJob, fileName } from '../../src/storage';
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { captureLogs } from '../support/logs';
+import { atLength } from '../support/nightly';
 import { submittingHere, submittingOn } from '../support/redirect-submits';
 import { reset } from '../support/reset';
+import { S3_SERVER_TIMEOUT_MS, startS3Server } from '../support/s3-server';
+import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';
 import { failureOf, inWorld, pause, untilProgress } from '../support/world';
 
 const request = { prompt: 'A red fox', duration: 5 };
@@ -108,25 +112,37 @@ describe('a job that another program started, without our memo', () => {
   });
 });
 
+async function inFolder(writes: SlowWrites) {
+  const folder = await mkdtemp(join(tmpdir(), 'videogen-slow-'));
+  const close = async () => {
+    await writes.land();
+    await rm(folder, { recursive: true });
+  };
+  return { storage: slowStorage(createFileStorage(folder), writes), close };
+}
+
+async function inBucket(writes: SlowWrites) {
+  const { bucket, connection, stop } = await startS3Server();
+  const proxy = await startSlowS3(connection.endpoint, writes);
+  const storage = createS3Storage({ bucket, prefix: 'slow', ...connection, endpoint: proxy.endpoint });
+  return { storage, close: () => proxy.stop().then(stop) };
+}
+
 describe('the name of a job that has ended', () => {
   const submits = (emulator: Emulator) => emulator.calls.filter(({ call }) => call === 'submit').length;
 
-  test.each(['start', 'submit'] as const)(
-    'after a refused key is free for the same request: %s starts a new job',
-    async (method) => {
-      await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-        const workflowId = newName();
-        const input = { request, polling: EVERY_SECOND };
-        emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
-        expectRow(await failureOf(videos.execute(input, { workflowId })), 'Unauthorized', undefined);
-        await videos[method](input, { workflowId });
-        const { taskId } = await videos.handle(workflowId).result();
-        expect(emulator.generations().map((task) => task.taskId)).toEqual([taskId]);
-        const other = videos.start({ request: { ...request, duration: 10 } }, { workflowId });
-        expectRow(await failureOf(other), 'InvalidRequest', undefined);
-      });
-    },
-  );
+  test('after a refused key is free for the same request', async () => {
+    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
+      const workflowId = newName();
+      const input = { request, polling: EVERY_SECOND };
+      emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
+      expectRow(await failureOf(videos.execute(input, { workflowId })), 'Unauthorized', undefined);
+      const { taskId } = await videos.execute(input, { workflowId });
+      expect(emulator.generations().map((task) => task.taskId)).toEqual([taskId]);
+      const other = videos.start({ request: { ...request, duration: 10 } }, { workflowId });
+      expectRow(await failureOf(other), 'InvalidRequest', undefined);
+    });
+  });
 
   test('after a cancellation before the submit is free; eight concurrent callers start one job', async () => {
     await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
@@ -208,6 +224,37 @@ describe('the name of a job that has ended', () => {
     });
   });
 
+  test.each(['a folder', 'S3'])(
+    'that was terminated while its records are written slowly, in %s, starts again and pays once',
+    async (place) => {
+      const writes = new SlowWrites({ key: /\bjobs\//, nth: 'every', delayMs: 300 });
+      const { storage, close } = await (place === 'S3' ? inBucket(writes) : inFolder(writes));
+      await inWorld(env, { jobTimeMs: 0, storage }, async ({ emulator, videos, taskQueue }) => {
+        const start = (workflowId: string) =>
+          env.temporal.client.workflow.start('generateVideo', { taskQueue, workflowId, args: [{ request }] });
+        for (let paid = 1; paid <= atLength(2, 6); paid++) {
+          const workflowId = newName();
+          const before = writes.held;
+          const first = await start(workflowId);
+          while (writes.held === before) await pause();
+          await first.terminate('a test');
+          await start(workflowId);
+          const job = videos.handle(workflowId);
+          const ended = /needs-decision|succeeded|failed/;
+          const { phase } = await untilProgress(job, (now) => ended.test(now.phase));
+          // An operator is asked, and finds the task of the run before.
+          const taskId = emulator.generations()[paid - 1]?.taskId ?? '';
+          if (phase === 'needs-decision') await job.decideSubmit({ decision: 'adopt', taskId });
+          expect((await job.result()).taskId).toBe(taskId);
+          expect(emulator.generations()).toHaveLength(paid);
+          expect(submits(emulator)).toBe(paid);
+        }
+      });
+      await close();
+    },
+    S3_SERVER_TIMEOUT_MS,
+  );
+
   test('that was reset and cancelled is not reused, because a request may have been sent', async () => {
     await inWorld(env, { jobTimeMs: 60_000 }, async ({ emulator, videos }) => {
       const { job: paid } = await videos.submit({ request }, { workflowId: newName() });
@@ -250,21 +297,6 @@ describe('a job that is reset to its beginning', () => {
       await job.decideSubmit({ decision: 'adopt', taskId });
       expect((await job.result()).taskId).toBe(taskId);
       expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(1);
-    });
-  });
-
-  test('after its request was refused sends it again with the same key', async () => {
-    await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-      emulator.next('submit', { kind: 'refused', status: 401, message: 'no such key' });
-      const job = await videos.start({ request, polling: EVERY_SECOND });
-      expectRow(await failureOf(job.result()), 'Unauthorized', undefined);
-      await reset(env.temporal.client, job);
-      expect((await job.result()).taskId).toBe(emulator.generations()[0]?.taskId);
-      const keys = emulator.calls.flatMap(({ call, idempotencyKey }) =>
-        call === 'submit' ? [idempotencyKey] : [],
-      );
-      expect(keys).toHaveLength(2);
-      expect(new Set(keys).size).toBe(1);
     });
   });
 });
@@ -369,35 +401,6 @@ describe('a retry', () => {
 });
 
 describe('the task of a job', () => {
-  test('that runs or has its video is not adopted again, and whoever tries learns which job has it', async () => {
-    let nowMs = 0;
-    const options = { jobTimeMs: 60_000, clock: () => nowMs };
-    await inWorld(env, options, async ({ emulator, videos }) => {
-      const workflowId = newName();
-      const { job: first, taskId } = await videos.submit({ request, polling: EVERY_SECOND }, { workflowId });
-      const sentence = `the task ${taskId} belongs to the job ${workflowId}, which is running or has its video`;
-      const expectRefused = async () => {
-        const failure = await failureOf(videos.execute({ taskId, polling: EVERY_SECOND }));
-        expect(failure).toMatchObject({ type: 'InvalidRequest', message: expect.stringContaining(sentence) });
-        emulator.next('submit', { kind: 'reset' });
-        const held = await videos.start({ request, polling: EVERY_SECOND });
-        await untilProgress(held, ({ phase }) => phase === 'needs-decision');
-        const refusal = await failureOf(held.decideSubmit({ decision: 'adopt', taskId }));
-        expect(String(refusal)).toContain(
-          `Task "${taskId}" is not adopted: ${sentence}. The job stays held.`,
-        );
-        const lost = emulator.generations().at(-1)?.taskId ?? '';
-        await held.decideSubmit({ decision: 'adopt', taskId: lost });
-        expect(await held.taskId()).toBe(lost);
-        await held.cancel();
-      };
-      await expectRefused();
-      nowMs += 60_000;
-      expect(await first.result()).toMatchObject({ taskId });
-      await expectRefused();
-    });
-  });
-
   test('that ended without its video is picked up under another name, by one job', async () => {
     let nowMs = 0;
     const options = { jobTimeMs: 60_000, clock: () => nowMs };

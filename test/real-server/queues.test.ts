@@ -10,13 +10,7 @@ import { historyOf, timers } from '../support/history';
 import { captureLogs } from '../support/logs';
 import { submittingOn } from '../support/redirect-submits';
 import { withConstants } from '../support/short-histories';
-import {
-  ONE_PARTITION,
-  pendingSubmit,
-  startSubmitting,
-  untilQueued,
-  untilWaiting,
-} from '../support/submit-backlog';
+import { ONE_PARTITION, startSubmitting, untilQueued } from '../support/submit-backlog';
 import { inWorld, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
 let env: VideoTestEnvironment;
@@ -56,16 +50,12 @@ describe('the priority of a caller', () => {
   beforeEach(() => void recorded.splice(0));
   afterAll(() => stop());
 
-  test.each(['start', 'submit'] as const)(
-    'given to %s applies to every activity of the job that waits in a queue, on all its queues',
-    async (method) => {
-      const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 2.5 };
-      const input = { request: { prompt: 'A red fox' }, polling };
-      const started = await env.videos[method](input, { temporal: { priority } });
-      await ('job' in started ? started.job : started).result();
-      expect(recorded).toEqual(['submitVideo', 'downloadVideo'].map((type) => ({ type, priority })));
-    },
-  );
+  test('applies to every activity of the job that waits in a queue, on all its queues', async () => {
+    const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 2.5 };
+    const { job } = await env.videos.submit({ request, polling }, { temporal: { priority } });
+    await job.result();
+    expect(recorded).toEqual(['submitVideo', 'downloadVideo'].map((type) => ({ type, priority })));
+  });
 
   test('of a batch applies to each of its activities', async () => {
     const priority = { priorityKey: 4, fairnessKey: 'acme', fairnessWeight: 0.5 };
@@ -132,27 +122,6 @@ test('submits wait in Temporal’s queue, ordered by the caller’s priority', a
     await stop();
     const posted = world.emulator.generations().map(({ request }) => Number(request.prompt[0]));
     expect(posted).toEqual([1, 3, 3, 5, 5]);
-  });
-});
-
-test('during a pause of the rate limiter, the worker takes no submits from Temporal', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos }) => {
-    const limited = { kind: 'rate-limited', retryAfter: 3_600 } as const;
-    emulator.next('submit', ...Array.from({ length: 40 }, () => limited));
-    const first = await videos.start({ request: { prompt: 'first' } });
-    while (((await pendingSubmit(env, first))?.attempt ?? 0) < 2) await pause();
-    const jobs: VideoJob[] = [];
-    for (let i = 0; i < 16; i++) jobs.push(await videos.start({ request: { prompt: `fox ${i}` } }));
-    // Polls in flight when the pause began still get submits, which go back without a call.
-    const attempted = async () => {
-      const submits = await Promise.all(jobs.map((job) => pendingSubmit(env, job)));
-      expect(submits.every((submit) => submit !== undefined)).toBe(true);
-      return submits.filter((submit) => (submit?.attempt ?? 0) > 1).length;
-    };
-    await untilWaiting(env, jobs);
-    expect(await attempted()).toBeLessThanOrEqual(8);
-    expect(emulator.calls).toHaveLength(1);
-    for (const job of [first, ...jobs]) await job.cancel();
   });
 });
 

@@ -155,12 +155,18 @@ describe('with our search attributes registered', () => {
     });
   });
 
-  test('a job that adopts a task is found by it before a worker has started the job', async () => {
+  test('a job that adopts a task is found by it before a worker starts it, with the attributes of its caller', async () => {
     const videos = await searchable({ taskQueue: 'nobody' });
-    const job = await videos.start({ taskId: 'task-of-yesterday' });
-    expect(await untilListed(`VideoTaskId = 'task-of-yesterday' AND VideoPhase = 'waiting'`)).toEqual([
-      job.workflowId,
-    ]);
+    const typedSearchAttributes = [{ key: PHASE, value: 'imported' }];
+    const job = await videos.start({ taskId: 'task-of-yesterday' }, { temporal: { typedSearchAttributes } });
+    expect(await untilListed(`VideoTaskId = 'task-of-yesterday'`)).toEqual([job.workflowId]);
+    expect(await attributesOf(job.workflowId)).toEqual({
+      VideoTaskId: 'task-of-yesterday',
+      VideoPhase: 'imported',
+      VideoOutcome: 'none',
+    });
+    const other = await videos.start({ taskId: 'task-of-today' });
+    expect(await attributesOf(other.workflowId)).toMatchObject({ VideoPhase: 'waiting' });
   });
 
   test('a job that continues as new is still found', async () => {
@@ -213,17 +219,6 @@ describe('with our search attributes registered', () => {
       const refused = await startByType({ nonsense: true });
       await failureOf(refused.result());
       expect(await attributesOf(refused.workflowId)).toEqual({ VideoPhase: 'failed' });
-    });
-  });
-
-  test('attributes that the caller sets are kept beside ours', async () => {
-    const videos = await searchable({ taskQueue: 'nobody' });
-    const typedSearchAttributes = [{ key: PHASE, value: 'imported' }];
-    const job = await videos.start({ request }, { temporal: { typedSearchAttributes } });
-    expect(await attributesOf(job.workflowId)).toEqual({
-      VideoTaskId: 'none',
-      VideoPhase: 'imported',
-      VideoOutcome: 'none',
     });
   });
 

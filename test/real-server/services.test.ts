@@ -4,23 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
-import { NativeConnection } from '@temporalio/worker';
 import { parse, stringify } from 'yaml';
 import { run } from '../../src/cli/run';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import type { VideoInput } from '../../src/contract/job';
-import { SERVICE_MEMO } from '../../src/contract/names';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type Emulator, type VideoTestEnvironment } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { createVideoWorker, type VideoWorkerOptions } from '../../src/worker/video-worker';
+import { createVideoWorker } from '../../src/worker/video-worker';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { blocksOf, commandsOf, expectShown, readPage, sectionOf } from '../support/docs-page';
 import { activities, historyOf } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { profileFor } from '../support/quick-profile';
-import { redirectSubmits, submittingOn } from '../support/redirect-submits';
+import { redirectSubmits } from '../support/redirect-submits';
 import { filesIn, recordsIn } from '../support/stored-files';
 import { pendingSubmit, untilWaiting } from '../support/submit-backlog';
 import { failureOf, keepRunning, quickWorkflows, untilProgress } from '../support/world';
@@ -141,59 +139,6 @@ test('an unknown service is refused at once: by a client that has the list, or e
     expect(await plain.execute(input)).toMatchObject({ service: 'my-own' });
 });
 
-test('a submit that no worker has started at the deadline is not the fault of its service, and goes to no other', async () => {
-  const services = ['my-own', 'fal-seedance'];
-  const posts = () => [a, b].map(submitsOf);
-  const before = posts();
-  const input = { request, services, deadline: '1s', fallbackAfter: '5m' };
-  const failure = await failureOf(videos.execute(input, submittingOn('nobody')));
-  expect(failure).toMatchObject({ type: 'DeadlineExceeded' });
-  expect(String(failure)).toContain('no worker started submitVideo');
-  expect(posts()).toEqual(before);
-});
-
-test('a job that ends without its video says which service has its task, lost or not', async () => {
-  b.next('submit', { kind: 'reset' });
-  const lost = await failureOf(videos.execute({ request, service: 'my-own', onLostSubmit: 'fail' }));
-  expect(lost).toMatchObject({ details: { service: 'my-own' } });
-  const polling = { min: '1h' } as const;
-  const job = await videos.start({ request: { ...request, seed: 1 }, service: 'my-own', polling });
-  const taskId = await job.taskId();
-  await job.cancel();
-  expect(await failureOf(job.result())).toMatchObject({ details: { taskId, service: 'my-own' } });
-});
-
-test('a job that a worker without its service has in memory is polled by one that has it', async () => {
-  const queue = 'split';
-  const file = parse(await readFile(settings.VIDEOGEN_SERVICES_FILE ?? '', 'utf8'));
-  const workerWith = async (name: string) => {
-    const path = join(folder, `${name}.yaml`);
-    await writeFile(path, stringify({ ...file, services: { [name]: file.services[name] }, default: name }));
-    // As in another process: over one connection, the SDK takes one worker for each queue.
-    const connection = await NativeConnection.connect({ address: env.temporal.address });
-    const worker = await createVideoWorker({
-      env: { ...settings, VIDEOGEN_SERVICES_FILE: path, FAL_KEY: secrets.FAL_KEY },
-      connection,
-      taskQueue: queue,
-      worker: quickWorkflows(),
-    });
-    const ended = worker.run().finally(() => connection.close());
-    return { worker, ended };
-  };
-  const client = await createVideoClient({ env: settings, client: env.temporal.client, taskQueue: queue });
-  const running = [await workerWith('fal-seedance')];
-  try {
-    const job = await client.start({ request: { ...request, seed: 3 }, service: 'my-own', deadline: '50s' });
-    // The worker that has taken the job up keeps it.
-    await job.progress();
-    running.push(await workerWith('my-own'));
-    expect(await job.result()).toMatchObject({ service: 'my-own' });
-  } finally {
-    for (const { worker } of running) worker.shutdown();
-    await Promise.all(running.map(({ ended }) => ended));
-  }
-});
-
 test('the same name and request at another service is the same job: nothing is paid twice', async () => {
   const paidAtA = submitsOf(a);
   const workflowId = 'one-name';
@@ -211,18 +156,11 @@ test('the same name and request at another service is the same job: nothing is p
   expect(submitsOf(a)).toBe(paidAtA);
 });
 
-test('a batch has one service for all its items, and a retry stays with it', async () => {
+test('a batch has one service for all its items', async () => {
   const requests = ['red', 'grey', 'white'].map((colour) => ({ prompt: `A ${colour} fox` }));
   const batch = await videos.startBatch({ requests, service: 'my-own' }, { workflowId: 'foxes' });
   expect(await batch.result()).toMatchObject({ succeeded: 3 });
   expect(await videos.find('foxes')).toMatchObject({ kind: 'batch', service: 'my-own' });
-
-  b.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
-  const failed = await videos.start({ request, service: 'my-own' }, { workflowId: 'no-fox' });
-  await failureOf(failed.result());
-  const { workflowId } = await videos.retry('no-fox', { resubmit: true });
-  expect(await videos.handle(workflowId).result()).toMatchObject({ service: 'my-own' });
-  expect(await videos.find(workflowId)).toMatchObject({ service: 'my-own' });
 });
 
 /** Quotes hold words together. */
@@ -246,7 +184,6 @@ test('the commands of the page print what it shows', async () => {
 
 describe('after the default service has changed', () => {
   const JOB_TIME_MS = 60_000;
-  const RESET = { kind: 'reset' } as const;
   /** The services c and d: neither knows the tasks of the other. */
   let before: Emulator;
   let after: Emulator;
@@ -277,22 +214,25 @@ describe('after the default service has changed', () => {
     return { ...service, address: undefined };
   }
 
-  /** What a client does while a worker with these services runs. */
-  async function onWorker<T>(options: Partial<VideoWorkerOptions>, use: () => Promise<T>): Promise<T> {
-    const worker = await env.createWorker({ taskQueue: queue, ...options, worker: quickWorkflows() });
+  /** What a client does while a worker runs whose default is this service. */
+  async function withDefault<T>(defaultService: 'c' | 'd', use: () => Promise<T>): Promise<T> {
+    const services = { c: serviceAt(before), d: serviceAt(after) };
+    const worker = await env.createWorker({
+      taskQueue: queue,
+      services,
+      defaultService,
+      worker: quickWorkflows(),
+    });
     return worker.runUntil(use);
   }
-  const withDefault = <T>(defaultService: 'c' | 'd', use: () => Promise<T>) =>
-    onWorker({ services: { c: serviceAt(before), d: serviceAt(after) }, defaultService }, use);
 
   /** Without our client, which would write the name of the default into the input if it knew the services. */
-  async function start(input: Partial<VideoInput>, workflowId: string = randomUUID(), memo = {}) {
+  async function start(input: Partial<VideoInput>) {
+    const workflowId = randomUUID();
     const args = [{ request: { prompt: 'A red fox' }, ...input }];
-    await env.temporal.client.workflow.start('generateVideo', { workflowId, taskQueue: queue, memo, args });
+    await env.temporal.client.workflow.start('generateVideo', { workflowId, taskQueue: queue, args });
     return env.videos.handle(workflowId);
   }
-  const untilHeld = (job: VideoJob) => untilProgress(job, ({ phase }) => phase === 'needs-decision');
-  const lastTask = (emulator: Emulator) => emulator.generations().at(-1)?.taskId ?? 'there is none';
 
   test('a retry goes on with the task at the service that made it, whether the job named it or none', async () => {
     const inputs: Partial<VideoInput>[] = [{ service: 'c' }, {}];
@@ -317,7 +257,7 @@ describe('after the default service has changed', () => {
   });
 
   test('a retry repeats a lost submit, once that is decided, at the service that may have its task', async () => {
-    before.next('submit', RESET);
+    before.next('submit', { kind: 'reset' });
     const job = await withDefault('c', async () => {
       const started = await start({ onLostSubmit: 'fail' });
       expect(await failureOf(started.result())).toMatchObject({ type: 'SubmitUnconfirmed' });
@@ -327,47 +267,12 @@ describe('after the default service has changed', () => {
     await withDefault('d', async () => {
       const { workflowId } = await env.videos.retry(job.workflowId);
       expect(workflowId).toBe(job.workflowId);
-      await untilHeld(job);
+      await untilProgress(job, ({ phase }) => phase === 'needs-decision');
       await job.decideSubmit({ decision: 'resubmit' });
       await job.result();
     });
     expect(before.generations()).toHaveLength(1);
     expect([submitsOf(before), submitsOf(after)]).toEqual([2, 0]);
-  });
-
-  test('a decision about a lost submit is carried out at the service that it was sent to', async () => {
-    before.next('submit', RESET);
-    const job = await withDefault('c', async () => {
-      const started = await start({});
-      await untilHeld(started);
-      return started;
-    });
-    nowMs += JOB_TIME_MS;
-    await withDefault('d', async () => {
-      await job.decideSubmit({ decision: 'resubmit' });
-      expect(await job.result()).toMatchObject({ taskId: lastTask(before), service: 'c' });
-    });
-    expect([submitsOf(before), after.calls.length]).toEqual([2, 0]);
-  });
-
-  test('a submit that was lost at the service without a name is adopted there, although the job names one now', async () => {
-    const workflowId = 'named-since';
-    env.emulator.next('submit', RESET);
-    await onWorker({}, async () => {
-      const job = await start({ onLostSubmit: 'fail' }, workflowId);
-      await failureOf(job.result());
-    });
-    const lost = lastTask(env.emulator);
-    await withDefault('c', async () => {
-      const job = await start({ service: 'c' }, workflowId, { [SERVICE_MEMO]: 'c' });
-      await untilHeld(job);
-      await job.decideSubmit({ decision: 'adopt', taskId: lost });
-      const result = await job.result();
-      expect(result).toMatchObject({ taskId: lost });
-      expect(result).not.toHaveProperty('service');
-      expect((await env.videos.find(workflowId))?.service).toBeUndefined();
-    });
-    expect(before.calls).toEqual([]);
   });
 });
 

@@ -128,7 +128,7 @@ test('every timer and every activity of jobs and batches has a summary', async (
   });
 });
 
-test('a job shows its request and its progress', async () => {
+test('a job shows its request and its progress, and a batch its first request', async () => {
   await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
     const request = {
       prompt: 'A red fox',
@@ -136,10 +136,11 @@ test('a job shows its request and its progress', async () => {
       duration: 5,
     };
     const job = await videos.start({ request, deadline: '2h', storage: 'foxes/' });
+    const batch = await videos.startBatch({ requests: requests(2), window: 1 });
     await untilProgress(job, ({ phase }) => phase === 'waiting');
-    const description = await workflow(job.workflowId).describe();
-    expect(await description.staticSummary()).toBe('image to video, 5 s: "A red fox"');
-    expect(await description.staticDetails()).toBe(
+    const ofJob = await workflow(job.workflowId).describe();
+    expect(await ofJob.staticSummary()).toBe('image to video, 5 s: "A red fox"');
+    expect(await ofJob.staticDetails()).toBe(
       '> A red fox\n\n- image\\_url: `https://cdn.example.com/fox.png?…`\n- duration: `5`',
     );
     expect(await currentDetailsOf(job.workflowId)).toMatch(
@@ -148,20 +149,15 @@ test('a job shows its request and its progress', async () => {
     await job.cancel();
     await failureOf(job.result());
     expect(await currentDetailsOf(job.workflowId)).toMatch(/^\*\*The job was cancelled\*\*\n/);
-  });
-});
 
-test('a batch shows its first request and its progress', async () => {
-  await inWorld(env, { jobTimeMs: 60_000 }, async ({ videos }) => {
-    const batch = await videos.startBatch({ requests: requests(2), window: 1 });
     await untilProgress(batch, ({ running }) => running.length === 1);
     expect(await currentDetailsOf(batch.workflowId)).toBe(
       '**0 of 2 videos are stored**\n\n0 failed, 1 running: each is a child workflow of this one',
     );
-    const description = await workflow(batch.workflowId).describe();
-    expect(await description.staticSummary()).toBe('batch of 2, the first: "Fox 1"');
+    const ofBatch = await workflow(batch.workflowId).describe();
+    expect(await ofBatch.staticSummary()).toBe('batch of 2, the first: "Fox 1"');
     // The requests are in its input, and each item has its own details.
-    expect(await description.staticDetails()).toBeUndefined();
+    expect(await ofBatch.staticDetails()).toBeUndefined();
     await batch.cancel();
     await failureOf(batch.result());
   });

@@ -10,7 +10,7 @@ import { findPythonWith } from '../support/python-packages';
 /**
  * All but two. `positive_data_acceptance`: a prompt may be too long for Temporal, and Python and JavaScript differ about which
  * characters are blank. `use_after_free`: DELETE of a video that runs cancels it, and its state stays readable; that an ended
- * one is gone is held by test/real-server/gateway-limits.test.ts.
+ * one is gone is held by test/real-server/gateway-jobs.test.ts.
  */
 const CHECKS = [
   'not_a_server_error',

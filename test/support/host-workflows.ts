@@ -12,11 +12,3 @@ export async function makeTrailer(about: string, workflowId: string) {
   });
   return { prompt, taskId, bytes: video.bytes };
 }
-
-/** The one of the README: its child ends with it, and begins again with it under the same name. */
-export async function makeTrailerOf(about: string): Promise<string> {
-  const request = { prompt: `A trailer about ${about}` };
-  const workflowId = `trailer-${about}`;
-  const { taskId } = await executeChild(generateVideo, { workflowId, args: [{ request, deadline: '2h' }] });
-  return taskId;
-}

@@ -3,12 +3,15 @@ import { join } from 'node:path';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
 import { parseResults, resultsKey } from '../../src/contract/batch';
-import type { JobResult } from '../../src/contract/job';
+import type { FailureType } from '../../src/contract/failure-table';
+import type { FallbackInput, JobResult } from '../../src/contract/job';
+import type { VideoRequest } from '../../src/contract/request';
 import { isVideoFailure } from '../../src/contract/video-failure';
 import { createVideoService, type NamedServices, type OpenedVideoService } from '../../src/service';
 import {
   createVideoTestEnvironment,
   type Emulator,
+  type Faults,
   startEmulator,
   type VideoTestEnvironment,
 } from '../../src/testing';
@@ -16,10 +19,100 @@ import { captureLogs, type LogLine } from '../support/logs';
 import { redirectSubmits, submittingOn } from '../support/redirect-submits';
 import { shortHistories } from '../support/short-histories';
 import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
-import { type End, REFUSED, ROWS, times } from './fallback-rows';
 
 const request = { prompt: 'A red fox', duration: 5 };
 const QUEUE = 'fallback';
+
+const REFUSED = (status: number) =>
+  ({ kind: 'refused', status, code: 'foxes', message: 'no foxes' }) as const;
+const SERVER_ERROR = (status: number) => ({ kind: 'server-error', status }) as const;
+const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
+
+/** How a job ends: with the task of one of the services, held for a decision, or failed. */
+type End = 'a' | 'b' | 'held' | FailureType;
+
+interface Row {
+  /** What service a does with the submits. */
+  faults: Faults['submit'][];
+  /** Where a is, if not at its emulator. */
+  at?: 'closed port' | 'certain';
+  input?: Partial<FallbackInput>;
+  /** The POSTs that a and b get. */
+  posts: [a: number, b: number];
+  end: End;
+}
+
+/** What the end of the submit to a decides; only b is left after it. test/model plays more answers. */
+const ROWS: Record<string, Row> = {
+  'makes the task': { faults: [], posts: [1, 0], end: 'a' },
+  'answers 404, as a wrong address does': { faults: [REFUSED(404)], posts: [1, 1], end: 'b' },
+  'answers 422 to a key of the caller, which it may know': {
+    faults: [REFUSED(422)],
+    input: { idempotencyKey: 'order-4711' },
+    posts: [1, 0],
+    end: 'held',
+  },
+  'answers 409': { faults: [REFUSED(409)], posts: [1, 0], end: 'held' },
+  'answers 429 and asks for a short wait': {
+    faults: [{ kind: 'rate-limited', retryAfter: 5 }],
+    posts: [2, 0],
+    end: 'a',
+  },
+  'answers 429 and asks for a long wait': {
+    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
+    posts: [1, 1],
+    end: 'b',
+  },
+  'answers 429 and asks for a wait that the job gives it': {
+    faults: [{ kind: 'rate-limited', retryAfter: 300 }],
+    input: { fallbackAfter: '10m' },
+    posts: [2, 0],
+    end: 'a',
+  },
+  // After 0, 2, 6, 14 and 30 seconds: the next retry would come after the minute.
+  'answers 503 for longer than a minute': { faults: times(5, SERVER_ERROR(503)), posts: [5, 1], end: 'b' },
+  // Half of the minute that both have: after 0, 2, 6 and 14 seconds.
+  'answers 503, and the deadline is near': {
+    faults: times(4, SERVER_ERROR(503)),
+    input: { deadline: '1m' },
+    posts: [4, 1],
+    end: 'b',
+  },
+  // The task may exist behind the 500, and only this service knows the idempotency key.
+  'answers 500 for longer than a minute': { faults: times(6, SERVER_ERROR(500)), posts: [7, 0], end: 'a' },
+  'answers 500, and then refuses': {
+    faults: [SERVER_ERROR(500), REFUSED(401)],
+    posts: [2, 0],
+    end: 'Unauthorized',
+  },
+  'answers a status that nobody knows': { faults: [REFUSED(799)], posts: [1, 0], end: 'AnswerUnreadable' },
+  'answers 500, after which it has no task, as its profile says': {
+    faults: times(5, SERVER_ERROR(500)),
+    at: 'certain',
+    posts: [5, 1],
+    end: 'b',
+  },
+  'cannot be reached': { faults: [], at: 'closed port', posts: [0, 1], end: 'b' },
+  'cuts the connection after the request': { faults: [{ kind: 'reset' }], posts: [1, 0], end: 'held' },
+  'loses the answer, and refuses the resubmit of the policy': {
+    faults: [{ kind: 'reset' }, REFUSED(401)],
+    input: { onLostSubmit: 'resubmit' },
+    posts: [2, 0],
+    end: 'Unauthorized',
+  },
+  'refuses the content': {
+    faults: [{ kind: 'refused-content', stage: 'prompt' }],
+    posts: [1, 0],
+    end: 'ContentRefused',
+  },
+  'may not be paid for it': { faults: [], input: { cap: { seconds: 1 } }, posts: [0, 0], end: 'CapReached' },
+  'would get a request that our own check refuses': {
+    faults: [],
+    input: { request: { prompt: 'A red fox', aspectRatio: '16:9' } as object as VideoRequest },
+    posts: [0, 0],
+    end: 'InvalidRequest',
+  },
+};
 const names = Object.keys(ROWS);
 
 let env: VideoTestEnvironment;
@@ -82,7 +175,6 @@ function services(): NamedServices {
     'its emulator': serviceAt(a.url),
     'closed port': serviceAt('http://127.0.0.1:9'),
     certain: serviceAt(a.url, { profile: { refusals: { noTask: [500, 502] } } }),
-    impatient: serviceAt(a.url, { timeouts: { submit: 300, poll: 5_000 } }),
   };
   const ofB = serviceAt(b.url);
   return Object.fromEntries([
@@ -205,16 +297,6 @@ test('a submit that is lost at the second service is held there: its task is ado
   await resubmitting.decideSubmit({ decision: 'resubmit' });
   expect(await resubmitting.result()).toMatchObject({ service: second });
   expect(posts()).toEqual([2, 3]);
-});
-
-test('a resubmit that somebody decided stays with its service, also when that refuses it: the lost one may exist', async () => {
-  const [first, second] = nextPair();
-  a.next('submit', { kind: 'reset' }, REFUSED(401));
-  const job = await videos.start({ request, services: [first, second] });
-  await untilProgress(job, ({ phase }) => phase === 'needs-decision');
-  await job.decideSubmit({ decision: 'resubmit' });
-  expect(isVideoFailure(await failureOf(job.result()), 'Unauthorized')).toBe(true);
-  expect(posts()).toEqual([2, 0]);
 });
 
 test('a later job of the same name and request finds the task at the service that made it', async () => {

@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
-import type { VideoService } from '../../src/service';
+import { type BatchResult, parseResults } from '../../src/contract/batch';
+import { COST_MEMO } from '../../src/contract/names';
+import type { ServiceProfile } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
-import { activities, historyOf, timers } from '../support/history';
+import { activities, type HistoryEvent, historyOf, timers } from '../support/history';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
 import { fullHistories, shortHistories } from '../support/short-histories';
-import { failureOf, inWorld, pause, untilProgress } from '../support/world';
+import { recordsIn } from '../support/stored-files';
+import { failureOf, inWorld, pause, untilProgress, type World } from '../support/world';
 
 // How a job ends when answers fail, workers die and histories grow is for test/model.
 
@@ -181,43 +184,6 @@ test('a wait too long for one history continues as new with the same task, deadl
   });
 }, 180_000);
 
-const statusOf = async (workflowId: string) =>
-  (await env.temporal.client.workflow.getHandle(workflowId).describe()).status.name;
-
-test('at the deadline the job polls once more and fails with the task id; the task can be adopted later', async () => {
-  await inWorld(env, { jobTimeMs: 15 * MINUTE }, async ({ emulator, videos }) => {
-    const job = await videos.start({ request, deadline: '10m', polling: { min: '1h', max: '1h' } });
-    const failure = await failureOf(job.result());
-    const taskId = emulator.generations()[0]?.taskId ?? '';
-    expectRow(failure, 'DeadlineExceeded', taskId);
-    expect(String(failure)).toContain('the task was last seen running');
-    const { deadlineAt, polls } = await job.progress();
-    expect(polls).toBe(1);
-    expect(Date.parse(deadlineAt)).toBeLessThanOrEqual(await env.temporal.currentTimeMs());
-
-    expect((await videos.execute({ taskId })).taskId).toBe(taskId);
-    expect(emulator.generations()).toHaveLength(1);
-  });
-});
-
-test('the failure of a cancelled or terminated job has the task id', async () => {
-  await inWorld(env, { jobTimeMs: 30 * MINUTE }, async ({ videos }) => {
-    const [cancelled, terminated] = [await videos.start({ request }), await videos.start({ request })];
-    const taskId = await cancelled.taskId();
-    await cancelled.cancel();
-    expectRow(await failureOf(cancelled.result()), 'Cancelled', taskId);
-    expect(await statusOf(cancelled.workflowId)).toBe('CANCELLED');
-    expect(await cancelled.progress()).toMatchObject({ phase: 'cancelled' });
-    // How its submit ended is known, and not asked for.
-    const history = await historyOf(env.temporal.client, cancelled.workflowId);
-    expect(activities(history).map(({ type }) => type)).toEqual(['routeJob', 'submitVideo', 'cancelVideo']);
-
-    const itsTaskId = await terminated.taskId();
-    await env.temporal.client.workflow.getHandle(terminated.workflowId).terminate('tidying up');
-    expectRow(await failureOf(terminated.result()), 'Cancelled', itsTaskId);
-  });
-});
-
 test('a refused request fails the job at once with the service’s message, and a caller that waits for the task like the job', async () => {
   await inWorld(env, {}, async ({ emulator, videos }) => {
     const refused = { kind: 'refused', status: 400, code: 'its_code', message: 'no foxes' } as const;
@@ -232,16 +198,6 @@ test('a refused request fails the job at once with the service’s message, and 
     expect(String(failure)).toContain('no foxes');
     expect(await task).toMatchObject({ type: 'InvalidRequest' });
     expect(emulator.calls).toHaveLength(2);
-  });
-});
-
-test('a video that does not arrive in time leaves at most its partial file, which workers remove a day later', async () => {
-  await inWorld(env, { jobTimeMs: 0 }, async ({ emulator, videos, storedFiles }) => {
-    const late = { kind: 'rate-limited', retryAfter: 600 } as const;
-    emulator.next('download', { kind: 'cut', afterBytes: 40_000 }, late, late, late);
-    const failure = await failureOf(videos.execute({ request, deadline: '1m' }));
-    expectRow(failure, 'RateLimited', emulator.generations()[0]?.taskId);
-    expect((await storedFiles()).filter((name) => !/^[.]videogen-.*[.]part$/.test(name))).toEqual([]);
   });
 });
 
@@ -264,18 +220,10 @@ test('an unknown state is logged once per word, not once per poll', async () => 
 test.each([
   ['nothing', undefined, 'either a request or the taskId'],
   [
-    'a misspelt field',
-    { request: { ...request, aspectRatio: '1:1' } },
-    '"aspectRatio": not a field of the request',
-  ],
-  [
     'a request of 1.6 MB',
     { request: { ...request, image_url: `data:image/png;base64,${'A'.repeat(1_550_000)}` } },
     'the request is 1.6 MB; at most 1.5 MB fit into a Temporal message: give image_url as a link',
   ],
-  ['a deadline of a megabyte', { request, deadline: 'x'.repeat(1_200_000) }, 'deadline must be'],
-  ['a task id that is an object', { taskId: { toString: 1, valueOf: 1 } }, 'taskId must be text'],
-  ['a service that is an object', { request, service: { name: 'a' } }, 'service must be a name'],
   ['a reserved name', { request }, 'the name of a job must be text', 'jobs/fox'],
 ])(
   'a job started without our client with %s fails with one sentence',
@@ -309,43 +257,117 @@ test('fields that are null count as not set, and a second argument is not accept
   });
 });
 
-test.each([
-  [3 * SECOND, 3, 6 * SECOND],
-  [2 * MINUTE, 25, 130 * SECOND],
-])(
-  'the first video of a worker, ready after %d ms, needs at most %d polls and is found within %d ms',
-  async (jobTimeMs, most, within) => {
-    await inWorld(env, { jobTimeMs }, async ({ videos }) => {
-      const job = await videos.start({ request });
-      const { polls, waitedMs } = await job.result();
-      expect(polls).toBeLessThanOrEqual(most);
-      expect(waitedMs).toBeLessThan(within);
-      const history = await historyOf(env.temporal.client, job.workflowId);
-      expect(timers(history)).toHaveLength(polls);
-      const made = activities(history).filter(({ type }) => type === 'pollVideo');
-      expect(made.map(({ isLocal }) => isLocal)).toEqual(Array(polls).fill(true));
-    });
-  },
-);
+/** Has a price. */
+const priced = { ...request, resolution: '720p', duration: 5 } as const;
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+const profile: ServiceProfile = {
+  name: 'Ark',
+  prices: { currency: 'USD', table: [{ resolution: '720p', perSecond: 0.1 }, { perVideo: 0.3 }] },
+};
+/** What is charged is less than the estimate. */
+const charge = 0.45;
 
-test('a worker learns from its jobs: later ones need fewer polls', async () => {
-  const wrapService = (service: VideoService) => ({ ...service, address: 'https://learned.example/' });
-  await inWorld(env, { jobTimeMs: 90 * SECOND, wrapService }, async ({ videos }) => {
-    const polls: number[] = [];
-    for (let job = 0; job < 6; job++) polls.push((await (await videos.start({ request })).result()).polls);
-    const [first = 0, last = 0] = [polls[0], polls.at(-1)];
-    expect(last).toBeLessThan(0.75 * first);
+const describeJob = (workflowId: string) => env.temporal.client.workflow.getHandle(workflowId).describe();
+
+async function eventsOf(workflowId: string): Promise<HistoryEvent[]> {
+  return (await historyOf(env.temporal.client, workflowId)).events ?? [];
+}
+
+async function jsonAt({ storageFolder }: Pick<World, 'storageFolder'>, key: string): Promise<unknown> {
+  return JSON.parse(await readFile(join(storageFolder, key), 'utf8'));
+}
+
+async function recordOf({ storageFolder }: World): Promise<unknown[]> {
+  const entries = (await recordsIn(storageFolder)).filter((name) => name.startsWith('jobs/priced.'));
+  return Promise.all(entries.map((name) => jsonAt({ storageFolder }, name)));
+}
+
+test('the estimate is there with the task, and what was charged beside it at the end', async () => {
+  await inWorld(env, { jobTimeMs: 30 * MINUTE, profile, charge }, async (world) => {
+    const { videos, emulator } = world;
+    emulator.next('submit', { kind: 'rate-limited', retryAfter: 600 });
+    const job = await videos.start({ request: priced }, { workflowId: 'priced' });
+    const estimate = { estimated: usd(0.5), service: 'Ark' };
+    await env.temporal.sleep(15 * MINUTE);
+    const waiting = await untilProgress(job, ({ phase }) => phase === 'waiting');
+    expect(waiting.cost).toEqual(estimate);
+    expect((await describeJob('priced')).memo).toMatchObject({ [COST_MEMO]: estimate });
+
+    const cost = { ...estimate, charged: usd(charge) };
+    const result = await job.result();
+    expect(result.cost).toEqual(cost);
+    expect((await job.progress()).cost).toEqual(cost);
+    expect((await describeJob('priced')).memo).toMatchObject({ [COST_MEMO]: cost });
+    expect(await jsonAt(world, 'priced.mp4.json')).toMatchObject({ cost });
+    expect(await recordOf(world)).toMatchObject([
+      { event: 'sending', cost: estimate, at: expect.stringMatching(/^\d{4}-/) },
+      { event: 'refused' },
+      { event: 'sending', cost: estimate },
+      { event: 'task', cost: estimate },
+      { event: 'stored', cost },
+    ]);
+    expect(emulator.calls.filter(({ call }) => call === 'submit')).toHaveLength(2);
+    const history = await eventsOf('priced');
+    expect(history.filter((event) => event.workflowExecutionSignaledEventAttributes)).toEqual([]);
   });
 });
 
-test('failed polls are made again after ever longer delays, or after what the service asks for', async () => {
-  await inWorld(env, { jobTimeMs: 10 * SECOND }, async ({ emulator, videos }) => {
-    const refused = { kind: 'refused', status: 401, message: 'key expired' } as const;
-    emulator.next('status', refused, refused, { kind: 'rate-limited', retryAfter: 300 });
-    const job = await videos.start({ request, polling: { min: '10s', max: '10s' } });
-    expect(await job.result()).toMatchObject({ polls: 4 });
-    const delays = timers(await historyOf(env.temporal.client, job.workflowId)).map(({ ms }) => ms);
-    expect(delays.slice(0, 3)).toEqual([10, 20, 40].map((seconds) => seconds * SECOND));
-    expect(delays[3]).toBeGreaterThanOrEqual(300 * SECOND);
+test('a job without prices costs no event more, and what is charged is still said', async () => {
+  await inWorld(env, { jobTimeMs: 0 }, async ({ videos }) => {
+    const result = await (await videos.start({ request: priced }, { workflowId: 'unpriced' })).result();
+    expect(result).not.toHaveProperty('cost');
+    const history = await eventsOf('unpriced');
+    const more = history.filter(
+      (event) =>
+        event.workflowExecutionSignaledEventAttributes ||
+        event.markerRecordedEventAttributes?.markerName === 'core_patch',
+    );
+    expect(more).toEqual([]);
+    expect((await describeJob('unpriced')).memo).not.toHaveProperty(COST_MEMO);
+  });
+  await inWorld(env, { jobTimeMs: 0, charge }, async ({ videos }) => {
+    const result = await (await videos.start({ request: priced }, { workflowId: 'charged' })).result();
+    expect(result.cost).toEqual({ charged: usd(charge) });
+    expect((await describeJob('charged')).memo).toMatchObject({ [COST_MEMO]: { charged: usd(charge) } });
+  });
+});
+
+test('a job that continues as new keeps its estimate, and its memo is not written again', async () => {
+  const quick = { ...profile, polling: { min: '5s', max: '5s' } };
+  const options = { jobTimeMs: 2 * MINUTE, profile: quick, worker: { workflowBundle: shortHistories() } };
+  await inWorld(env, options, async ({ videos }) => {
+    const job = await videos.start({ request: priced }, { workflowId: 'continued' });
+    const { runId } = await describeJob('continued');
+    expect((await job.result()).cost).toEqual({ estimated: usd(0.5), service: 'Ark' });
+    expect((await describeJob('continued')).runId).not.toBe(runId);
+    const last = await eventsOf('continued');
+    expect(last.filter((event) => event.workflowPropertiesModifiedEventAttributes)).toEqual([]);
+  });
+});
+
+test('a batch says what it will cost before its first submit, and at the end what it did', async () => {
+  await inWorld(env, { jobTimeMs: MINUTE, profile, charge }, async ({ videos, emulator }) => {
+    const requests = [
+      priced,
+      { prompt: 'A hare', resolution: '480p' } as const,
+      { prompt: 'A lynx' },
+      priced,
+    ];
+    emulator.next('submit', { kind: 'refused', status: 400, message: 'No foxes.' });
+    const start = () => videos.startBatch({ requests, window: 1 }, { workflowId: 'costs' });
+    const batch = await start();
+    const estimated = { sums: [usd(1.3)], unknown: 1 };
+    const { cost } = await untilProgress(batch, ({ running }) => running.length > 0);
+    expect(cost).toEqual({ estimated });
+
+    // The first was never paid for.
+    const result = await batch.result();
+    expect(result.cost).toEqual({ estimated, spent: { sums: [usd(1.35)], unknown: 0 } });
+    const items = parseResults(await readFile(fileURLToPath(result.results.uri), 'utf8'));
+    expect(items.map((item) => item.cost?.charged)).toEqual([undefined, usd(0.45), usd(0.45), usd(0.45)]);
+    expect(items[1]?.cost).toEqual({ estimated: usd(0.3), charged: usd(0.45), service: 'Ark' });
+
+    const again: BatchResult = await (await start()).result();
+    expect(again.cost).toEqual(result.cost);
   });
 });

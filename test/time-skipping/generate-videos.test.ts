@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BatchResult, type ItemResult, parseResults } from '../../src/contract/batch';
 import type { VideoRequest } from '../../src/contract/request';
-import { createFileStorage } from '../../src/storage';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { expectRow } from '../support/expect-row';
 import { historiesOf } from '../support/history';
@@ -23,8 +22,6 @@ afterAll(() => env.teardown());
 
 const requests = (count: number): VideoRequest[] =>
   Array.from({ length: count }, (_, index) => ({ prompt: `Fox ${index + 1}` }));
-
-const toLines = (all: object[]) => all.map((one) => `${JSON.stringify(one)}\n`).join('');
 
 async function resultsOf({ results }: BatchResult): Promise<ItemResult[]> {
   return parseResults(await readFile(fileURLToPath(results.uri), 'utf8'));
@@ -139,34 +136,6 @@ test('with onFailure stop, running items finish, no more are started, and the fa
 
     expect(await (await start()).result()).toMatchObject({ items: 5, succeeded: 4, failed: 1 });
     expect(postsOf(world)).toHaveLength(5);
-  });
-});
-
-test('a file with mistakes is refused with the numbers of the lines before anything is paid for', async () => {
-  await inWorld(env, {}, async ({ videos, emulator, storageFolder }) => {
-    const content = `${toLines(requests(2))}{"prompt":"x","duration":11}\nnot json\n`;
-    await createFileStorage(storageFolder).write('in.jsonl', content, 'text/plain');
-    const failure = await failureOf((await videos.startBatch({ requestsFrom: 'in.jsonl' })).result());
-    expectRow(failure, 'InvalidRequest', undefined);
-    expect(String(failure)).toMatch(
-      /in\.jsonl:3: duration must be at most 10 \(was 11\); in\.jsonl:4: not a JSON object on one line/,
-    );
-    expect(emulator.calls).toEqual([]);
-  });
-});
-
-test('a file that changes after the batch began fails the batch once the running items have ended', async () => {
-  await inWorld(env, { jobTimeMs: MINUTE }, async ({ videos, emulator, storageFolder }) => {
-    const storage = createFileStorage(storageFolder);
-    const long = requests(3).map(({ prompt }) => ({ prompt: prompt.padEnd(150_000, '.') }));
-    await storage.write('in.jsonl', toLines(long), 'text/plain');
-    const batch = await videos.startBatch({ requestsFrom: 'in.jsonl', window: 1 });
-    while (emulator.generations().length === 0) await pause();
-    await storage.write('in.jsonl', toLines(requests(3)), 'text/plain');
-    const failure = await failureOf(batch.result());
-    expectRow(failure, 'InvalidRequest', undefined);
-    expect(String(failure)).toContain('in.jsonl has changed since the batch began');
-    expect(emulator.generations()).toHaveLength(1);
   });
 });
 

@@ -2,7 +2,6 @@ import { createVideoClient, type VideoClient } from '../../src/client/video-clie
 import type { JobInput } from '../../src/contract/job';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { captureLogs } from '../support/logs';
-import { plainHistory } from '../support/plain-history';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { failureOf, keepRunning, pause, quickWorkflows, untilProgress } from '../support/world';
 
@@ -84,26 +83,6 @@ test('a receiver that fails five times gets the event once, under one webhook-id
   ]);
   // Thin: neither the prompt nor where the video is.
   expect(received[0]?.body).not.toMatch(/red fox|file:|prompt|uri/);
-});
-
-test('a receiver that is down changes neither the result nor the end of the job', async () => {
-  const { url, close } = await receiver();
-  await close();
-  const { end, delivery } = await ended(videos, 'alone', { request, callbackUrl: url });
-  expect(end).toMatchObject({ video: { bytes: expect.any(Number) } });
-  const lastFailure = async () =>
-    (
-      await plainHistory(
-        env.temporal.client,
-        (
-          await delivery.describe()
-        ).raw.pendingActivities?.[0]?.lastFailure,
-      )
-    )?.message;
-  while ((await lastFailure()) == null) await pause();
-  expect(await lastFailure()).toMatch(/^The webhook was not delivered: 127.0.0.1:\d+ did not answer/);
-  expect((await delivery.describe()).status.name).toBe('RUNNING');
-  await delivery.terminate();
 });
 
 test('the default receiver of a worker hears of jobs that name none: stored, refused, cancelled', async () => {

@@ -27,7 +27,6 @@ const LEFT_OUT = {
       'a job that waits for a decision is found, and so is its task',
       'a job that adopts a task is found by it',
       'a job that continues as new is still found',
-      'attributes that the caller sets are kept beside ours',
     ].map((test) => ({ file: SEARCH_ATTRIBUTES, test, reason: WITHOUT_TASK_ID })),
   ],
   'no-cache': [

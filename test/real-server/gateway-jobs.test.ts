@@ -1,19 +1,27 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import OpenAI, { toFile } from 'openai';
+import { run } from '../../src/cli/run';
 import { createVideoGateway, type VideoGateway } from '../../src/gateway';
 import { makeKey } from '../../src/gateway/gateway-keys';
 import { workflowIdOf } from '../../src/gateway/task-names';
 import type { VideoObject } from '../../src/gateway/video-object';
 import { createVideoService } from '../../src/service';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
+import { FakeTerminal } from '../cli/fake-terminal';
+import { dataUrl, JPEG, PNG, pngOf, sha256Of } from '../support/images';
 import { captureLogs } from '../support/logs';
+import { filesIn, recordsIn } from '../support/stored-files';
 import { keepRunning, quickWorkflows, untilProgress } from '../support/world';
 
 /** One key for each test, so that no test counts the jobs of another. */
 const keys = Object.fromEntries(
-  ['few', 'day', 'reader', 'eraser', 'capped', 'shop', 'press'].map((name) => [name, makeKey(name)]),
+  ['few', 'day', 'reader', 'eraser', 'capped', 'shop', 'press', 'images'].map((name) => [
+    name,
+    makeKey(name),
+  ]),
 );
 
 const LIMITS: Record<string, string> = { few: 'jobs-at-a-time=2', day: 'jobs-a-day=1' };
@@ -25,11 +33,19 @@ let env: VideoTestEnvironment;
 let folder: string;
 let stopWorker: () => Promise<void>;
 const gateways: VideoGateway[] = [];
-/** By the emulator's own clock, so that a task is as far as a test says. */
+/** By the emulator's own clock, so that a task is as far as a test says, or at its end when it is first polled. */
 let emulatedMs = Date.now();
+let isRushed = false;
+const TASK_MS = 100_000;
+const clock = () => {
+  if (isRushed) emulatedMs += TASK_MS;
+  return emulatedMs;
+};
+let logs: ReturnType<typeof captureLogs>;
+const gatewayLog: string[] = [];
 
 beforeAll(async () => {
-  captureLogs();
+  logs = captureLogs();
   folder = mkdtempSync(join(tmpdir(), 'videogen-gateway-'));
   writeFileSync(
     join(folder, 'keys.txt'),
@@ -39,12 +55,13 @@ beforeAll(async () => {
   );
   env = await createVideoTestEnvironment({
     server: 'dev',
-    emulator: { jobTimeMs: 100_000, videoBytes: 10_000, clock: () => emulatedMs },
+    emulator: { jobTimeMs: TASK_MS, videoBytes: 10_000, fetchImages: true, clock },
   });
   const { url: baseUrl, apiKey } = env.emulator;
   const profile = { polling: { min: '1s', max: '1s' } };
   const service = createVideoService({ baseUrl, apiKey: () => apiKey, profile });
-  const worker = await env.createWorker({ service, caps: CAPS, worker: quickWorkflows() });
+  const gatewayUrl = (await open()).url;
+  const worker = await env.createWorker({ service, caps: CAPS, gatewayUrl, worker: quickWorkflows() });
   const stop = keepRunning(worker);
   stopWorker = () => stop().then(() => service.close());
 });
@@ -63,7 +80,7 @@ async function open(): Promise<VideoGateway> {
     },
     client: env.temporal.client,
     port: 0,
-    log: () => undefined,
+    log: (line) => gatewayLog.push(line),
   });
   gateways.push(gateway);
   return gateway;
@@ -276,4 +293,120 @@ test('a task of another key or of no key gets the answer of one that does not ex
   ]);
   expect((await adopt(lost))[0]).toBe(200);
   expect(await job.taskId()).toBe(lost);
+});
+
+describe('an image', () => {
+  /** More than a history may have. */
+  const LARGE_PNG = pngOf(5_000_000);
+  beforeAll(() => {
+    isRushed = true;
+  });
+  afterAll(() => {
+    isRushed = false;
+  });
+
+  const taskOf = ({ service_task_id }: VideoObject) =>
+    env.emulator.generations().find(({ taskId }) => taskId === service_task_id);
+
+  const storedImages = async () =>
+    (await filesIn(join(env.storageFolder, 'images'))).filter((name) => /\.\w+$/.test(name));
+
+  /** Everything that is recorded of a job outside the service. */
+  async function recordedOf({ id }: VideoObject): Promise<string> {
+    const handle = env.temporal.client.workflow.getHandle(`gateway-images-${id}`);
+    const { memo, raw } = await handle.describe();
+    const files = [...(await recordsIn(env.storageFolder)), ...(await filesIn(env.storageFolder))];
+    const texts = files.filter((name) => name.endsWith('.json') && name.includes(id));
+    return [
+      JSON.stringify((await handle.fetchHistory()).events),
+      payloadsIn((await handle.fetchHistory()).events),
+      JSON.stringify([memo, raw]),
+      ...texts.map((name) => readFileSync(join(env.storageFolder, name), 'utf8')),
+      JSON.stringify([logs, gatewayLog]),
+    ].join('\n');
+  }
+
+  /** The payloads of a history, decoded. */
+  function payloadsIn(value: unknown): string {
+    if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
+    if (typeof value !== 'object' || value === null) return '';
+    return Object.values(value).map(payloadsIn).join('\n');
+  }
+
+  test('that is uploaded is fetched by the service and becomes a video, and nothing but its reference is recorded', async () => {
+    const gateway = await open();
+    const upload = async () => {
+      const answer = await fetch(`${gateway.url}/v1/images`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${keys.images?.key}`, 'content-type': 'image/png' },
+        body: LARGE_PNG,
+      });
+      expect(answer.status).toBe(200);
+      return JSON.parse(await answer.text());
+    };
+    const image = await upload();
+    expect(await upload()).toEqual(image);
+    const body = { prompt: 'A red fox', image_url: image.url };
+    const call = caller(gateway, 'images');
+    const headers = { prefer: 'wait=30' };
+    const video = await json(await call('/image-to-video', { method: 'POST', body, headers }));
+    expect(video.status).toBe('completed');
+    const task = taskOf(video);
+    expect(task?.image).toEqual({
+      bytes: LARGE_PNG.length,
+      sha256: sha256Of(LARGE_PNG),
+      contentType: 'image/png',
+    });
+    expect(await storedImages()).toEqual([`images/${image.sha256}.png`]);
+
+    const recorded = await recordedOf(video);
+    const link = new URL(task?.request.image_url ?? '');
+    expect(recorded).toContain(image.url);
+    expect(gatewayLog.join()).toContain('/v1/images/:owner/:name');
+    expect(recorded).not.toContain(link.searchParams.get('signature'));
+    expect(recorded).not.toContain(link.pathname);
+    expect(recorded).not.toContain(LARGE_PNG.toString('base64').slice(0, 40));
+  });
+
+  test("is sent by OpenAI's client as a file and as a data: URL", async () => {
+    const client = new OpenAI({
+      apiKey: keys.images?.key,
+      baseURL: `${(await open()).url}/v1`,
+      maxRetries: 0,
+    });
+    const references = [await toFile(PNG, 'fox.png'), { image_url: dataUrl(PNG) }];
+    const before = env.emulator.generations().length;
+    const created = references.map((input_reference) =>
+      client.videos.create({ prompt: 'A fox', input_reference }, { headers: { prefer: 'wait=30' } }),
+    );
+    for (const { status } of await Promise.all(created)) expect(status).toBe('completed');
+    const fetched = env.emulator.generations().slice(before);
+    expect(fetched.map(({ image }) => image?.sha256)).toEqual([sha256Of(PNG), sha256Of(PNG)]);
+  });
+
+  test('is stored by videogen generate --image, whose job has the same reference each time', async () => {
+    const file = join(folder, 'fox.jpg');
+    writeFileSync(file, JPEG);
+    const terminal = new FakeTerminal({
+      TEMPORAL_ADDRESS: env.temporal.address,
+      VIDEOGEN_STORAGE: env.storageFolder,
+      VIDEO_API_BASE_URL: env.emulator.url,
+      VIDEO_API_KEY: env.emulator.apiKey,
+    });
+    const before = env.emulator.generations().length;
+    for (let time = 1; time <= 2; time++) {
+      expect(await run(['generate', 'A fox', '--image', file, '--id', 'cli-fox'], terminal)).toBe(0);
+    }
+    const paid = env.emulator.generations().slice(before);
+    expect(paid.map(({ image }) => image?.sha256)).toEqual([sha256Of(JPEG)]);
+    expect(await storedImages()).toContain(`_cli/${sha256Of(JPEG)}.jpg`);
+  });
+
+  test('that is gone fails its job with the reason, and nothing is paid', async () => {
+    const before = env.emulator.generations().length;
+    const image_url = `videogen-image:shop/${'0'.repeat(64)}.png`;
+    const job = env.videos.execute({ request: { prompt: 'A fox', image_url } }, { workflowId: 'gone' });
+    await expect(job).rejects.toThrow('names an image that is not in the storage');
+    expect(env.emulator.generations()).toHaveLength(before);
+  });
 });

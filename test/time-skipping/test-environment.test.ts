@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { createVideoActivities } from '../../activities';
 import { createVideoClient } from '../../src/client/video-client';
@@ -75,3 +77,27 @@ test.each(Object.entries(HOSTS))(
     expect(statuses('download')).toEqual([429, 200]);
   },
 );
+
+/** An environment with this script as its test server. */
+async function environmentOn(script: string, settings = {}) {
+  const path = join(env.storageFolder, 'test-server');
+  await writeFile(path, script, { mode: 0o755 });
+  return createVideoTestEnvironment({ env: { ...process.env, VIDEOGEN_TEST_SERVER: path, ...settings } });
+}
+
+test('a test server may take longer to start than the SDK’s five seconds', async () => {
+  const late = await environmentOn(`#!/bin/sh\nsleep 6\nexec "${process.env.VIDEOGEN_TEST_SERVER}" "$@"\n`);
+  try {
+    const before = await late.temporal.currentTimeMs();
+    await late.temporal.sleep('1h');
+    expect((await late.temporal.currentTimeMs()) - before).toBeGreaterThanOrEqual(3_600_000);
+  } finally {
+    await late.teardown();
+  }
+}, 120_000);
+
+test('a test server that ends instead of starting is reported with its last output', async () => {
+  await expect(environmentOn('#!/bin/sh\necho no memory left\nexit 3\n')).rejects.toThrow(
+    /^The time-skipping test server \S+test-server on 127\.0\.0\.1:\d+ ended with code 3: no memory left/,
+  );
+});
