@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { casesOf } from '../../bench/yardstick/cases.cjs';
+import { CONTESTANTS } from '../../bench/yardstick/contestants/index.cjs';
+import { billOf, sumOf } from '../../bench/yardstick/judge.cjs';
+import { runCase } from '../../bench/yardstick/run-case.cjs';
+import { startEmulator } from '../../src/testing';
+import { INTERFACE } from '../../src/testing/dialect';
+
+const YARDSTICK = join(__dirname, '../../bench/yardstick');
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-bench-test-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const caseNamed = (name: string) => {
+  const found = casesOf('test').find((one) => one.name === name);
+  if (!found) throw new Error(`There is no case "${name}".`);
+  return found;
+};
+
+let programs = 0;
+
+/** Runs a small program in a case. */
+async function billFor(name: string, main: string) {
+  const program = join(folder, `${programs++}.cjs`);
+  writeFileSync(
+    program,
+    `const { appendFileSync, existsSync, readFileSync, writeFileSync } = require('node:fs');
+const { SERVICE_URL, SERVICE_KEY } = process.env;
+const headers = { authorization: 'Bearer ' + SERVICE_KEY, 'content-type': 'application/json' };
+const call = async (path, init) => (await fetch(SERVICE_URL + '/v1/videos' + path, { headers, ...init })).json();
+const submit = async () => (await call('/text-to-video', { method: 'POST', body: '{"prompt":"A fox"}' })).task_id;
+const link = async (id) => (await call('/' + id)).video_url ?? link(id);
+const read = async (url) => Buffer.from(await (await fetch(url)).arrayBuffer());
+const save = (bytes) => writeFileSync('video.mp4', bytes);
+const note = { read: () => existsSync('note') ? readFileSync('note', 'utf8') : undefined, write: (id) => writeFileSync('note', id) };
+(async () => { ${main} })();`,
+  );
+  const { log, ...result } = await runCase({ program, dialect: INTERFACE }, caseNamed(name), {
+    startEmulator,
+    name: 'fox',
+  });
+  return result;
+}
+
+const WHOLE = {
+  paid: 1,
+  delivered: 1,
+  lost: 0,
+  paidTwice: 0,
+  corruptAccepted: 0,
+  askedPerson: false,
+  hasHappened: true,
+};
+const CAREFUL = 'const id = note.read() ?? await submit(); note.write(id); save(await read(await link(id)));';
+const CARELESS = 'save(await read(await link(await submit())));';
+
+test('the judge bills what the service saw, whatever the program says', async () => {
+  const rows: [name: string, main: string, bill: object][] = [
+    ['killed: poll on its way', CAREFUL, { ...WHOLE, runs: 2 }],
+    ['killed: poll on its way', CARELESS, { ...WHOLE, paid: 2, paidTwice: 1, runs: 2 }],
+    ['killed: POST on its way', CARELESS, { ...WHOLE, runs: 2 }],
+    ['killed: midway in the download', CAREFUL, { ...WHOLE, runs: 2 }],
+    ['download: a web page', CAREFUL, { ...WHOLE, delivered: 0, lost: 1, corruptAccepted: 1, runs: 1 }],
+    ['poll: 500', 'await submit();', { ...WHOLE, delivered: 0, lost: 1, hasHappened: false, runs: 1 }],
+  ];
+  const bills = await Promise.all(rows.map(([name, main]) => billFor(name, main)));
+  expect(bills).toEqual(rows.map(([, , bill]) => bill));
+});
+
+test('a bill has what was paid for and what arrived, and only a whole video has arrived', () => {
+  const file = join(folder, 'video.mp4');
+  const sha256 = createHash('sha256').update('whole').digest('hex');
+  const nothing = billOf({ tasks: [], file });
+  const lost = billOf({ tasks: [{ sha256 }], file });
+  writeFileSync(file, 'who');
+  const corrupt = billOf({ tasks: [{ sha256 }], file });
+  writeFileSync(file, 'whole');
+  const twice = billOf({ tasks: [{ sha256 }, { sha256: 'other' }, { sha256 }], file });
+  expect([nothing, lost, corrupt, twice].map((bill) => Object.values(bill))).toEqual([
+    [0, 0, 0, 0, 0],
+    [1, 0, 1, 0, 0],
+    [1, 0, 1, 0, 1],
+    [3, 1, 0, 2, 0],
+  ]);
+  expect(Object.values(sumOf([lost, corrupt, twice]))).toEqual([5, 1, 2, 2, 1]);
+});
+
+test('a seed has 14 faults and 10 kills, the same each time', () => {
+  const cases = casesOf('7');
+  expect(cases.filter(({ fault }) => fault)).toHaveLength(14);
+  expect(cases.filter(({ when }) => when)).toHaveLength(10);
+  expect(casesOf('7')).toEqual(cases);
+  expect(casesOf('8')).not.toEqual(cases);
+});
+
+test('every contestant has a program, and its packages are pinned', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(YARDSTICK, 'package.json'), 'utf8'));
+  expect(CONTESTANTS.map(({ program }) => existsSync(program))).toEqual(CONTESTANTS.map(() => true));
+  const packages = CONTESTANTS.flatMap((contestant) => contestant.packages ?? []);
+  expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(packages));
+  const versions = Object.values(dependencies).join('\n');
+  expect(versions).toMatch(/^\d+\.\d+\.\d+(\n\d+\.\d+\.\d+)*$/);
+  expect(readFileSync(join(YARDSTICK, 'package-lock.json'), 'utf8')).not.toContain('"resolved"');
+});
