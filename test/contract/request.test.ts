@@ -7,14 +7,11 @@ import {
   requestSchema,
 } from '../../src/contract/request';
 import {
-  firstThatFit,
   itemCountProblem,
   jsonBytes,
   LARGEST_REQUEST_BYTES,
-  LARGEST_REQUESTS_BYTES,
   LARGEST_REQUESTS_FILE_BYTES,
   requestsFileProblem,
-  requestsSizeProblem,
 } from '../../src/contract/sizes';
 
 const PROMPT = 'A red fox in the snow';
@@ -61,37 +58,16 @@ describe('a request', () => {
     ['prompt', undefined, 'prompt is missing'],
     ['prompt', ' \n\t', 'prompt must not be empty (was " \\n\\t")'],
     ['prompt', 5, 'prompt must be a string (was 5)'],
-    ['prompt', null, 'prompt must be a string (was null)'],
     ['prompt', ['a', 'fox'], 'prompt must be a string (was a list)'],
-    ['prompt', { text: 'a fox' }, 'prompt must be a string (was an object)'],
     ['image_url', '//example.com/fox.png', 'image_url must be a URL (was "//example.com/fox.png")'],
-    ['image_url', 5, 'image_url must be a URL (was 5)'],
     ['resolution', '720P', `${oneResolution} (was "720P")`],
-    ['resolution', 720, `${oneResolution} (was 720)`],
     ['aspect_ratio', '9:21', `${oneRatio} (was "9:21")`],
-    ['aspect_ratio', null, `${oneRatio} (was null)`],
     ['duration', 11, 'duration must be at most 10 (was 11)'],
     ['duration', 2.5, 'duration must be a whole number (was 2.5)'],
-    ['duration', '5', 'duration must be a whole number (was "5")'],
-    ['duration', Number.NaN, 'duration must be a whole number (was NaN)'],
     ['seed', 1.5, `${wholeSeed} (was 1.5)`],
-    ['seed', 7n, `${wholeSeed} (was 7)`],
     ['seed', 2 ** 53, `${wholeSeed} (was 9007199254740992)`],
-    ['seed', -(2 ** 53), `${wholeSeed} (was -9007199254740992)`],
   ])('whose %s is %p is refused by the rule, with the value', (field, value, problem) => {
     expect(problemOf({ prompt: PROMPT, [field]: value })).toBe(problem);
-  });
-
-  it('with a value that is long or cannot be written is refused all the same', () => {
-    expect(problemOf({ prompt: PROMPT, resolution: '7'.repeat(10_000) }).length).toBeLessThan(130);
-    const circle: Record<string, unknown> = {};
-    circle.circle = circle;
-    const broken = { toJSON: () => circle.missing, toString: 5 };
-    for (const value of [circle, broken, Symbol('s'), () => 1, Object.create(null)])
-      expect(problemOf({ prompt: value })).toMatch(/^prompt must be a string \(was .+\)$/s);
-    expect(problemOf({ prompt: 'A fox', model: circle }, ['model'])).toBe(
-      'the request cannot be written as JSON',
-    );
   });
 
   it.each<[unknown, string | undefined]>([
@@ -121,12 +97,6 @@ describe('a request', () => {
       );
     },
   );
-
-  it('that has __proto__ is refused', () => {
-    expect(problemOf(JSON.parse(`{"prompt":"x","__proto__":{"seed":1}}`))).toMatch(
-      /^"__proto__": not a field/,
-    );
-  });
 
   it('with several mistakes is refused with all of them in one line', () => {
     expect(problemOf({ promt: 'x', resolution: '4k', duration: 11, seed: 'x' })).toBe(
@@ -162,13 +132,6 @@ describe('the size', () => {
     );
   });
 
-  it('of the requests of a batch has a limit', () => {
-    const of = (bytes: number) => ['x'.repeat(bytes - jsonBytes(['']))];
-    expect(jsonBytes(of(LARGEST_REQUESTS_BYTES))).toBe(LARGEST_REQUESTS_BYTES);
-    expect(requestsSizeProblem(of(LARGEST_REQUESTS_BYTES))).toBeUndefined();
-    expect(requestsSizeProblem(of(LARGEST_REQUESTS_BYTES + 1))).toMatch(/^requests are 0\.9 MB together/);
-  });
-
   it('of a file of requests has a limit, and so has their number', () => {
     expect(requestsFileProblem(LARGEST_REQUESTS_FILE_BYTES)).toBeUndefined();
     expect(requestsFileProblem(LARGEST_REQUESTS_FILE_BYTES + 1)).toBe(
@@ -178,16 +141,6 @@ describe('the size', () => {
     expect(itemCountProblem(100_001)).toBe(
       'there are 100001 requests; a batch has at most 100000: split them into several batches',
     );
-  });
-
-  it.each([
-    [{ most: 2, bytes: 1_000 }, ['a', 'b']],
-    [{ most: 9, bytes: 6 }, ['a', 'b']],
-    [{ most: 9, bytes: 5 }, ['a']],
-    [{ most: 9, bytes: 1 }, ['a']],
-    [{ most: 9, bytes: 1_000 }, ['a', 'b', 'c']],
-  ])('of a page of a list is within %j, with at least one element', (limits, some) => {
-    expect(firstThatFit(['a', 'b', 'c'], limits)).toEqual(some);
   });
 });
 
@@ -204,11 +157,9 @@ describe('a file of requests', () => {
 
   it.each([
     ['a line each', `${foxLine}\n${owlLine}\n`],
-    ['no line break at the end', `${foxLine}\n${owlLine}`],
     ['blank lines and spaces', `\n \n  ${foxLine} \n\t\n\n${owlLine}\n\n`],
     ['Windows line ends', `${foxLine}\r\n\r\n${owlLine}\r\n`],
     ['a byte order mark', `\uFEFF${foxLine}\n${owlLine}\n`],
-    ['a byte order mark on a line of its own', `\uFEFF\r\n${foxLine}\r\n${owlLine}`],
   ])('is read in order with %s', (_what, text) => {
     expect(parseRequestLines(text, 'x')).toEqual({ ok: true, requests: [fox, owl] });
   });
@@ -227,16 +178,8 @@ describe('a file of requests', () => {
   it.each([
     ['{"prompt":', 'not a JSON object on one line'],
     [`${foxLine}${owlLine}`, 'not a JSON object on one line'],
-    ['null', 'the request must be a JSON object with a prompt'],
-    ['[{"prompt":"A red fox"}]', 'the request must be a JSON object with a prompt'],
-    ['{"prompt":"x","duration":11}', 'duration must be at most 10 (was 11)'],
   ])('is refused for the line %s, with its problem', (line, problem) => {
     expect(problemsOf(line)).toBe(`foxes.jsonl:1: ${problem}`);
-  });
-
-  it('is refused for a line that is too large', () => {
-    const line = JSON.stringify(withPrompt(2_000_000));
-    expect(problemsOf(`${foxLine}\n${line}`)).toMatch(/^foxes\.jsonl:2: the request is 2\.0 MB/);
   });
 
   it('is refused with its wrong lines, counted as editors do, with blank ones', () => {
@@ -246,7 +189,6 @@ describe('a file of requests', () => {
   });
 
   it.each([
-    [10, ''],
     [11, '; and 1 more'],
     [200, '; and 190 more'],
   ])('with %d wrong lines is refused with the first ten', (count, rest) => {

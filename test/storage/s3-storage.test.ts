@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
+import { inspect } from 'node:util';
 import {
   CreateMultipartUploadCommand,
-  HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   UploadPartCommand,
@@ -11,13 +11,23 @@ import {
   checkImage,
   createS3Storage,
   linkToImage,
+  type S3StorageOptions,
   StorageFault,
+  StorageUnusable,
   storeImage,
   type VideoStorage,
 } from '../../src/storage';
 import { PNG } from '../support/images';
 import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
-import { type S3Faults, type S3Proxy, startS3Proxy } from './s3-proxy';
+import {
+  type S3Answer,
+  type S3Faults,
+  type S3Proxy,
+  type ScriptedS3,
+  s3Error,
+  startS3Proxy,
+  startScriptedS3,
+} from './scripted-s3';
 import { itFulfilsTheContract, LONG_VIDEO, store, storedAt, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
 
 let server: S3Server;
@@ -70,13 +80,6 @@ test('a link reads the video of a job, whole and in part, whatever its key', asy
   expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, VIDEO.subarray(2, 6)]);
 });
 
-test('a link reads nothing once its time is over', async () => {
-  await store(storage, 'fox.png', VIDEO);
-  const from = new Date(Date.now() - 2 * 3_600_000);
-  const link = (await storage.link?.('fox.png', { from, seconds: 3_600 })) ?? '';
-  expect((await fetch(link)).status).toBe(403);
-});
-
 itFulfilsTheContract(async () => ({
   storage,
   everything,
@@ -88,19 +91,6 @@ itFulfilsTheContract(async () => ({
   },
 }));
 
-it('a video and its sidecar have their content types', async () => {
-  const typeOf = async (key: string) => {
-    const object = { Bucket: server.bucket, Key: `${prefix}/${key}` };
-    return (await server.client.send(new HeadObjectCommand(object))).ContentType;
-  };
-  await store(storage, 'fox.mp4', VIDEO);
-  await store(storage, 'long.mp4', VIDEO_IN_PARTS);
-  await storage.write('fox.json', '{}', 'application/json');
-  expect(await typeOf('fox.mp4')).toBe('video/mp4');
-  expect(await typeOf('long.mp4')).toBe('video/mp4');
-  expect(await typeOf('fox.json')).toBe('application/json');
-});
-
 it('slashes around the prefix make no difference, and without one the key is the object key', async () => {
   const under = (other?: string) =>
     createS3Storage({ bucket: server.bucket, prefix: other, ...server.connection });
@@ -111,12 +101,6 @@ it('slashes around the prefix make no difference, and without one the key is the
       uri: `s3://${server.bucket}/${prefix}/fox.txt`,
     });
   expect(await everything()).toEqual(['fox.txt']);
-});
-
-it('a probe accepts a server that honours If-None-Match, also for two workers at once, and leaves nothing', async () => {
-  const other = createS3Storage({ bucket: server.bucket, prefix, ...server.connection });
-  await Promise.all([storage.probe?.(), storage.probe?.(), other.probe?.()]);
-  expect(await everything()).toEqual([]);
 });
 
 describe('a bucket that cannot be written', () => {
@@ -160,12 +144,6 @@ describe('a bucket that refuses some calls', () => {
     expect(await everything()).toEqual([]);
   });
 
-  it('such as the completion of an upload, stores nothing of it', async () => {
-    const refusing = await behind({ refuse: (call) => /^POST .*uploadId=/.test(call) });
-    await expect(store(refusing, 'fox.mp4', VIDEO_IN_PARTS)).rejects.toThrow('AccessDenied: not today');
-    expect(await everything()).toEqual([]);
-  });
-
   it('such as reading, refuses a video whose key is taken, because it might be another', async () => {
     await store(storage, 'fox.mp4', VIDEO);
     const refusing = await behind({ refuse: (call) => call.startsWith('GET ') });
@@ -182,21 +160,296 @@ describe('a bucket that refuses some calls', () => {
     expect(await everything()).toEqual(['fox.mp4']);
   });
 
-  it.each([
-    ['is still opening its upload', /^POST .*[?&]uploads/],
-    ['has parts of it in flight', /^PUT .*partNumber=/],
-  ])('or is slow stores nothing of a video whose upload is stopped while it %s', async (_, calls) => {
-    let onDelay = () => {};
-    const held = new Promise<void>((resolve) => {
-      onDelay = resolve;
+  it.each([['has parts of it in flight', /^PUT .*partNumber=/]])(
+    'or is slow stores nothing of a video whose upload is stopped while it %s',
+    async (_, calls) => {
+      let onDelay = () => {};
+      const held = new Promise<void>((resolve) => {
+        onDelay = resolve;
+      });
+      const slow = await behind({ delay: (call) => calls.test(call), onDelay: () => onDelay() });
+      const stop = new AbortController();
+      const storing = store(slow, 'fox.mp4', LONG_VIDEO, { signal: stop.signal });
+      const stopped = expect(storing).rejects.toThrow(StorageFault);
+      await held;
+      stop.abort();
+      await stopped;
+      expect(await everything()).toEqual([]);
+    },
+  );
+});
+
+let scripted: ScriptedS3;
+afterEach(() => scripted?.stop());
+
+const FOX = VIDEO.subarray(0, 1_000);
+const withoutOperation = (call: string) => call.replace(/[?&]x-id=\w+/, '');
+const callsOf = (method: string) =>
+  scripted.calls.filter((call) => call.startsWith(`${method} `)).map(withoutOperation);
+
+/** A server that gives the first of these answers whose pattern matches, and an empty 200 to other calls. */
+const answers = (...rules: [RegExp, S3Answer][]) =>
+  startScriptedS3((call) => rules.find(([pattern]) => pattern.test(call))?.[1]);
+
+describe('the video that a job names', () => {
+  const here = (options: Partial<S3StorageOptions>) =>
+    createS3Storage({ bucket: 'videos', region: 'us-east-1', ...options });
+
+  test('has a key in the folder of the settings, and nothing that would be another object has one', () => {
+    const keyOf = (uri: string, prefix?: string) => here({ prefix }).keyOf?.(uri);
+    expect(keyOf('s3://videos/a/fox.mp4')).toBe('a/fox.mp4');
+    expect(keyOf('s3://videos/jobs/a/fox..mp4', 'jobs')).toBe('a/fox..mp4');
+    expect(keyOf('s3://videos/jobs/2026/fox.mp4', '//jobs/2026//')).toBe('fox.mp4');
+    for (const key of ['a/../fox.mp4', '../fox.mp4', 'a//fox.mp4', './fox.mp4', ''])
+      expect([key, keyOf(`s3://videos/jobs/${key}`, 'jobs')]).toEqual([key, undefined]);
+    for (const uri of ['s3://videos/others/fox.mp4', 's3://videos/', 's3://films/jobs/fox.mp4', 'fox.mp4'])
+      expect([uri, keyOf(uri, 'jobs')]).toEqual([uri, undefined]);
+    expect(keyOf('s3://videos/../fox.mp4')).toBeUndefined();
+    expect(keyOf('s3://videos/')).toBeUndefined();
+  });
+
+  test.each([
+    [undefined, true, 'https://s3.eu-central-1.amazonaws.com/videos/jobs/a%20fox.mp4?'],
+    [undefined, undefined, 'https://videos.s3.eu-central-1.amazonaws.com/jobs/a%20fox.mp4?'],
+    ['http://127.0.0.1:1', true, 'http://127.0.0.1:1/videos/jobs/a%20fox.mp4?'],
+  ])(
+    'has a link with the address that the client would call, made without a call: %s',
+    async (endpoint, pathStyle, start) => {
+      const credentials = { accessKeyId: 'tester', secretAccessKey: 'short' };
+      const storage = here({ region: 'eu-central-1', prefix: 'jobs', credentials, endpoint, pathStyle });
+      const validity = { from: new Date(Date.UTC(2026, 10, 16)), seconds: 60 };
+      const link = new URL((await storage.link?.('a fox.mp4', validity)) ?? '');
+      expect(link.href.startsWith(start)).toBe(true);
+      const { searchParams } = link;
+      expect(searchParams.get('X-Amz-Date')).toBe('20261116T000000Z');
+      expect(searchParams.get('X-Amz-Expires')).toBe('60');
+      // Services that follow the link send no other header.
+      expect(searchParams.get('X-Amz-SignedHeaders')).toBe('host');
+    },
+  );
+});
+
+describe('a video that is stored', () => {
+  const TAKEN: [RegExp, S3Answer] = [/^PUT /, s3Error(412, 'PreconditionFailed')];
+
+  test('is refused for another one, once and for all', async () => {
+    scripted = await answers(TAKEN, [/^GET /, { body: 'an owl' }]);
+    await expect(store(scripted.storage(), 'fox.mp4', FOX)).rejects.toMatchObject({
+      message: expect.stringContaining('the key "fox.mp4" is taken by another file'),
+      isFinal: true,
     });
-    const slow = await behind({ delay: (call) => calls.test(call), onDelay: () => onDelay() });
-    const stop = new AbortController();
-    const storing = store(slow, 'fox.mp4', LONG_VIDEO, { signal: stop.signal });
-    const stopped = expect(storing).rejects.toThrow(StorageFault);
-    await held;
-    stop.abort();
-    await stopped;
-    expect(await everything()).toEqual([]);
+  });
+
+  test('leaves no upload behind when the server refuses to complete it', async () => {
+    const created = '<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>';
+    scripted = await answers(
+      [/^POST .*[?&]uploads/, { body: created }],
+      [/^PUT .*partNumber=/, { headers: { etag: '"e"' } }],
+      [/^POST .*uploadId=7/, s3Error(412, 'PreconditionFailed')],
+      [/^GET /, s3Error(404, 'NoSuchKey')],
+    );
+    await expect(store(scripted.storage(), 'fox.mp4', VIDEO_IN_PARTS)).rejects.toThrow('PreconditionFailed');
+    expect(callsOf('DELETE')).toContain('DELETE /videos/fox.mp4?uploadId=7');
+  });
+
+  test('whose upload the server refuses fails, and does not end the process', async () => {
+    scripted = await answers([/./, s3Error(403, 'AccessDenied')]);
+    await expect(store(scripted.storage(), 'fox.mp4', LONG_VIDEO)).rejects.toMatchObject({
+      name: 'StorageFault',
+      message: expect.stringContaining('AccessDenied'),
+    });
+  });
+});
+
+test('a small file is created as JSON, if its key is free', async () => {
+  scripted = await startScriptedS3();
+  expect(await scripted.storage().create('jobs/0001.json', '{}')).toBe(true);
+  expect(scripted.calls.map(withoutOperation)).toEqual(['PUT /videos/jobs/0001.json']);
+  expect(scripted.headersOf('0001.json')).toMatchObject({
+    'if-none-match': '*',
+    'content-type': 'application/json',
+  });
+});
+
+test.each([
+  [409, 'ConditionalRequestConflict'],
+  [501, 'NotImplemented'],
+])('a small file that cannot be created, because the server answers %d, is a fault', async (status, code) => {
+  scripted = await startScriptedS3(() => s3Error(status, code));
+  await expect(scripted.storage().create('jobs/0001.json', '{}')).rejects.toThrow(code);
+  expect(scripted.calls).toHaveLength(1);
+});
+
+test('an object that somebody else has just removed counts as removed', async () => {
+  scripted = await answers([/gone/, s3Error(404, 'NoSuchKey')], [/denied/, s3Error(403, 'AccessDenied')]);
+  const storage = scripted.storage({ prefix: 'jobs' });
+  await storage.removeKey?.('gone.mp4');
+  expect(scripted.calls.map(withoutOperation)).toEqual(['DELETE /videos/jobs/gone.mp4']);
+  await expect(storage.removeKey?.('denied.mp4')).rejects.toThrow(StorageFault);
+});
+
+describe('a list', () => {
+  const object = (key: string, more = '') => `<Contents><Key>${key}</Key>${more}</Contents>`;
+  const objects = (content: string, next = ''): S3Answer => ({
+    body: `<ListBucketResult>${content}${next && `<IsTruncated>true</IsTruncated><NextContinuationToken>${next}</NextContinuationToken>`}</ListBucketResult>`,
+  });
+  const listed = async (prefix: string, options: { prefix?: string }) => {
+    const files: unknown[] = [];
+    for await (const file of scripted.storage(options).list?.(prefix) ?? []) files.push(file);
+    return files;
+  };
+
+  test('has the keys of every page', async () => {
+    scripted = await startScriptedS3((call) =>
+      call.includes('continuation-token=more')
+        ? objects(object('jobs/a.3'))
+        : objects(['jobs/a.0', 'jobs/a.1', 'jobs/a.2'].map((key) => object(key)).join(''), 'more'),
+    );
+    const keys = ['a.0', 'a.1', 'a.2', 'a.3'];
+    expect(await listed('a.', { prefix: 'jobs' })).toEqual(
+      keys.map((key) => ({ key, storedAt: new Date(0) })),
+    );
+    expect(scripted.calls).toHaveLength(2);
+  });
+});
+
+describe('a probe', () => {
+  /** A bucket in memory that honours If-None-Match for puts, or not. */
+  const bucket = ({ isHonest = true } = {}) => {
+    const objects = new Map<string, string>();
+    return (call: string): S3Answer => {
+      const [method = '', path = ''] = call.split(/[ ?]/);
+      if (method === 'GET') {
+        const body = objects.get(path);
+        return body === undefined ? s3Error(404, 'NoSuchKey') : { body };
+      }
+      if (method === 'DELETE') {
+        objects.delete(path);
+        return { status: 204 };
+      }
+      const isConditional = scripted.headersOf(call)['if-none-match'] === '*';
+      if (isConditional && isHonest && objects.has(path)) return s3Error(412, 'PreconditionFailed');
+      objects.set(path, path.split('/').at(-1) ?? '');
+      return {};
+    };
+  };
+
+  test('accepts an honest server, and leaves nothing', async () => {
+    scripted = await startScriptedS3(bucket());
+    await scripted.storage({ prefix: 'jobs' }).probe?.();
+    // A file, the same key again, and the file replaced.
+    expect(callsOf('PUT')).toHaveLength(3);
+    expect(callsOf('DELETE')).toEqual([expect.stringMatching(/^DELETE \/videos\/jobs\/\.videogen-probe-/)]);
+  });
+
+  test('refuses a server that ignores If-None-Match, which then gets no video and no record', async () => {
+    scripted = await startScriptedS3(bucket({ isHonest: false }));
+    const storage = scripted.storage();
+    const probing = storage.probe?.();
+    await expect(probing).rejects.toThrow(StorageUnusable);
+    await expect(probing).rejects.toThrow(
+      /^The storage s3:\/\/videos at http:\S+ cannot be used: the server ignores If-None-Match, so one video could replace another\. Use a server that honours it/,
+    );
+    const puts = callsOf('PUT').length;
+    await expect(store(storage, 'fox.mp4', VIDEO)).rejects.toThrow('ignores If-None-Match');
+    await expect(storage.create('jobs/0001.json', '{}')).rejects.toThrow('ignores If-None-Match');
+    expect(callsOf('PUT')).toHaveLength(puts);
+  });
+
+  test.each([
+    ['NoSuchBucket', 'Create the bucket'],
+    ['AuthorizationHeaderMalformed', 'Set AWS_REGION'],
+    ['AccessDenied', 's3:ListBucket'],
+    ['InvalidAccessKeyId', 'Set AWS_ACCESS_KEY_ID'],
+    ['NotImplemented', 'Use a server that honours it'],
+  ])('of a bucket that says %s says how to fix that', async (code, fix) => {
+    scripted = await startScriptedS3(() => s3Error(403, code));
+    await expect(scripted.storage().probe?.()).rejects.toThrow(fix);
+  });
+});
+
+describe('the AWS SDK', () => {
+  /** What a probe says in a process that cannot load this package. */
+  async function probeWithout(name: string, error: Error): Promise<string> {
+    jest.doMock(name, () => {
+      throw error;
+    });
+    try {
+      const probing = createS3Storage({ bucket: 'videos' }).probe?.();
+      return await Promise.resolve(probing).then(() => 'it works', String);
+    } finally {
+      jest.dontMock(name);
+    }
+  }
+
+  test.each(['@aws-sdk/client-s3', '@aws-sdk/lib-storage', '@aws-sdk/s3-request-presigner'])(
+    'is needed: without %s, the error says what to install',
+    async (missing) => {
+      const notFound = Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
+      const said = await probeWithout(missing, notFound);
+      expect(said).toContain(
+        'the AWS SDK, which stores videos in S3, is not installed: run `npm install @aws-sdk/client-s3 @aws-sdk/lib-storage @aws-sdk/s3-request-presigner`',
+      );
+      expect(said).toContain('Install it where videogen is installed');
+    },
+  );
+});
+
+test('256 videos that nobody reads keep neither records nor each other waiting', async () => {
+  scripted = await answers([/fox\.mp4/, { body: 'x'.repeat(1024 * 1024) }]);
+  const storage = scripted.storage();
+  const unread = await Promise.all(Array.from({ length: 256 }, () => storage.read('fox.mp4')));
+  await storage.write('record.json', '{}', 'application/json');
+  for (const stream of unread) stream?.destroy();
+});
+
+test.each<[string, (storage: VideoStorage) => Promise<unknown> | undefined]>([
+  ['write', (storage) => storage.write('a', 'b', 'text/plain')],
+  ['removal', (storage) => storage.removeKey?.('a')],
+])('a %s that the server never answers ends by itself after a minute', async (_what, work) => {
+  let onAsked = () => {};
+  const asked = new Promise<void>((resolve) => {
+    onAsked = resolve;
+  });
+  scripted = await startScriptedS3(() => {
+    onAsked();
+    return { isNever: true };
+  });
+  const limit = new AbortController();
+  const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
+  try {
+    const ended = expect(work(scripted.storage())).rejects.toThrow(StorageFault);
+    await asked;
+    expect(timeout.mock.calls).toEqual([[60_000]]);
+    limit.abort();
+    await ended;
+  } finally {
+    timeout.mockRestore();
+  }
+});
+
+describe.each<[string, (storage: VideoStorage) => Promise<unknown> | undefined]>([
+  ['write', (storage) => storage.write('a', 'b', 'text/plain')],
+  ['publish', (storage) => store(storage, 'a.mp4', FOX)],
+])('the error of an S3 server to a %s', (_name, work) => {
+  const credentials = {
+    accessKeyId: 'AKIDEXAMPLE000000001',
+    secretAccessKey: 'wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY',
+    sessionToken: 'FwoGZXIvYXdzEBYaDExampleSessionToken0123456789',
+  };
+  const errorOf = async (answerTo: (call: string) => S3Answer) => {
+    scripted = await startScriptedS3(answerTo);
+    return work(scripted.storage({ credentials: { ...credentials } }))?.catch((error: unknown) => error);
+  };
+
+  test('is redacted when it quotes the credentials', async () => {
+    const error = await errorOf((call) => {
+      const token = scripted.headersOf(call)['x-amz-security-token'];
+      const quoted = `${token} of ${credentials.accessKeyId}, ${credentials.secretAccessKey}`;
+      return s3Error(403, 'AccessDenied', `no, ${quoted}`, `<Token>${quoted}</Token>`);
+    });
+    expect(error).toMatchObject({ message: expect.stringContaining('AccessDenied: no, …') });
+    const all = inspect(error, { depth: 10, showHidden: true });
+    for (const secret of Object.values(credentials)) expect(all).not.toContain(secret);
   });
 });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createS3Storage, type S3StorageOptions, type VideoStorage } from '../../src/storage';
 import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
 
@@ -66,4 +67,109 @@ export async function startScriptedS3(
       await once(server, 'close');
     },
   };
+}
+
+export interface S3Proxy {
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+type Matches = (call: string) => boolean;
+export interface S3Faults {
+  refuse?: Matches;
+  delay?: Matches;
+  lose?: Matches;
+  /** Called when the server has done a delayed call, before its answer is passed on. */
+  onDelay?: () => void;
+  /** Calls that find their key free, as on a server that ignores their If-None-Match. */
+  overwrite?: Matches;
+  /** Removes the object under the key of such a call. */
+  remove?: (path: string) => Promise<unknown>;
+}
+
+const none: Matches = () => false;
+
+/** A proxy before an S3 server that spoils some calls. Each is given as `METHOD /path?query`. */
+export async function startS3Proxy(
+  upstream: string,
+  {
+    refuse = none,
+    delay = none,
+    lose = none,
+    onDelay = () => undefined,
+    overwrite = none,
+    remove = async () => undefined,
+  }: S3Faults,
+): Promise<S3Proxy> {
+  const server = createServer();
+  for (const event of ['request', 'checkContinue']) {
+    server.on(event, async (incoming: IncomingMessage, answer: ServerResponse) => {
+      const call = `${incoming.method} ${incoming.url}`;
+      // The header is signed, so it cannot be removed.
+      if (incoming.headers['if-none-match'] !== undefined && overwrite(call)) {
+        await remove(new URL(incoming.url ?? '/', upstream).pathname);
+      }
+      if (refuse(call)) refuseCall(incoming, answer);
+      else passOn(upstream, incoming, answer, { late: delay(call), lost: lose(call), onDelay });
+    });
+  }
+  const port = await freePort();
+  server.listen(port, LOOPBACK);
+  await once(server, 'listening');
+  return {
+    endpoint: `http://${LOOPBACK}:${port}`,
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function refuseCall(incoming: IncomingMessage, answer: ServerResponse): void {
+  if (incoming.headers.expect !== undefined) answer.writeContinue();
+  incoming.resume().once('end', () => {
+    answer.writeHead(403, { 'content-type': 'application/xml' });
+    answer.end('<Error><Code>AccessDenied</Code><Message>not today</Message></Error>');
+  });
+}
+
+interface PassOptions {
+  late: boolean;
+  onDelay: () => void;
+  lost: boolean;
+}
+
+function passOn(upstream: string, incoming: IncomingMessage, answer: ServerResponse, how: PassOptions): void {
+  const { method, headers } = incoming;
+  // The host header is signed, so it is passed on unchanged.
+  const onward = request(new URL(incoming.url ?? '/', upstream), { method, headers });
+  let isAnswered = false;
+  onward.on('error', () => {
+    // A server that has refused a call may close the connection at once; its answer still counts.
+    if (!isAnswered) answer.destroy();
+  });
+  onward.once('response', async (response) => {
+    isAnswered = true;
+    if (how.late) {
+      how.onDelay();
+      // Much longer than it takes to discard a video without waiting for this answer.
+      await sleep(500);
+    }
+    if (how.lost) {
+      answer.destroy();
+      return;
+    }
+    answer.writeHead(response.statusCode ?? 500, response.headers);
+    response.pipe(answer);
+  });
+  if (headers.expect === undefined) incoming.pipe(onward);
+  else {
+    // A server that refuses a call closes the connection if the body comes before its 100 Continue.
+    onward.flushHeaders();
+    onward.once('continue', () => {
+      answer.writeContinue();
+      incoming.pipe(onward);
+    });
+  }
 }

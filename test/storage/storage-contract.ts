@@ -79,7 +79,7 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await everything()).toEqual(['fox.mp4']);
     });
 
-    it.each(['a/b/c/fox.mp4', 'a//fox.mp4', 'a/../fox.mp4', '..fox', 'ein Fuchs?#%41 🦊.mp4'])(
+    it.each(['a/b/c/fox.mp4', 'a/../fox.mp4', '..fox', 'ein Fuchs?#%41 🦊.mp4'])(
       'is found under the key %j',
       async (key) => {
         const { uri } = await store(storage, key, VIDEO);
@@ -96,13 +96,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
           `the file has ${VIDEO.length} bytes, but the video has ${bytes}`,
         );
       }
-      expect(await everything()).toEqual([]);
-    });
-
-    it('is not published when its file is gone', async () => {
-      const publishing = storage.publishFile('/no/such/file', 'fox.mp4', wholeOf(VIDEO));
-      await expect(publishing).rejects.toThrow(StorageFault);
-      await expect(publishing).rejects.toThrow('ENOENT');
       expect(await everything()).toEqual([]);
     });
   });
@@ -160,13 +153,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(String(await storedAt(storage, 'a/fox.json'))).toBe('{}');
       expect(await everything()).toEqual(['a/fox.json']);
     });
-
-    it('is one of two that are written at the same time', async () => {
-      const contents = ['a'.repeat(100_000), 'b'.repeat(100_000)];
-      await Promise.all(contents.map((content) => storage.write('note.txt', content, 'text/plain')));
-      expect(contents).toContain(String(await storedAt(storage, 'note.txt')));
-      expect(await everything()).toEqual(['note.txt']);
-    });
   });
 
   describe('a small file that is created', () => {
@@ -175,14 +161,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
       expect(await storage.create('a/0001.json', '{}')).toBe(false);
       expect(String(await storedAt(storage, 'a/0001.json'))).toBe('{"seed":7} 🦊');
       expect(await everything()).toEqual(['a/0001.json']);
-    });
-
-    it('does not replace a file that was stored in another way', async () => {
-      await storage.write('note.json', 'a fox', 'text/plain');
-      await store(storage, 'fox.mp4', VIDEO);
-      for (const key of ['note.json', 'fox.mp4']) expect(await storage.create(key, '{}')).toBe(false);
-      expect(String(await storedAt(storage, 'note.json'))).toBe('a fox');
-      await expectStored('fox.mp4', VIDEO);
     });
 
     it('is one of 20 that are created at once', async () => {

@@ -281,7 +281,7 @@ test('when every submit is lost, the batch submits at most two windows of items'
   });
 });
 
-/** What the contract refuses is the same for the client and the workflow: test/contract/batch-input.test.ts. */
+/** What the contract refuses is the same for the client and the workflow: test/contract/job-input.test.ts. */
 test.each([
   ['without requests', {}, 'a batch needs either requests or requestsFrom, not both'],
   ['with a request that is null', { requests: [...requests(1), null] }, 'requests[1]: '],

@@ -3,16 +3,141 @@ import {
   addTaken,
   CAP_FIELDS,
   type Cap,
-  type CapAccount,
   type Caps,
   capRefusal,
-  dayOf,
   describeCount,
   limitsOf,
   type Taken,
   takenBy,
 } from '../../src/contract/caps';
+import { chargesOf, describeCost, type JobCost, readCost } from '../../src/contract/job-cost';
+import {
+  addSums,
+  describeMoney,
+  LARGEST_AMOUNT,
+  type Money,
+  money,
+  readMoney,
+  sumOf,
+} from '../../src/contract/money';
 import { jsonBytes } from '../../src/contract/sizes';
+import { fc } from '../support/properties';
+
+describe('a sum of costs', () => {
+  const currency = fc.constantFrom('USD', 'EUR', 'credits');
+  const anyMoney = fc.record({ millionths: fc.integer({ min: 0, max: 2_000_000_000 }), currency });
+  const costs = fc.array(
+    fc.option(
+      anyMoney.map((given) => money(given.millionths / 1_000_000, given.currency)),
+      { nil: undefined },
+    ),
+  );
+
+  it('is exact to the millionth in each currency, and counts an unknown cost apart', () => {
+    fc.assert(
+      fc.property(costs, (given) => {
+        const expected = new Map<string, number>();
+        for (const { amount, currency: unit } of given.filter((cost) => cost !== undefined))
+          expected.set(unit, (expected.get(unit) ?? 0) + Math.round(amount * 1_000_000));
+        const { sums, unknown } = sumOf(given);
+        expect(new Map(sums.map((sum) => [sum.currency, Math.round(sum.amount * 1_000_000)]))).toEqual(
+          expected,
+        );
+        expect(unknown).toBe(given.filter((cost) => cost === undefined).length);
+      }),
+    );
+    expect(sumOf([money(0.1, 'USD'), money(0.2, 'USD')]).sums).toEqual([{ amount: 0.3, currency: 'USD' }]);
+  });
+
+  it('does not depend on the order or on how it was divided', () => {
+    fc.assert(
+      fc.property(costs, costs, (some, others) => {
+        expect(addSums(sumOf(others), sumOf(some))).toEqual(sumOf([...some, ...others]));
+        expect(sumOf([...some].reverse())).toEqual(sumOf(some));
+      }),
+    );
+  });
+});
+
+describe('an amount', () => {
+  it.each<[Money, string]>([
+    [money(1, 'USD'), '1.00 USD'],
+    [money(0.000125, 'USD'), '0.000125 USD'],
+    [money(0, 'USD'), '0.00 USD'],
+    [money(12, 'credits'), '12 credits'],
+    [money(LARGEST_AMOUNT, 'USD'), '1000000000.00 USD'],
+  ])('%j is shown as %s, and read back', (given, shown) => {
+    expect(describeMoney(given)).toBe(shown);
+    expect(readMoney(given)).toEqual(given);
+  });
+
+  it('is rounded to millionths, but never to zero', () => {
+    expect(money(1 / 3, 'USD').amount).toBe(0.333333);
+    expect(money(1e-12, 'USD').amount).toBe(0.000001);
+  });
+
+  it.each<unknown>([
+    ...[Number.NaN, Number.POSITIVE_INFINITY, -0.01, 1e300, '0.5', null, {}].map((amount) => ({
+      amount,
+      currency: 'USD',
+    })),
+    ...['', 'US Dollar', '\u001b[31m', 'x'.repeat(17), 7, undefined].map((unit) => ({
+      amount: 1,
+      currency: unit,
+    })),
+  ])('is not %j', (given) => {
+    expect(readMoney(given)).toBeUndefined();
+  });
+});
+
+describe('the cost of a job', () => {
+  const estimated = money(0.4, 'USD');
+  const charged = money(0.5, 'USD');
+
+  it.each<[JobCost, string]>([
+    [{ estimated }, '0.40 USD estimated'],
+    [{ charged }, '0.50 USD charged'],
+    [{ unknown: 'the request has no duration' }, 'unknown: the request has no duration'],
+    [{}, 'unknown'],
+    [
+      { estimated, charged, lostSubmits: 1 },
+      '0.50 USD charged (estimated 0.40 USD), and a lost submit may have cost 0.40 USD more',
+    ],
+    [{ lostSubmits: 1 }, 'unknown, and a lost submit may have cost more'],
+  ])('%j is described as %s', (cost, described) => {
+    expect(describeCost(cost)).toBe(described);
+  });
+
+  it.each<[cost: JobCost | undefined, hasTask: boolean, charges: (Money | undefined)[]]>([
+    [{ estimated, charged }, true, [charged]],
+    [undefined, true, [undefined]],
+    // Each lost submit may have cost the estimate, whatever the task was charged.
+    [{ estimated, charged, lostSubmits: 2 }, true, [charged, estimated, estimated]],
+    [{ charged, lostSubmits: 1 }, true, [charged, undefined]],
+    // Without a task, each of its lost submits may have been paid for, and there is one at least.
+    [{ estimated, lostSubmits: 2 }, false, [estimated, estimated]],
+    [{ estimated }, false, [estimated]],
+    [undefined, false, [undefined]],
+  ])('%j, with a task: %j, may have paid for %j', (cost, hasTask, charges) => {
+    expect(chargesOf(cost, hasTask)).toEqual(charges);
+  });
+
+  it('is read back as it was written, and what is no cost is left out', () => {
+    for (const cost of [
+      { estimated, charged },
+      { charged, unknown: 'why', service: 'Ark' },
+      { lostSubmits: 2 },
+    ])
+      expect(readCost(JSON.parse(JSON.stringify(cost)))).toStrictEqual(cost);
+    expect(readCost({ estimated, unknown: 'why' })).toEqual({ estimated });
+    expect(readCost({ estimated: { amount: 'many', currency: 'USD' }, charged })).toEqual({ charged });
+    const shown = readCost({ unknown: `why\u001b[31m${'y'.repeat(10_000)}` })?.unknown;
+    expect(shown?.length).toBeLessThan(210);
+    expect(shown).not.toContain('\u001b');
+    for (const nothing of [undefined, null, 7, 'free', [], {}, { charged: -1 }, { lostSubmits: 1e9 }])
+      expect(readCost(nothing)).toBeUndefined();
+  });
+});
 
 const usd = (amount: number) => ({ amount, currency: 'USD' });
 const eur = (amount: number) => ({ amount, currency: 'EUR' });
@@ -30,15 +155,6 @@ it.each<[field: keyof typeof CAP_FIELDS, fine: unknown[], wrong: unknown[]]>([
 ])('a limit of %s is one of %j, and none of %j', (field, fine, wrong) => {
   expect(fine.filter((value) => !CAP_FIELDS[field].accepts(value))).toEqual([]);
   expect(wrong.filter((value) => CAP_FIELDS[field].accepts(value))).toEqual([]);
-});
-
-it('each of several caps has the limits that it sets', () => {
-  expect(limitsOf({ videos: 0, money: usd(1) }, undefined, { seconds: 5 }, null)).toEqual([
-    { unit: 'videos', limit: 0 },
-    { unit: 'USD', limit: 1 },
-    { unit: 'seconds', limit: 5 },
-  ]);
-  expect(limitsOf({}, NULLS)).toEqual([]);
 });
 
 describe('what is taken', () => {
@@ -78,10 +194,7 @@ describe('a video', () => {
 
   it.each<[Cap, string, number]>([
     [{ videos: 2 }, 'day.videos', 0],
-    [{ videos: 1 }, 'day.videos', 0],
     [{ seconds: 16.999 }, 'day.seconds', 4.999],
-    [{ money: usd(1.499999) }, 'day.money', 0.499999],
-    [{ money: usd(0.5) }, 'day.money', 0],
     [{ videos: 9, seconds: 16, money: usd(1) }, 'day.seconds', 4],
   ])('is not allowed by %j', (given, cap, capLeft) => {
     expect(refusedBy(given)).toMatchObject({ cap, capLeft });
@@ -91,57 +204,6 @@ describe('a video', () => {
     const cap = { money: usd(1) };
     expect(refusedBy(cap, takenBy({ estimated: usd(0) }))).toBeUndefined();
     expect(refusedBy(cap, takenBy({ estimated: usd(0.000001) }))).toMatchObject({ capLeft: 0 });
-  });
-});
-
-describe('a cap that is reached', () => {
-  const resetsAt = '2026-11-18T00:00:00.000Z';
-  const video = { videos: 1, seconds: 5, USD: 0.75 };
-  const OF_BATCH = 'Raise the cap of the batch, and start it again under the same name.';
-  const OF_JOB =
-    'Raise the cap of the job, in its input or in the caps of the worker, or ask for a shorter or cheaper video.';
-
-  it.each<[CapAccount, Taken, message: string, cap: string, capLeft: number, advice: string | undefined]>([
-    [
-      { scope: 'day', limits: limitsOf({ videos: 3 }) },
-      { videos: 3 },
-      'the daily cap of 3 videos is reached',
-      'day.videos',
-      0,
-      undefined,
-    ],
-    [
-      { scope: 'key', name: 'web_shop', limits: limitsOf({ videos: 1 }) },
-      { videos: 1 },
-      'the daily cap of 1 video for the gateway key web_shop is reached',
-      'key.videos',
-      0,
-      undefined,
-    ],
-    [
-      { scope: 'batch', limits: limitsOf({ seconds: 20 }) },
-      { seconds: 19 },
-      'the cap of 20 seconds for this batch has 1 second left, and this video takes 5 seconds',
-      'batch.seconds',
-      1,
-      OF_BATCH,
-    ],
-    [
-      { scope: 'job', limits: limitsOf({ money: usd(1) }) },
-      { USD: 0.5 },
-      'the cap of 1.00 USD for this job has 0.50 USD left, and this video takes 0.75 USD',
-      'job.money',
-      0.5,
-      OF_JOB,
-    ],
-  ])('%j after %j says what is left and what to do', (account, taken, message, cap, capLeft, advice) => {
-    const facts = { cap, capLeft, ...(advice && { advice }) };
-    expect(capRefusal(account, taken, video)).toStrictEqual({ message, ...facts });
-    expect(capRefusal(account, taken, video, resetsAt)).toStrictEqual({
-      message: `${message}; it resets at ${resetsAt}`,
-      ...facts,
-      capResetsAt: resetsAt,
-    });
   });
 });
 
@@ -160,19 +222,11 @@ describe('a job is counted under the limits', () => {
   const videos = (limit: number) => [{ unit: 'videos', limit }];
 
   it.each<[string, Caps, Parameters<typeof accountsOf>[1], object[]]>([
-    ['the day', { day: { videos: 3 } }, {}, [{ scope: 'day', limits: videos(3) }]],
-    ['nothing without a limit', { job: { videos: 3 }, day: {} }, { caller: 'shop' }, []],
     [
       'a key that is named',
       { key: { videos: 3 }, keys: { shop: { videos: 9 } } },
       { caller: 'shop' },
       [{ scope: 'key', name: 'shop', limits: videos(9) }],
-    ],
-    [
-      'any key, such as one that has the name of a method',
-      { key: { videos: 3 }, keys: { shop: { videos: 9 } } },
-      { caller: 'constructor' },
-      [{ scope: 'key', name: 'constructor', limits: videos(3) }],
     ],
     [
       'the worker and the batch',
@@ -191,9 +245,5 @@ describe('a job is counted under the limits', () => {
     const long = ['a', 'b'].flatMap((end) => ['x', '狐', '"', '\u0001'].map((one) => one.repeat(299) + end));
     expect(new Set(long.map(nameOf)).size).toBe(long.length);
     for (const name of long) expect(jsonBytes(nameOf(name))).toBeLessThanOrEqual(202);
-  });
-
-  it('of a day of UTC', () => {
-    expect(dayOf(Date.parse('2026-12-31T23:59:59.999Z'))).toBe('2026-12-31');
   });
 });
