@@ -20,7 +20,8 @@ mkdir "$bare/usr/local/lib/node_modules"
 cp -r "$(npm root --global)/npm" "$bare/usr/local/lib/node_modules/"
 for name in npm npx; do ln -s "../lib/node_modules/npm/bin/$name-cli.js" "$bare/usr/local/bin/$name"; done
 
-# How this machine reaches the registries.
+# How this machine reaches npm's registry. Behind a mirror or a proxy only ~/.npmrc names it, and npm finds nothing without it. The copy
+# is deleted with the new Debian.
 cp /etc/resolv.conf /etc/hosts "$bare/etc/"
 cp -r /etc/ssl/certs/. "$bare/etc/ssl/certs/"
 if [ -f ~/.npmrc ]; then cp ~/.npmrc "$bare/root/"; fi
