@@ -2,7 +2,7 @@ import { isTainted, NO_SECRETS, redact, type Secrets, secretHider } from '../../
 import { redactLinks } from '../../src/contract/redact-links';
 import { secretsOf } from '../../src/service';
 
-// No piece of a key in any spelling gets through: test/service/redact-properties.test.ts. Here is what stays around it.
+// No piece of a key in any spelling gets through: test/service/record-answers.test.ts. Here is what stays around it.
 
 const KEY = 'sk-live/abc+0123456789';
 const secretsFor = (...keys: string[]): Secrets => ({ keys, wholeValues: [] });

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
 import type { ResumePoint, VideoService } from '../../src/service';
 import { closed, type RawRequest, type RawServer, type Reply, reply } from './raw-server';
 import { connect, faultOf, KEY, linesOf, redirectTo, sendVideo, serve, VIDEO } from './service-world';
@@ -23,13 +22,6 @@ describe('an opened video', () => {
     expect(requests[0]?.line).toBe('GET /v.mp4?signature=a%2Fb HTTP/1.1');
   });
 
-  it('has no length and no type when the server sends none', async () => {
-    const { service } = await serveVideo(({ socket }) => socket.end(`HTTP/1.1 200 OK\r\n\r\n${VIDEO}`));
-    const video = await service.open('/v.mp4');
-    expect(video).toMatchObject({ contentType: undefined, bytes: undefined });
-    expect((await buffer(video.stream)).toString()).toBe(VIDEO);
-  });
-
   it('can be read up to where the connection broke, however slow the reader', async () => {
     const long = Buffer.alloc(300_000, VIDEO);
     const server = await serveVideo((request) => {
@@ -47,17 +39,6 @@ describe('an opened video', () => {
     })();
     await expect(reading).rejects.toThrow('other side closed');
     expect(Buffer.concat(read).equals(long)).toBe(true);
-  });
-
-  it('that fails while nobody listens does not end the process', async () => {
-    const { service } = await serveVideo((request) => {
-      reply(request, { headers: { 'content-length': 100 }, body: VIDEO });
-      request.socket.end();
-    });
-    const { stream } = await service.open('/v.mp4');
-    if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve).resume());
-    await setImmediate();
-    expect(stream.errored).not.toBeNull();
   });
 
   it.each<[how: string, end: (abort: AbortController, video: { destroy(): void }) => void]>([
@@ -79,7 +60,6 @@ describe('an opened video', () => {
     ['', '/v.mp4?a=1', '/v.mp4?a=1'],
     ['/video', '/v.mp4', '/v.mp4'],
     ['/video', 'files/v.mp4', '/video/files/v.mp4'],
-    ['/video/', 'files/v.mp4', '/video/files/v.mp4'],
   ])('of a service at %j may be linked as %s', async (suffix, link, path) => {
     const server = await serve(sendVideo);
     expect(await text(connect(server.url + suffix), link)).toBe(VIDEO);
@@ -92,18 +72,15 @@ describe('an opened video', () => {
     expect(await text(service, '/v.mp4')).toBe(VIDEO);
   });
 
-  it.each(['gzip', 'zstd', 'gzip, br', 'constructor'])(
-    'in the encoding %s is unreadable',
-    async (encoding) => {
-      const headers = { 'content-encoding': encoding, 'content-length': VIDEO.length + 1 };
-      const server = await serveVideo((request) => reply(request, { headers, body: VIDEO }));
-      expect(await faultOf(server.service.open('/v.mp4'))).toMatchObject({
-        kind: 'unreadable',
-        facts: { status: 200, message: `the video is encoded as ${encoding}, which was not requested` },
-      });
-      await closed((await server.nextRequest()).socket);
-    },
-  );
+  it.each(['gzip', 'zstd', 'constructor'])('in the encoding %s is unreadable', async (encoding) => {
+    const headers = { 'content-encoding': encoding, 'content-length': VIDEO.length + 1 };
+    const server = await serveVideo((request) => reply(request, { headers, body: VIDEO }));
+    expect(await faultOf(server.service.open('/v.mp4'))).toMatchObject({
+      kind: 'unreadable',
+      facts: { status: 200, message: `the video is encoded as ${encoding}, which was not requested` },
+    });
+    await closed((await server.nextRequest()).socket);
+  });
 });
 
 describe('a redirect', () => {
@@ -139,7 +116,6 @@ describe('a redirect', () => {
   it.each([
     ['an invalid address', { location: 'http://[bad' }],
     ['a file', { location: 'file:///etc/passwd' }],
-    ['data', { location: 'data:video/mp4;base64,AAAA' }],
     ['nothing', {}],
   ])('to %s is a refusal, and its body is not taken for the video', async (_where, headers) => {
     const { service, requests } = await serveVideo((request) =>
@@ -147,16 +123,6 @@ describe('a redirect', () => {
     );
     expect(await faultOf(service.open('/v.mp4'))).toMatchObject({ kind: 'answered', facts: { status: 302 } });
     expect(requests).toHaveLength(1);
-  });
-
-  it('does not hold its connection for a body without an end', async () => {
-    const server = await serveVideo((request) => {
-      if (request.line.includes('/v.mp4')) return sendVideo(request);
-      const headers = { location: '/v.mp4', 'content-length': 10_000_000 };
-      reply(request, { status: 302, headers, body: 'x'.repeat(1_000_000) });
-    });
-    expect(await text(server.service, '/a')).toBe(VIDEO);
-    await closed((await server.nextRequest()).socket);
   });
 });
 
@@ -175,13 +141,6 @@ describe('the API key', () => {
     await text(service, `${files.url}/v.mp4`);
     await text(service, `http://localhost:${server.port}/v.mp4`);
     expect([keysSentTo(files), keysSentTo(server)]).toEqual([[undefined], [undefined]]);
-  });
-
-  it('is not sent to the service when another origin redirects there', async () => {
-    const service = await serve(sendVideo);
-    const files = await serve(redirectTo(`${service.url}/v1/videos/other`));
-    expect(await text(connect(service.url), `${files.url}/v.mp4`)).toBe(VIDEO);
-    expect([keysSentTo(files), keysSentTo(service)]).toEqual([[undefined], [undefined]]);
   });
 
   it('is in no header or path of what the service redirects to, nor is anything else of the service', async () => {
@@ -244,7 +203,6 @@ describe('the rest of a video', () => {
 
   it.each<[how: string, answer: (request: RawRequest) => void]>([
     ['without an ETag', ranged({ ...rest, headers: { 'content-range': RANGE } })],
-    ['with its unit in capitals', ranged(withHeaders(rest, { 'content-range': RANGE.replace('b', 'B') }))],
     [
       'without Content-Length',
       ({ socket }) => socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: ${RANGE}\r\n\r\n${REST}`),
@@ -254,17 +212,6 @@ describe('the rest of a video', () => {
     const { stream, ...video } = await service.open('/v.mp4', { from: FROM });
     expect(video).toEqual({ offset: OFFSET, bytes: VIDEO.length, validator: TAG });
     expect((await buffer(stream)).toString()).toBe(REST);
-  });
-
-  it('is requested at every hop of a redirect', async () => {
-    const { service, requests } = await serveVideo((request) =>
-      request.line.includes('/hop') ? redirectTo('/v.mp4')(request) : ranged(rest)(request),
-    );
-    expect(await text(service, '/hop', FROM)).toBe(REST);
-    expect(rangesOf({ requests })).toEqual([
-      ['bytes=4-', TAG],
-      ['bytes=4-', TAG],
-    ]);
   });
 
   it('is the whole video when the server answers with that', async () => {
@@ -284,12 +231,9 @@ describe('the rest of a video', () => {
     ],
     ['begins later', withHeaders(rest, { 'content-range': 'bytes 5-19/20' })],
     ['ends before the end', withHeaders(rest, { 'content-range': 'bytes 4-18/20' })],
-    ['ends after the end', withHeaders(rest, { 'content-range': 'bytes 4-20/20' })],
     ['does not say how long the whole is', withHeaders(rest, { 'content-range': 'bytes 4-19/*' })],
     ['has no range', { ...rest, headers: { etag: TAG } }],
-    ['has two ranges in one header', withHeaders(rest, { 'content-range': `${RANGE}, ${RANGE}` })],
     ['counts in another unit', withHeaders(rest, { 'content-range': RANGE.replace('bytes', 'frames') })],
-    ['is longer than its range', withHeaders(rest, { 'content-range': 'bytes 4-18/19' })],
     ['is of another video', withHeaders(rest, { etag: '"v2"', 'content-length': 10_000_000 })],
     ['is only weakly of the same video', withHeaders(rest, { etag: `W/${TAG}` })],
     ['is encoded', withHeaders(rest, { 'content-encoding': 'gzip' })],
@@ -307,15 +251,6 @@ describe('the rest of a video', () => {
     if (answer.headers?.['content-length'] === 10_000_000) await closed((await server.nextRequest()).socket);
   });
 
-  it('that ends before it begins is discarded, even without Content-Length', async () => {
-    const { service } = await serveVideo((request) =>
-      request.headers.range === undefined
-        ? reply(request, whole)
-        : request.socket.end(`HTTP/1.1 206 Partial\r\ncontent-range: bytes 4-2/3\r\n\r\n${REST}`),
-    );
-    expect(await text(service, '/v.mp4', FROM)).toBe(VIDEO);
-  });
-
   it.each([206, 204])(
     'that is discarded is unreadable when HTTP %d comes the second time',
     async (status) => {
@@ -330,18 +265,6 @@ describe('the rest of a video', () => {
     },
   );
 
-  it.each([
-    ['403 with a requested range', 403, FROM],
-    ['416 without one', 416, undefined],
-  ])('is refused by %s', async (_what, status, from) => {
-    const { service, requests } = await serveVideo((request) => reply(request, { status, body: 'expired' }));
-    expect(await faultOf(service.open('/v.mp4', { from }))).toMatchObject({
-      kind: 'answered',
-      facts: { status, message: 'expired' },
-    });
-    expect(requests).toHaveLength(1);
-  });
-
   it('that was not requested is discarded too', async () => {
     const answers = [rest, whole];
     const { service, requests } = await serveVideo((request) => reply(request, answers.shift()));
@@ -351,11 +274,9 @@ describe('the rest of a video', () => {
 
   it.each<[string, ResumePoint]>([
     ['the start', { offset: 0, validator: TAG }],
-    ['before the start', { offset: -4, validator: TAG }],
     ['a fraction of a byte', { offset: 1.5, validator: TAG }],
     ['a weak ETag', { offset: 4, validator: `W/${TAG}` }],
     ['no validator', { offset: 4, validator: '' }],
-    ['a date', { offset: 4, validator: 'Thu, 01 Jan 2026 00:00:00 GMT' }],
     ['a validator with a header in it', { offset: 4, validator: '"v"\r\nx: y' }],
   ])('from %s is not requested: the whole video is', async (_where, from) => {
     const { service, requests } = await serveVideo(ranged(rest));
@@ -366,9 +287,7 @@ describe('the rest of a video', () => {
   const date = 'Thu, 01 Jan 2026 12:00:01 GMT';
   it.each<[string, Record<string, string>, string | undefined]>([
     ['by a strong ETag', { etag: TAG, date, 'last-modified': date }, TAG],
-    ['by an empty ETag', { etag: '""' }, '""'],
     ['not by a weak ETag', { etag: `W/${TAG}` }, undefined],
-    ['not by an ETag without quotes', { etag: 'v1' }, undefined],
     ['not by a date', { date, 'last-modified': date }, undefined],
   ])('can be requested later %s', async (_how, headers, validator) => {
     const { service } = await serveVideo((request) => reply(request, { headers, body: VIDEO }));

@@ -3,7 +3,6 @@ import {
   parseProfile,
   proposeProfile,
   readingRules,
-  type ServiceProfile,
   traceAnswer,
 } from '../../src/service';
 import { PROVIDERS, VIDEO } from './provider-answers';
@@ -51,11 +50,6 @@ describe('a profile is proposed', () => {
     );
   });
 
-  it('in addition to the profile in use', () => {
-    const inUse: ServiceProfile = { read: { taskId: 'ticket.no' }, states: { succeeded: ['P8'] } };
-    expect(proposeProfile([sample(TICKET)], inUse).profile).toEqual({ ...inUse, read: READ_TICKET });
-  });
-
   it.each<[what: string, answers: AnswerSample[], read: object]>([
     [
       'with the default path too, when other answers use that',
@@ -72,33 +66,8 @@ describe('a profile is proposed', () => {
       [sample({ fault: { errcode: 'E7', explanation: 'No credit left' } }, 'submit', 402)],
       { code: 'fault.errcode', message: 'fault.explanation' },
     ],
-    [
-      'for a known word next to a code that may mean a refusal',
-      polled({ code: 10_000, message: 'Accepted', name: 'queued' }),
-      { state: 'name' },
-    ],
-    [
-      'for an id next to such a code, if it is not that of the call',
-      submitted({ code: 10_000, message: 'Accepted', ticket: { no: 7 } }),
-      { taskId: 'ticket.no' },
-    ],
-    [
-      'for the id of a call without such a code',
-      submitted({ meta: { requestId: 'r' } }),
-      { taskId: 'meta.requestId' },
-    ],
   ])('%s', (_what, answers, read) => {
     expect(readOf(answers)).toEqual(read);
-  });
-
-  it.each<[AnswerSample['call'], string[]]>([
-    ['submit', ['progress', 'state', 'taskId', 'video']],
-    ['poll', ['progress', 'state', 'video']],
-    ['cancel', []],
-    ['link', []],
-  ])('for the answer to a %s: %j', (call, fields) => {
-    const read = readOf([sample({ job_ref: 'j', phase: 'queued', pct: 5, clip: VIDEO }, call)]) ?? {};
-    expect(Object.keys(read).sort()).toEqual(fields);
   });
 
   it('that is valid, in a bounded time, from the largest answer', () => {
@@ -126,68 +95,21 @@ describe('nothing is proposed', () => {
   it.each([
     [[{ task_id: 'a', status: 'queued' }]],
     [[{ id: 'a', status: 'succeeded', video_url: VIDEO }]],
-    [[{}]],
     [[[TICKET]]],
-    [[{ list: [[TICKET]] }]],
-    [[{ 'a key': 7, 'a.b': { id: 7 } }]],
   ])('for what is understood or has no path: %j', (bodies) => {
     expect(proposeProfile(bodies.map((body) => sample(body)))).toEqual(NOTHING);
-  });
-
-  it.each(['', '<html>', 'null', '{"ticket":'])('for the body %j', (body) => {
-    expect(proposeProfile([{ status: 200, body }])).toEqual(NOTHING);
-  });
-
-  it.each<[why: string, answers: AnswerSample[]]>([
-    ['would be read there', polled({ status: 'completed', problem: { code: 0, kind: 'success' } })],
-    ['is clear already', polled({ done: false }, { data: { done: false } }, { done: true })],
-    [
-      'another answer says would stay',
-      polled({ status: 'ok', job: { stage: 'rendering' } }, { status: 'ok' }),
-    ],
-    ['else is read there', submitted({ task_id: 'queued' })],
-    [
-      'is missing around a video that is there',
-      polled({ status: 'ok', video_url: VIDEO, job: { stage: 'rendering' } }),
-    ],
-    ['is missing: a new word may come with a video', polled({ status: 'brewed', video_url: VIDEO })],
-    [
-      'in a refusal is the id of a task',
-      submitted({ error: { code: 'no_credit', message: 'No credit left' }, ticket: { no: 7 } }),
-    ],
-  ])('where nothing %s', (_why, answers) => {
-    expect(proposeProfile(answers)).toEqual(NOTHING);
   });
 });
 
 describe('the id', () => {
   it.each([
     [{ job: { uuid: '0b1c' } }, 'job.uuid'],
-    [{ jobId: 'j' }, 'jobId'],
     [{ job: 'j' }, 'job'],
-    [{ render: { _id: 'r' } }, 'render._id'],
-    [{ ticket_number: 5 }, 'ticket_number'],
-    [{ handle: 'h' }, 'handle'],
     [{ user: { id: 5 }, account_id: 'x', order: { reference: 'r' } }, 'order.reference'],
     [{ deep: { down: { job_ref: 'd' } }, top: { job_ref: 't' } }, 'top.job_ref'],
     [{ meta: JSON.stringify({ job: { ref: 'j' } }) }, 'meta.job.ref'],
   ])('of %j is at %s', (body, taskId) => {
     expect(readOf(submitted(body))).toEqual({ taskId });
-  });
-
-  it.each([
-    { user: { id: 5 } },
-    { trace_id: 'x', modelId: 'm' },
-    { page: { no: 2 } },
-    { job: 'https://example.com/1' },
-    { job: 'A job well done' },
-    { job_id: 0, ref: '' },
-    ...[{ request_id: 'r' }, { meta: { call: { request_id: 'r' } } }].map((ofCall) => ({
-      ...{ code: 10_000, message: 'Accepted' },
-      ...ofCall,
-    })),
-  ])('is not found in %j', (body) => {
-    expect(readOf(submitted(body))?.taskId).toBeUndefined();
   });
 });
 
@@ -196,9 +118,7 @@ describe('the video', () => {
 
   it.each([
     [{ clips: [{ cover: `${VIDEO}.png`, link: VIDEO }] }, 'clips[].link'],
-    [{ files: { download: 'https://cdn.example.com/1' } }, 'files.download'],
     [{ product: { location: 'https://cdn.example.com/1' } }, 'product.location'],
-    [{ deliverable: '/v/1.mp4' }, 'deliverable'],
     [{ page: 'https://example.com/x', stuff: { a: VIDEO } }, 'stuff.a'],
     [{ payload: JSON.stringify({ clip: VIDEO }) }, 'payload.clip'],
   ])('in %j is at %s', (body, video) => {
@@ -213,19 +133,11 @@ describe('the video', () => {
   )('is never at %s', (key) => {
     expect(find({ [key]: VIDEO, inner: { [key]: { href: VIDEO } } })).toBeUndefined();
   });
-
-  it.each(['https://example.com', '/result', 'ftp://x/1.mp4', 'https://x/video.png', '1.mp4'])(
-    'is never %s without a key that says so',
-    (link) => {
-      expect(find({ thing: link })).toBeUndefined();
-    },
-  );
 });
 
 describe('the state', () => {
   it.each([
     [{ job: { phase: 'processing' } }, 'job.phase'],
-    [{ progress_state: 'queued' }, 'progress_state'],
     [{ where: { now: 'rendering' } }, 'where.now'],
     [{ status: 'ok', job: { stage: 'rendering' } }, 'job.stage'],
   ])('of %j is at %s', (body, state) => {
@@ -253,19 +165,8 @@ describe('the state', () => {
       polled({ phase: 'queued' }, { status: 'P7', phase: 'running' }),
       'What does "P7" mean?',
     ],
-    ['is written with zeros', polled({ status: '04' }), 'running: ["04"]'],
     ['is a number', polled({ status: 4 }), 'running: [4]'],
   ])('is a question when its word %s', (_why, answers, asked) => {
     expect(proposeProfile(answers)).toEqual({ notes: [expect.stringContaining(asked)] });
   });
-});
-
-it.each<[what: string, answers: AnswerSample[], isThere: boolean]>([
-  ['it is unknown which answer is one to a submit', [sample({ ticket: { no: 7 } })], true],
-  ['none of them is known to be', [sample({ ticket: { no: 7 } }), ...polled({})], true],
-  ['one is', [...submitted({ ticket: { no: 7 } }), ...polled({})], false],
-  ['there is no such path', [sample({ phase: 'queued' })], false],
-])('the note about the task id is there or not if %s', (_what, answers, isThere) => {
-  const { notes } = proposeProfile(answers);
-  expect(notes).toEqual(isThere ? [expect.stringContaining('leave taskId out')] : []);
 });

@@ -38,20 +38,6 @@ export const fixedWindow = (submits: number, windowMs: number): LimitedService =
   };
 };
 
-export const slidingWindow = (submits: number, windowMs: number): LimitedService => {
-  let accepted: number[] = [];
-  return {
-    accept(nowMs) {
-      accepted = accepted.filter((atMs) => atMs > nowMs - windowMs);
-      if (accepted.length >= submits) return false;
-      accepted.push(nowMs);
-      return true;
-    },
-    taskEnded: () => undefined,
-    capacity: { inMs: (ms) => (submits * ms) / windowMs },
-  };
-};
-
 export const concurrentTasks = (places: number): LimitedService => {
   let running = 0;
   return {

@@ -6,7 +6,8 @@ import { NO_SECRETS } from '../../src/contract/redact';
 import type { VideoService } from '../../src/service';
 import { callService } from '../../src/service/call-service';
 import { checkedLookup, createGuardedConnector } from '../../src/service/guarded-connector';
-import { type RawRequest, type RawServer, replyJson } from './raw-server';
+import { whyNotPublic } from '../../src/service/public-address';
+import type { RawRequest, RawServer } from './raw-server';
 import {
   closeAfterTest,
   connect,
@@ -38,12 +39,8 @@ const kindOf = async (service: VideoService, link: string) => (await faultOf(ser
 describe('a link to an address that is not public', () => {
   it.each([
     ['127.0.0.1', '127.0.0.1', 'loopback'],
-    ['2130706433', '127.0.0.1', 'loopback'],
     ['0x7f.1', '127.0.0.1', 'loopback'],
-    ['0177.0.0.1', '127.0.0.1', 'loopback'],
-    ['①②⑦.0.0.1', '127.0.0.1', 'loopback'],
     ['0', '0.0.0.0', 'reserved'],
-    ['[::]', '::', 'reserved'],
     ['[::1]', '::1', 'loopback'],
     ['[::ffff:127.0.0.1]', '::ffff:7f00:1', 'loopback'],
     ['[64:ff9b::127.0.0.1]', '64:ff9b::7f00:1', 'loopback'],
@@ -68,12 +65,6 @@ describe('a link to an address that is not public', () => {
       /^the link leads to (127\.0\.0\.1|::1) \(localhost\), a loopback address: /,
     );
     expect(facts.message).not.toMatch(/secret|signature|abcdefgh/);
-    expect(server.connections()).toBe(0);
-  });
-
-  it.each(['127.0.0.1', 'localhost'])('is refused with https too: %s', async (host) => {
-    const server = await serveCounted();
-    expect(await kindOf(connect(ELSEWHERE), `https://${host}:${server.port}/v.mp4`)).toBe('not-allowed');
     expect(server.connections()).toBe(0);
   });
 
@@ -115,12 +106,6 @@ describe('a video may come from an address that is not public', () => {
       expect(files.connections()).toBe(0);
     },
   );
-
-  it('and the service itself may be at any address', async () => {
-    const service = await serve((request) => replyJson(request, { status: 'running' }));
-    const { task } = await connect(`http://localhost:${service.port}`).status('t');
-    expect(task.state).toBe('running');
-  });
 });
 
 describe('a link that is not https', () => {
@@ -141,12 +126,6 @@ describe('a link that is not https', () => {
     expect(await faultOf(service.open(`${files.url}/v.mp4`))).toMatchObject(refused);
   });
 
-  it('is followed when its host is allowed', async () => {
-    const files = await serve(sendVideo);
-    const service = connect(ELSEWHERE, { downloadAllow: ['127.0.0.1'] });
-    expect(await text(service, `${files.url}/v.mp4`)).toBe(VIDEO);
-  });
-
   it.each([
     ['http://sk-very-secret-0123.example.com/v.mp4', 'add ….example.com to'],
     ['foo://c2stdmVyeS1zZWNyZXQtMDEyMw/v.mp4', 'add …w to'],
@@ -155,12 +134,6 @@ describe('a link that is not https', () => {
     expect((await faultOf(service.open(link))).facts.message).toContain(
       `the link is not https: ${added} VIDEOGEN_DOWNLOAD_ALLOW`,
     );
-  });
-
-  it('is refused without all of a long host', async () => {
-    const { message } = await faultOf(connect(PLAIN).open(`foo://${'x'.repeat(100_000)}/v.mp4`));
-    expect(message).toMatch(/the link is not https: add x+… to VIDEOGEN_DOWNLOAD_ALLOW/);
-    expect(message.length).toBeLessThan(1_000);
   });
 
   it.each(['file:///etc/passwd', 'data:video/mp4;base64,AAAA', 'ftp://127.0.0.1/v.mp4'])(
@@ -214,7 +187,6 @@ describe('a host name is checked by the addresses of the same DNS answer that is
 
   it.each([
     ['the only one', ['127.0.0.1'], '127.0.0.1'],
-    ['the first', ['127.0.0.1', PUBLIC], '127.0.0.1'],
     ['the last', [PUBLIC, '2606:4700::1111', '127.0.0.1'], '127.0.0.1'],
     ['a mapped one', [PUBLIC, '::ffff:127.0.0.1'], '::ffff:127.0.0.1'],
   ])('and refused when %s of its addresses is bad', async (_which, addresses, bad) => {
@@ -225,17 +197,6 @@ describe('a host name is checked by the addresses of the same DNS answer that is
       facts: { message: `the link leads to ${bad} (cdn.example.com), a loopback address` },
     });
     expect([lookup.lookups(), server.connections()]).toEqual([1, 0]);
-  });
-
-  it('and a name that does not resolve is a call that was not sent', async () => {
-    const failing: LookupFunction = (_hostname, _options, callback) =>
-      callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), []);
-    expect(await ask(failing, 80)).toMatchObject({ kind: 'not-sent', facts: { code: 'ENOTFOUND' } });
-  });
-
-  it('and its host is redacted in the message', async () => {
-    const fault = await ask(resolver(['127.0.0.1']), 80, { keys: ['cdn.example'], wholeValues: [] });
-    expect(fault.facts.message).toBe('the link leads to 127.0.0.1 (….com), a loopback address');
   });
 
   it.each([true, false])(
@@ -259,13 +220,89 @@ describe('a host name is checked by the addresses of the same DNS answer that is
       expect([lookup.lookups(), server.connections()]).toEqual([1, 0]);
     },
   );
-
-  it('and every new connection is checked again', async () => {
-    const server = await serveCounted();
-    const lookup = resolver(['0.0.0.0'], ['127.0.0.1'], ['169.254.169.254']);
-    for (const kind of ['reserved', 'loopback', 'link-local']) {
-      expect((await ask(lookup, server.port)).facts.message).toContain(`a ${kind} address`);
-    }
-    expect(server.connections()).toBe(0);
-  });
 });
+
+/** The first and the last address of each range, and what it is. */
+it.each([
+  ['0.0.0.0', '0.255.255.255', 'reserved'],
+  ['10.0.0.0', '10.255.255.255', 'private'],
+  // Alibaba's metadata service is there.
+  ['100.64.0.0', '100.127.255.255', 'private'],
+  ['127.0.0.0', '127.255.255.255', 'loopback'],
+  // Azure's metadata service.
+  ['168.63.129.16', '168.63.129.16', 'metadata'],
+  ['169.254.0.0', '169.254.255.255', 'link-local'],
+  ['172.16.0.0', '172.31.255.255', 'private'],
+  ['192.0.0.0', '192.0.0.255', 'reserved'],
+  ['192.0.2.0', '192.0.2.255', 'documentation'],
+  ['192.88.99.0', '192.88.99.255', 'reserved'],
+  ['192.168.0.0', '192.168.255.255', 'private'],
+  ['198.18.0.0', '198.19.255.255', 'benchmarking'],
+  ['198.51.100.0', '198.51.100.255', 'documentation'],
+  ['203.0.113.0', '203.0.113.255', 'documentation'],
+  ['224.0.0.0', '239.255.255.255', 'multicast'],
+  ['240.0.0.0', '255.255.255.255', 'reserved'],
+])('from %s to %s an address is %s, also in its IPv6 forms', (first, last, kind) => {
+  for (const address of [first, last]) {
+    expect(whyNotPublic(address)).toBe(kind);
+    expect(whyNotPublic(`::ffff:${address}`)).toBe(kind);
+    expect(whyNotPublic(`::ffff:${hexadecimal(address)}`)).toBe(kind);
+    expect(whyNotPublic(`64:ff9b::${address}`)).toBe(kind);
+    expect(whyNotPublic(`64:ff9b::${hexadecimal(address)}`)).toBe(kind);
+    expect(whyNotPublic(`2002:${hexadecimal(address)}::1`)).toBe('tunnel');
+    expect(whyNotPublic(`::${address}`)).toBeDefined();
+    expect(whyNotPublic(`::ffff:0:${address}`)).toBe('reserved');
+  }
+});
+
+/** The addresses right before and right after those ranges. */
+it.each([
+  ...[
+    '1.0.0.0',
+    '9.255.255.255',
+    '11.0.0.0',
+    '100.63.255.255',
+    '100.128.0.0',
+    '126.255.255.255',
+    '128.0.0.0',
+  ],
+  ...['168.63.129.15', '168.63.129.17', '169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0'],
+  ...['191.255.255.255', '192.0.1.0', '192.0.3.0', '192.88.98.255', '192.88.100.0', '192.167.255.255'],
+  ...['192.169.0.0', '198.17.255.255', '198.20.0.0', '198.51.99.255', '198.51.101.0', '203.0.112.255'],
+  ...['203.0.114.0', '223.255.255.255'],
+])('%s is public, also in its IPv6 forms', (address) => {
+  expect(whyNotPublic(address)).toBeUndefined();
+  expect(whyNotPublic(`::ffff:${address}`)).toBeUndefined();
+  expect(whyNotPublic(`64:ff9b::${address}`)).toBeUndefined();
+});
+
+it.each<[kind: string | undefined, addresses: string[]]>([
+  ['loopback', ['::1', '0:0:0:0:0:0:0:1']],
+  ['tunnel', ['2001::1', '2001:0:ffff:ffff:ffff:ffff:ffff:ffff', '2002::', '2002:ffff::']],
+  ['documentation', ['2001:db8::', '2001:db8:ffff::', '3fff::', '3fff:fff:ffff::']],
+  ['private', ['fc00::', 'fd00:ec2::254', 'fdff:ffff::']],
+  ['link-local', ['fe80::1', 'febf:ffff::', 'fec0::1']],
+  ['multicast', ['ff02::1', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff']],
+  [
+    'reserved',
+    [
+      ...['::', '::2', '64:ff9a:ffff::', '64:ff9b:0:0:0:1::', '64:ff9b:1::1', '100::1', '1fff:ffff::'],
+      ...['2001:1::', '2001:2::1', '2001:1ff:ffff::', '4000::', '5f00::1', 'fbff:ffff::', 'fe00::'],
+    ],
+  ],
+  [
+    undefined,
+    [
+      ...['2000::', '2001:200::', '2001:4860:4860::8888', '2001:db7:ffff::', '2001:db9::', '2003::'],
+      ...['2606:4700::1111', '3ffe:ffff::', '3fff:1000::'],
+    ],
+  ],
+])('an IPv6 address may be %s: %j', (kind, addresses) => {
+  for (const address of addresses) expect([address, whyNotPublic(address)]).toEqual([address, kind]);
+});
+
+/** `127.0.0.1` as `7f00:1`. */
+function hexadecimal(address: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
+  return [a * 256 + b, c * 256 + d].map((half) => half.toString(16)).join(':');
+}

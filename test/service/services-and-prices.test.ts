@@ -1,4 +1,14 @@
-import { type Estimate, estimateCost, estimateJob, type Prices } from '../../src/service';
+import {
+  type Estimate,
+  estimateCost,
+  estimateJob,
+  namedServicesProblem,
+  type Prices,
+  RateLimiters,
+  ServiceDirectory,
+  servicesForClients,
+  type VideoService,
+} from '../../src/service';
 import { fc } from '../support/properties';
 
 const PRICES: Prices = {
@@ -17,19 +27,9 @@ test.each<[what: string, request: Parameters<typeof estimateCost>[1], estimate: 
   ['by the first row that fits', { image_url: IMAGE, duration: 4 }, { estimated: usd(0.85), seconds: 4 }],
   ['by the video', { resolution: '480p' }, { estimated: usd(0.3) }],
   [
-    'by the video, with its seconds',
-    { resolution: '480p', duration: 10 },
-    { estimated: usd(0.3), seconds: 10 },
-  ],
-  [
     'unknown without a row',
     { resolution: '1080p', duration: 5 },
     { unknown: 'prices.table of the profile has no row for text-to-video at "1080p"', seconds: 5 },
-  ],
-  [
-    'unknown without a resolution',
-    { duration: 5 },
-    { unknown: 'the request has no resolution, and prices.defaults of the profile has none', seconds: 5 },
   ],
   [
     'unknown without a duration',
@@ -97,7 +97,64 @@ test.each([
   },
 );
 
-test('a service without prices has no estimate', () => {
-  expect(estimateJob({ service: { profile: { name: 'Ark' } } }, {})).toBeUndefined();
-  expect(estimateJob({ service: {} }, {})).toBeUndefined();
+/** Only told apart. */
+const service = (address: string, requestFields: string[] = []): VideoService => ({
+  address,
+  profile: { requestFields },
+  start: () => Promise.reject(new Error('not called')),
+  status: () => Promise.reject(new Error('not called')),
+  open: () => Promise.reject(new Error('not called')),
+});
+
+const unnamed = service('unnamed');
+const plain = service('plain', ['model']);
+const paced = service('paced');
+const services = { plain, paced: { service: paced, submitsPerSecond: 2 } };
+
+const foundIn = (found: ReturnType<ServiceDirectory['find']>) =>
+  'problem' in found ? found.problem : found.service.address;
+
+test('a service of a program that wraps another one is that service itself', () => {
+  const wrapping = { ...service('wrapping'), service: plain };
+  expect(foundIn(new ServiceDirectory({ services: { wrapping } }).find('wrapping'))).toBe('wrapping');
+});
+
+test('a default takes new jobs that name no service; tasks without a name stay where they were made', () => {
+  const directory = new ServiceDirectory({ service: unnamed, services, defaultService: 'plain' });
+  expect(foundIn(directory.find(directory.defaultService))).toBe('plain');
+  expect(foundIn(directory.find())).toBe('unnamed');
+  const onlyNamed = new ServiceDirectory({ services, defaultService: 'plain' });
+  expect([foundIn(onlyNamed.find(onlyNamed.defaultService)), foundIn(onlyNamed.find())]).toEqual([
+    'plain',
+    'plain',
+  ]);
+  const noDefault = new ServiceDirectory({ service: unnamed, services });
+  expect([foundIn(noDefault.find(noDefault.defaultService)), foundIn(noDefault.find())]).toEqual([
+    'unnamed',
+    'unnamed',
+  ]);
+});
+
+test('each service has a rate limiter of its own, which several workers can share', () => {
+  const rateLimiters = new RateLimiters();
+  const [first, second] = [1, 2].map(() =>
+    new ServiceDirectory({ services, rateLimiters }).all().map(({ rateLimiter }) => rateLimiter),
+  );
+  expect(new Set(first).size).toBe(2);
+  expect(second?.every((limiter, index) => limiter === first?.[index])).toBe(true);
+});
+
+test.each([
+  [{ services: { 'a b': plain } }, 'the name a b must be a name'],
+  [{ services, defaultService: 'other' }, 'the default other is not among them'],
+])('services of a program with a mistake are refused', (given, problem) => {
+  expect(namedServicesProblem(given)).toContain(problem);
+});
+
+test('whoever starts jobs for the services of a program learns names and request fields', () => {
+  expect(servicesForClients({ services, defaultService: 'plain' })).toEqual({
+    default: 'plain',
+    services: { plain: { requestFields: ['model'] }, paced: { requestFields: [] } },
+  });
+  expect(servicesForClients({})).toBeUndefined();
 });
