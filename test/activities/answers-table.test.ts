@@ -1,11 +1,20 @@
+import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
-import { freePort } from '../../src/temporal-server/loopback-port';
+import type { VideoRequest } from '../../src/contract/request';
+import { ServiceFault, type VideoService } from '../../src/service';
+import { createFileStorage } from '../../src/storage';
 import type { Faults } from '../../src/testing';
 import { replyJson, startRawServer } from '../service/raw-server';
-import { type ActivityWorld, type Attempt, asJob, createActivityWorld, failureOf } from './activity-world';
+import {
+  type ActivityWorld,
+  type Attempt,
+  asJob,
+  createActivityWorld,
+  failureOf,
+  startAttempt,
+} from './activity-world';
 
 const REQUEST = { prompt: 'A red fox' };
-const RESET = { kind: 'reset' } as const;
 
 let world: ActivityWorld;
 let taskId: string;
@@ -45,7 +54,6 @@ type Row = [status: number, type: FailureType, retryable: boolean];
 const ANSWERS: Record<CallName, Row[]> = {
   submit: [
     [300, 'AnswerUnreadable', false],
-    [301, 'AnswerUnreadable', false],
     [302, 'SubmitUnconfirmed', false],
     [303, 'SubmitUnconfirmed', false],
     [307, 'AnswerUnreadable', false],
@@ -69,14 +77,8 @@ const ANSWERS: Record<CallName, Row[]> = {
     [799, 'AnswerUnreadable', false],
     [504, 'SubmitUnconfirmed', false],
     [520, 'SubmitUnconfirmed', false],
-    [521, 'SubmitUnconfirmed', false],
-    [522, 'SubmitUnconfirmed', false],
-    [523, 'SubmitUnconfirmed', false],
     [524, 'SubmitUnconfirmed', false],
-    [525, 'SubmitUnconfirmed', false],
-    [526, 'SubmitUnconfirmed', false],
     [527, 'SubmitUnconfirmed', false],
-    [598, 'SubmitUnconfirmed', false],
     [599, 'SubmitUnconfirmed', false],
   ],
   poll: [
@@ -145,56 +147,6 @@ test.each(ROWS)(
   },
 );
 
-test.each<[CallName, FailureType]>([
-  ['submit', 'ServiceUnreachable'],
-  ['poll', 'ServiceUnreachable'],
-  ['download, asking for its link', 'ServiceUnreachable'],
-])('a connection that is refused to a %s means %s, retryable', async (call, type) => {
-  const activities = world.activitiesAt(`http://127.0.0.1:${await freePort()}`);
-  const { failure, details } = await failureOf(start(call, activities));
-  expect([failure.type, failure.nonRetryable]).toEqual([type, false]);
-  expect(details).toMatchObject({ code: 'ECONNREFUSED', attempt: 1 });
-  expect(details.status).toBeUndefined();
-});
-
-test.each<[CallName, FailureType, boolean]>([
-  ['submit', 'SubmitUnconfirmed', false],
-  ['poll', 'ServiceUnreachable', true],
-  ['download, asking for its link', 'ServiceUnreachable', true],
-  ['download', 'ServiceUnreachable', true],
-])('a connection that is reset under a %s means %s, retryable %j', async (call, type, retryable) => {
-  const kind = call === 'submit' || call === 'download' ? call : 'status';
-  world.emulator.next(kind, ...Array.from({ length: call === 'download' ? 3 : 1 }, () => RESET));
-  const { failure, details } = await failureOf(start(call));
-  expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
-  expect(details.taskId).toBe(call === 'submit' ? undefined : taskId);
-});
-
-test('a connection that fails to another server of the video means ServiceUnreachable, with the task id', async () => {
-  const video_url = `http://127.0.0.1:${await freePort()}/v.mp4`;
-  const service = await startRawServer(({ socket }) => {
-    const body = JSON.stringify({ status: 'succeeded', video_url });
-    socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-  });
-  const { failure, details } = await failureOf(start('download', world.activitiesAt(service.url)));
-  expect([failure.type, failure.nonRetryable]).toEqual(['ServiceUnreachable', false]);
-  expect(details).toMatchObject({ taskId, code: 'ECONNREFUSED' });
-  await service.close();
-});
-
-test.each<[CallName, FailureType, boolean]>([
-  ['submit', 'SubmitUnconfirmed', false],
-  ['poll', 'AnswerUnreadable', true],
-  ['download, asking for its link', 'AnswerUnreadable', true],
-])(
-  'an answer with status 200 that is not JSON means to a %s %s, retryable %j',
-  async (call, type, retryable) => {
-    world.emulator.next(call === 'submit' ? 'submit' : 'status', { kind: 'bad-json' });
-    const { failure } = await failureOf(start(call));
-    expect([failure.type, !failure.nonRetryable]).toEqual([type, retryable]);
-  },
-);
-
 test.each<[FailureType, object]>([
   ['InvalidRequest', {}],
   // The service may refuse a known key, and then a task exists.
@@ -238,9 +190,7 @@ describe('Retry-After', () => {
 
   const waits: [what: string, retryAfter: () => number | Date, least: number, most: number][] = [
     ['of 5 seconds', () => 5, 5_000, 5_500],
-    ['of a fraction', () => 2.5, 2_500, 2_750],
     ['of 0, which becomes a second', () => 0, 1_000, 1_100],
-    ['in the past, which becomes a second', () => new Date(0), 1_000, 1_100],
     ['of ten minutes', () => 600, 10 * MINUTE, 11 * MINUTE],
     ['of an hour, which becomes ten minutes', () => 3_600, 10 * MINUTE, 11 * MINUTE],
     // HTTP dates have whole seconds, so one may be lost to rounding.
@@ -265,12 +215,6 @@ describe('Retry-After', () => {
     });
   });
 
-  it('is unchanged in the details', async () => {
-    scriptFault('poll', 3_600);
-    const { details } = await failureOf(start('poll'));
-    expect(details.retryAfter).toBe(3_600);
-  });
-
   it('does not send jobs back at the same moment', async () => {
     const delays = new Set<unknown>();
     for (let i = 0; i < 8; i++) {
@@ -279,12 +223,6 @@ describe('Retry-After', () => {
     }
     expect(delays.size).toBeGreaterThan(1);
   });
-});
-
-test('a failure says which attempt it was', async () => {
-  script.poll(500);
-  const { details } = await failureOf(start('poll', world.activities, { attempt: 7 }));
-  expect(details.attempt).toBe(7);
 });
 
 test.each(CALL_NAMES)(
@@ -307,4 +245,79 @@ test('a failure never contains the API key or the signature of a link', () => {
   expect(world.everythingReported()).not.toContain(world.emulator.apiKey);
   expect(world.everythingReported()).not.toContain(world.emulator.linkSignature);
   expect(world.everythingReported()).toContain('too many requests');
+});
+
+const TEXT: VideoRequest = { prompt: 'A red fox' };
+
+describe('a submit whose content is refused', () => {
+  let world: ActivityWorld;
+  beforeAll(async () => {
+    world = await createActivityWorld();
+  });
+  afterAll(() => world.close());
+  const refused = (status: number, code = 'content_policy_violation') =>
+    world.emulator.next('submit', { kind: 'refused', status, code, message: 'no foxes' });
+  const submit = (more = {}, info = {}) =>
+    world.run(world.activities.submitVideo, { request: TEXT, ...more }, { ...asJob(), ...info });
+
+  it.each([400, 403, 413, 418, 422, 451])(
+    'with HTTP %d has the service’s own code and message',
+    async (status) => {
+      refused(status);
+      const { failure, details } = await failureOf(submit());
+      expect([failure.type, failure.nonRetryable]).toEqual(['ContentRefused', true]);
+      expect(details).toEqual({
+        status,
+        code: 'content_policy_violation',
+        message: 'no foxes',
+        stage: 'prompt',
+        field: 'prompt',
+        attempt: 1,
+      });
+      expect(failure.message).toContain('The content policy of the service refused the prompt: HTTP');
+    },
+  );
+
+  it.each([
+    [401, 'Unauthorized'],
+    [402, 'Unauthorized'],
+    [404, 'AnswerUnreadable'],
+    [409, 'SubmitUnconfirmed'],
+    [429, 'RateLimited'],
+    [500, 'ServiceFailed'],
+    [502, 'SubmitUnconfirmed'],
+  ])('with HTTP %d is %s, whatever its code', async (status, type) => {
+    refused(status);
+    const { failure, details } = await failureOf(submit());
+    expect(failure.type).toBe(type);
+    expect(details).not.toHaveProperty('stage');
+  });
+
+  it('is refused also when the service may know its key, and mentions a submit that was lost before', async () => {
+    refused(422);
+    const resubmitted = await failureOf(submit({ repeats: ['send-1'] }));
+    expect(resubmitted.failure.type).toBe('ContentRefused');
+    const lost = { heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] }, attempt: 2 };
+    refused(422);
+    const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, lost));
+    expect(failure.type).toBe('ContentRefused');
+    expect(failure.message).toContain('a task may still exist');
+  });
+
+  it('is told by a service of a host’s own', async () => {
+    const service: VideoService = {
+      ...world.service,
+      start: async () => {
+        throw new ServiceFault('refused', {
+          message: 'no',
+          refusedContent: { stage: 'image', charged: false },
+        });
+      },
+    };
+    const { submitVideo } = createVideoActivities({ service, storage: createFileStorage(world.folder) });
+    const { failure, details } = await failureOf(startAttempt(submitVideo, { request: TEXT }, asJob()));
+    expect(failure.type).toBe('ContentRefused');
+    expect(details).toMatchObject({ stage: 'image', charged: false });
+    expect(failure.message).toContain('refused the image: no. The service charges nothing for it.');
+  });
 });

@@ -1,12 +1,14 @@
 import { rm } from 'node:fs/promises';
+import { type Client, WorkflowUpdateFailedError } from '@temporalio/client';
 import {
   createVideoActivities,
   type SubmittedTask,
   type SubmitVideoInput,
   type VideoActivities,
 } from '../../activities';
+import { ledgersInTemporal } from '../../activities/ledger-client';
 import { run } from '../../src/cli/run';
-import type { Caps, LedgerAnswer, LedgerEntry } from '../../src/contract/caps';
+import { type Caps, type LedgerAnswer, type LedgerEntry, MOST_ENTRIES } from '../../src/contract/caps';
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
 import type { VideoRequest } from '../../src/contract/request';
 import type { ServiceProfile } from '../../src/service';
@@ -22,7 +24,47 @@ import {
   notesOf,
   startAttempt,
 } from './activity-world';
-import { temporalWithLedgers } from './temporal-ledgers';
+
+type Answer = (entries: LedgerEntry[]) => LedgerAnswer[] | Promise<LedgerAnswer[]>;
+
+interface SentUpdate {
+  workflowId: string;
+  taskQueue: string;
+  args: unknown[];
+  entries: LedgerEntry[];
+  deadline: number;
+}
+
+/** The client of a Temporal that answers the updates of its ledgers as a test says, and what was sent to it. */
+function temporalWithLedgers(answer: Answer) {
+  const sent: SentUpdate[] = [];
+  let deadline = 0;
+  const client = {
+    options: { namespace: 'films' },
+    connection: {},
+    withDeadline: async (untilMs: number, call: () => Promise<unknown>) => {
+      deadline = untilMs;
+      return call();
+    },
+    workflow: {
+      executeUpdateWithStart: async (
+        _update: string,
+        {
+          args: [entries],
+          startWorkflowOperation: { options },
+        }: {
+          args: [LedgerEntry[]];
+          startWorkflowOperation: { options: { workflowId: string; taskQueue: string; args: unknown[] } };
+        },
+      ) => {
+        const { workflowId, taskQueue, args } = options;
+        sent.push({ workflowId, taskQueue, args, entries, deadline });
+        return answer(entries);
+      },
+    },
+  };
+  return { client, sent };
+}
 
 const REQUEST: VideoRequest = { prompt: 'A red fox', duration: 5 };
 const usd = (amount: number) => ({ amount, currency: 'USD' });
@@ -130,26 +172,6 @@ test('a lost submit is counted beside the decided resubmit, and the cost of the 
   expect(cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
-test('a lost submit is counted beside the submit that repeats it by itself', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
-  const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
-  const first = submit('fox');
-  await failureOf(first);
-  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
-  expect(counted()).toEqual([[0, 2]]);
-  expect(posts()).toBe(2);
-});
-
-test('a lost submit stays counted when the service refuses the decided resubmit', async () => {
-  world.emulator.next('submit', { kind: 'reset' });
-  world.emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
-  const submit = submitter({ caps: { day: { videos: 2 } }, profile: PRICED });
-  const repeats = await loseSubmit(submit('fox'));
-  const { details } = await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
-  expect(counted()).toEqual([[0, 1]]);
-  expect(details.cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
-});
-
 test('a lost submit counts under the own cap of its job, however often somebody decides to repeat it', async () => {
   world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
   const submit = submitter({});
@@ -158,16 +180,6 @@ test('a lost submit counts under the own cap of its job, however often somebody 
   const second = await loseSubmit(submit('fox', { cap, repeats: first }, { activityId: 'decided' }));
   const repeats = [...first, ...second];
   const { failure } = await failureOf(submit('fox', { cap, repeats }, { activityId: 'again' }));
-  expect(failure.type).toBe('CapReached');
-  expect(posts()).toBe(2);
-});
-
-test('a lost submit counts under the own cap of a later job of the name, although its repetition was refused', async () => {
-  world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
-  const submit = submitter({});
-  const repeats = await loseSubmit(submit('fox'));
-  await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
-  const { failure } = await failureOf(submit('fox', { cap: { videos: 1 } }, { activityId: 'later' }));
   expect(failure.type).toBe('CapReached');
   expect(posts()).toBe(2);
 });
@@ -189,7 +201,6 @@ test('a lost submit is not repeated by itself under a cap of one video, which ne
 test.each<[string, Setup, Partial<SubmitVideoInput>]>([
   ['of the day', { caps: { day: { videos: 1 } } }, {}],
   ['of the job', {}, { cap: { videos: 1 } }],
-  ['of the batch', {}, { sharedCap: { name: 'foxes', cap: { videos: 1 } } }],
 ])(
   'a lost submit has a task that may exist when the cap %s is reached, and the failure says so',
   async (_whose, setup, input) => {
@@ -202,14 +213,6 @@ test.each<[string, Setup, Partial<SubmitVideoInput>]>([
     expect(failure.message).not.toContain('Nothing was paid');
   },
 );
-
-test('a ledger that is full keeps the request from being sent', async () => {
-  temporal = temporalWithLedgers(() => [{ refused: { message: 'the ledger is full' } }]);
-  const { failure, details } = await failureOf(submitter({ caps: { day: { videos: 1 } } })('fox'));
-  expect(failure).toMatchObject({ type: 'CapReached', nonRetryable: true });
-  expect(details.message).toBe('the ledger is full');
-  expect(posts()).toBe(0);
-});
 
 test('a ledger that cannot be reached keeps the request from being sent, and Temporal tries again', async () => {
   temporal = temporalWithLedgers(() => Promise.reject(new Error('no worker')));
@@ -251,16 +254,7 @@ test('caps of the day, the key and the batch count together', async () => {
   ]);
 });
 
-test('the cap of the worker for a batch holds for one without a cap of its own', async () => {
-  const submit = submitter({ caps: { batch: { videos: 1 } } });
-  const sharedCap = { name: 'foxes', cap: {} };
-  await submit('foxes-1', { sharedCap }).result;
-  expect((await failureOf(submit('foxes-2', { sharedCap }))).details).toMatchObject({ cap: 'batch.videos' });
-  await submit('a job alone').result;
-});
-
 const IN_CREDITS = { amount: 5, currency: 'credits' };
-const OF_BATCH: Partial<SubmitVideoInput> = { sharedCap: { name: 'foxes', cap: { money: IN_CREDITS } } };
 
 test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
   [
@@ -274,21 +268,6 @@ test.each<[string, Setup, Partial<SubmitVideoInput>, string]>([
     { caps: { job: { money: IN_CREDITS } }, profile: PRICED },
     {},
     'the cost of the video is in USD and the cap in credits, and there is a cap on money (job.money)',
-  ],
-  [
-    'money in another currency for the batch than for the worker, for a video in that of the worker',
-    { caps: { batch: { money: usd(9) } }, profile: PRICED },
-    OF_BATCH,
-    'the cost of the video is in USD and the cap in credits, and there is a cap on money (batch.money)',
-  ],
-  [
-    'money in another currency for the batch than for the worker, for a video in that of the batch',
-    {
-      caps: { batch: { money: usd(5) } },
-      profile: { prices: { currency: 'credits', table: [{ perVideo: 1 }] } },
-    },
-    OF_BATCH,
-    'the cost of the video is in credits and the cap in USD, and there is a cap on money (batch.money)',
   ],
   [
     'seconds, for a request without a duration',
@@ -346,16 +325,6 @@ describe('when a task has ended, a poll', () => {
     expect((await submit('fox').result).cost).toEqual({ ...task.cost, charged: usd(0) });
   });
 
-  test('counts the lost submit that a free task repeated, however often the task is polled', async () => {
-    const { submit, poll } = await atCharge(0.3);
-    world.emulator.next('submit', { kind: 'reset' }, FAILED_TASK);
-    const repeats = await loseSubmit(submit('fox'));
-    const task = await submit('fox', { repeats }, { activityId: 'decided' }).result;
-    for (const _ of [1, 2]) await poll('fox', task);
-    expect(counted()).toEqual([[0, 1]]);
-    expect(await spent()).toEqual({ videos: 2, charged: [usd(0)], estimated: [usd(0.5)] });
-  });
-
   test('counts a lost submit as nothing once its task is adopted and was not charged', async () => {
     const { submit, poll, adopt } = await atCharge(0.3);
     world.emulator.next('submit', { kind: 'reset-late', ms: 10 });
@@ -367,18 +336,6 @@ describe('when a task has ended, a poll', () => {
     expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
   });
 
-  test('counts in the batch and for the caller of the job', async () => {
-    await atCharge(0.3);
-    world.emulator.next('submit', FAILED_TASK);
-    const { submit, poll } = workerWith({ caps: { key: { videos: 9 } } });
-    const job = { caller: 'web_shop', sharedCap: { name: 'foxes', cap: { videos: 9 } } };
-    await poll('foxes-1', await submit('foxes-1', job).result, job);
-    expect(counted()).toEqual([
-      [0, 0],
-      [0, 0],
-    ]);
-  });
-
   test('returns the status although neither the ledger nor the storage can be reached', async () => {
     temporal = temporalWithLedgers(onlyReserve);
     const { submit, poll } = workerWith({ caps, profile: PRICED });
@@ -388,4 +345,89 @@ describe('when a task has ended, a poll', () => {
     expect(await poll('fox', task)).toMatchObject({ state: 'succeeded' });
     expect(counted()).toEqual([[0, 1]]);
   });
+});
+
+const entry = (id: string): LedgerEntry => ({
+  id,
+  accounts: [{ scope: 'day', limits: [{ unit: 'videos', limit: 1 }] }],
+  takes: { videos: 1 },
+});
+
+/** The ledgers of a Temporal that answers updates as each test says. */
+function ledgersThat(answer: Parameters<typeof temporalWithLedgers>[0]) {
+  const { client, sent } = temporalWithLedgers(answer);
+  const { write } = ledgersInTemporal(() => client as object as Client);
+  const ids = () =>
+    sent.map(({ entries }) => entries.map((one) => `${'cost' in one ? one.cost : 'reserve'} ${one.id}`));
+  return { write, sent, ids };
+}
+
+const allOk = (entries: LedgerEntry[]): LedgerAnswer[] => entries.map(() => ({ ok: true }));
+/** An error that ends an update at once. */
+const gone = () => new WorkflowUpdateFailedError('gone', undefined);
+const many = (count: number, name = '') => Array.from({ length: count }, (_, id) => entry(`${name}${id}`));
+
+/** Fails the first update, and answers the others. */
+function ledgersThatFailFirst() {
+  let updates = 0;
+  return ledgersThat((entries) => {
+    if (++updates === 1) throw gone();
+    return allOk(entries);
+  });
+}
+
+test('what comes up during an update goes into the next one together, and no more than fits', async () => {
+  const ledgers = ledgersThat(async (entries) => {
+    await new Promise(setImmediate);
+    return allOk(entries);
+  });
+  const first = ledgers.write('foxes', entry('first'));
+  await Promise.resolve();
+  const rest = many(MOST_ENTRIES + 1).map((one) => ledgers.write('foxes', one));
+  await Promise.all([first, ...rest]);
+  expect(ledgers.sent.map(({ entries }) => entries.length)).toEqual([1, MOST_ENTRIES, 1]);
+});
+
+test('an update that fails fails those who wait for it, and its reservations are given back with the next', async () => {
+  const { write, ids } = ledgersThatFailFirst();
+  const writes = [
+    entry('a'),
+    { id: 'b', cost: 'nothing' as const },
+    { id: 'paid', cost: 'estimate' as const },
+  ];
+  const lost = await Promise.allSettled(writes.map((one) => write('foxes', one)));
+  expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(await write('foxes', entry('c'))).toEqual({ ok: true });
+  // A task that was paid for is never given back.
+  expect(ids().at(-1)).toEqual(['nothing a', 'nothing b', 'estimate paid', 'reserve c']);
+});
+
+test('of a process that cannot reach Temporal for long, the last entries are kept, as many as fit', async () => {
+  let isDown = true;
+  const released: string[] = [];
+  const { write } = ledgersThat((entries) => {
+    if (isDown) throw gone();
+    released.push(...entries.flatMap((one) => ('cost' in one ? [one.id] : [])));
+    return allOk(entries);
+  });
+  await Promise.allSettled(many(2 * MOST_ENTRIES + 1).map((one) => write('foxes', one)));
+  isDown = false;
+  await write('foxes', entry('next'));
+  expect([released.length, released.at(-1)]).toEqual([MOST_ENTRIES, String(2 * MOST_ENTRIES)]);
+});
+
+test('an update that answers too little fails those whose answer is missing', async () => {
+  const { write } = ledgersThat(() => [{ ok: true }]);
+  const [first, second] = await Promise.allSettled(['a', 'b'].map((id) => write('foxes', entry(id))));
+  expect(first).toEqual({ status: 'fulfilled', value: { ok: true } });
+  expect(second).toMatchObject({ reason: new Error('the ledger gave no answer') });
+});
+
+test('there is one ledger for each queue, and one update has all that a queue writes at a time', async () => {
+  const { write, sent } = ledgersThat(allOk);
+  await Promise.all([write('foxes', entry('a')), write('wolves', entry('b')), write('foxes', entry('c'))]);
+  expect(sent.map(({ workflowId, entries }) => [workflowId, entries.map(({ id }) => id)])).toEqual([
+    ['videogen-ledger-foxes', ['a', 'c']],
+    ['videogen-ledger-wolves', ['b']],
+  ]);
 });

@@ -3,10 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { POST_BEFORE_DEADLINE_MS, POST_WITHIN_MS } from '../../src/contract/policies';
+import type { VideoRequest } from '../../src/contract/request';
+import { requestSizeProblem } from '../../src/contract/sizes';
 import type { VideoService } from '../../src/service';
 import { claimTask, RECORD_IO_MS, StorageFault, type VideoStorage } from '../../src/storage';
+import { signedLinks } from '../support/signed-links';
 import { recordsIn } from '../support/stored-files';
 import { asJob, eventsIn, failureOf } from './activity-world';
+import { createMemoryWorld } from './memory-world';
 import { NAMESPACE, REQUEST, useSubmitWorld } from './submit/submit-world';
 
 const here = useSubmitWorld();
@@ -73,10 +77,8 @@ describe('before a POST leaves', () => {
     JSON.stringify({ id: 'x', at: new Date(0).toISOString(), namespace: 'n', job: 'j', ...more });
   test.each([
     ['breaks off', '{"event":"sen'],
-    ['is of no known event', entry({ event: 'paid' })],
     ['lacks its task', entry({ event: 'task' })],
     ['names a task that could not be shown', entry({ event: 'task', taskId: 'a\u001b[2J' })],
-    ['names a task of no length', entry({ event: 'task', taskId: '' })],
     ['names a service that leads elsewhere', entry({ event: 'task', taskId: 'a', service: '../b' })],
     ['follows one that is not there', entry({ event: 'task', taskId: 'a', follows: 'y' })],
   ])('an entry that %s prevents it, and the failure names it', async (_what, content) => {
@@ -95,13 +97,6 @@ test('a job whose history Temporal has deleted finds its task on record, and not
   expect(await submit({ service: 'a' }).result).toEqual(found);
   // Also on a worker without that service: another one polls it.
   expect(await submit({}, { deps: { services: {} } }).result).toEqual(found);
-  expect(here.posts()).toBe(1);
-});
-
-test('a job whose history Temporal has deleted finds its task on record although an attempt of its own was lost', async () => {
-  const { taskId } = await submit().result;
-  const info = { attempt: 2, heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] } };
-  expect(await submit({}, { info }).result).toMatchObject({ taskId });
   expect(here.posts()).toBe(1);
 });
 
@@ -140,14 +135,6 @@ test('an attempt submits after a refusal that is in the heartbeat but not in the
   expect(eventsIn(reported)).toMatchObject([{ event: 'recordNotWritten', record: here.record.key }]);
   await submit({}, { info: { attempt: 2, heartbeatDetails: first.beats.at(-1) } }).result;
   expect(here.posts()).toBe(2);
-});
-
-test('a task that cannot be written down is tried once more', async () => {
-  let faults = 1;
-  const create: VideoStorage['create'] = (key, text) =>
-    text.includes('"event": "task') && faults-- > 0 ? failing() : here.storage.create(key, text);
-  await submit({}, { deps: { storage: { ...here.storage, create } } }).result;
-  expect(await here.events()).toEqual(['sending', 'task']);
 });
 
 test('a task that cannot be written down is returned all the same, is in the log, and is written down by the next attempt', async () => {
@@ -312,11 +299,6 @@ describe('a download whose video is on record', () => {
     expect(here.emulator.calls).toHaveLength(before);
   });
 
-  test('leaves the video under its first key', async () => {
-    const first = await (await download()).result;
-    expect(await (await download({ storage: 'elsewhere.mp4' })).result).toEqual(first);
-  });
-
   test('downloads it again when it is gone, and the log says so', async () => {
     const { video } = await (await download()).result;
     await rm(fileURLToPath(video.uri));
@@ -337,9 +319,96 @@ describe('a download whose video is on record', () => {
     const { failure } = await failureOf(await download({ taskId: 'another' }));
     expect(failure.type).toBe('TaskUnknown');
   });
+});
 
-  test('succeeds when the record cannot be written', async () => {
-    const { warnings } = await (await download({}, storageThat(failing, 'stored'))).result;
-    expect(warnings).toEqual([]);
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+const pricedAt = (perSecond: number) => ({
+  name: 'Ark',
+  prices: { currency: 'USD', table: [{ perSecond }] },
+});
+const cost = { estimated: usd(0.5), service: 'Ark' };
+
+const submitAt = (perSecond: number) => {
+  const service = here.serviceAt(here.emulator.url, { profile: pricedAt(perSecond) });
+  return here.submit({}, { deps: { service } }).result;
+};
+
+test('a submit returns what the video will cost, and records it with the send and with the task', async () => {
+  expect(await submitAt(0.1)).toMatchObject({ cost });
+  expect((await here.read()).entries).toMatchObject([
+    { event: 'sending', cost },
+    { event: 'task', cost },
+  ]);
+});
+
+test('a job that finds its task on record finds what it cost there, whatever the prices are now', async () => {
+  const { taskId } = await submitAt(0.1);
+  const paid = { ...cost, charged: usd(0.45) };
+  const { downloadVideo } = here.worker();
+  await here.run(downloadVideo, { taskId, record: here.record.id, cost: paid }, asJob(here.job)).result;
+  expect(await submitAt(9)).toMatchObject({ taskId, isStored: true, cost: paid });
+});
+
+test('a submit that is recalled costs what its record says, with the lost submits that it repeats', async () => {
+  here.emulator.next('submit', { kind: 'reset' });
+  const lost = here.submit({ onLostSubmit: 'resubmit' });
+  await failureOf(lost);
+  const service = here.serviceAt(here.emulator.url, { profile: pricedAt(0.1) });
+  const info = { attempt: 2, heartbeatDetails: lost.beats.at(-1) };
+  await here.submit({ onLostSubmit: 'resubmit' }, { info, deps: { service } }).result;
+  const { recallSubmit } = here.worker({ service });
+  expect(await here.run(recallSubmit, { request: REQUEST }, asJob(here.job)).result).toMatchObject({
+    task: { cost: { ...cost, lostSubmits: 1 } },
   });
+});
+
+const SECRET = 'a1B2c3D4e5F6g7H8i9J0';
+/** As much as an entry of a record may have. */
+const MIB = 1024 * 1024;
+
+/** The request as it is on record after its submit, and the size of its entry. */
+async function recorded(given: object) {
+  const request: VideoRequest = { prompt: 'A fox', ...given };
+  expect(requestSizeProblem(request)).toBeUndefined();
+  // Nothing of a request is refused here: what is on record is what counts.
+  const profile = { requestFields: ['extra', 'long', 'image'] };
+  const world = createMemoryWorld(undefined, { service: { profile } });
+  await world.submit({ request }).result;
+  const [first = ''] = [...world.stored.keys()].filter((key) => key.startsWith('jobs/')).sort();
+  return { request: world.json(first).request, bytes: world.stored.get(first)?.length ?? 0 };
+}
+
+test.each(signedLinks(SECRET))(
+  'a recorded request has no secret of %s, wherever the link is',
+  async (link) => {
+    const { request } = await recorded({
+      prompt: `A fox as in ${link} and in the snow`,
+      image: link,
+      extra: { deep: [{ links: [link], note: `see (${link})` }], [link]: 1 },
+    });
+    expect(JSON.stringify(request)).not.toContain(SECRET);
+    expect(request.prompt).toMatch(/^A fox as in .* and in the snow$/);
+  },
+);
+
+test('a long text is cut after its links are redacted', async () => {
+  const prompt = `${'x '.repeat(4_985)} https://example.com/${SECRET}${SECRET}`;
+  expect((await recorded({ prompt })).request.prompt).not.toContain(SECRET.slice(0, 6));
+});
+
+test.each<[what: string, long: unknown]>([
+  ['numbers', Array.from({ length: 200_000 }, (_, index) => index % 10)],
+])(
+  'the largest request with a list of %s fits into a record, or it could never be sent',
+  async (_what, long) => {
+    expect((await recorded({ long })).bytes).toBeLessThan(MIB / 2);
+  },
+);
+
+test.each([
+  ['an image, only type and length', 'data:image/png;base64,AAAA', 'data:image/png,… (26 characters)'],
+  ['a link, origin and path', 'https://example.com/fox.png?size=2', 'https://example.com/fox.png?…'],
+  ['a link, no user', 'https://user:pass@example.com/fox.png#top', 'https://example.com/fox.png'],
+])('on record there is of %s', async (_what, image, expected) => {
+  expect((await recorded({ image })).request.image).toBe(expected);
 });

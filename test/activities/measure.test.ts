@@ -1,8 +1,9 @@
+import type { MetricMeter } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { count, observe } from '../../src/contract/metrics';
 import { ServiceFault, type VideoService } from '../../src/service';
 import { openVideoBytes } from '../support/open-video-bytes';
 import { meterInto, type Recorded } from '../support/recording-meter';
-import { startWebhookReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver';
 import { loggerInto } from './activity-world';
 import { createMemoryWorld, cutAfter, inspectedVideo, reading, TASK } from './memory-world';
 
@@ -62,16 +63,6 @@ describe('a call of the service', () => {
   });
 });
 
-test('the submit of a job waits from when it is scheduled until its answer, in seconds', async () => {
-  const { submitVideo } = createMemoryWorld().activities;
-  const scheduledTimestampMs = Date.now() - 90_500;
-  const info = { scheduledTimestampMs, currentAttemptScheduledTimestampMs: scheduledTimestampMs };
-  const recorded = await recordedBy(() => submitVideo({ request: { prompt: 'A red fox' } }), info);
-  const [wait] = named(recorded, 'videogen_submit_wait_seconds');
-  expect(wait?.value).toBeGreaterThanOrEqual(90.5);
-  expect(wait?.value).toBeLessThan(150);
-});
-
 test('the bytes that a download received are added up, and their speed is observed, if there are any', async () => {
   const video = await inspectedVideo();
   const { downloadVideo } = createMemoryWorld(video).activities;
@@ -86,18 +77,33 @@ test('the bytes that a download received are added up, and their speed is observ
   expect(nothing.filter(({ name }) => name.startsWith('videogen_download'))).toEqual([]);
 });
 
-test.each([
-  [204, 'delivered'],
-  [500, 'retried'],
-  [410, 'given_up'],
-])('a webhook that is answered with %d counts as %s', async (status, result) => {
-  const { url, close } = await startWebhookReceiver([status]);
-  const webhooks = { secret: () => WEBHOOK_SECRET, url };
-  const { sendWebhook } = createMemoryWorld(undefined, { webhooks }).activities;
-  const timestamp = '2026-01-01T00:00:00.000Z';
-  const delivery = { id: 'fox-1', event: 'video.failed', job: 'fox', timestamp } as const;
-  expect(await recordedBy(() => sendWebhook({ ...delivery, failure: 'NoVideo' }))).toEqual([
-    { name: 'videogen_webhooks', value: 1, labels: { result } },
+let recorded: Recorded[];
+beforeEach(() => {
+  recorded = [];
+});
+
+test('a counter is recorded without the ending that exporters append', () => {
+  const meter = meterInto(recorded);
+  count(meter, 'videogen_jobs_total', { outcome: 'succeeded' });
+  count(meter, 'videogen_download_bytes_total', {}, 512);
+  expect(recorded).toEqual([
+    { name: 'videogen_jobs', value: 1, labels: { outcome: 'succeeded' } },
+    { name: 'videogen_download_bytes', value: 512, labels: {} },
   ]);
-  await close();
+});
+
+test('a time is recorded, and one that clocks made negative as none', () => {
+  const meter = meterInto(recorded);
+  observe(meter, 'videogen_generation_seconds', 90.5);
+  observe(meter, 'videogen_generation_seconds', -2);
+  expect(recorded.map(({ value }) => value)).toEqual([90.5, 0]);
+});
+
+test('a meter that fails disturbs nobody', () => {
+  const failing = () => {
+    throw new Error('no exporter');
+  };
+  const meter = { createCounter: failing, createHistogram: failing } as object as MetricMeter;
+  expect(() => count(meter, 'videogen_jobs_total')).not.toThrow();
+  expect(() => observe(meter, 'videogen_job_polls', 3)).not.toThrow();
 });

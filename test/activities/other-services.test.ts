@@ -8,10 +8,10 @@ import { CONTENT_STAGES } from '../../src/contract/failure-details';
 import type { VideoRequest } from '../../src/contract/request';
 import { builtInProfile, type ServiceProfile } from '../../src/service';
 import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
-import { OWN_INTERFACES } from '../dialects/own-interfaces';
 import { PROVIDER_REQUESTS } from '../service/provider-requests';
 import { recordsIn } from '../support/stored-files';
-import { type ActivityWorld, asJob, createActivityWorld, failureOf } from './activity-world';
+import { type ActivityWorld, asJob, createActivityWorld, failureOf, startAttempt } from './activity-world';
+import { createMemoryWorld, reading, TASK } from './memory-world';
 
 const TEXT: VideoRequest = { prompt: 'A red fox' };
 const IMAGE: VideoRequest = { ...TEXT, image_url: 'https://example.com/fox.png' };
@@ -50,11 +50,6 @@ async function expectVideo(taskId: string, idAtService: string): Promise<void> {
 }
 
 describe('at a service that answers like', () => {
-  test('all of the twenty surveyed services: the emulator has a dialect for each of them, and its own', async () => {
-    await startAt('default');
-    expect(DIALECT_NAMES).toHaveLength(21);
-  });
-
   test.each([...DIALECT_NAMES])('%s, the video of the one task is stored', async (dialect) => {
     await startAt(dialect);
     // Veo takes no images by their links.
@@ -179,13 +174,6 @@ describe('at a service with requests of its own,', () => {
     profilesOf(given.dialect).map(([profile, rules]) => ({ ...given, profile, rules })),
   );
 
-  test('each has a profile that sends them, and no example is of another service', async () => {
-    await startAt('default');
-    const covered = new Set(CASES.map(({ dialect }) => dialect));
-    expect([...covered].sort()).toEqual(Object.keys(OWN_INTERFACES).sort());
-    expect(examples.filter((name) => !Object.hasOwn(OWN_INTERFACES, name))).toEqual([]);
-  });
-
   test.each(CASES)(
     'with $profile, a job sends $path what the service wants, and stores the video',
     async ({ dialect, path, body, means, rules }) => {
@@ -241,4 +229,45 @@ describe('at a service with requests of its own,', () => {
     ]);
     expect(ended[0]).not.toHaveProperty('refused');
   });
+});
+
+const here = { state: 'running', word: 'unnamed' } as const;
+const veo = (address?: string) => ({
+  address,
+  start: async () => ({ taskId: TASK }),
+  status: async () => reading({ state: 'running', word: 'veo' }),
+  open: () => Promise.reject(new Error('not asked')),
+});
+const withBoth = (address?: string) =>
+  createMemoryWorld(undefined, {
+    service: { status: async () => reading(here) },
+    services: { veo: veo(address) },
+    defaultService: 'veo',
+    queues: { submit: 'films-submit' },
+  });
+
+test('the default of the worker gets a new task, and a task without a service stays at the one without a name', async () => {
+  const { submit, poll } = withBoth();
+  expect(await submit().result).toMatchObject({ service: 'veo' });
+  expect(await poll({ service: 'veo' }).result).toMatchObject({ word: 'veo' });
+  expect(await poll().result).toMatchObject({ word: 'unnamed' });
+});
+
+test('the route of a job says the queues of the worker, and why there is no such service', async () => {
+  const { routeJob } = withBoth().activities;
+  const route = (service?: string) => startAttempt(routeJob, { service }).result;
+  const problem = 'this worker has no service kling: name one of veo';
+  expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
+  expect(await route('veo')).toEqual({ submit: 'films-submit' });
+  expect(await route()).toEqual({ submit: 'films-submit' });
+});
+
+test.each([
+  [
+    'a named service by its name and address',
+    'https://veo.example.com/',
+    'veo at https://veo.example.com/ text',
+  ],
+])('the times of tasks are learned of %s', async (_what, address, kind) => {
+  expect(await withBoth(address).submit().result).toMatchObject({ kind });
 });

@@ -1,6 +1,6 @@
 import { CancelledFailure } from '@temporalio/common';
 import { HEARTBEAT_EVERY_MS } from '../../src/contract/policies';
-import { ServiceFault, type TaskReading } from '../../src/service';
+import { type CancelAnswer, ServiceFault, type TaskReading } from '../../src/service';
 import { closed, startRawServer } from '../service/raw-server';
 import { createActivityWorld, failureOf } from './activity-world';
 import { createMemoryWorld, reading, TASK } from './memory-world';
@@ -64,7 +64,6 @@ test.each<[what: string, reading: Partial<TaskReading>, status: object]>([
     { task: { ...SUCCEEDED, videoBytes: Buffer.from('film') } },
     { ...SUCCEEDED, hasVideo: true },
   ],
-  ['failed', { task: FAILED }, FAILED],
   [
     'failed, and why, and its cost',
     { task: FAILED, serviceMessage: MESSAGE, ...CHARGED },
@@ -173,19 +172,6 @@ test.each([
   }
 });
 
-test.each([
-  ['a regular activity', false],
-  ['a local activity, which would wait in its workflow task', true],
-])(
-  'a poll that is told when to come back is retried as %s: not if that is local (%j)',
-  async (_, isLocal) => {
-    const status = () => Promise.reject(new ServiceFault('answered', { status: 503, retryAfterMs: 9_000 }));
-    const attempt = createMemoryWorld(undefined, { service: { status } }).poll({}, { isLocal });
-    const { failure, details } = await failureOf(attempt);
-    expect([failure.nonRetryable, details.retryAfter]).toEqual([isLocal, 9]);
-  },
-);
-
 test('a poll that is cancelled while it waits for the answer closes its socket and ends as cancelled', async () => {
   const [world, server] = await Promise.all([createActivityWorld(), startRawServer()]);
   const attempt = world.run(world.activitiesAt(server.url).pollVideo, { taskId: TASK });
@@ -196,3 +182,42 @@ test('a poll that is cancelled while it waits for the answer closes its socket a
   await server.close();
   await world.close();
 });
+
+const cancelling = (cancel: () => Promise<CancelAnswer>) =>
+  createMemoryWorld(undefined, { service: { cancel } });
+const refusing = (status: number) =>
+  cancelling(() => Promise.reject(new ServiceFault('answered', { status })));
+
+test('a task is cancelled at a service whose profile says how', async () => {
+  const world = await createActivityWorld({ cancelling: true, jobTimeMs: 3_600_000 });
+  const profile = { cancel: { method: 'DELETE', path: '/v1/videos/{taskId}' } } as const;
+  const { cancelVideo, submitVideo } = world.activitiesAt(world.emulator.url, { profile });
+  const { taskId } = await world.run(submitVideo, { request: { prompt: 'A red fox' } }).result;
+  expect(await world.run(cancelVideo, { taskId }).result).toBe('asked');
+  expect(world.emulator.generations()[0]?.cancelledAtMs).toBeDefined();
+  await world.close();
+});
+
+test('a cancellation is logged only if the service was asked', async () => {
+  for (const answer of ['asked', 'not-offered'] as const) {
+    const world = cancelling(async () => answer);
+    expect(await world.cancel().result).toBe(answer);
+    expect(world.linesOf('cancelAsked')).toEqual(answer === 'asked' ? [{ taskId: TASK }] : []);
+  }
+});
+
+test.each([400, 404, 409, 499])(
+  'HTTP %i to a cancellation is a refusal, which is not tried again',
+  async (status) => {
+    expect(await refusing(status).cancel().result).toBe('refused');
+  },
+);
+
+test.each([399, 429, 500, 503])(
+  'HTTP %i to a cancellation fails with the task, and Temporal tries again',
+  async (status) => {
+    const { failure, details } = await failureOf(refusing(status).cancel());
+    expect(failure.nonRetryable).toBe(false);
+    expect(details).toMatchObject({ status, taskId: TASK });
+  },
+);

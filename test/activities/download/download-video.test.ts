@@ -1,14 +1,16 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
 import { createVideoActivities } from '../../../activities';
+import { hasControls } from '../../../src/contract/clean-text';
 import type { FailureType } from '../../../src/contract/failure-table';
-import { createFileStorage } from '../../../src/storage';
+import { createFileStorage, JobRecord, type VideoStorage } from '../../../src/storage';
 import type { Faults } from '../../../src/testing';
 import { closed, reply, replyJson, startRawServer } from '../../service/raw-server';
+import { openVideoBytes } from '../../support/open-video-bytes';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
-import { sha256 } from '../memory-world';
+import { createMemoryWorld, cutAfter, FILES, inMemory, inspectedVideo, sha256, TASK } from '../memory-world';
 
 const VIDEO_BYTES = 300_000;
 
@@ -135,23 +137,6 @@ test('beside a video another file is not overwritten by the sidecar, and the sid
   expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ taskId, workflowId: 'test' });
 });
 
-test('beside a video a sidecar that cannot be written is a warning', async () => {
-  await mkdir(join(world.folder, 'test.mp4.json'));
-  expect((await download().result).warnings).toEqual([
-    expect.stringMatching(/^test\.mp4\.json could not be written: .* is not a regular file$/),
-  ]);
-});
-
-test('a video is compared with the request', async () => {
-  const expected = { resolution: '1080p', aspect_ratio: '1:1', duration: 9 } as const;
-  const { warnings } = await world.run(world.activities.downloadVideo, { taskId, expected }).result;
-  expect(warnings).toEqual([
-    '1080p was requested, but the video is 1280x720',
-    '1:1 was requested, but the video is 1280x720',
-    '9 s were requested, but the video is 5 s long',
-  ]);
-});
-
 test('a download heartbeats with the bytes that have arrived, unless it is over before', async () => {
   const short = download();
   await short.result;
@@ -165,11 +150,9 @@ test('a download heartbeats with the bytes that have arrived, unless it is over 
 
 test.each<[what: string, fault: Faults['status'], type: FailureType, retryable: boolean]>([
   ['when there is no video', { kind: 'no-video' }, 'NoVideo', true],
-  ['when the task is running again', { kind: 'unknown-state', word: 'running' }, 'NoVideo', true],
   ['when its state is unknown', { kind: 'unknown-state', word: 'brewing' }, 'NoVideo', true],
   ['when it was cancelled', { kind: 'unknown-state', word: 'cancelled' }, 'GenerationCancelled', false],
   ['when it failed', { kind: 'failed-task', code: 'foxes', message: 'No\u0000.' }, 'GenerationFailed', false],
-  ['when it was refused', { kind: 'failed-task', code: 'nsfw', message: 'No.' }, 'ContentRefused', false],
 ])(
   'a download fails as the failure table says, with the task id, and leaves nothing behind, %s',
   async (_what, fault, type, retryable) => {
@@ -235,3 +218,84 @@ test.each(['../outside.mp4', '/etc/outside.mp4', '..'])(
     expect(await world.files()).toEqual([]);
   },
 );
+
+let video: Buffer;
+beforeAll(async () => {
+  video = await inspectedVideo();
+});
+
+const cost = { charged: { amount: 2, currency: 'USD' } };
+
+test('the log of a download names its task, and what it has stored with which warnings', async () => {
+  const world = createMemoryWorld(video);
+  const { video: stored } = await world.download().result;
+  const { warnings } = await world.download({ expected: { duration: 9 } }).result;
+  expect(warnings).toHaveLength(1);
+  expect(world.linesOf('downloading')).toEqual([{ taskId: TASK }, { taskId: TASK }]);
+  expect(world.linesOf('stored')).toEqual([
+    { taskId: TASK, ...stored },
+    { taskId: TASK, ...stored, warnings },
+  ]);
+});
+
+test('an error of the storage to write the sidecar is a warning in one short line', async () => {
+  const write: VideoStorage['write'] = () =>
+    Promise.reject(new Error(`no\u001b[2J room\n${'x'.repeat(10_000)}`));
+  const { warnings } = await createMemoryWorld(video, { storage: { write } }).download().result;
+  expect(warnings).toEqual([expect.stringMatching(/^test\.mp4\.json could not be written: no room x+…$/)]);
+  expect(hasControls(warnings.join())).toBe(false);
+  expect(warnings.join().length).toBeLessThan(1_000);
+});
+
+test('the sidecar and the record of the job say what the video cost, if that is known', async () => {
+  const world = createMemoryWorld(video);
+  const { record } = await world.submit().result;
+  const { video: stored } = await world.download({ record, cost, expected: { seed: 7 } }).result;
+  const sidecar = {
+    namespace: 'test',
+    workflowId: 'test',
+    taskId: TASK,
+    seed: 7,
+    video: stored,
+    warnings: [],
+  };
+  expect(world.json('test.mp4.json')).toEqual({ ...sidecar, request: { prompt: 'A red fox' }, cost });
+  const entries = [...world.stored.keys()].filter((key) => key.startsWith('jobs/')).sort();
+  const stores = { event: 'stored', taskId: TASK, key: 'test.mp4', cost };
+  expect(world.json(entries.at(-1) ?? '')).toMatchObject(stores);
+  await world.download({ expected: { seed: 7 } }).result;
+  expect(world.json('test.mp4.json')).toEqual(sidecar);
+});
+
+test('a video that another worker has stored since, according to the record, is not downloaded again', async () => {
+  const memory = inMemory();
+  const world = createMemoryWorld(video, { storage: memory });
+  const { record = '' } = await world.submit().result;
+  const stored = {
+    uri: 'memory:fox.mp4',
+    bytes: video.length,
+    sha256: sha256(video),
+    contentType: 'video/mp4',
+  };
+  await memory.write('fox.mp4', video, 'video/mp4');
+  const elsewhere = new JobRecord(memory, { namespace: 'test', job: 'test' }, record);
+  await elsewhere.add({ event: 'stored', taskId: TASK, key: 'fox.mp4', video: stored, warnings: ['short'] });
+  expect(await world.download({ record }).result).toEqual({ video: stored, warnings: ['short'] });
+  expect(world.linesOf('downloading')).toEqual([]);
+});
+
+test('a storage with only the four methods that it must have receives a video whose connection is cut, and publishes it when it is complete', async () => {
+  let connections = 0;
+  const world = createMemoryWorld(video, {
+    storage: { partsFolder: undefined },
+    service: {
+      open: async (_link, { from } = {}) => {
+        const body = openVideoBytes(video, from && { from });
+        return connections++ === 0 ? cutAfter(5_000, body) : body;
+      },
+    },
+  });
+  expect((await world.download().result).video.uri).toBe('memory:test.mp4');
+  expect([...world.stored.keys()]).toEqual(FILES);
+  expect(world.stored.get('test.mp4')?.equals(video)).toBe(true);
+});

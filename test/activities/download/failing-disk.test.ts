@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { box } from '../../media/boxes';
 import { disk, ioError } from '../../support/failing-disk';
@@ -67,17 +66,4 @@ it('a slow disk gets its time for a video that came with the answer', async () =
   const world = createMemoryWorld(video, { pace, service: { status } });
   const { video: stored } = await world.download().result;
   expect([stored.bytes, world.linesOf('resuming')]).toEqual([video.length, []]);
-});
-
-it('a server that sends too little is left, and the failure says how little', async () => {
-  const pace = { windowMs: 300, leastBytes: 1_000 };
-  const open = async () => {
-    const stream = new Readable({ read: () => undefined });
-    stream.push(video.subarray(0, 5_000));
-    return { ...openVideoBytes(video), stream };
-  };
-  const world = createMemoryWorld(video, { pace, service: { open } });
-  const { failure } = await failureOf(world.download());
-  expect(failure.type).toBe('ServiceUnreachable');
-  expect(failure.message).toContain('bytes arrived in 300 ms');
 });

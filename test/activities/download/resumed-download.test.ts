@@ -1,7 +1,9 @@
+import { EventEmitter, once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { FRUITFUL_BYTES } from '../../../src/contract/policies';
+import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common';
+import { FRUITFUL_BYTES, HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
 import type { VideoBody, VideoService } from '../../../src/service';
 import { newPartName } from '../../../src/storage';
 import { box } from '../../media/boxes';
@@ -139,21 +141,11 @@ describe('the next attempt on the same disk', () => {
     ['starts over when the part is gone', () => video, () => ({ part: newPartName('somebody') }), undefined],
     ['reads no other file', () => video, () => ({ part: '../../etc/passwd' }), undefined],
     ['starts over without a validator', () => video, () => ({ validator: undefined }), undefined],
-    ['starts over without a length', () => video, () => ({ bytes: '5000' }), undefined],
-    ['starts over when the part is empty', () => Buffer.alloc(0), () => ({}), undefined],
   ])('%s, and leaves only the video', async (_what, part, note, offset) => {
     const { again, offsets, parts, stored } = resume(part(), note());
     await again.result;
     expect([offsets, parts()]).toEqual([[offset], []]);
     expect(stored.get('test.mp4')?.equals(video)).toBe(true);
-  });
-
-  test('leaves the parts of other jobs, and needs no note', async () => {
-    const world = worldOf([whole]);
-    const other = newPartName('another task-1');
-    writeFileSync(join(world.partsFolder, other), 'x');
-    await world.download({}, { attempt: 2, heartbeatDetails: 'x' }).result;
-    expect([world.offsets, world.parts()]).toEqual([[undefined], [other]]);
   });
 
   test('is not disturbed by one that was taken for dead and still writes', async () => {
@@ -184,11 +176,6 @@ test.each<[what: string, connections: () => Connection[], offsets: (number | und
     [undefined, 5_000],
   ],
   [
-    'goes on when the server states the length no more',
-    () => [(from) => cutAfter(5_000, whole(from)), (from) => ({ ...whole(from), bytes: undefined })],
-    [undefined, 5_000],
-  ],
-  [
     'goes on when the server states the length only now',
     () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: undefined }), whole],
     [undefined, 5_000],
@@ -201,7 +188,6 @@ test.each<[what: string, connections: () => Connection[], offsets: (number | und
 
 test.each([
   ['is refused by the length that the server states', {}, 1],
-  ['is refused by the bytes that come', { bytes: undefined }, 1],
   ['is not refused when it is just as large as allowed', {}, 0],
 ])('a video that is too large %s', async (_how, change, tooLarge) => {
   const world = worldOf([(from) => ({ ...whole(from), ...change })], {
@@ -226,4 +212,97 @@ test('a video is doubted if neither the server nor the file says where it ends',
   ]);
   expect(await warningsOf(endless, true)).toEqual([]);
   expect(await warningsOf(video, false)).toEqual([]);
+});
+
+const realTimeout = setTimeout;
+
+/** A server that sends so many bytes and then nothing. `hasStalled` resolves after that, and after so much time of the activity. */
+function stalling(bytes: number, afterMs = 0) {
+  const server = new EventEmitter();
+  const open: VideoService['open'] = async (_link, { signal } = {}) =>
+    cutAfter(bytes, openVideoBytes(video), async () => {
+      // Until the disk has it.
+      await new Promise((resolve) => realTimeout(resolve, 500));
+      if (afterMs > 0) await jest.advanceTimersByTimeAsync(afterMs);
+      server.emit('stalled');
+      if (signal) await once(signal, 'abort');
+    });
+  return { service: { open }, hasStalled: once(server, 'stalled') };
+}
+
+describe('the heartbeat of a download', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] }));
+  afterEach(() => jest.useRealTimers());
+
+  /** What a download that stalls says meanwhile. */
+  async function saidBy(bytes: number, forMs: number, input = {}) {
+    const { service, hasStalled } = stalling(bytes, forMs);
+    const attempt = createMemoryWorld(video, { service }).download(input);
+    await hasStalled;
+    attempt.cancel();
+    await expect(attempt.result).rejects.toThrow('CANCELLED');
+    return attempt.beats;
+  }
+
+  it('has the bytes that have arrived, until there is a part', async () => {
+    const beats = await saidBy(1_000, HEARTBEAT_EVERY_MS);
+    expect(beats).toEqual([{ bytes: 1_000 }]);
+  });
+
+  it('has the part that the next attempt could resume', async () => {
+    const beats = await saidBy(5_000, HEARTBEAT_EVERY_MS);
+    expect(beats).toEqual([
+      {
+        part: expect.stringMatching(/[.]part$/),
+        bytes: 5_000,
+        sha256: sha256(video.subarray(0, 5_000)),
+        validator: expect.any(String),
+      },
+    ]);
+  });
+});
+
+describe('a download that is stopped', () => {
+  const expectLeft = ({ partsFolder, parts }: ReturnType<typeof createMemoryWorld>, note: unknown) => {
+    expect(note).toMatchObject({ part: parts()[0], bytes: 5_000 });
+    const left = readFileSync(join(partsFolder, parts()[0] ?? ''));
+    expect(left.equals(video.subarray(0, 5_000))).toBe(true);
+  };
+
+  async function stop(
+    ...why: Parameters<ReturnType<ReturnType<typeof createMemoryWorld>['download']>['cancel']>
+  ) {
+    const { service, hasStalled } = stalling(5_000);
+    const world = createMemoryWorld(video, { service });
+    const attempt = world.download();
+    await hasStalled;
+    attempt.cancel(...why);
+    const error: unknown = await attempt.result.catch((reason: unknown) => reason);
+    return { world, error, note: attempt.beats.at(-1) };
+  }
+
+  it('leaves nothing when it is cancelled, and the log says how far it was', async () => {
+    const { world, error, note } = await stop();
+    expect(error).toMatchObject({ name: 'CancelledFailure' });
+    expect([world.parts(), world.stored.size, note]).toEqual([[], 0, undefined]);
+    expect(world.linesOf('downloadStopped')).toEqual([{ taskId: TASK, bytes: 5_000 }]);
+  });
+
+  it.each([
+    ['is paused', 'PAUSED', { paused: true }],
+    ['has timed out', 'TIMED_OUT', { timedOut: true }],
+    ['is reset', 'RESET', { reset: true }],
+  ] as const)('leaves its part when it %s', async (_what, reason, details) => {
+    const { world, error, note } = await stop(reason, new ActivityCancellationDetails(details));
+    expect(error).toMatchObject({ name: 'CancelledFailure' });
+    expectLeft(world, note);
+  });
+
+  it('leaves its part when the worker shuts down, as a failure that is none', async () => {
+    const details = new ActivityCancellationDetails({ workerShutdown: true });
+    const { world, error, note } = await stop('WORKER_SHUTDOWN', details);
+    expect(error).toBeInstanceOf(ApplicationFailure);
+    expect(error).toMatchObject({ type: 'WorkerShutdown', category: 'BENIGN', nonRetryable: false });
+    expectLeft(world, note);
+  });
 });

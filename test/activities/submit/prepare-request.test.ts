@@ -2,7 +2,7 @@ import { createVideoActivities } from '../../../activities';
 import type { VideoRequest } from '../../../src/contract/request';
 import { checkImage, createFileStorage, storeImage, type VideoStorage } from '../../../src/storage';
 import { startImageServer } from '../../support/image-server';
-import { dataUrl, PNG, sha256Of } from '../../support/images';
+import { PNG, sha256Of } from '../../support/images';
 import { recordsIn } from '../../support/stored-files';
 import { type ActivityWorld, createActivityWorld, failureOf } from '../activity-world';
 
@@ -85,20 +85,4 @@ test('a reference to a stored image waits for a storage that fails, because noth
   const { failure } = await failureOf(submit({ used }));
   expect([failure.type, failure.nonRetryable]).toEqual(['StorageFailed', false]);
   expect(world.emulator.calls).toEqual([]);
-});
-
-test('a reference to a stored image that the service cannot fetch is refused by it, and the link that it quotes is not repeated', async () => {
-  await storeImage(storage, image);
-  const { url, close } = await startImageServer(storage);
-  await close();
-  const { failure, details } = await failureOf(submit({ gatewayUrl: url }));
-  expect(failure.type).toBe('InvalidRequest');
-  expect(details.message).toContain('image_url cannot be fetched');
-  expect(world.everythingReported()).not.toMatch(/signature=\w/);
-});
-
-test('other images go to the service as they are', async () => {
-  const request = { prompt: 'A red fox', image_url: dataUrl(PNG) };
-  await submit({ request }).result;
-  expect(world.emulator.generations()).toMatchObject([{ request, image: { sha256: sha256Of(PNG) } }]);
 });

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { createVideoActivities, type VideoActivities } from '../../../activities';
-import type { ItemResult } from '../../../src/contract/batch';
-import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../../src/contract/policies';
-import type { VideoRequest } from '../../../src/contract/request';
-import { LARGEST_REQUESTS_FILE_BYTES } from '../../../src/contract/sizes';
-import { readFailure, type VideoFailure } from '../../../src/contract/video-failure';
-import { createVideoService, type ServiceProfile } from '../../../src/service';
-import { createFileStorage, StorageFault, type VideoStorage } from '../../../src/storage';
-import { startAttempt } from '../activity-world';
+import { createVideoActivities, type VideoActivities } from '../../activities';
+import type { ItemResult } from '../../src/contract/batch';
+import { RECORD_WITHIN_MS, REQUEST_BYTES_AT_ONCE, REQUESTS_AT_ONCE } from '../../src/contract/policies';
+import type { VideoRequest } from '../../src/contract/request';
+import { LARGEST_REQUESTS_FILE_BYTES } from '../../src/contract/sizes';
+import { readFailure, type VideoFailure } from '../../src/contract/video-failure';
+import { createVideoService, type ServiceProfile } from '../../src/service';
+import { createFileStorage, StorageFault, type VideoStorage } from '../../src/storage';
+import { startAttempt } from './activity-world';
 
 const FROM = 'in/foxes.jsonl';
 const NOTHING = { done: '', succeeded: 0, failed: 0, spent: { sums: [], unknown: 0 } };
@@ -94,13 +94,6 @@ test('a file of requests is counted when it is opened, and identified by its con
   expect((await open()).sha256).not.toBe(opened.sha256);
 });
 
-test('a file of requests may have the extra fields of the service', async () => {
-  put([{ prompt: 'A fox', model: 'm1' }]);
-  expect(await readFrom(0)).toEqual([{ prompt: 'A fox', model: 'm1' }]);
-  files = filesFor({});
-  expect((await failed(readFrom(0))).message).toContain('"model": not a field of the request');
-});
-
 test('a file of requests is read page by page, with a limit of requests', async () => {
   const requests = foxes(2 * REQUESTS_AT_ONCE + 1);
   put(requests);
@@ -143,13 +136,6 @@ test('a file of requests that is larger than a worker accepts is refused for goo
   expect(bytesRead).toBeLessThan(LARGEST_REQUESTS_FILE_BYTES + 4 * chunk.length);
 });
 
-test('a file of requests is the same whatever its formatting', async () => {
-  put(foxes(2));
-  const { sha256 } = await open('foxes');
-  putText('{ "prompt": "Fox 1" }\n\n{"prompt":"Fox 2"}');
-  expect(await open('foxes')).toMatchObject({ sha256 });
-});
-
 test('a file of requests that has changed since the batch began ends the batch', async () => {
   put(foxes(3));
   const { sha256 } = await open();
@@ -177,13 +163,6 @@ test('requests in the input are tied to the name of the batch', async () => {
   expect(items).toBe(2);
 });
 
-test('requests in the input for a service that the worker lacks are refused for good', async () => {
-  const asked = { batch: 'foxes', requests: foxes(1), service: 'kling' };
-  const failure = await failed(files.openBatch(asked));
-  expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-  expect(failure.message).toContain('this worker has no service kling');
-});
-
 test('requests in the input are estimated together if the service has prices, those of unknown cost apart', async () => {
   const requests = [
     ...[5, 10].map((duration) => ({ prompt: 'A fox', duration })),
@@ -196,19 +175,6 @@ test('requests in the input are estimated together if the service has prices, th
   files = filesFor({});
   expect(await files.openBatch({ batch: 'foxes', requests })).not.toHaveProperty('estimated');
 });
-
-test.each<[string, object | null, string]>([
-  ['without a prompt', {}, 'requests[1]: prompt is missing'],
-  ['that is null', null, 'requests[1]: '],
-])(
-  'requests in the input with one %s are refused before anything is paid for',
-  async (_what, wrong, message) => {
-    const requests = [...foxes(1), wrong as VideoRequest];
-    const failure = await failed(files.openBatch({ batch: 'foxes', requests }));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', isRetryable: false });
-    expect(failure.message).toContain(message);
-  },
-);
 
 describe('the results of a batch', () => {
   const result = (item: number, message = 'No foxes'): ItemResult => ({
@@ -228,12 +194,6 @@ describe('the results of a batch', () => {
       uri: pathToFileURL(join(folder.path, RESULTS)).href,
     });
     expect(recorded()).toBe(toLines([result(1), result(2)]));
-  });
-
-  it('are in the order of their items, whatever order they arrive in', async () => {
-    await record([result(10), result(2)]);
-    await record([result(9), result(1)]);
-    expect(recorded()).toBe(toLines([1, 2, 9, 10].map((item) => result(item))));
   });
 
   it('are the same after a repeated attempt, and the last result of an item counts', async () => {
@@ -290,15 +250,6 @@ describe('the results of a batch', () => {
     expect(failure.message).toContain(`reading ${RESULTS} took too long`);
     expect(recorded()).toBe(toLines([result(1)]));
   });
-
-  it('that could not be read are not replaced by the new ones', async () => {
-    await record([result(1)]);
-    folder.faults.push(new StorageFault('EIO'));
-    await failed(record([result(2)]));
-    expect(recorded()).toBe(toLines([result(1)]));
-    await record([result(2)]);
-    expect(recorded()).toBe(toLines([result(1), result(2)]));
-  });
 });
 
 it.each<[string, () => Promise<unknown>]>([
@@ -314,16 +265,4 @@ it.each<[string, () => Promise<unknown>]>([
     expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: !fault.isFinal });
     expect(failure.message).toContain(fault.message);
   }
-});
-
-it('a file whose stream breaks is a fault of the storage, and retried', async () => {
-  folder.storage.read = async () =>
-    new Readable({
-      read() {
-        this.destroy(new Error('connection reset'));
-      },
-    });
-  const failure = await failed(open());
-  expect(failure).toMatchObject({ type: 'StorageFailed', isRetryable: true });
-  expect(failure.message).toContain('connection reset');
 });

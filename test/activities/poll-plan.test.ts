@@ -1,9 +1,9 @@
-import { LearnedTimes, PollPlan, type WaitingTask } from '../../../activities/polls/poll-plan';
-import { RETRY_AFTER_MAX_MS } from '../../../src/contract/policies';
-import type { ServiceProfile } from '../../../src/service';
-import { fc } from '../../support/properties';
-import { asJob } from '../activity-world';
-import { createMemoryWorld, type MemoryWorldOptions, reading } from '../memory-world';
+import { LearnedTimes, PollPlan, type WaitingTask } from '../../activities/polls/poll-plan';
+import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
+import type { ServiceProfile } from '../../src/service';
+import { fc } from '../support/properties';
+import { asJob } from './activity-world';
+import { createMemoryWorld, type MemoryWorldOptions, reading } from './memory-world';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -37,8 +37,6 @@ function follow(endMs: number, world: World = {}, polling?: WaitingTask['polling
   return { polls, lagMs: waitedMs - endMs };
 }
 
-const seen = (...seconds: number[]) => seconds.map((second) => second * SECOND);
-
 test.each([1, 2, 3, 5, 10])(
   'a task of which nothing is known that ends after %d s is found within 4 s',
   (seconds) => {
@@ -60,40 +58,10 @@ test.each([
   },
 );
 
-test('a task of which nothing is known is polled when its profile says that such tasks are ready', () => {
-  const polling = { usually: { median: '10m', slow: '12m' } };
-  expect(follow(600 * SECOND, { polling }).polls).toBeLessThan(20);
-  expect(delayMs({}, { polling: { ...polling, max: '1h' } })).toBeGreaterThan(300 * SECOND);
-});
-
-test('tasks like those that ended are polled about when those ended, after a single one', () => {
-  const world = { ended: seen(90) };
-  expect(follow(90 * SECOND, world).polls).toBeLessThan(follow(90 * SECOND).polls);
-});
-
-test('tasks like those that ended wait for the moment at which all of them end', () => {
-  const world = { ended: seen(...Array(50).fill(60)) };
-  expect(delayMs({}, world)).toBeGreaterThan(55 * SECOND);
-  expect(delayMs({}, world)).toBeLessThan(65 * SECOND);
-});
-
-test('tasks like those that ended are rarely polled between two groups, unless the longest delay is short', () => {
-  const ended = seen(...Array(25).fill(20), ...Array(25).fill(100));
-  const between = (max: number) => {
-    let [waitedMs, polls] = [24 * SECOND, 0];
-    for (; waitedMs < 90 * SECOND; polls++) waitedMs += delayMs({ waitedMs, polling: { max } }, { ended });
-    return polls;
-  };
-  expect(between(120 * SECOND)).toBeLessThan(10);
-  expect(between(4 * SECOND)).toBeGreaterThan(15);
-});
-
 test.each([
   ['like measured generations', (chance: number) => 75 + 30 * Math.exp(0.9 * deviation(chance))],
   ['in two groups', (chance: number) => (chance < 0.5 ? 20 + 10 * chance : 120 + 20 * chance)],
   ['mostly quick and sometimes very long', (chance: number) => 10 / (1 - chance) ** 0.9],
-  ['within a second', (chance: number) => 0.5 + chance / 2],
-  ['within an hour', (chance: number) => 3_000 + 600 * deviation(chance)],
 ])(
   'tasks like those that ended cost less than equally many polls at equal delays, when they take %s',
   (_shape, secondsAt) => {
@@ -121,16 +89,8 @@ test.each([
   },
 );
 
-test('the next poll comes later and later once the task takes longer than almost all', () => {
-  const delays = [1_200, 2_400, 3_600].map((seconds) => delayMs({ waitedMs: seconds * SECOND }));
-  expect(delays).toEqual([...delays].sort((one, other) => one - other));
-  expect(new Set(delays).size).toBe(3);
-  expect(delayMs({ waitedMs: 10 * HOUR })).toBe(120 * SECOND);
-});
-
 test.each([
   [50, 60],
-  [80, 120],
   [95, 300],
   [50, 1_200],
 ])(
@@ -266,14 +226,6 @@ describe('a worker', () => {
     const { knows, end } = workerAt(service);
     await end(polled);
     expect(await knows()).toBe(false);
-  });
-
-  it('gives a task no kind that was not just made, and polls it at once: nobody knows when it began', async () => {
-    const { submit } = workerAt();
-    expect(await submit().result).toHaveProperty('kind');
-    const again = await submit().result;
-    expect(again).toMatchObject({ nextPollMs: 0 });
-    expect(again).not.toHaveProperty('kind');
   });
 });
 
