@@ -1,4 +1,5 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { version as sdkVersion } from '@temporalio/testing/package.json';
 import { readServerOptions } from '../../src/config/temporal-config';
@@ -43,6 +44,16 @@ LIB="\${0%/*}/lib"
 exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$LIB/*" io.temporal.testserver.TestServer "$@"
 `;
 
+/** Of all jars that Maven gets for the pinned version, which brings their versions: change both together. */
+const JARS_SHA256 = 'e19a159f3abd3fd3a7451a5b8d51281338d1629ee44149c14b1762bef0dc25eb';
+
+async function digestOf(folder: string): Promise<string> {
+  const digest = createHash('sha256');
+  for (const name of (await readdir(folder)).sort())
+    digest.update(name).update(await readFile(join(folder, name)));
+  return digest.digest('hex');
+}
+
 /** A script that runs the test server's jars, which Maven has put next to it. */
 async function mavenTestServer({ cacheFolder, searchPath, onProgress }: ServerOptions): Promise<string> {
   const pom = join(__dirname, 'test-server', 'pom.xml');
@@ -60,6 +71,8 @@ async function mavenTestServer({ cacheFolder, searchPath, onProgress }: ServerOp
       searchPath,
       timeoutMs: MAVEN_TIMEOUT_MS,
     });
+    const found = await digestOf(join(folder, 'lib'));
+    if (found !== JARS_SHA256) throw new Error(`the jars have the SHA-256 ${found}, not ${JARS_SHA256}`);
     await writeFile(join(folder, program), WRAPPER, { mode: 0o755 });
   });
   return join(made, program);
