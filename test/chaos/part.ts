@@ -1,0 +1,131 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, closeSync, openSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endWithParent } from '../../src/temporal-server/child-process';
+
+/** How a part is started, each time anew. */
+export interface Launch {
+  command: string;
+  args: string[];
+  env: Record<string, string | undefined>;
+  options?: Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'>;
+  /** It is ready when it listens there, or else when it sends a message. */
+  port?: number;
+}
+
+const READY_WITHIN_MS = 60_000;
+const CHECK_EVERY_MS = 50;
+const ENDED_WITHIN_MS = 30_000;
+
+/** A program of the run, which can be killed, frozen and started again. What it prints goes into a file. */
+export class Part {
+  /** The times at which it ended although nobody had killed it. */
+  readonly endedAlone: string[] = [];
+  private child: ChildProcess | undefined;
+  private expected = false;
+  /** One thing after the other: a program cannot be killed while it starts. */
+  private turn: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    readonly name: string,
+    private readonly logFile: string,
+    private readonly launch: () => Launch,
+  ) {}
+
+  get process(): ChildProcess | undefined {
+    return this.child;
+  }
+
+  start(): Promise<void> {
+    return this.inTurn(() => this.run());
+  }
+
+  /** Kills it, and starts it again after a while; `before` happens in between. */
+  kill(downMs: number, before: () => Promise<void> | void = () => undefined): Promise<void> {
+    return this.inTurn(async () => {
+      await this.end('SIGKILL');
+      await before();
+      await sleep(downMs);
+      await this.run();
+    });
+  }
+
+  /** Stops it in the middle of whatever it does, without a word to anybody. */
+  freeze(ms: number): Promise<void> {
+    return this.inTurn(async () => {
+      this.child?.kill('SIGSTOP');
+      await sleep(ms);
+      this.child?.kill('SIGCONT');
+    });
+  }
+
+  stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    return this.inTurn(() => this.end(signal));
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.turn.then(work);
+    this.turn = done.catch(() => undefined);
+    return done;
+  }
+
+  private async run(): Promise<void> {
+    const { command, args, env, options, port } = this.launch();
+    const log = openSync(this.logFile, 'a');
+    const stdio: SpawnOptions['stdio'] = [
+      'ignore',
+      log,
+      log,
+      ...(port === undefined ? ['ipc' as const] : []),
+    ];
+    const child = spawn(command, args, { ...options, env, stdio });
+    closeSync(log);
+    endWithParent(child);
+    this.child = child;
+    this.expected = false;
+    child.once('exit', (code, signal) => {
+      if (this.expected || this.child !== child) return;
+      this.endedAlone.push(`${this.name} ended by itself with ${signal ?? code}`);
+      appendFileSync(this.logFile, `--- ended with ${signal ?? code}\n`);
+    });
+    const ended = once(child, 'exit').then(() => 'ended');
+    const ready =
+      port === undefined ? once(child, 'message') : untilListening(port, () => child.exitCode === null);
+    const late = sleep(READY_WITHIN_MS, 'late', { ref: false });
+    const outcome = await Promise.race([ready, ended, late]);
+    if (outcome === 'ended' || outcome === 'late')
+      throw new Error(`${this.name} did not start (${outcome}): see ${this.logFile}`);
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    this.expected = true;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    const late = sleep(ENDED_WITHIN_MS, 'late', { ref: false });
+    if ((await Promise.race([ended, late])) !== 'late') return;
+    this.endedAlone.push(`${this.name} did not end within ${ENDED_WITHIN_MS} ms of ${signal}`);
+    child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+async function untilListening(port: number, goesOn: () => boolean): Promise<void> {
+  while (goesOn()) {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await Promise.race([
+      once(socket, 'connect').then(
+        () => true,
+        () => false,
+      ),
+      sleep(1_000, false, { ref: false }),
+    ]);
+    socket.destroy();
+    if (isOpen) return;
+    await sleep(CHECK_EVERY_MS);
+  }
+  return new Promise(() => undefined);
+}
