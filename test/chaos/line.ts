@@ -52,13 +52,15 @@ export class Line {
     const untilMs = trouble.kind === 'reset' ? 0 : Date.now() + trouble.ms;
     switch (trouble.kind) {
       case 'reset':
-        return this.endAll('reset');
+        this.endAll('reset');
+        break;
       case 'cut':
         this.cutUntilMs = untilMs;
-        return this.endAll('end');
+        this.endAll('end');
+        break;
       case 'stall':
         this.stalledUntilMs = untilMs;
-        return;
+        break;
       case 'slow':
         this.slowUntilMs = untilMs;
         this.delayMs = trouble.delayMs;

@@ -1,0 +1,323 @@
+import { hash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { RetryRefused } from '../../src/client/refusals';
+import type { VideoJob } from '../../src/client/video-job';
+import { DecisionRefused } from '../../src/contract/lost-submit';
+import { VideoFailure } from '../../src/contract/video-failure';
+import { gatewayName, type PlannedJob } from './plan';
+import { note, type Stage } from './stage';
+
+/** What the caller of a job was told in the end. */
+export type Told =
+  | { kind: 'video'; name: string; taskId: string; sha256: string }
+  | { kind: 'failure'; name: string; type: string; message: string; taskId?: string }
+  /** A batch tells how many of each. */
+  | { kind: 'batch'; name: string; succeeded: number; failed: number };
+
+export interface CalledJob {
+  job: PlannedJob;
+  told?: Told;
+  /** What did not go as it must. */
+  flaws: string[];
+  /** The id that the gateway answered. */
+  videoId?: string;
+  /** What was really done to it. */
+  done: string[];
+}
+
+const TRY_AGAIN_MS = 500;
+const POLLING = { min: '1s', max: '1s' } as const;
+/** A call to a gateway that is frozen or behind a stalled line. */
+const HTTP_WITHIN_MS = 8_000;
+const MOST_RETRIES = 4;
+/** With these nothing is wrong with the job, so that its caller tries again. */
+const TRIED_AGAIN = [
+  'StorageFailed',
+  'ServiceUnreachable',
+  'ServiceFailed',
+  'RateLimited',
+  'VideoUnavailable',
+  'VideoCorrupt',
+  'NoVideo',
+  'DeadlineExceeded',
+  'Unexpected',
+  'AnswerUnreadable',
+];
+
+/** Starts the jobs of a plan and follows each until it has ended, as the docs tell callers to. */
+export class Callers {
+  readonly called: CalledJob[];
+
+  constructor(
+    private readonly stage: Stage,
+    planned: readonly PlannedJob[],
+    private readonly signal: AbortSignal,
+  ) {
+    this.called = planned.map((job) => ({ job, flaws: [], done: [] }));
+  }
+
+  /** Ends when all jobs have. */
+  async run(): Promise<void> {
+    await Promise.all(
+      this.called.map(async (called) => {
+        await sleep(called.job.startAtMs, undefined, { signal: this.signal });
+        await this.call(called);
+      }),
+    ).catch((error: unknown) => {
+      if (!this.signal.aborted) throw error;
+    });
+  }
+
+  private async call(called: CalledJob): Promise<void> {
+    const { kind } = called.job;
+    const call =
+      kind === 'gateway' ? this.byGateway(called) : kind === 'batch' ? this.batch(called) : this.own(called);
+    const meddling = this.meddle(called).catch((error: unknown) => {
+      if (!this.signal.aborted) called.flaws.push(`the interference failed: ${error}`);
+    });
+    called.told = await call;
+    await meddling;
+  }
+
+  /** Until it works: Temporal, the gateway and the lines between may be down. */
+  private async again<T>(what: string, call: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await call();
+      } catch (error) {
+        if (
+          error instanceof VideoFailure ||
+          error instanceof RetryRefused ||
+          error instanceof DecisionRefused ||
+          error instanceof WorkflowNotFoundError
+        )
+          throw error;
+        note(this.stage.folder, `${what}: ${String(error).slice(0, 200)}`);
+        await sleep(TRY_AGAIN_MS, undefined, { signal: this.signal });
+      }
+    }
+  }
+
+  private async own(called: CalledJob): Promise<Told> {
+    const { job, done } = called;
+    const request = { prompt: job.prompts[0] ?? '' };
+    const input = {
+      request,
+      polling: POLLING,
+      ...(job.kind === 'fallback' && { services: ['alpha', 'beta'] }),
+      ...(job.resubmits && { onLostSubmit: 'resubmit' as const }),
+    };
+    let { name } = job;
+    const start = () =>
+      this.again(`start ${name}`, () =>
+        name === job.name
+          ? this.stage.videos.start(input, { workflowId: name })
+          : Promise.resolve(this.stage.videos.handle(name)),
+      );
+    for (let retries = 0; ; ) {
+      const handle = await start();
+      const told = await this.told(name, handle);
+      if (told.kind === 'video') return told;
+      // The end of a run that somebody terminates is no end: it is started again.
+      const isTerminated = told.type === 'Cancelled' && !done.includes('cancel');
+      if (retries++ === MOST_RETRIES || !(isTerminated || TRIED_AGAIN.includes(told.type))) return told;
+      if (isTerminated && told.taskId === undefined && name === job.name) continue;
+      const next = await this.retried(name);
+      if (next === undefined) {
+        const child = /belongs to the job ([^,\s]+),/.exec(told.message)?.[1];
+        if (child === undefined) return told;
+        name = child;
+      } else name = next;
+    }
+  }
+
+  /** The name under which it goes on; undefined if it does not. */
+  private async retried(name: string): Promise<string | undefined> {
+    try {
+      const { workflowId } = await this.again(`retry ${name}`, () => this.stage.videos.retry(name));
+      return workflowId;
+    } catch (error) {
+      if (!(error instanceof RetryRefused)) throw error;
+      // Its first retry may have started without an answer, and ended.
+      return /as (\S+-retry-\d+)/.exec(error.message)?.[1];
+    }
+  }
+
+  private async told(name: string, handle: VideoJob): Promise<Exclude<Told, { kind: 'batch' }>> {
+    try {
+      const { taskId, video } = await this.again(`result ${name}`, () => handle.result());
+      return { kind: 'video', name, taskId, sha256: video.sha256 };
+    } catch (error) {
+      if (!(error instanceof VideoFailure)) throw error;
+      const { type, message, taskId } = error;
+      return { kind: 'failure', name, type, message, ...(taskId && { taskId }) };
+    }
+  }
+
+  private async batch({ job }: CalledJob): Promise<Told> {
+    const { name, prompts } = job;
+    const requests = prompts.map((prompt) => ({ prompt }));
+    for (let retries = 0; ; retries++) {
+      try {
+        const started = await this.again(`start ${name}`, () =>
+          this.stage.videos.startBatch({ requests, polling: POLLING }, { workflowId: name }),
+        );
+        const { succeeded, failed } = await this.again(`result ${name}`, () => started.result());
+        if (failed === 0 || retries >= 1) return { kind: 'batch', name, succeeded, failed };
+      } catch (error) {
+        if (!(error instanceof VideoFailure) || retries > MOST_RETRIES) throw error;
+      }
+    }
+  }
+
+  private async byGateway(called: CalledJob): Promise<Told> {
+    const { job, done } = called;
+    const { plan } = this.stage;
+    let number = 0;
+    const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
+      // A caller whose gateway does not answer asks the other one.
+      number = (number % plan.gateways) + 1;
+      const response = await fetch(`${this.stage.gatewayUrl(number)}${path}`, {
+        ...init,
+        headers: { authorization: `Bearer ${this.stage.gatewayKey}`, ...init.headers },
+        signal: AbortSignal.timeout(HTTP_WITHIN_MS),
+      });
+      if (response.status >= 500 || response.status === 429)
+        throw new Error(`${gatewayName(number)} answered ${response.status}: ${await response.text()}`);
+      return response;
+    };
+    const post = async () => {
+      const response = await ask('/v1/videos/text-to-video', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': job.name },
+        body: JSON.stringify({ prompt: job.prompts[0] }),
+      });
+      if (!response.ok) throw new Error(`the POST was answered ${response.status}: ${await response.text()}`);
+      return String(Object(await response.json()).id);
+    };
+    const id = await this.again(`POST ${job.name}`, post);
+    called.videoId = id;
+    const { interference } = job;
+    if (interference?.kind === 'cancel') {
+      await sleep(interference.atMs, undefined, { signal: this.signal });
+      await this.again(`DELETE ${id}`, () => ask(`/v1/videos/${id}`, { method: 'DELETE' }));
+      done.push('cancel');
+    }
+    const name = `gateway-chaos-${id}`;
+    for (;;) {
+      const response = await this.again(`GET ${id}`, () => ask(`/v1/videos/${id}`));
+      // A DELETE of one that had ended removed it from the list.
+      if (response.status === 404 && done.includes('cancel'))
+        return { kind: 'failure', name, type: 'Deleted', message: 'deleted' };
+      const video = Object(await response.json());
+      if (video.status === 'completed') {
+        const sha256 = await this.again(`content ${id}`, async () => {
+          const content = await ask(`/v1/videos/${id}/content`);
+          const bytes = Buffer.from(await content.arrayBuffer());
+          if (!content.ok) throw new Error(`the content was answered ${content.status}`);
+          return hash('sha256', bytes);
+        });
+        if (sha256 !== video.video.sha256)
+          called.flaws.push(`the gateway sent ${sha256} as ${video.video.sha256}`);
+        return { kind: 'video', name, taskId: video.service_task_id, sha256 };
+      }
+      if (video.status === 'failed') {
+        const { code, message } = video.error;
+        return { kind: 'failure', name, type: code, message, taskId: video.service_task_id ?? undefined };
+      }
+      await sleep(1_000, undefined, { signal: this.signal });
+    }
+  }
+
+  private async meddle({ job, done, told }: CalledJob): Promise<void> {
+    const { interference, name, kind } = job;
+    if (interference === undefined || kind === 'gateway') return;
+    const { client } = this.stage;
+    const workflow = { namespace: 'default', workflowExecution: { workflowId: name } };
+    /** Does it once; not to a job that has ended or not begun. */
+    const once = async (what: string, work: () => Promise<unknown>) => {
+      try {
+        await this.again(`${what} ${name}`, work);
+        done.push(what);
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    };
+    if ('atMs' in interference) await sleep(interference.atMs, undefined, { signal: this.signal });
+    switch (interference.kind) {
+      case 'cancel':
+        // Said before, because the end of the job may be told first.
+        done.push('cancel');
+        return once('cancelled', () => client.workflow.getHandle(name).cancel());
+      case 'terminate':
+        return once('terminate', () => client.workflow.getHandle(name).terminate('chaos'));
+      case 'cancel-in-backoff':
+        for (let left = 200; left > 0 && told === undefined; left--) {
+          if (await this.waitsInSubmit(name)) {
+            done.push('cancel');
+            return once('cancelled in backoff', () => client.workflow.getHandle(name).cancel());
+          }
+          await sleep(150, undefined, { signal: this.signal });
+        }
+        return;
+      case 'reset':
+        return once('reset', async () => {
+          const handle = client.workflow.getHandle(name);
+          const { runId } = await handle.describe();
+          const { events } = await handle.fetchHistory();
+          const first = events?.find((event) => event.workflowTaskCompletedEventAttributes);
+          if (first === undefined) throw new Error('nothing to reset yet');
+          await client.workflowService.resetWorkflowExecution({
+            ...workflow,
+            workflowExecution: { workflowId: name, runId },
+            reason: 'chaos',
+            requestId: randomUUID(),
+            workflowTaskFinishEventId: first.eventId,
+          });
+        });
+      case 'pause': {
+        const named = { namespace: 'default', workflowId: name, reason: 'chaos', identity: 'chaos' };
+        await once('pause', () =>
+          client.workflowService.pauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
+        );
+        await sleep(interference.ms, undefined, { signal: this.signal });
+        return once('unpause', () =>
+          client.workflowService.unpauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
+        );
+      }
+      case 'caller-dies':
+        return once('caller dies', async () => {
+          await this.stage.videos.start(
+            { request: { prompt: job.prompts[0] ?? '' }, polling: POLLING },
+            { workflowId: name },
+          );
+        });
+    }
+  }
+
+  private async waitsInSubmit(name: string): Promise<boolean> {
+    try {
+      const { raw } = await this.stage.client.workflow.getHandle(name).describe();
+      return Boolean(
+        raw.pendingActivities?.some(
+          ({ activityType, attempt, state }) =>
+            activityType?.name === 'submitVideo' && Number(attempt) > 1 && state !== STARTED,
+        ),
+      );
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Temporal's number for an attempt that runs. */
+const STARTED = 2;
+const GRPC_NOT_FOUND = 5;
+const GRPC_FAILED_PRECONDITION = 9;
+
+/** It has ended, was paused before, or is not paused any more. */
+function gone(error: unknown): void {
+  const { code } = Object(error);
+  if (code !== GRPC_NOT_FOUND && code !== GRPC_FAILED_PRECONDITION) throw error;
+}

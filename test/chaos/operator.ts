@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DecisionRefused, type SubmitDecision } from '../../src/contract/lost-submit';
+import { seededRandom } from '../../src/testing/seeded-random';
+import type { CalledJob } from './callers';
+import { readLedger } from './read-ledger';
+import { note, type Stage } from './stage';
+
+/** What was sent before the hold began has arrived by then: no line stalls for longer. */
+const DECIDE_AFTER_MS = 6_000;
+const ROUND_MS = 1_000;
+const CARELESS_SHARE = 0.2;
+const QUERIES_AT_ONCE = 4;
+const ANSWERED_WITHIN_MS = 3_000;
+
+export interface Decided {
+  adopts: number;
+  resubmits: number;
+  /** Tasks of other jobs that it tried to adopt, all of which were refused or are flaws. */
+  careless: number;
+  flaws: string[];
+}
+
+/** Looks for lost submits at the service and decides them, one after the other. Sometimes it takes the task of another job. */
+export async function operate(
+  stage: Stage,
+  called: readonly CalledJob[],
+  signal: AbortSignal,
+): Promise<Decided> {
+  const decided: Decided = { adopts: 0, resubmits: 0, careless: 0, flaws: [] };
+  const random = seededRandom(`operator ${stage.plan.seed}`);
+  /** It is careless once with a job, or the job would never end. */
+  const wasCareless = new Set<string>();
+
+  const carelessTask = (name: string): string | undefined => {
+    if (wasCareless.has(name) || random() > CARELESS_SHARE) return undefined;
+    wasCareless.add(name);
+    const ended = called.flatMap(({ told, job }) =>
+      told?.kind === 'video' && job.interference === undefined ? told.taskId : [],
+    );
+    return ended[Math.floor(random() * ended.length)];
+  };
+
+  const decide = async (name: string, prompt: string): Promise<void> => {
+    const job = stage.videos.handle(name);
+    const { phase, hold, service } = await job.progress();
+    const heldMs = Date.now() - Date.parse(hold?.since ?? '');
+    if (phase !== 'needs-decision' || !(heldMs > DECIDE_AFTER_MS)) return;
+    const foreign = carelessTask(name);
+    if (foreign !== undefined) {
+      decided.careless++;
+      try {
+        await job.decideSubmit({ decision: 'adopt', taskId: foreign });
+        decided.flaws.push(`${name} was given the task ${foreign} of another job, which has its video`);
+      } catch (error) {
+        if (!(error instanceof DecisionRefused)) throw error;
+      }
+      return;
+    }
+    // Whoever looks at a service that does not answer sees nothing, and does not decide.
+    if (!(await stage.serviceAnswers(ANSWERED_WITHIN_MS))) return;
+    const tasks = readLedger(stage.folder).tasks.filter((task) => task.prompt === prompt);
+    const task = tasks.find((one) => service === undefined || one.service === service);
+    const decision: SubmitDecision = task
+      ? { decision: 'adopt', taskId: task.taskId }
+      : { decision: 'resubmit' };
+    note(stage.folder, `decides ${name}: ${JSON.stringify(decision)}`);
+    await job.decideSubmit({ ...decision, ...(hold?.lostSubmit && { lostSubmit: hold.lostSubmit }) });
+    decided[task ? 'adopts' : 'resubmits']++;
+  };
+
+  while (!signal.aborted) {
+    try {
+      const held: (() => Promise<void>)[] = [];
+      const query = "WorkflowType = 'generateVideo' AND ExecutionStatus = 'Running'";
+      for await (const { workflowId, memo } of stage.client.workflow.list({ query })) {
+        const { lostSubmitSince, taskId, jobIdentity } = memo ?? {};
+        const prompt = Object(Object(jobIdentity).request).prompt;
+        if (typeof lostSubmitSince !== 'string' || taskId !== undefined) continue;
+        held.push(() =>
+          decide(workflowId, String(prompt)).catch((error) =>
+            note(stage.folder, `operator, ${workflowId}: ${String(error).slice(0, 200)}`),
+          ),
+        );
+      }
+      while (held.length > 0 && !signal.aborted)
+        await Promise.all(held.splice(0, QUERIES_AT_ONCE).map((work) => work()));
+    } catch (error) {
+      note(stage.folder, `operator: ${String(error).slice(0, 200)}`);
+    }
+    await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return decided;
+}

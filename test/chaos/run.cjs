@@ -1,0 +1,63 @@
+// Everything fails at once: `npm run chaos -- --jobs 500 --minutes 5 --seed 7`. Ends with 1 if the judge finds a flaw.
+const { randomInt } = require('node:crypto');
+const { parseArgs } = require('node:util');
+const useTestServers = require('../support/use-test-servers.cjs');
+const { BREAKS } = require('./worker-preload.cjs');
+
+const { values } = parseArgs({
+  options: {
+    jobs: { type: 'string', default: '500' },
+    // How long the interference lasts; the jobs end soon after it.
+    minutes: { type: 'string', default: '5' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    // A protection that is switched off, which the judge must notice.
+    break: { type: 'string' },
+    // Temporal's server on PostgreSQL, instead of the dev server on a file.
+    postgres: { type: 'boolean', default: false },
+    quiet: { type: 'boolean', default: false },
+  },
+});
+
+const MOST_FLAWS_SHOWN = 40;
+
+const refuse = (line) => {
+  process.stderr.write(`${line}\n`);
+  process.exit(2);
+};
+for (const name of ['jobs', 'minutes'])
+  if (!(Number(values[name]) > 0)) refuse(`--${name} is ${values[name]}: give a number, such as 5.`);
+if (values.break !== undefined && !BREAKS.includes(values.break))
+  refuse(`--break is ${values.break}: give one of ${BREAKS.join(', ')}.`);
+
+async function main() {
+  const say = (line) => values.quiet || process.stderr.write(`${line}\n`);
+  const { runChaos } = require('./run.ts');
+  await useTestServers();
+  const cluster = values.postgres ? await require('./cluster.ts').startChaosCluster(say) : undefined;
+  const report = await runChaos({
+    seed: values.seed,
+    jobs: Number(values.jobs),
+    lengthMs: 60_000 * Number(values.minutes),
+    broken: values.break,
+    temporalCli: process.env.VIDEOGEN_TEMPORAL_CLI,
+    cluster,
+    say,
+  });
+  const { flaws, table, lost, paidTwice, corrupt, leftBehind, seconds, folder } = report;
+  const lines = Object.entries(table).map(([name, count]) => `${String(count).padStart(6)}  ${name}`);
+  process.stdout.write(`seed ${values.seed}, ${seconds} s\n${lines.join('\n')}\n`);
+  process.stdout.write(
+    `${lost} lost, ${paidTwice} paid twice, ${corrupt} corrupt, ${leftBehind} left behind, ${flaws.length} flaws\n`,
+  );
+  for (const flaw of flaws.slice(0, MOST_FLAWS_SHOWN)) process.stdout.write(`${flaw}\n`);
+  if (flaws.length > 0) process.stdout.write(`All of it is in ${folder}.\n`);
+  return flaws.length > 0 ? 1 : 0;
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error) => {
+    process.stderr.write(`${error.stack}\n`);
+    process.exit(1);
+  },
+);
