@@ -27,12 +27,18 @@ export class Part {
   private expected = false;
   /** One thing after the other: a program cannot be killed while it starts. */
   private turn: Promise<unknown> = Promise.resolve();
+  private waiting = 0;
 
   constructor(
     readonly name: string,
     private readonly logFile: string,
     private readonly launch: () => Launch,
   ) {}
+
+  /** It is being killed, frozen or started. */
+  get isBusy(): boolean {
+    return this.waiting > 0;
+  }
 
   get process(): ChildProcess | undefined {
     return this.child;
@@ -66,7 +72,8 @@ export class Part {
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.turn.then(work);
+    this.waiting++;
+    const done = this.turn.then(work).finally(() => this.waiting--);
     this.turn = done.catch(() => undefined);
     return done;
   }

@@ -32,6 +32,8 @@ if (values.break !== undefined && !BREAKS.includes(values.break))
 async function main() {
   const say = (line) => values.quiet || process.stderr.write(`${line}\n`);
   const { runChaos } = require('./run.ts');
+  const { DefaultLogger, Runtime } = require('@temporalio/worker');
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
   await useTestServers();
   const cluster = values.postgres ? await require('./cluster.ts').startChaosCluster(say) : undefined;
   const report = await runChaos({

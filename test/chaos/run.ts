@@ -35,7 +35,6 @@ const JOBS_END_WITHIN_MS = 150_000;
 const WEBHOOKS_WITHIN_MS = 90_000;
 const JANITOR_WITHIN_MS = 20_000;
 const TWO_DAYS_MS = 48 * 3_600_000;
-const BUNDLE = join(__dirname, '../../dist/workflows/bundle.js');
 
 /** Runs jobs while everything fails that can, and judges what is left. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -79,7 +78,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       keys: stage.keys,
       wanted: wantedBy(callers.called),
       webhooks: stage.webhooks,
-      bundle: BUNDLE,
+      bundle: stage.bundle,
     });
     for (const part of stage.parts.values()) flaws.push(...part.endedAlone);
   } finally {
@@ -174,6 +173,7 @@ function whatOf(event: PlannedEvent): string {
 async function happen(stage: Stage, event: PlannedEvent): Promise<boolean> {
   switch (event.kind) {
     case 'kill':
+      if (stage.part(event.part).isBusy) return false;
       await stage.part(event.part).kill(event.downMs);
       return true;
     case 'kill-after-post': {
@@ -183,11 +183,13 @@ async function happen(stage: Stage, event: PlannedEvent): Promise<boolean> {
         ...lines.map((line) => line.nextPost().then(() => true)),
         sleep(5_000, false, { ref: false }),
       ]);
+      if (!posted || stage.part(workerName(worker)).isBusy) return false;
       await sleep(afterMs);
       await stage.part(workerName(worker)).kill(downMs);
-      return posted;
+      return true;
     }
     case 'freeze':
+      if (stage.part(event.part).isBusy) return false;
       await stage.part(event.part).freeze(event.ms);
       return true;
     case 'freeze-at-post':

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, Connection, Client as TemporalClient } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { encryptedDataConverter } from '../../src/client/connect';
 import { createVideoClient, type VideoClient } from '../../src/client/video-client';
 import { makeKey } from '../../src/gateway/gateway-keys';
@@ -56,6 +57,7 @@ export class Stage {
   private readonly receiver = createServer();
   private serviceStarts = 0;
   private rotations = 0;
+  private rotation = Promise.resolve();
   private connection: Connection | undefined;
   private opened: { client: Client; videos: VideoClient } | undefined;
 
@@ -83,6 +85,10 @@ export class Stage {
 
   get folder(): string {
     return this.options.folder;
+  }
+
+  get bundle(): string {
+    return join(this.folder, 'workflows.js');
   }
 
   get plan(): Plan {
@@ -124,12 +130,15 @@ export class Stage {
   }
 
   /** The steps of docs/deployment.md: every process can read with the new key before one writes with it. */
-  async rotateKey(): Promise<void> {
-    this.writeRing(++this.rotations);
-    const { workers, gateways } = this.options.plan;
-    for (let number = 1; number <= workers; number++) await this.part(workerName(number)).kill(0);
-    for (let number = 1; number <= gateways; number++) await this.part(gatewayName(number)).kill(0);
-    this.openClient();
+  rotateKey(): Promise<void> {
+    this.rotation = this.rotation.then(async () => {
+      this.writeRing(++this.rotations);
+      await this.openClient();
+      const { workers, gateways } = this.options.plan;
+      for (let number = 1; number <= workers; number++) await this.part(workerName(number)).kill(0);
+      for (let number = 1; number <= gateways; number++) await this.part(gatewayName(number)).kill(0);
+    });
+    return this.rotation;
   }
 
   /** Freezes a worker at its next POST. False if it made none. */
@@ -218,11 +227,22 @@ export class Stage {
     for (let number = 1; number <= plan.gateways; number++)
       this.add(gatewayName(number), () => this.gateway(number));
     this.openReceiver();
+    await this.bundleWorkflows();
     await Promise.all(['temporal', 'service'].map((name) => this.parts.get(name)?.start()));
     this.connection = await this.connect();
-    this.openClient();
+    await this.openClient();
     const others = [...this.parts.keys()].filter((name) => /^(worker|gateway)/.test(name));
     await Promise.all(others.map((name) => this.part(name).start()));
+  }
+
+  /** As a host does that encrypts: a worker without a bundle would make its own at every start. */
+  private async bundleWorkflows(): Promise<void> {
+    const { code } = await bundleWorkflowCode({
+      workflowsPath: join(ROOT, 'dist/workflows'),
+      failureConverterPath: join(ROOT, 'dist/src/encryption/failure-converter.js'),
+      logger: new DefaultLogger('WARN'),
+    });
+    writeFileSync(this.bundle, code);
   }
 
   /** The dev server listens before it has its namespace. */
@@ -240,16 +260,14 @@ export class Stage {
     }
   }
 
-  private openClient(): void {
+  private async openClient(): Promise<void> {
     if (this.connection === undefined) return;
     const env = this.encryption();
     const client = new TemporalClient({
       connection: this.connection,
       dataConverter: encryptedDataConverter({ env }),
     });
-    void createVideoClient({ env, client, taskQueue: TASK_QUEUE }).then((videos) => {
-      this.opened = { client, videos };
-    });
+    this.opened = { client, videos: await createVideoClient({ env, client, taskQueue: TASK_QUEUE }) };
   }
 
   private encryption() {
@@ -327,6 +345,7 @@ export class Stage {
         VIDEOGEN_SERVICES_FILE: file,
         VIDEOGEN_WEBHOOK_URL: `http://127.0.0.1:${port}/hooks`,
         VIDEOGEN_WEBHOOK_SECRET_FILE: join(this.folder, 'webhook-secret'),
+        VIDEOGEN_TEST_BUNDLE: this.bundle,
         CHAOS_TROUBLE: this.troubleFile(number),
         CHAOS_BREAK: this.options.broken,
       }),
