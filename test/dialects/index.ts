@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { parseRequest } from '../../src/contract/request';
 import type { Dialect, DialectRoute, Reply, TaskFacts } from '../../src/testing/dialect';
 import { INTERFACE } from '../../src/testing/dialect';
-import { withCharge } from './charges';
 import { FLAT_SERVICES } from './flat';
 import { OWN_INTERFACES, readOwn } from './own-interfaces';
 import { CONTENT_WORDS } from './refused-content';
@@ -30,11 +29,7 @@ export function dialectOf(name: DialectName): Dialect {
     const word = task.state === 'unknown' ? task.word : words[task.state];
     return { ...task, word: word ?? '', stillUrl };
   };
-  const status = (task: TaskFacts): Reply => {
-    const said = service.status(show(task));
-    const isCharged = task.cost !== undefined && !(said instanceof WordsWithStatus);
-    return toReply(isCharged ? withCharge(said, name, task.cost ?? 0) : said);
-  };
+  const status = (task: TaskFacts): Reply => toReply(service.status(show(task)));
 
   return {
     routes: [...ownRoutes(name, status), ...interfaceRoutes(service), ...videoRoutes(service, show)],

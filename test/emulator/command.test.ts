@@ -1,11 +1,13 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../src/cli/run';
 import { freePort } from '../../src/temporal-server/loopback-port';
+import { TaskStore } from '../../src/testing/task-store';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { eventually } from '../temporal-server/eventually';
-import { FOX, serviceClient, taskIdOf } from './service-client';
+import { serviceClient, taskIdOf } from './service-client';
 
 async function whileRunning(
   options: string[],
@@ -36,18 +38,6 @@ test('--tasks-file remembers the tasks over a restart', async () => {
   await rm(folder, { recursive: true });
 });
 
-test('without options the service has no limit and ignores keys', () =>
-  whileRunning([], async ({ submit }) => {
-    const answers = [await submit(FOX, 'k-1'), await submit(FOX, 'k-1'), await submit(FOX, 'k-1')];
-    expect(new Set(answers.map(taskIdOf)).size).toBe(3);
-  }));
-
-test('--fault cuts the answers of the service', () =>
-  whileRunning(['--fault', 'submit:cut-headers', 'submit:cut-body', 'submit:empty'], async ({ submit }) => {
-    for (let i = 0; i < 3; i++) await expect(submit()).rejects.toThrow();
-    expect((await submit()).status).toBe(200);
-  }));
-
 test.each(['much', '', '-1'])('--charge %j is refused in one sentence', async (text) => {
   const terminal = new FakeTerminal();
   expect(await run(['emulator', `--charge=${text}`], terminal)).toBe(2);
@@ -68,3 +58,28 @@ test('each call prints a line with the task that it made, so that a lost task ca
       expect.stringMatching(/^POST \/v1\/videos\/text-to-video: 200, created task_[0-9a-f-]+$/),
     ]);
   }));
+
+describe('a file of tasks', () => {
+  const request = { prompt: 'two\nlines', seed: 7 };
+
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'videogen-tasks-'));
+    file = join(folder, 'tasks.jsonl');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  test('lines that a crash cut off are skipped, and the next task is stored', () => {
+    const { taskId } = new TaskStore(1_000, file).create(request, 0);
+    appendFileSync(file, '{"taskId":"task_cut","requ');
+    const next = new TaskStore(1_000, file).create(request, 0);
+    expect([...new TaskStore(1_000, file).tasks.keys()]).toEqual([taskId, next.taskId]);
+  });
+
+  test('two emulators on one file read the tasks from before their start, and lose none', () => {
+    const [one, two] = [new TaskStore(1_000, file), new TaskStore(1_000, file)];
+    const ids = [one, two, one].map((store) => store.create(request, 0).taskId);
+    expect([...new TaskStore(1_000, file).tasks.keys()]).toEqual(ids);
+  });
+});

@@ -80,12 +80,6 @@ describe('in a dialect of its own', () => {
     expect(emulator.generations()).toEqual([]);
   });
 
-  it('a scripted refusal keeps its own status', async () => {
-    const { emulator, post } = await startTickets();
-    emulator.next('submit', { kind: 'server-error', status: 503 });
-    expect((await post({ text: 'A red fox' })).status).toBe(503);
-  });
-
   it('a task is found by the id of the dialect, and its video by each of its calls', async () => {
     const { emulator, ask, submit } = await startTickets();
     const { taskId, id } = await submit();

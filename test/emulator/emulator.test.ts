@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
+import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { noiseVideo } from '../../src/testing/video/make-video';
-import { clock, FOX, fetchFile, serviceClient, start, TEXT, taskIdOf } from './service-client';
+import { describeServiceContract } from '../support/service-contract';
+import { clock, FOX, fetchFile, start, TEXT, taskIdOf } from './service-client';
 
 const KEY = 'sk-secret-0123456789';
 const IMAGE = '/v1/videos/image-to-video';
@@ -55,26 +57,12 @@ describe('a task', () => {
       { task_id: taskId, status: 'succeeded', video_url },
     ]);
   });
-
-  it('succeeds at once if the job time is 0', async () => {
-    const { makeTask, viewOf } = await start({ jobTimeMs: 0 });
-    expect(await viewOf(await makeTask())).toMatchObject({ status: 'succeeded' });
-  });
-
-  it('has a new id each time', async () => {
-    const { emulator, makeTask } = await start();
-    const ids = [await makeTask(), await makeTask(), await makeTask()];
-    expect(new Set(ids).size).toBe(3);
-    expect(emulator.generations().map(({ taskId }) => taskId)).toEqual(ids);
-  });
 });
 
 it.each([
   ['GET', '/v1/videos'],
   ['GET', '/v1/videos/a/b'],
-  ['GET', '/v2/videos/a'],
   ['POST', '/v1/videos/text-to-video/'],
-  ['PUT', TEXT],
   ['DELETE', '/v1/videos/a'],
 ] as const)('%s %s is not an endpoint and is a 404', async (method, path) => {
   const { emulator, ask } = await start();
@@ -83,31 +71,6 @@ it.each([
     body: { error: { code: 'not_found', message: `no such operation: ${method} ${path}` } },
   });
   expect(emulator.calls).toMatchObject([{ call: 'other', method, path }]);
-});
-
-it('an unknown task is a 404', async () => {
-  const { poll } = await start();
-  expect(await poll('no-such-task')).toMatchObject({
-    status: 404,
-    body: { error: { code: 'not_found', message: 'no such task' } },
-  });
-});
-
-it.each([
-  ['POST', TEXT],
-  ['POST', IMAGE],
-  ['GET', '/v1/videos/a'],
-  ['GET', '/'],
-] as const)('%s %s with a wrong key is a 401, which is recorded', async (method, path) => {
-  const { emulator, ask } = await start();
-  const body = method === 'POST' ? JSON.stringify(FOX_IMAGE) : undefined;
-  const headers = { authorization: 'Bearer wrong' };
-  expect(await ask(method, path, { headers, ...(body && { body }) })).toMatchObject({
-    status: 401,
-    body: { error: { code: 'unauthorized', message: 'the API key is missing or invalid' } },
-  });
-  expect(emulator.generations()).toHaveLength(0);
-  expect(emulator.calls).toMatchObject([{ authorized: false, status: 401 }]);
 });
 
 describe('the video', () => {
@@ -172,17 +135,6 @@ describe('the record', () => {
     ]);
   });
 
-  it('has the status of each answer', async () => {
-    const { emulator, ask, submit, poll, makeLink } = await start();
-    await fetchFile(await makeLink(), { headers: { range: 'bytes=0-9' } });
-    await submit({});
-    await poll('%E0%A4%A');
-    emulator.next('submit', { kind: 'rate-limited' });
-    await submit();
-    await ask('GET', '/elsewhere');
-    expect(emulator.calls.map(({ status }) => status)).toEqual([200, 200, 206, 400, 400, 429, 404]);
-  });
-
   it('never contains a key, right or wrong, or the signature of a link', async () => {
     const { emulator, ask, makeLink } = await start({ apiKey: KEY });
     const link = await makeLink();
@@ -196,17 +148,6 @@ describe('the record', () => {
 });
 
 describe('the emulator', () => {
-  it('can run twice at once, each with its own key, tasks and links', async () => {
-    const [one, other] = [await start({ apiKey: KEY }), await start()];
-    expect(other.emulator.apiKey).toBe('emulator-key');
-    expect(other.emulator.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    expect(other.emulator.linkSignature).not.toBe(one.emulator.linkSignature);
-    const taskId = await one.makeTask();
-    expect((await other.poll(taskId)).status).toBe(404);
-    expect((await serviceClient({ url: other.emulator.url, apiKey: KEY }).poll(taskId)).status).toBe(401);
-    expect(other.emulator.generations()).toHaveLength(0);
-  });
-
   it.each(['//', '//%', '/%zz', '/v1/videos/%ff'])(
     'refuses the path %s, and answers the next call',
     async (path) => {
@@ -243,3 +184,11 @@ describe('the emulator', () => {
     await expect(poll('a')).rejects.toThrow();
   });
 });
+
+let emulator: Emulator;
+beforeAll(async () => {
+  emulator = await startEmulator({ jobTimeMs: 500, videoBytes: 64 * 1024 });
+});
+afterAll(() => emulator.close());
+
+describe('the emulator', () => describeServiceContract(() => emulator));

@@ -1,8 +1,78 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Emulator, Faults } from '../../src/testing';
-import type { AnswerFault } from '../../src/testing/faults';
-import { clock, FOX, fetchFile, start, TEXT } from './service-client';
+import { startEmulator } from '../../src/testing/emulator';
+import {
+  type AnswerFault,
+  type ChaosOptions,
+  type EmulatedCall,
+  FaultSource,
+  faultsOn,
+} from '../../src/testing/faults';
+import { clock, FOX, fetchFile, start, TEXT, taskIdOf } from './service-client';
+
+const KINDS: EmulatedCall[] = ['submit', 'status', 'download', 'cancel', 'retrieve'];
+
+function drawFaults(options: ChaosOptions, call: EmulatedCall, count: number) {
+  const faults = new FaultSource(options);
+  return Array.from({ length: count }, () => faults.take(call));
+}
+
+describe('random faults', () => {
+  it('are the same for the same seed alone, in whatever order the kinds of calls come', () => {
+    const options = { rate: 0.5, seed: 'fox' };
+    const [submits, polls] = [drawFaults(options, 'submit', 50), drawFaults(options, 'status', 50)];
+    const both = new FaultSource(options);
+    for (let i = 0; i < 50; i++)
+      expect([both.take('status'), both.take('submit')]).toEqual([polls[i], submits[i]]);
+    expect(drawFaults({ rate: 0.5, seed: 'snow' }, 'submit', 50)).not.toEqual(submits);
+    expect(drawFaults({ rate: 0.5 }, 'submit', 50)).not.toEqual(drawFaults({ rate: 0.5 }, 'submit', 50));
+  });
+
+  it.each(KINDS)('for a %s are those in the list, which never end a task or take minutes', (call) => {
+    const listed = faultsOn(call).flatMap(([, { fault, byChance }]) => (byChance ? [fault] : []));
+    const drawn = drawFaults({ rate: 1, seed: 'fox' }, call, 2_000).map((fault) => JSON.stringify(fault));
+    expect(new Set(drawn)).toEqual(new Set(listed.map((fault) => JSON.stringify(fault))));
+    const kinds = listed.map(({ kind }) => kind);
+    for (const kind of ['hang', 'no-video', 'failed-task', 'refused']) expect(kinds).not.toContain(kind);
+  });
+
+  it.each([-0.1, 1.1, Number.NaN])('are refused for the rate %d', async (rate) => {
+    await expect(startEmulator({ chaos: { rate } })).rejects.toThrow(
+      `The rate of chaos is ${rate}: give 0 to 1.`,
+    );
+  });
+});
+
+it('an emulator with chaos uses scripted faults before random ones', async () => {
+  const { emulator, submit } = await start({ chaos: { rate: 1 } });
+  emulator.next(
+    'submit',
+    { kind: 'refused', status: 418, message: 'tea' },
+    { kind: 'refused', status: 409, message: 'no' },
+  );
+  expect([(await submit()).status, (await submit()).status]).toEqual([418, 409]);
+  expect(emulator.scriptIsSpent()).toBe(true);
+});
+
+it('an emulator with chaos lets all three calls succeed in the end, with the whole video', async () => {
+  const { emulator, submit, poll } = await start({ jobTimeMs: 0, chaos: { rate: 0.3, seed: 'fox' } });
+  const untilItSucceeds = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
+    for (;;) {
+      const result = await attempt().catch(() => undefined);
+      if (result !== undefined) return result;
+    }
+  };
+  const taskId = await untilItSucceeds(async () => taskIdOf(await submit()));
+  const link = await untilItSucceeds<string>(async () =>
+    Reflect.get(Object((await poll(taskId)).body), 'video_url'),
+  );
+  const video = await untilItSucceeds(async () => {
+    const { header, bytes } = await fetchFile(link, { signal: AbortSignal.timeout(3_000) });
+    return header('content-type') === 'video/mp4' ? bytes : undefined;
+  });
+  expect(video.equals(await emulator.video(taskId))).toBe(true);
+});
 
 type World = Awaited<ReturnType<typeof start>>;
 interface Call {
@@ -71,7 +141,6 @@ const ANSWERS: [fault: AnswerFault, status: number, body: string, retryAfter: st
     'Sun, 15 Nov 2026 12:00:00 GMT',
   ],
   [{ kind: 'server-error' }, 500, 'internal server error', null],
-  [{ kind: 'server-error', status: 503 }, 503, 'internal server error', null],
   [
     { kind: 'refused', status: 418, code: 'teapot', message: 'short and stout' },
     418,
@@ -80,7 +149,6 @@ const ANSWERS: [fault: AnswerFault, status: number, body: string, retryAfter: st
   ],
   [{ kind: 'bad-json' }, 200, '{"task_id": "tas', null],
   [{ kind: 'empty' }, 200, '', null],
-  [{ kind: 'empty', status: 404 }, 404, '', null],
 ];
 
 describe.each(CALLS)('the next %s', (call, prepare, completeBody) => {
@@ -143,27 +211,6 @@ describe.each(CALLS)('the next %s', (call, prepare, completeBody) => {
     const answered = world.emulator.calls.slice(-2).map(({ status }) => status);
     expect(answered.sort()).toEqual([200, undefined]);
   });
-
-  it('can get its correct answer late', async () => {
-    const world = await start();
-    const prepared = await prepare(world);
-    world.emulator.next(call, { kind: 'late', ms: 200 });
-    const before = performance.now();
-    expect((await send(world, prepared)).status).toBe(200);
-    expect(performance.now() - before).toBeGreaterThan(195);
-  });
-
-  it('meets its own faults in the order of the script, and not those of other calls', async () => {
-    const world = await start();
-    const prepared = await prepare(world);
-    for (const [other] of CALLS) if (other !== call) world.emulator.next(other, { kind: 'server-error' });
-    world.emulator.next(call, { kind: 'server-error', status: 500 }, { kind: 'server-error', status: 502 });
-    world.emulator.next(call, { kind: 'server-error', status: 503 });
-    const statuses: number[] = [];
-    for (let i = 0; i < 4; i++) statuses.push((await send(world, prepared)).status);
-    expect(statuses).toEqual([500, 502, 503, 200]);
-    expect(world.emulator.scriptIsSpent()).toBe(false);
-  });
 });
 
 describe('a submit', () => {
@@ -192,20 +239,6 @@ describe('a submit', () => {
     await submit().catch(() => undefined);
     expect(emulator.generations()).toMatchObject([{ request: FOX }]);
   });
-
-  it.each<Faults['submit']>([{ kind: 'hang' }, { kind: 'late', ms: 600_000 }])(
-    'that meets %j has its task before its answer',
-    async (fault) => {
-      const { emulator, submit } = await start();
-      emulator.next('submit', fault);
-      const both = [submit(), submit()];
-      await Promise.race(both);
-      expect(emulator.generations()).toHaveLength(2);
-      await emulator.close();
-      const ends = await Promise.allSettled(both);
-      expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    },
-  );
 
   it('that is invalid is refused as such, before any scripted fault', async () => {
     const { emulator, submit } = await start();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { box } from '../../media/boxes';
+import { box } from '../../media/make-video';
 import { disk, ioError } from '../../support/failing-disk';
 import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';

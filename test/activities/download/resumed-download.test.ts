@@ -6,8 +6,7 @@ import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/com
 import { FRUITFUL_BYTES, HEARTBEAT_EVERY_MS } from '../../../src/contract/policies';
 import type { VideoBody, VideoService } from '../../../src/service';
 import { newPartName } from '../../../src/storage';
-import { box } from '../../media/boxes';
-import { makeVideo } from '../../media/make-video';
+import { box, makeVideo } from '../../media/make-video';
 import { openVideoBytes } from '../../support/open-video-bytes';
 import { failureOf } from '../activity-world';
 import {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Faults } from '../../src/testing';
-import { type Answer, clock, FOX, start, taskIdOf } from './service-client';
+import { type Answer, clock, FOX, fetchFile, start, taskIdOf } from './service-client';
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status).sort();
 const answerOf = ({ status, body }: Answer) => [status, body];
@@ -23,13 +23,6 @@ describe('a service that can cancel', () => {
     }
     expect(emulator.generations().map((task) => emulator.endOf(task))).toEqual([0, 10_500]);
     expect(emulator.calls.at(-2)).toMatchObject({ call: 'cancel', method: 'DELETE', status: 200 });
-  });
-
-  it('cancels only that task', async () => {
-    const { makeTask, cancel, viewOf } = await start({ cancelling: true });
-    const [one, other] = [await makeTask(), await makeTask()];
-    await cancel(one);
-    expect(await viewOf(other)).toMatchObject({ status: 'queued' });
   });
 
   it.each(['succeeded', 'cancelled', 'failed'])(
@@ -122,39 +115,12 @@ describe('a service with a limit of two tasks at once', () => {
     if (accepted) await poll(taskIdOf(accepted));
     expect(statuses(await submitAll(2))).toEqual([200, 429]);
   });
-
-  it('counts a task whose answer was lost, but no submit that it refused for another reason', async () => {
-    const { emulator, submit, submitAll } = await startLimited();
-    emulator.next('submit', { kind: 'server-error' }, { kind: 'rate-limited' });
-    expect(statuses(await submitAll(2))).toEqual([429, 500]);
-    expect((await submit({})).status).toBe(400);
-    emulator.next('submit', { kind: 'reset' }, { kind: 'cut-body' });
-    for (let i = 0; i < 2; i++) await expect(submit()).rejects.toThrow();
-    expect((await submit()).status).toBe(429);
-  });
 });
 
 it('submits that arrive together never exceed the limit', async () => {
   const { emulator, submitAll } = await start({ concurrentTasks: 5 }, 12);
   expect(statuses(await submitAll(12))).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
   expect(emulator.generations()).toHaveLength(5);
-});
-
-it('a service without a limit, or whose tasks take no time, accepts every submit', async () => {
-  expect(statuses(await (await start()).submitAll(30))).toEqual(Array(30).fill(200));
-  const instant = await start({ concurrentTasks: 1, jobTimeMs: 0 });
-  expect(statuses(await instant.submitAll(3))).toEqual([200, 200, 200]);
-});
-
-it('the end of a task is known as soon as it is submitted, and earlier when a poll finds it failed', async () => {
-  const { emulator, makeTask, poll } = await start();
-  const [early, late] = [await makeTask(), await makeTask()];
-  emulator.next('status', FAILURE, FAILURE);
-  clock.nowMs += 300;
-  await poll(early);
-  clock.nowMs += 5_000;
-  await poll(late);
-  expect(emulator.generations().map((task) => emulator.endOf(task))).toEqual([300, 1_000]);
 });
 
 describe('an honoured idempotency key', () => {
@@ -204,24 +170,6 @@ describe('an honoured idempotency key', () => {
     expect((await submit(FOX, 'k-1')).status).toBe(200);
     expect(emulator.generations()).toHaveLength(1);
   });
-
-  it('is still unused after a refused submit, and finds its task while the limit is reached', async () => {
-    const { emulator, submit } = await start({ idempotencyKeys: 'honoured', concurrentTasks: 1 });
-    emulator.next('submit', { kind: 'server-error' });
-    expect((await submit(FOX, 'k-1')).status).toBe(500);
-    expect((await submit({ prompt: '' }, 'k-1')).status).toBe(400);
-    const first = await submit({ prompt: 'An owl' }, 'k-1');
-    expect((await submit(FOX, 'k-2')).status).toBe(429);
-    expect((await submit({ prompt: 'An owl' }, 'k-1')).body).toEqual(first.body);
-    clock.nowMs += 1_000;
-    expect((await submit({ prompt: 'A third' }, 'k-2')).status).toBe(200);
-  });
-});
-
-it('an ignored key makes a task each time, which records the key', async () => {
-  const { emulator, submit } = await start();
-  for (const prompt of ['A fox', 'An owl']) expect((await submit({ prompt }, 'k-1')).status).toBe(200);
-  expect(emulator.generations()).toMatchObject([{ idempotencyKey: 'k-1' }, { idempotencyKey: 'k-1' }]);
 });
 
 it('keys, failures and cancellations of tasks survive a restart of the emulator', async () => {
@@ -247,4 +195,106 @@ it('keys, failures and cancellations of tasks survive a restart of the emulator'
   expect(await after.viewOf(failed)).toMatchObject({ status: 'failed', error: { code: 'nsfw' } });
   expect(await after.viewOf(cancelled)).toMatchObject({ status: 'cancelled' });
   rmSync(folder, { recursive: true });
+});
+
+const SIZE = 10_000;
+
+async function startDownload() {
+  const { emulator, makeLink } = await start({ videoBytes: SIZE });
+  const link = await makeLink();
+  const get = (headers: Record<string, string> = {}, method = 'GET') => fetchFile(link, { headers, method });
+  return { emulator, link, get, video: await emulator.video(emulator.generations()[0]?.taskId ?? '') };
+}
+
+it('a download without a range is the whole file, with Accept-Ranges', async () => {
+  const { get, video } = await startDownload();
+  const { status, header, bytes } = await get();
+  expect([status, header('content-length'), header('accept-ranges')]).toEqual([200, `${SIZE}`, 'bytes']);
+  expect(header('content-range')).toBeNull();
+  expect(header('etag')).toMatch(/^"[0-9a-f]{64}"$/);
+  expect(bytes.equals(video)).toBe(true);
+});
+
+it.each<[range: string, first: number, last: number]>([
+  ['bytes=0-0', 0, 0],
+  ['bytes=100-199', 100, 199],
+  ['bytes=9999-', SIZE - 1, SIZE - 1],
+  ['bytes=9000-20000', 9_000, SIZE - 1],
+])('a download with the range %s is that part', async (range, first, last) => {
+  const { get, video } = await startDownload();
+  const { status, header, bytes } = await get({ range });
+  expect(status).toBe(206);
+  expect(header('content-range')).toBe(`bytes ${first}-${last}/${SIZE}`);
+  expect(header('content-length')).toBe(String(last - first + 1));
+  expect(header('content-type')).toBe('video/mp4');
+  expect(bytes.equals(video.subarray(first, last + 1))).toBe(true);
+});
+
+it.each(['bytes=10000-', 'bytes=10000-10001', 'bytes=99999999999999999999-'])(
+  'a download with the range %s, which lies outside the file, is refused with HTTP 416 and the length',
+  async (range) => {
+    const { status, header, bytes } = await (await startDownload()).get({ range });
+    expect([status, header('content-range'), bytes.length]).toEqual([416, `bytes */${SIZE}`, 0]);
+  },
+);
+
+it.each(['bytes=', 'bytes=-500', 'bytes=5-4', 'bytes=a-b', 'bytes=0-1,5-6', 'bytes 0-1', 'lines=0-1'])(
+  'a download with the range %s, which has another form, is the whole file',
+  async (range) => {
+    const { status, bytes } = await (await startDownload()).get({ range });
+    expect([status, bytes.length]).toEqual([200, SIZE]);
+  },
+);
+
+it('a download with If-Range resumes an unchanged file and restarts a changed one', async () => {
+  const { get, video } = await startDownload();
+  const etag = (await get()).header('etag') ?? '';
+  const range = 'bytes=4000-';
+  expect(await get({ range, 'if-range': etag })).toMatchObject({ status: 206, bytes: video.subarray(4_000) });
+  for (const other of ['"another"', `W/${etag}`, 'Sun, 15 Nov 2026 12:00:00 GMT'])
+    expect(await get({ range, 'if-range': other })).toMatchObject({ status: 200, bytes: video });
+  expect((await get({ range: 'bytes=20000-', 'if-range': '"another"' })).status).toBe(200);
+});
+
+it('a download by HEAD has the headers of the file and no body', async () => {
+  const { emulator, get } = await startDownload();
+  const { status, header, bytes } = await get({ range: 'bytes=0-1' }, 'HEAD');
+  expect([status, header('content-length'), header('content-type')]).toEqual([200, `${SIZE}`, 'video/mp4']);
+  expect(header('etag')).toBe((await get()).header('etag'));
+  expect(bytes).toHaveLength(0);
+  expect(emulator.calls.at(-2)).toMatchObject({ call: 'download', method: 'HEAD' });
+});
+
+describe('while a video is made', () => {
+  const startLarge = async () => {
+    const world = await start({ videoBytes: undefined });
+    const link = await world.makeLink({ prompt: 'A red fox', resolution: '1080p', duration: 10 });
+    return { ...world, link, taskId: world.emulator.generations()[0]?.taskId ?? '' };
+  };
+
+  it('polls of its task are answered all the time', async () => {
+    const { link, taskId, viewOf } = await startLarge();
+    let bytes: number | undefined;
+    const file = fetchFile(link).then((fetched) => {
+      bytes = fetched.bytes.length;
+    });
+    let polls = 0;
+    while (bytes === undefined) {
+      expect(await viewOf(taskId)).toMatchObject({ status: 'succeeded' });
+      polls++;
+    }
+    await file;
+    // The file is whole.
+    expect(bytes).toBeGreaterThan(200_000);
+    // One or two if the event loop was blocked. How long each takes depends on the machine.
+    expect(polls).toBeGreaterThan(10);
+  });
+
+  it('the emulator can be closed, which stops the work', async () => {
+    const { emulator, link, taskId } = await startLarge();
+    const ended = expect(emulator.video(taskId)).rejects.toThrow('aborted');
+    const download = expect(fetch(link)).rejects.toThrow();
+    setImmediate(() => void emulator.close());
+    await Promise.all([download, ended]);
+  });
 });
