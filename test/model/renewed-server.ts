@@ -7,12 +7,12 @@ import { ScriptPlayer, Stalled } from './script-player';
  */
 export class RenewedServer {
   private constructor(
-    private readonly code: string | undefined,
+    private readonly code: string,
     private env: VideoTestEnvironment,
     private player: ScriptPlayer,
   ) {}
 
-  static async open(code?: string): Promise<RenewedServer> {
+  static async open(code: string): Promise<RenewedServer> {
     const { env, player } = await openPlayer(code);
     return new RenewedServer(code, env, player);
   }
@@ -42,7 +42,7 @@ export class RenewedServer {
   }
 }
 
-async function openPlayer(code: string | undefined) {
+async function openPlayer(code: string) {
   const env = await createVideoTestEnvironment();
-  return { env, player: await ScriptPlayer.open(env, code === undefined ? {} : { code }) };
+  return { env, player: await ScriptPlayer.open(env, code) };
 }

@@ -5,15 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import {
-  type BundleOptions,
-  bundleWorkflowCode,
-  DefaultLogger,
-  type InjectedSinks,
-  Runtime,
-  Worker,
-  type WorkerOptions,
-} from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, type InjectedSinks, Runtime, Worker } from '@temporalio/worker';
 import type { VideoActivities } from '../../activities';
 import { awaitJob } from '../../activities/batch/await-job';
 import type { SubmitDecision } from '../../src/contract/lost-submit';
@@ -74,23 +66,13 @@ export function silenceLogs(): void {
 }
 
 /** The workflows that are played, and the one that drives them, bundled. */
-export async function bundlePlayed(options: Partial<BundleOptions> = {}): Promise<string> {
-  const { workflowInterceptorModules = [], ...rest } = options;
+export async function bundlePlayed(): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('./drive'),
-    workflowInterceptorModules: [require.resolve('./take-notes'), ...workflowInterceptorModules],
+    workflowInterceptorModules: [require.resolve('./take-notes')],
     logger: new DefaultLogger('WARN'),
-    ...rest,
   });
   return code;
-}
-
-/** Other workflows than those of the sources, with other sinks than every player has. */
-interface PlayerOptions {
-  code?: string;
-  sinks?: WorkerOptions['sinks'];
-  /** Runs workflows in threads of their own, where Temporal ends one that never pauses. It takes twice the time. */
-  threads?: boolean;
 }
 
 interface RunningWorker {
@@ -125,14 +107,12 @@ export class ScriptPlayer {
   private constructor(
     private readonly env: VideoTestEnvironment,
     private readonly folder: string,
-    private readonly options: PlayerOptions,
     private workers: Workers | undefined,
   ) {}
 
-  static async open(env: VideoTestEnvironment, options: PlayerOptions = {}): Promise<ScriptPlayer> {
-    const { code = await bundlePlayed() } = options;
+  static async open(env: VideoTestEnvironment, code: string): Promise<ScriptPlayer> {
     const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'videogen-model-'));
-    const player = new ScriptPlayer(env, folder, options, undefined);
+    const player = new ScriptPlayer(env, folder, undefined);
     const [continuing, plain] = await Promise.all([
       player.openWorker(withConstants(code, { ...SHORT_LOCAL_POLLS, ...SHORT_HISTORIES })),
       player.openWorker(withConstants(code, SHORT_LOCAL_POLLS)),
@@ -309,12 +289,12 @@ export class ScriptPlayer {
       },
     };
     const worker = await Worker.create({
-      debugMode: this.options.threads !== true,
+      debugMode: true,
       connection: this.env.temporal.nativeConnection,
       taskQueue,
       workflowBundle: { code },
       activities: { ...ofWorkers, ...own },
-      sinks: { ...sinks, ...this.options.sinks },
+      sinks,
       maxCachedWorkflows: 1_000,
       shutdownForceTime: LONGEST_SHUTDOWN_MS,
       interceptors: {
