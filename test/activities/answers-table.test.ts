@@ -1,18 +1,8 @@
-import { createVideoActivities } from '../../activities';
 import type { FailureType } from '../../src/contract/failure-table';
 import type { VideoRequest } from '../../src/contract/request';
-import { ServiceFault, type VideoService } from '../../src/service';
-import { createFileStorage } from '../../src/storage';
 import type { Faults } from '../../src/testing';
 import { replyJson, startRawServer } from '../service/raw-server';
-import {
-  type ActivityWorld,
-  type Attempt,
-  asJob,
-  createActivityWorld,
-  failureOf,
-  startAttempt,
-} from './activity-world';
+import { type ActivityWorld, type Attempt, asJob, createActivityWorld, failureOf } from './activity-world';
 
 const REQUEST = { prompt: 'A red fox' };
 
@@ -214,15 +204,6 @@ describe('Retry-After', () => {
       expect(failure.nonRetryable).toBe(false);
     });
   });
-
-  it('does not send jobs back at the same moment', async () => {
-    const delays = new Set<unknown>();
-    for (let i = 0; i < 8; i++) {
-      scriptFault('poll', 600);
-      delays.add((await failureOf(start('poll'))).failure.nextRetryDelay);
-    }
-    expect(delays.size).toBeGreaterThan(1);
-  });
 });
 
 test.each(CALL_NAMES)(
@@ -302,22 +283,5 @@ describe('a submit whose content is refused', () => {
     const { failure } = await failureOf(submit({ onLostSubmit: 'resubmit' }, lost));
     expect(failure.type).toBe('ContentRefused');
     expect(failure.message).toContain('a task may still exist');
-  });
-
-  it('is told by a service of a host’s own', async () => {
-    const service: VideoService = {
-      ...world.service,
-      start: async () => {
-        throw new ServiceFault('refused', {
-          message: 'no',
-          refusedContent: { stage: 'image', charged: false },
-        });
-      },
-    };
-    const { submitVideo } = createVideoActivities({ service, storage: createFileStorage(world.folder) });
-    const { failure, details } = await failureOf(startAttempt(submitVideo, { request: TEXT }, asJob()));
-    expect(failure.type).toBe('ContentRefused');
-    expect(details).toMatchObject({ stage: 'image', charged: false });
-    expect(failure.message).toContain('refused the image: no. The service charges nothing for it.');
   });
 });

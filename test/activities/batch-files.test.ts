@@ -156,13 +156,6 @@ test.each<[string, string | undefined, string]>([
   expect(failure.message).toContain(message);
 });
 
-test('requests in the input are tied to the name of the batch', async () => {
-  const { items, sha256 } = await files.openBatch({ batch: 'foxes', requests: foxes(2) });
-  const claimed = readFileSync(join(folder.path, 'batches/foxes/requests.json'), 'utf8');
-  expect(JSON.parse(claimed)).toEqual({ items, sha256 });
-  expect(items).toBe(2);
-});
-
 test('requests in the input are estimated together if the service has prices, those of unknown cost apart', async () => {
   const requests = [
     ...[5, 10].map((duration) => ({ prompt: 'A fox', duration })),

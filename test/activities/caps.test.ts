@@ -198,22 +198,6 @@ test('a lost submit is not repeated by itself under a cap of one video, which ne
   expect(posts()).toBe(1);
 });
 
-test.each<[string, Setup, Partial<SubmitVideoInput>]>([
-  ['of the day', { caps: { day: { videos: 1 } } }, {}],
-  ['of the job', {}, { cap: { videos: 1 } }],
-])(
-  'a lost submit has a task that may exist when the cap %s is reached, and the failure says so',
-  async (_whose, setup, input) => {
-    world.emulator.next('submit', { kind: 'reset' });
-    const submit = submitter(setup);
-    const decided = { ...input, repeats: await loseSubmit(submit('fox', input)) };
-    const { failure } = await failureOf(submit('fox', decided, { activityId: 'decided' }));
-    expect(failure.type).toBe('CapReached');
-    expect(failure.message).toContain('An earlier submit was lost, so a task may exist');
-    expect(failure.message).not.toContain('Nothing was paid');
-  },
-);
-
 test('a ledger that cannot be reached keeps the request from being sent, and Temporal tries again', async () => {
   temporal = temporalWithLedgers(() => Promise.reject(new Error('no worker')));
   const { failure } = await failureOf(submitter({ caps: { day: { videos: 1 } } })('fox'));
@@ -400,27 +384,6 @@ test('an update that fails fails those who wait for it, and its reservations are
   expect(await write('foxes', entry('c'))).toEqual({ ok: true });
   // A task that was paid for is never given back.
   expect(ids().at(-1)).toEqual(['nothing a', 'nothing b', 'estimate paid', 'reserve c']);
-});
-
-test('of a process that cannot reach Temporal for long, the last entries are kept, as many as fit', async () => {
-  let isDown = true;
-  const released: string[] = [];
-  const { write } = ledgersThat((entries) => {
-    if (isDown) throw gone();
-    released.push(...entries.flatMap((one) => ('cost' in one ? [one.id] : [])));
-    return allOk(entries);
-  });
-  await Promise.allSettled(many(2 * MOST_ENTRIES + 1).map((one) => write('foxes', one)));
-  isDown = false;
-  await write('foxes', entry('next'));
-  expect([released.length, released.at(-1)]).toEqual([MOST_ENTRIES, String(2 * MOST_ENTRIES)]);
-});
-
-test('an update that answers too little fails those whose answer is missing', async () => {
-  const { write } = ledgersThat(() => [{ ok: true }]);
-  const [first, second] = await Promise.allSettled(['a', 'b'].map((id) => write('foxes', entry(id))));
-  expect(first).toEqual({ status: 'fulfilled', value: { ok: true } });
-  expect(second).toMatchObject({ reason: new Error('the ledger gave no answer') });
 });
 
 test('there is one ledger for each queue, and one update has all that a queue writes at a time', async () => {

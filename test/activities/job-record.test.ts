@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CancelledFailure } from '@temporalio/common';
@@ -8,7 +8,6 @@ import { requestSizeProblem } from '../../src/contract/sizes';
 import type { VideoService } from '../../src/service';
 import { claimTask, RECORD_IO_MS, StorageFault, type VideoStorage } from '../../src/storage';
 import { signedLinks } from '../support/signed-links';
-import { recordsIn } from '../support/stored-files';
 import { asJob, eventsIn, failureOf } from './activity-world';
 import { createMemoryWorld } from './memory-world';
 import { NAMESPACE, REQUEST, useSubmitWorld } from './submit/submit-world';
@@ -275,15 +274,6 @@ describe('a submit that is recalled', () => {
   });
 });
 
-test('a record has a valid file name, whatever the name of the job', async () => {
-  const before = new Set(await recordsIn(here.folder));
-  for (const name of ['../../escape', 'a/b', `${'x'.repeat(900)}`, '.hidden', 'a\u0000b'])
-    await submit({}, { info: asJob(name) }).result;
-  const added = (await recordsIn(here.folder)).filter((name) => !before.has(name) && name.startsWith('jobs'));
-  expect(added).toHaveLength(5 * 2);
-  for (const name of added) expect(name).toMatch(/^jobs[\\/][^\\/.][^\\/]*[\\/]000[12]\.json$/);
-});
-
 describe('a download whose video is on record', () => {
   const download = async (more = {}, storage = here.storage) => {
     const { taskId } = await submit().result;
@@ -304,14 +294,6 @@ describe('a download whose video is on record', () => {
     await rm(fileURLToPath(video.uri));
     expect((await (await download()).result).video).toEqual(video);
     expect(here.everythingReported()).toContain('event: storedVideoGone');
-  });
-
-  test('does not mistake another file for it', async () => {
-    const { video } = await (await download()).result;
-    await chmod(fileURLToPath(video.uri), 0o600);
-    await writeFile(fileURLToPath(video.uri), 'another');
-    const { failure } = await failureOf(await download());
-    expect(failure.message).toContain(`the key "${here.job}.mp4" is taken`);
   });
 
   test('is not taken for the video of another task', async () => {
@@ -391,11 +373,6 @@ test.each(signedLinks(SECRET))(
   },
 );
 
-test('a long text is cut after its links are redacted', async () => {
-  const prompt = `${'x '.repeat(4_985)} https://example.com/${SECRET}${SECRET}`;
-  expect((await recorded({ prompt })).request.prompt).not.toContain(SECRET.slice(0, 6));
-});
-
 test.each<[what: string, long: unknown]>([
   ['numbers', Array.from({ length: 200_000 }, (_, index) => index % 10)],
 ])(
@@ -404,11 +381,3 @@ test.each<[what: string, long: unknown]>([
     expect((await recorded({ long })).bytes).toBeLessThan(MIB / 2);
   },
 );
-
-test.each([
-  ['an image, only type and length', 'data:image/png;base64,AAAA', 'data:image/png,… (26 characters)'],
-  ['a link, origin and path', 'https://example.com/fox.png?size=2', 'https://example.com/fox.png?…'],
-  ['a link, no user', 'https://user:pass@example.com/fox.png#top', 'https://example.com/fox.png'],
-])('on record there is of %s', async (_what, image, expected) => {
-  expect((await recorded({ image })).request.image).toBe(expected);
-});

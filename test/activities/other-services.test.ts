@@ -4,7 +4,6 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { VideoActivities } from '../../activities';
 import { readSetting } from '../../src/config/settings';
-import { CONTENT_STAGES } from '../../src/contract/failure-details';
 import type { VideoRequest } from '../../src/contract/request';
 import { builtInProfile, type ServiceProfile } from '../../src/service';
 import { DIALECT_NAMES, type DialectName, dialectOf } from '../dialects';
@@ -97,37 +96,6 @@ describe('at a service that answers like', () => {
     expect(world.everythingReported()).not.toContain('the answer is ambiguous');
   });
 
-  test.each([...DIALECT_NAMES])('%s, refused content is told apart from a fault', async (dialect) => {
-    // Veo itself takes no images by their links, which its profile knows.
-    await startAt(dialect, dialect === 'veo' ? {} : undefined);
-    for (const stage of CONTENT_STAGES) {
-      world.emulator.next('submit', { kind: 'refused-content', stage });
-      const generations = world.emulator.generations().length;
-      const attempt = submit(IMAGE);
-      const submitted = await attempt.result.catch(() => undefined);
-      if (submitted === undefined) {
-        const { failure } = await failureOf(attempt);
-        expect(failure).toMatchObject({ type: 'ContentRefused', nonRetryable: true });
-        expect(attempt.beats.at(-1)).toMatchObject({ attemptWithoutTask: 1 });
-        expect(world.emulator.generations()).toHaveLength(generations);
-        continue;
-      }
-      nowMs += JOB_TIME_MS;
-      const { taskId } = submitted;
-      const status = await poll(taskId).result;
-      if (status.state !== 'failed' || !status.refused) throw new Error(`${stage} is ${status.state}`);
-      const { code, message, refused } = status;
-      const { failure, details } = await failureOf(world.run(activities.downloadVideo, { taskId }));
-      expect(failure).toMatchObject({ type: 'ContentRefused', nonRetryable: true });
-      expect(details).toMatchObject({
-        taskId,
-        ...refused,
-        ...(code && { code }),
-        ...(message && { message }),
-      });
-    }
-  });
-
   test.each(['minimax', 'kie', 'pixverse'] as const)(
     '%s, which refuses with HTTP 200, a wrong key is a refusal, not a lost submit',
     async (dialect) => {
@@ -191,23 +159,6 @@ describe('at a service with requests of its own,', () => {
     },
   );
 
-  test.each([
-    [
-      'openai',
-      { prompt: 'A red fox', resolution: '1080p' },
-      'resolution must be one of 720p 16:9, 720p 9:16, 720p, 9:16, 16:9 for OpenAI videos (was "1080p")',
-    ],
-    ['kling', { prompt: 'A red fox', seed: 7 }, 'seed is not taken by Kling: leave it out'],
-  ] as const)('%s refuses %j before anything is sent', async (name, request, problem) => {
-    await startAt(name);
-    const attempt = submit(request);
-    const { failure, details } = await failureOf(attempt);
-    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
-    expect(details.message).toContain(problem);
-    expect(attempt.beats.at(-1)).toEqual({ attemptWithoutTask: 1 });
-    expect(world.emulator.calls).toEqual([]);
-  });
-
   test('fal tells of a failed task and of refused content only when it is asked for the link', async () => {
     await startAt('fal', exampleProfile('fal'));
     world.emulator.next(
@@ -260,14 +211,4 @@ test('the route of a job says the queues of the worker, and why there is no such
   expect(await route('kling')).toEqual({ submit: 'films-submit', problem });
   expect(await route('veo')).toEqual({ submit: 'films-submit' });
   expect(await route()).toEqual({ submit: 'films-submit' });
-});
-
-test.each([
-  [
-    'a named service by its name and address',
-    'https://veo.example.com/',
-    'veo at https://veo.example.com/ text',
-  ],
-])('the times of tasks are learned of %s', async (_what, address, kind) => {
-  expect(await withBoth(address).submit().result).toMatchObject({ kind });
 });

@@ -123,29 +123,6 @@ test('a poll is logged with what it found', async () => {
   expect(world.linesOf('unknownState')).toEqual([{ taskId: TASK, state: 'brewing' }]);
 });
 
-test('a doubt about the answers is logged once per task, until a thousand others have been', async () => {
-  const others = Array.from({ length: 999 }, (_, index) => `${index}`);
-  const world = answering(
-    { doubts: ['two states'] },
-    { doubts: ['two states'] },
-    { doubts: ['two states'] },
-    { doubts: others.slice(1) },
-    { doubts: ['two states'] },
-    { doubts: ['one more', 'two states'] },
-  );
-  const logged = async (taskId: string) => {
-    await world.poll({ taskId }).result;
-    const lines = world.linesOf('ambiguousAnswer');
-    return lines.filter(({ doubt }) => doubt === 'two states').map((line) => line.taskId);
-  };
-  expect(await logged('task-1')).toEqual(['task-1']);
-  expect(await logged('task-1')).toEqual(['task-1']);
-  expect(await logged('task-2')).toEqual(['task-1', 'task-2']);
-  expect(await logged('task-1')).toHaveLength(2);
-  expect(await logged('task-1')).toHaveLength(2);
-  expect(await logged('task-1')).toHaveLength(3);
-});
-
 test.each([
   ['heartbeats while it waits for the answer', {}, 2],
   [

@@ -64,11 +64,6 @@ test('a job of the gateway is named by the id that its caller knows, not by the 
   expect(body).not.toContain('web_shop');
 });
 
-test.each([200, 299])('the answer %i is a delivery', async (status) => {
-  const { url } = await receiver(status);
-  expect(await send({ url })).toEqual({ status, attempt: 3 });
-});
-
 test.each([
   [399, false, 'answered 399, and redirects are not followed'],
   [400, false, 'answered 400'],

@@ -3,7 +3,6 @@ import {
   addTaken,
   CAP_FIELDS,
   type Cap,
-  type Caps,
   capRefusal,
   describeCount,
   limitsOf,
@@ -219,25 +218,6 @@ it('what is left of a limit is without what is used and reserved, and never less
 });
 
 describe('a job is counted under the limits', () => {
-  const videos = (limit: number) => [{ unit: 'videos', limit }];
-
-  it.each<[string, Caps, Parameters<typeof accountsOf>[1], object[]]>([
-    [
-      'a key that is named',
-      { key: { videos: 3 }, keys: { shop: { videos: 9 } } },
-      { caller: 'shop' },
-      [{ scope: 'key', name: 'shop', limits: videos(9) }],
-    ],
-    [
-      'the worker and the batch',
-      { batch: { videos: 3 } },
-      { sharedCap: { name: 'foxes', cap: { videos: 9 } } },
-      [{ scope: 'batch', name: 'foxes', limits: [...videos(3), ...videos(9)] }],
-    ],
-  ])('of %s', (_what, caps, job, accounts) => {
-    expect(accountsOf(caps, job)).toEqual(accounts);
-  });
-
   it('of a batch under its name if that is short, and else under one that no other batch has', () => {
     const nameOf = (name: string) => accountsOf({}, { sharedCap: { name, cap: { videos: 1 } } })[0]?.name;
     for (const name of ['red foxes', 'Füchse/2', '狐'.repeat(32), 'x'.repeat(98)])

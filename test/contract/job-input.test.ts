@@ -9,7 +9,7 @@ import {
 } from '../../src/contract/input-rules';
 import type { JobInput } from '../../src/contract/job';
 import { parseBatchInput, parseJobInput } from '../../src/contract/job-input';
-import { isServiceName, type KnownServices, pinChoice } from '../../src/contract/service-choice';
+import { type KnownServices, pinChoice } from '../../src/contract/service-choice';
 import { LARGEST_REQUESTS_BYTES } from '../../src/contract/sizes';
 import { readFailure } from '../../src/contract/video-failure';
 import { checkBatchInput } from '../../workflows/batch/generate-videos';
@@ -167,11 +167,6 @@ describe('the services of a job', () => {
     [{ services: undefined, fallbackAfter: '1m' }, 'fallbackAfter needs services'],
   ])('do not go with %j', (more, problem) => {
     expect(problemWith(more)).toBe(problem);
-  });
-
-  it('have names of letters, digits, dots and dashes', () => {
-    for (const name of ['fal', 'a.b_c-1']) expect(isServiceName(name)).toBe(true);
-    for (const name of ['two words', '-fal', '', 5, null]) expect(isServiceName(name)).toBe(false);
   });
 
   const list = { services: { fal: { requestFields: ['loop'] }, veo: {} }, default: 'fal' };

@@ -1,5 +1,5 @@
 import { describeBatch } from '../../src/client/prepare-start';
-import { describeJob, describeRequest, describeVideo, staticJobDetails } from '../../src/contract/summaries';
+import { describeJob, describeRequest, staticJobDetails } from '../../src/contract/summaries';
 import { signedLinks } from '../support/signed-links';
 
 describe('the line that describes a request', () => {
@@ -61,19 +61,6 @@ it.each([
   [{ taskId: 'task_1\n' }, 'adopt task task_1'],
 ])('a job with %j is described as %p', (job, line) => {
   expect(describeJob(job)).toBe(line);
-});
-
-it.each([
-  [{ width: 1280, height: 720, durationSeconds: 5, codec: 'avc' }, '1280x720, 5 s, avc, '],
-  [{}, ''],
-  [{ width: 1280 }, ''],
-  [{ height: 720 }, ''],
-  [{ durationSeconds: 5.041_666 }, '5.04 s, '],
-  [{ durationSeconds: 0.999 }, '1 s, '],
-])('a stored video is described with the known facts, such as %j', (facts, known) => {
-  const sha256 = 'ab'.repeat(32);
-  const stored = { uri: 'file:///videos/fox.mp4', bytes: 1_948_997, sha256, contentType: 'video/mp4' };
-  expect(describeVideo({ ...stored, ...facts })).toBe(`${known}video/mp4, 1948997 bytes, SHA-256 ${sha256}`);
 });
 
 describe('the details of a job', () => {

@@ -120,14 +120,6 @@ describe('the message of a failure', () => {
     expect(described.endsWith(` ${advice}`)).toBe(true);
     expect(described.length).toBeLessThan(600);
   });
-
-  it.each([
-    ['No.', 'refused: No. Change'],
-    ['No... ', 'refused: No. Change'],
-    ['No!', 'refused: No! Change'],
-  ])('ends its first sentence once after %j', (message, part) => {
-    expect(describeFailure('InvalidRequest', { message })).toContain(part);
-  });
 });
 
 describe('a failure on its way through Temporal', () => {
@@ -190,12 +182,6 @@ describe('a failure on its way through Temporal', () => {
     ['our type in other letters', ApplicationFailure.create({ type: 'Videogen.NoVideo' })],
   ])('is not read from %s', (_what, error) => {
     expect(readFailure(error)).toBeUndefined();
-  });
-
-  it.each([undefined, [], [null]])('has empty details when it comes with %j', (given) => {
-    const failure = readFailure(ApplicationFailure.create({ type: 'videogen.NoVideo', details: given }));
-    expect(failure).toMatchObject({ details: {}, message: describeFailure('NoVideo') });
-    expect(Object.keys(failure?.details ?? { none: 1 })).toEqual([]);
   });
 });
 

@@ -4,7 +4,6 @@ import type { Dialect, DialectRoute, Reply, TaskFacts } from '../../src/testing/
 import { INTERFACE } from '../../src/testing/dialect';
 import { FLAT_SERVICES } from './flat';
 import { OWN_INTERFACES, readOwn } from './own-interfaces';
-import { CONTENT_WORDS } from './refused-content';
 import { type ServiceWords, type ShownTask, type Words, WordsWithStatus } from './service-words';
 import { WRAPPED_SERVICES } from './wrapped';
 
@@ -18,7 +17,6 @@ export const DIALECT_NAMES = Object.keys(SERVICES) as DialectName[];
 export function dialectOf(name: DialectName): Dialect {
   const service: ServiceWords = SERVICES[name];
   const { words } = service;
-  const content = CONTENT_WORDS[name];
 
   const show = (task: TaskFacts): ShownTask => {
     const stillUrl = (still: string) => `${task.origin}/stills/${task.id}/${still}`;
@@ -37,10 +35,11 @@ export function dialectOf(name: DialectName): Dialect {
     accepted: (task) => toReply(service.accepted(show(task))),
     status,
     refused: (refusal) => toReply(service.refused(refusal)),
-    refusedContent: (stage) => {
-      const { at, code, message } = content[stage];
-      return { at: at === 'submit' ? 'submit' : 'task', code, message };
-    },
+    refusedContent: (stage) => ({
+      at: 'task',
+      code: 'content_policy_violation',
+      message: `the ${stage} violates the content policy`,
+    }),
   };
 }
 

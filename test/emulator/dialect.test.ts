@@ -62,24 +62,6 @@ describe('in a dialect of its own', () => {
     ]);
   });
 
-  it.each<
-    [what: string, body: object, headers: Record<string, string> | undefined, code: string, message: string]
-  >([
-    ['a wrong body', { prompt: 'A red fox' }, undefined, 'invalid_request', 'text is missing'],
-    [
-      'a missing key',
-      {},
-      { authorization: 'Bearer emulator-key' },
-      'unauthorized',
-      'the API key is missing or invalid',
-    ],
-  ])('%s is refused with the status of the service', async (_what, body, headers, code, message) => {
-    const { emulator, post } = await startTickets();
-    const { status, text } = await post(body, headers);
-    expect([status, JSON.parse(text)]).toEqual([200, { code, message }]);
-    expect(emulator.generations()).toEqual([]);
-  });
-
   it('a task is found by the id of the dialect, and its video by each of its calls', async () => {
     const { emulator, ask, submit } = await startTickets();
     const { taskId, id } = await submit();

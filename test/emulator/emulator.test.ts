@@ -3,7 +3,6 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { noiseVideo } from '../../src/testing/video/make-video';
 import { describeServiceContract } from '../support/service-contract';
 import { clock, FOX, fetchFile, start, TEXT, taskIdOf } from './service-client';
 
@@ -59,20 +58,6 @@ describe('a task', () => {
   });
 });
 
-it.each([
-  ['GET', '/v1/videos'],
-  ['GET', '/v1/videos/a/b'],
-  ['POST', '/v1/videos/text-to-video/'],
-  ['DELETE', '/v1/videos/a'],
-] as const)('%s %s is not an endpoint and is a 404', async (method, path) => {
-  const { emulator, ask } = await start();
-  expect(await ask(method, path)).toMatchObject({
-    status: 404,
-    body: { error: { code: 'not_found', message: `no such operation: ${method} ${path}` } },
-  });
-  expect(emulator.calls).toMatchObject([{ call: 'other', method, path }]);
-});
-
 describe('the video', () => {
   it('can be downloaded from its link without a key', async () => {
     const { emulator, makeLink } = await start({ videoBytes: 1_000_003 });
@@ -80,11 +65,6 @@ describe('the video', () => {
     expect([status, header('content-type'), header('content-length')]).toEqual([200, 'video/mp4', '1000003']);
     expect(bytes.equals(await emulator.video(emulator.generations()[0]?.taskId ?? ''))).toBe(true);
     expect(bytes.subarray(4, 8).toString()).toBe('ftyp');
-  });
-
-  it('has the smallest size if the set one is less', async () => {
-    const { makeLink } = await start({ videoBytes: 0 });
-    expect((await fetchFile(await makeLink())).bytes).toHaveLength((await noiseVideo(FOX, 0)).length);
   });
 
   it.each([
@@ -107,11 +87,6 @@ describe('the video', () => {
     expect([reordered.equals(video), there.equals(video)]).toEqual([true, true]);
     for (const change of [{ seed: 8 }, { prompt: 'A blue fox' }, { duration: 6 }, { resolution: '480p' }])
       expect((await emulator.video(await makeTask({ ...fox, ...change }))).equals(video)).toBe(false);
-  });
-
-  it('of an unknown task is an error', async () => {
-    const { emulator } = await start();
-    await expect(emulator.video('no-such-task')).rejects.toThrow('The emulator has no task no-such-task.');
   });
 });
 

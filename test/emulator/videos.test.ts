@@ -38,16 +38,6 @@ test.each(forms)(
   },
 );
 
-test.each([
-  [1, 1],
-  [10, 10],
-  [0, 5],
-  [-4, 5],
-])('the duration %i makes %i seconds', async (duration, durationSeconds) => {
-  const video = await noiseVideo({ ...FOX, resolution: '480p', duration }, 0);
-  expect(await inspect(video)).toMatchObject({ facts: { durationSeconds } });
-});
-
 test('a noise video has the set size, or a few thousand bytes if that is more', async () => {
   const smallest = (await noiseVideo(FOX, 0)).length;
   expect(smallest).toBeGreaterThan(100);

@@ -35,13 +35,6 @@ it('a process that has grown too large is replaced', async () => {
   expect(await reasonOf('a')).not.toBe(await reasonOf('b'));
 });
 
-it('a process that was ended is started again', async () => {
-  instead(answer(SMALL));
-  const first = await reasonOf('a');
-  endInspector();
-  expect(await reasonOf('b')).not.toBe(first);
-});
-
 it('a process that dies over a file is replaced once, and the next file is inspected', async () => {
   instead(`if (path === 'bad') process.exit(1); ${answer(SMALL)}`);
   const first = await reasonOf('good');

@@ -103,18 +103,6 @@ describe('a video that was cut is refused', () => {
     expect(await inspect(file.subarray(0, starts[2]))).toMatchObject({ kind: 'video', end: 'not-stated' });
   });
 
-  it.each<[Form, share: number, reason: RegExp]>([
-    ['MP4 that begins with its tables', 0.01, /^it ends within its moov box: 352 of \d+ bytes$/],
-    ['MP4 that begins with its tables', 0.5, /^it ends within its mdat box: \d+ of \d+ bytes$/],
-    ['MP4 that ends with its tables', 0.999, /^it ends within its moov box: \d+ of \d+ bytes$/],
-    ['Matroska', 0.5, /^it ends within one of its elements: \d+ of \d+ bytes$/],
-    ['Matroska of a live recording', 0.5, /^it ends within one of its elements: \d+ of \d+ bytes$/],
-  ])('with the position: %s after %f of it', async (form, share, reason) => {
-    const file = fileOf(form);
-    const cut = file.subarray(0, Math.floor(file.length * share));
-    expect(reasonOf(await inspect(cut))).toMatch(reason);
-  });
-
   it('even if its last box reaches the end, because its last picture is missing', async () => {
     const file = Buffer.from(fileOf('MP4 that begins with its tables'));
     file.writeUInt32BE(0, boxOf(file, 'mdat').at);

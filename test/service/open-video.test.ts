@@ -251,27 +251,6 @@ describe('the rest of a video', () => {
     if (answer.headers?.['content-length'] === 10_000_000) await closed((await server.nextRequest()).socket);
   });
 
-  it.each([206, 204])(
-    'that is discarded is unreadable when HTTP %d comes the second time',
-    async (status) => {
-      const answers: Reply[] = [
-        { ...rest, headers: {} },
-        { ...rest, status },
-      ];
-      const { service, requests } = await serveVideo((request) => reply(request, answers.shift()));
-      const fault = await faultOf(service.open('/v.mp4', { from: FROM }));
-      expect(fault).toMatchObject({ kind: 'unreadable', facts: { status } });
-      expect(requests).toHaveLength(2);
-    },
-  );
-
-  it('that was not requested is discarded too', async () => {
-    const answers = [rest, whole];
-    const { service, requests } = await serveVideo((request) => reply(request, answers.shift()));
-    expect(await text(service, '/v.mp4')).toBe(VIDEO);
-    expect(requests).toHaveLength(2);
-  });
-
   it.each<[string, ResumePoint]>([
     ['the start', { offset: 0, validator: TAG }],
     ['a fraction of a byte', { offset: 1.5, validator: TAG }],

@@ -93,7 +93,6 @@ const ONE_PRICE = { currency: 'USD', table: [{ perVideo: 1 }] };
 
 it.each<[unknown, string]>([
   [null, 'the profile must be an object with name, paths, '],
-  [{ path: {} }, 'path is not known'],
   [{ read: { taskID: 'x' } }, 'read.taskID is not known'],
   [
     { read: { taskId: 'a..b' } },
@@ -102,13 +101,8 @@ it.each<[unknown, string]>([
   [{ read: { video: ['a', 5] } }, 'read.video.1 must be a path of keys'],
   [{ paths: { task: '/tasks' } }, 'paths.task must be a path that begins with / and contains {taskId}'],
   [{ paths: { task: { textToVideo: '/t/{taskId}' } } }, 'paths.task.imageToVideo'],
-  [
-    { paths: { textToVideo: 'https://elsewhere.example.com/x' } },
-    'paths.textToVideo must be a path that begins with /',
-  ],
   [{ auth: { scheme: 'Two words' } }, 'auth.scheme must be a word, or "" for the key alone'],
   [{ headers: { 'a b': 'x' } }, 'headers'],
-  [{ states: { ready: ['x'] } }, 'states.ready is not known'],
   [{ states: { running: 'x' } }, 'states.running must be a list, such as ["DONE",3]'],
   [{ cancel: { method: 'GET', path: '/x/{taskId}' } }, 'cancel.method must be one of POST, PUT, DELETE'],
   [
@@ -129,10 +123,6 @@ it.each<[unknown, string]>([
   [
     { prices: { ...ONE_PRICE, table: [{ perVideo: -1 }] } },
     'prices.table.0.perVideo must be a number from 0',
-  ],
-  [
-    { prices: { ...ONE_PRICE, table: [{ perVideo: '1' }] } },
-    'prices.table.0.perVideo must be a number, such as',
   ],
   ...[0, 1e10].map((duration): [unknown, string] => [
     { prices: { ...ONE_PRICE, defaults: { duration } } },
@@ -168,13 +158,11 @@ it.each<[request: object, problem: string]>([
     'request names style, which is not a field of a request: add it to requestFields, or correct it',
   ],
   [{ textToVideo: { fields: { promt: {} } } }, 'request names promt'],
-  [{ field: {} }, 'request.field is not known'],
   [{ fields: { seed: { too: 'x' } } }, 'request.fields.seed.too is not known'],
   [
     { fields: { seed: { to: 'a b' } } },
     'request.fields.seed.to must be a path of keys, with [0] after the key of a list, such as "content[0].text"',
   ],
-  [{ fields: { seed: { to: 'x'.repeat(201) } } }, 'request.fields.seed.to must have at most 200 characters'],
   [{ constants: { a: { b: 1 } } }, 'request.constants.a'],
   [{ fields: { seed: { as: 'text' } } }, 'request.fields.seed.as must contain {value}'],
   [
@@ -185,15 +173,7 @@ it.each<[request: object, problem: string]>([
     { fields: { seed: { to: null, ...more } } },
     'request.fields.seed must have nothing but to: null',
   ]),
-  [
-    { fields: { resolution: { to: null, with: ['aspect_ratio'] } } },
-    'request.fields.resolution must have values, because it has with; request.fields.resolution must have nothing but to: null',
-  ],
   [{ textToVideo: { fields: { prompt: { to: 'seed' } } } }, 'request sends two values to seed'],
-  [
-    { imageToVideo: { fields: { prompt: { to: 'image_url' } } } },
-    'request sends two values to image_url, one of them image_url',
-  ],
   [
     { fields: { prompt: { to: 'a' }, seed: { to: 'a.b' } } },
     'request sends two values to a.b, one of them seed',

@@ -136,14 +136,6 @@ describe('the video', () => {
 });
 
 describe('the state', () => {
-  it.each([
-    [{ job: { phase: 'processing' } }, 'job.phase'],
-    [{ where: { now: 'rendering' } }, 'where.now'],
-    [{ status: 'ok', job: { stage: 'rendering' } }, 'job.stage'],
-  ])('of %j is at %s', (body, state) => {
-    expect(proposeProfile(polled(body))).toEqual({ profile: { read: { state } }, notes: [] });
-  });
-
   it.each<[why: string, answers: AnswerSample[], asked: string]>([
     [
       'comes with a video and without one',

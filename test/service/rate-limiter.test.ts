@@ -1,6 +1,6 @@
 import { RETRY_AFTER_MAX_MS } from '../../src/contract/policies';
 import { type CallOutcome, type Permit, RateLimiter } from '../../src/service';
-import { concurrentTasks, fixedWindow, simulate, tokenBucket } from './service-model';
+import { concurrentTasks, simulate, tokenBucket } from './service-model';
 
 const PASSED: CallOutcome = { kind: 'passed' };
 const UNKNOWN: CallOutcome = { kind: 'unknown' };
@@ -282,7 +282,6 @@ describe('the rate limiter at a service that limits submits in a time', () => {
 describe('a simulated worker with more jobs than the service takes', () => {
   const SEEDS = Array.from({ length: 12 }, (_, index) => index + 1);
   const STALLS = { everyMs: [5_000, 30_000], forMs: [100, 1_000] } as const;
-  const LEARNED = { fromMs: 300_000, toMs: 1_800_000 };
   const worst = (runs: { used: number; refused: number }[]) => ({
     used: Math.min(...runs.map(({ used }) => used)),
     refused: Math.max(...runs.map(({ refused }) => refused)),
@@ -321,18 +320,6 @@ describe('a simulated worker with more jobs than the service takes', () => {
       expect(refused).toBeLessThanOrEqual(0.05);
     },
   );
-
-  // A window that was used up at once stays so for its rest, and nothing says how long that is.
-  it.each([['120 in each minute', () => fixedWindow(120, 60_000), 1_000]])(
-    'uses at least 90 %% of a window once it is learned, with at most 10 %% refused: %s',
-    (_limit, create, taskMs) => {
-      const { used, refused } = worst(
-        SEEDS.slice(0, 6).map((seed) => simulate(create(), { ...LEARNED, taskMs, seed })),
-      );
-      expect(used).toBeGreaterThanOrEqual(0.9);
-      expect(refused).toBeLessThanOrEqual(0.1);
-    },
-  );
 });
 
 describe('a rate limiter that is off', () => {
@@ -343,22 +330,5 @@ describe('a rate limiter that is off', () => {
     expect(waitOf(call)).toBe(0);
     acquire(call).release(limited(60_000));
     expect(waitOf(call)).toBe(0);
-  });
-
-  it('allows any number of submits, and calls back once', () => {
-    const { rateLimiter, submit } = setUp();
-    submit(limited(60_000));
-    expect([rateLimiter.submitAllowance(), rateLimiter.untilNextChangeMs()]).toEqual([0, 60_000]);
-    let calls = 0;
-    rateLimiter.onChange(() => {
-      calls += 1;
-    });
-    rateLimiter.turnOff();
-    rateLimiter.turnOff();
-    expect([rateLimiter.submitAllowance(), rateLimiter.untilNextChangeMs(), calls]).toEqual([
-      Number.POSITIVE_INFINITY,
-      undefined,
-      1,
-    ]);
   });
 });

@@ -1,11 +1,4 @@
-import { TASK_STATES } from '../../src/contract/job';
-import {
-  type HttpAnswer,
-  parseProfile,
-  readingRules,
-  type ServiceProfile,
-  traceAnswer,
-} from '../../src/service';
+import { traceAnswer } from '../../src/service';
 import { fc } from '../support/properties';
 
 /** With keys that the reader knows, or it would find nothing. */
@@ -49,59 +42,6 @@ const task = fc.record(
   { requiredKeys: [] },
 );
 const object = fc.oneof(fc.dictionary(key, json, { maxKeys: 8 }), task);
-
-const bytes = fc.uint8Array({ maxLength: 300 }).map((given) => Buffer.from(given).toString('utf8'));
-/** JSON that was cut, or in which a character was changed. */
-const broken = fc.tuple(object, fc.nat(), fc.string({ maxLength: 3 })).map(([value, at, other]) => {
-  const text = JSON.stringify(value);
-  const cut = at % text.length;
-  return text.slice(0, cut) + other + (at % 2 ? '' : text.slice(cut + 1));
-});
-const answer: fc.Arbitrary<HttpAnswer> = fc.record(
-  {
-    status: fc.oneof(fc.constantFrom(200, 201, 202, 400, 500), fc.integer()),
-    body: fc.oneof(
-      fc.oneof(object, json).map((value) => JSON.stringify(value)),
-      bytes,
-      broken,
-    ),
-    baseUrl: fc.constant('https://api.example.com/v/'),
-  },
-  { requiredKeys: ['status', 'body'] },
-);
-
-const step = fc
-  .tuple(fc.oneof(key, fc.string({ maxLength: 4 })), fc.boolean())
-  .map(([name, isList]) => `${name.replace(/[.\s[\]]/g, '') || 'a'}${isList ? '[]' : ''}`);
-const path = fc.array(step, { minLength: 1, maxLength: 4 }).map((steps) => steps.join('.'));
-const paths = fc.oneof(path, fc.array(path, { minLength: 1, maxLength: 4 }));
-const words = fc.array(fc.oneof(fc.string(), fc.integer(), fc.constantFrom('running', 'P9')), {
-  maxLength: 4,
-});
-const someOf = <T>(names: readonly string[], value: fc.Arbitrary<T>) =>
-  fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] });
-const profile: fc.Arbitrary<ServiceProfile> = fc.record(
-  {
-    read: someOf(['within', 'taskId', 'state', 'progress', 'video', 'code', 'message'], paths),
-    states: someOf(['queued', 'running', 'succeeded', 'failed', 'cancelled'], words),
-  },
-  { requiredKeys: [] },
-);
-
-test('any JSON, any bytes, any status has a reading with any profile, whose link is http(s) or an absolute path', () => {
-  fc.assert(
-    fc.property(profile, answer, (given, received) => {
-      expect(parseProfile(given)).toEqual({ ok: true, profile: given });
-      const reading = traceAnswer(received, readingRules(given));
-      expect(TASK_STATES).toContain(reading.task.state);
-      if ('videoUrl' in reading.task && reading.task.videoUrl !== undefined)
-        expect(reading.task.videoUrl).toMatch(/^https?:\/\/|^\/[^/\\]/i);
-      const { code, message } = reading.serviceMessage;
-      for (const text of [reading.taskId, code, message]) expect(text).not.toBe('');
-    }),
-    { numRuns: 1_000 },
-  );
-});
 
 const RUNS = { numRuns: 200 };
 

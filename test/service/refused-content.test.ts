@@ -12,11 +12,6 @@ function readAs(body: object, request?: object, { status = 400, profile = {} as 
   const answer = { status, body: JSON.stringify(body), ...(request && { request }) };
   return traceAnswer(answer, readingRules(profile)).refusedContent;
 }
-/** Without how it is known. */
-function whatIsRefused(...given: Parameters<typeof readAs>) {
-  const { isCertain: _, code: __, ...refused } = readAs(...given) ?? {};
-  return refused;
-}
 const error = (message: string, code = 'invalid_request', more = {}) => ({
   error: { code, message, ...more },
 });
@@ -103,20 +98,6 @@ describe('what was refused', () => {
     expect(readAs(error(message), request)).toEqual({ isCertain: false, ...refused });
   });
 
-  it.each<[more: object, refused: object]>([
-    [{ param: 'negative_prompt' }, { stage: 'prompt', field: 'prompt' }],
-    [{ param: 'seed', code: 'content_policy_violation' }, {}],
-    [
-      { param: 'image_url', code: 'prompt_blocked' },
-      { stage: 'prompt', field: 'prompt' },
-    ],
-    [{ param: 'prompt', code: 'output_blocked' }, { stage: 'output' }],
-  ])('follows from the field that the service names: %j', (more, refused) => {
-    expect(whatIsRefused(error('this was blocked by the content policy', 'E1', more), IMAGE)).toEqual(
-      refused,
-    );
-  });
-
   it('follows from a code at any place where services have codes, which is returned, cut', () => {
     const reason = `safety_input_text_${'x'.repeat(200)}`;
     const code = reason.slice(0, 100);
@@ -142,15 +123,6 @@ describe('a withheld video', () => {
     [{ video: { respect_moderation: false } }],
   ])('is marked by %j', (flag) => {
     expect(readAs(flag)).toEqual({ isCertain: true, stage: 'output' });
-  });
-
-  it.each([
-    ...[[], [''], [5, null]].map((raiMediaFilteredReasons) => ({ raiMediaFilteredReasons })),
-    ...[0, '1', true].map((raiMediaFilteredCount) => ({ raiMediaFilteredCount })),
-    ...[[false], ['no', 1, null]].map((has_nsfw_contents) => ({ has_nsfw_contents })),
-    ...[true, null, 0].map((respect_moderation) => ({ respect_moderation })),
-  ])('is not marked by %j', (flag) => {
-    expect(readAs(flag)).toBeUndefined();
   });
 });
 

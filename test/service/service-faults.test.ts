@@ -202,14 +202,6 @@ describe('an answer in an encoding, although none was requested,', () => {
       facts: { status: 200, message },
     });
   });
-
-  it.each([['with a byte order mark', `\ufeff${TASK}`, 'application/json']])(
-    'such as UTF-8 %s is read',
-    async (_how, body, type) => {
-      const service = await answering({ headers: { 'content-type': type }, body });
-      expect(await submit(service)).toMatchObject({ taskId: 'task-1' });
-    },
-  );
 });
 
 it.each([

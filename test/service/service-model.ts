@@ -24,20 +24,6 @@ export const tokenBucket = (perSecond: number, burst: number): LimitedService =>
   };
 };
 
-export const fixedWindow = (submits: number, windowMs: number): LimitedService => {
-  let [window, used] = [-1, 0];
-  return {
-    accept(nowMs) {
-      // The service's minute begins when it likes.
-      const current = Math.floor((nowMs + 17_000) / windowMs);
-      if (current !== window) [window, used] = [current, 0];
-      return used++ < submits;
-    },
-    taskEnded: () => undefined,
-    capacity: { inMs: (ms) => (submits * ms) / windowMs },
-  };
-};
-
 export const concurrentTasks = (places: number): LimitedService => {
   let running = 0;
   return {

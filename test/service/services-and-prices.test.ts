@@ -9,7 +9,6 @@ import {
   servicesForClients,
   type VideoService,
 } from '../../src/service';
-import { fc } from '../support/properties';
 
 const PRICES: Prices = {
   currency: 'USD',
@@ -59,20 +58,6 @@ test('without prices the cost is unknown, and zero only if the profile says so',
     seconds: 5,
   });
   expect(estimateCost({ currency: 'USD', table: [{ perVideo: 0 }] }, {})).toEqual({ estimated: usd(0) });
-});
-
-test('a price per second is exact for whole seconds', () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 0, max: 10_000_000 }),
-      fc.integer({ min: 1, max: 60 }),
-      (millionths, duration) => {
-        const prices: Prices = { currency: 'USD', table: [{ perSecond: millionths / 1_000_000 }] };
-        const estimate = estimateCost(prices, { duration });
-        expect(Math.round(Number(estimate.estimated?.amount) * 1_000_000)).toBe(millionths * duration);
-      },
-    ),
-  );
 });
 
 test.each([

@@ -42,14 +42,6 @@ describe('a webhook', () => {
     expect(await sender.send(webhook(server.url))).toStrictEqual({ status: 200 });
     await closed((await server.nextRequest()).socket);
   });
-
-  it('that is cancelled ends with the reason of the cancellation', async () => {
-    const cancellation = new AbortController();
-    const reason = new Error('the worker shuts down');
-    const server = await receiver(() => cancellation.abort(reason));
-    const { signal } = cancellation;
-    await expect(sender.send(webhook(server.url), { signal })).rejects.toBe(reason);
-  });
 });
 
 describe('a received webhook', () => {
@@ -77,13 +69,6 @@ describe('a received webhook', () => {
     });
   });
 
-  it('needs one of several signatures, while a secret is replaced', () => {
-    const other = signWebhook('webhook_1', body, { secret: secretOf(24) });
-    const both = `${other['webhook-signature']} v1a,abc ${signed()['webhook-signature']}`;
-    expect(verifyWebhook(withHeader('webhook-signature', both), body, SECRET)).toEqual(sent);
-    expect(verifyWebhook(withHeader('webhook-id', ['webhook_1']), body, SECRET)).toEqual(sent);
-  });
-
   const SIGNATURE = 'The signature of the webhook is wrong.';
   const AGE = 'older than five minutes';
   const UNKNOWN = 'The body of the webhook is not one of';
@@ -106,18 +91,13 @@ describe('a received webhook', () => {
         AGE,
       ],
     ),
-    ...[
-      signature.slice(3),
-      signature.replace('v1', 'v2'),
-      `v1,${'*'.repeat(44)}`,
-      'v1,',
-      `x${signature}`,
-      `${signature}x`,
-    ].map((given): [string, WebhookHeaders, string] => [
-      `the signature ${given.slice(0, 6)}`,
-      withHeader('webhook-signature', given),
-      SIGNATURE,
-    ]),
+    ...[signature.slice(3), signature.replace('v1', 'v2'), 'v1,', `${signature}x`].map(
+      (given): [string, WebhookHeaders, string] => [
+        `the signature ${given.slice(0, 6)}`,
+        withHeader('webhook-signature', given),
+        SIGNATURE,
+      ],
+    ),
     [
       'thousands of signatures',
       withHeader('webhook-signature', `${'v1,AAAA '.repeat(5_000)}${signature}`),
@@ -126,11 +106,8 @@ describe('a received webhook', () => {
     ['a body that is not JSON', signed('{'), 'The body of the webhook is not JSON.', '{'],
     ...[
       'null',
-      '5',
-      '[]',
       '{"type":"video.completed"}',
       '{"type":"other","timestamp":"","data":{"id":"a"}}',
-      '{"type":"video.failed","timestamp":"x","data":{"id":5}}',
       JSON.stringify({ ...sent, timestamp: 5 }),
     ].map((text): [string, WebhookHeaders, string, string] => [
       `the signed body ${text}`,
@@ -154,11 +131,8 @@ describe('a received webhook', () => {
     expect(verifying).toThrow(problem);
   });
 
-  it.each([
-    ['before the number', (time: string) => `x${time}`],
-    ['after the number', (time: string) => `${time}.5`],
-  ])('with a timestamp that has something %s is refused, although it is signed', (_where, change) => {
-    const timestamp = change(String(Math.floor(Date.now() / 1_000)));
+  it('with a timestamp that is not a whole number is refused, although it is signed', () => {
+    const timestamp = `${Math.floor(Date.now() / 1_000)}.5`;
     const hmac = createHmac('sha256', Buffer.from(SECRET.slice('whsec_'.length), 'base64'));
     const headers = {
       'webhook-id': 'webhook_1',

@@ -5,7 +5,6 @@ import { buffer } from 'node:stream/consumers';
 import {
   BadImage,
   checkImage,
-  claimsToBeImageReference,
   createFileStorage,
   hasImage,
   IMAGE_LINK_PATH,
@@ -81,15 +80,6 @@ test.each([
   'videogen-image:',
 ])('%s is no reference of exactly our form', (url) => {
   expect(parseImageReference(url)).toBeUndefined();
-});
-
-test.each([
-  ['videogen-image:shop/fox.png', true],
-  ['VIDEOGEN-IMAGE:x', true],
-  ['https://example.com/videogen-image:x', false],
-  ['data:image/png;base64,iVBORw0KGgo=', false],
-])('whether %j claims to be a reference: %s', (url, claims) => {
-  expect(claimsToBeImageReference(url)).toBe(claims);
 });
 
 describe('in a storage', () => {

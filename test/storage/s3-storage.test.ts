@@ -28,7 +28,7 @@ import {
   startS3Proxy,
   startScriptedS3,
 } from './scripted-s3';
-import { itFulfilsTheContract, LONG_VIDEO, store, storedAt, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
+import { itFulfilsTheContract, LONG_VIDEO, store, VIDEO, VIDEO_IN_PARTS } from './storage-contract';
 
 let server: S3Server;
 beforeAll(async () => {
@@ -90,18 +90,6 @@ itFulfilsTheContract(async () => ({
     await server.client.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: VIDEO }));
   },
 }));
-
-it('slashes around the prefix make no difference, and without one the key is the object key', async () => {
-  const under = (other?: string) =>
-    createS3Storage({ bucket: server.bucket, prefix: other, ...server.connection });
-  await under(`/${prefix}/`).write('fox.txt', 'a fox', 'text/plain');
-  expect(String(await storedAt(storage, 'fox.txt'))).toBe('a fox');
-  for (const none of ['', '/', undefined])
-    expect(await under(none).write(`${prefix}/fox.txt`, 'a fox', 'text/plain')).toEqual({
-      uri: `s3://${server.bucket}/${prefix}/fox.txt`,
-    });
-  expect(await everything()).toEqual(['fox.txt']);
-});
 
 describe('a bucket that cannot be written', () => {
   const wrongly = (change: object) =>
@@ -405,7 +393,6 @@ test('256 videos that nobody reads keep neither records nor each other waiting',
 
 test.each<[string, (storage: VideoStorage) => Promise<unknown> | undefined]>([
   ['write', (storage) => storage.write('a', 'b', 'text/plain')],
-  ['removal', (storage) => storage.removeKey?.('a')],
 ])('a %s that the server never answers ends by itself after a minute', async (_what, work) => {
   let onAsked = () => {};
   const asked = new Promise<void>((resolve) => {

@@ -172,11 +172,6 @@ export function itFulfilsTheContract(makeWorld: () => Promise<StorageWorld>): vo
     });
   });
 
-  it('nothing is read under a free key', async () => {
-    expect(await storage.read('fox.mp4')).toBeUndefined();
-    expect(await storage.read('a/b/fox.mp4')).toBeUndefined();
-  });
-
   it('a reader that stops early does no harm', async () => {
     await store(storage, 'fox.mp4', VIDEO_IN_PARTS);
     (await storage.read('fox.mp4'))?.destroy();

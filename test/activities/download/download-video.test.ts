@@ -137,17 +137,6 @@ test('beside a video another file is not overwritten by the sidecar, and the sid
   expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ taskId, workflowId: 'test' });
 });
 
-test('a download heartbeats with the bytes that have arrived, unless it is over before', async () => {
-  const short = download();
-  await short.result;
-  expect(short.beats).toEqual([]);
-  world.emulator.next('download', { kind: 'stall', afterBytes: 1_000 });
-  const attempt = download('other.mp4');
-  await attempt.beat((details) => JSON.stringify(details) === '{"bytes":1000}');
-  attempt.cancel();
-  await expect(attempt.result).rejects.toThrow();
-});
-
 test.each<[what: string, fault: Faults['status'], type: FailureType, retryable: boolean]>([
   ['when there is no video', { kind: 'no-video' }, 'NoVideo', true],
   ['when its state is unknown', { kind: 'unknown-state', word: 'brewing' }, 'NoVideo', true],
@@ -167,20 +156,6 @@ test.each<[what: string, fault: Faults['status'], type: FailureType, retryable: 
     expect(await world.files()).toEqual([]);
   },
 );
-
-test('a download fails as the failure table says, with the task id, and leaves nothing behind, when the file has another length than announced', async () => {
-  const { open } = world.service;
-  const storage = createFileStorage(world.folder);
-  const service: typeof world.service = {
-    ...world.service,
-    open: async (...args) => ({ ...(await open(...args)), bytes: VIDEO_BYTES + 1 }),
-  };
-  const { downloadVideo } = createVideoActivities({ service, storage });
-  const { failure, details } = await failureOf(world.run(downloadVideo, { taskId }));
-  expect([failure.type, failure.nonRetryable]).toEqual(['VideoCorrupt', false]);
-  expect(details).toMatchObject({ taskId, message: '300000 of 300001 bytes arrived' });
-  expect(await world.files()).toEqual([]);
-});
 
 test.each([
   [7, false],
@@ -225,18 +200,6 @@ beforeAll(async () => {
 });
 
 const cost = { charged: { amount: 2, currency: 'USD' } };
-
-test('the log of a download names its task, and what it has stored with which warnings', async () => {
-  const world = createMemoryWorld(video);
-  const { video: stored } = await world.download().result;
-  const { warnings } = await world.download({ expected: { duration: 9 } }).result;
-  expect(warnings).toHaveLength(1);
-  expect(world.linesOf('downloading')).toEqual([{ taskId: TASK }, { taskId: TASK }]);
-  expect(world.linesOf('stored')).toEqual([
-    { taskId: TASK, ...stored },
-    { taskId: TASK, ...stored, warnings },
-  ]);
-});
 
 test('an error of the storage to write the sidecar is a warning in one short line', async () => {
   const write: VideoStorage['write'] = () =>

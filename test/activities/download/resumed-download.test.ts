@@ -168,36 +168,6 @@ describe('the next attempt on the same disk', () => {
   });
 });
 
-test.each<[what: string, connections: () => Connection[], offsets: (number | undefined)[]]>([
-  [
-    'starts over when a new video is sent from its start',
-    () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: 6_000 }), () => whole(undefined)],
-    [undefined, 5_000],
-  ],
-  [
-    'goes on when the server states the length only now',
-    () => [(from) => ({ ...cutAfter(5_000, whole(from)), bytes: undefined }), whole],
-    [undefined, 5_000],
-  ],
-])('a download that is connected again %s', async (_what, connections, offsets) => {
-  const world = worldOf(connections());
-  const { video: stored } = await world.download().result;
-  expect([world.offsets, stored.sha256, world.parts()]).toEqual([offsets, sha256(video), []]);
-});
-
-test.each([
-  ['is refused by the length that the server states', {}, 1],
-  ['is not refused when it is just as large as allowed', {}, 0],
-])('a video that is too large %s', async (_how, change, tooLarge) => {
-  const world = worldOf([(from) => ({ ...whole(from), ...change })], {
-    largestVideoBytes: video.length - tooLarge,
-  });
-  const attempt = world.download();
-  if (tooLarge === 0) expect((await attempt.result).video.bytes).toBe(video.length);
-  else expect((await failureOf(attempt)).failure.type).toBe('VideoTooLarge');
-  expect(world.parts()).toEqual([]);
-});
-
 test('a video is doubted if neither the server nor the file says where it ends', async () => {
   const warningsOf = async (bytes: Buffer, isStated: boolean) => {
     const length = isStated ? {} : { bytes: undefined };
