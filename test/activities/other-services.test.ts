@@ -159,6 +159,16 @@ describe('at a service with requests of its own,', () => {
     },
   );
 
+  test('kling refuses a field that it does not take before anything is sent', async () => {
+    await startAt('kling');
+    const attempt = submit({ prompt: 'A red fox', seed: 7 });
+    const { failure, details } = await failureOf(attempt);
+    expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+    expect(details.message).toContain('seed is not taken by Kling: leave it out');
+    expect(attempt.beats.at(-1)).toEqual({ attemptWithoutTask: 1 });
+    expect(world.emulator.calls).toEqual([]);
+  });
+
   test('fal tells of a failed task and of refused content only when it is asked for the link', async () => {
     await startAt('fal', exampleProfile('fal'));
     world.emulator.next(

@@ -47,7 +47,11 @@ test('a webhook says what happened to which job, signed, and its result has the 
   const { url, requests } = await receiver();
   expect(await send({ url })).toEqual({ status: 204, attempt: 3 });
   const [{ headers, body } = expect.anything()] = requests;
-  expect(headers).toMatchObject({ 'webhook-id': 'webhook_1', 'content-type': 'application/json' });
+  expect(headers).toMatchObject({
+    'webhook-id': 'webhook_1',
+    'content-type': 'application/json',
+    connection: 'close',
+  });
   expect(verifyWebhook(headers, body, WEBHOOK_SECRET)).toEqual({
     type: 'video.failed',
     timestamp: event.timestamp,
@@ -118,4 +122,10 @@ test('without a secret nothing is sent, and a later attempt may send it', async 
   const { message, nonRetryable } = await failureOf(startAttempt(sendWebhook, event).result);
   expect(message).toContain('VIDEOGEN_WEBHOOK_SECRET');
   expect(nonRetryable).toBe(false);
+});
+
+test('a worker that has no receiver any more gives up, and says which setting is gone', async () => {
+  const { message, nonRetryable } = await failureOf(send({}));
+  expect(message).toContain('VIDEOGEN_WEBHOOK_URL');
+  expect(nonRetryable).toBe(true);
 });

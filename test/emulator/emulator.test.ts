@@ -58,6 +58,18 @@ describe('a task', () => {
   });
 });
 
+it.each([
+  ['succeeded', undefined, 0.25],
+  ['failed', { kind: 'failed-task', code: 'c', message: 'm' }, 0],
+] as const)('a task that has %s says what it cost, if the emulator charges', async (status, fault, cost) => {
+  const { emulator, makeTask, viewOf } = await start({ charge: 0.25 });
+  if (fault) emulator.next('submit', fault);
+  const taskId = await makeTask(FOX);
+  expect(await viewOf(taskId)).not.toHaveProperty('cost_usd');
+  clock.nowMs = 1_000;
+  expect(await viewOf(taskId)).toMatchObject({ status, cost_usd: cost });
+});
+
 describe('the video', () => {
   it('can be downloaded from its link without a key', async () => {
     const { emulator, makeLink } = await start({ videoBytes: 1_000_003 });

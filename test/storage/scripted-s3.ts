@@ -81,10 +81,6 @@ export interface S3Faults {
   lose?: Matches;
   /** Called when the server has done a delayed call, before its answer is passed on. */
   onDelay?: () => void;
-  /** Calls that find their key free, as on a server that ignores their If-None-Match. */
-  overwrite?: Matches;
-  /** Removes the object under the key of such a call. */
-  remove?: (path: string) => Promise<unknown>;
 }
 
 const none: Matches = () => false;
@@ -92,23 +88,12 @@ const none: Matches = () => false;
 /** A proxy before an S3 server that spoils some calls. Each is given as `METHOD /path?query`. */
 export async function startS3Proxy(
   upstream: string,
-  {
-    refuse = none,
-    delay = none,
-    lose = none,
-    onDelay = () => undefined,
-    overwrite = none,
-    remove = async () => undefined,
-  }: S3Faults,
+  { refuse = none, delay = none, lose = none, onDelay = () => undefined }: S3Faults,
 ): Promise<S3Proxy> {
   const server = createServer();
   for (const event of ['request', 'checkContinue']) {
-    server.on(event, async (incoming: IncomingMessage, answer: ServerResponse) => {
+    server.on(event, (incoming: IncomingMessage, answer: ServerResponse) => {
       const call = `${incoming.method} ${incoming.url}`;
-      // The header is signed, so it cannot be removed.
-      if (incoming.headers['if-none-match'] !== undefined && overwrite(call)) {
-        await remove(new URL(incoming.url ?? '/', upstream).pathname);
-      }
       if (refuse(call)) refuseCall(incoming, answer);
       else passOn(upstream, incoming, answer, { late: delay(call), lost: lose(call), onDelay });
     });

@@ -68,23 +68,6 @@ export async function historiesOf(client: Client, workflowId: string): Promise<H
   return histories;
 }
 
-/** The activities that a run left without an end when it closed. */
-export function unendedActivities({ events }: History): string[] {
-  const ended = new Set(
-    (events ?? []).map((event) =>
-      (
-        event.activityTaskCompletedEventAttributes ??
-        event.activityTaskFailedEventAttributes ??
-        event.activityTaskTimedOutEventAttributes ??
-        event.activityTaskCanceledEventAttributes
-      )?.scheduledEventId?.toString(),
-    ),
-  );
-  return (events ?? []).flatMap(({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
-    scheduled && !ended.has(eventId?.toString()) ? [scheduled.activityType?.name ?? ''] : [],
-  );
-}
-
 /** The lengths and summaries of the timers, in order. */
 export function timers(history: History): { ms: number; summary?: string }[] {
   return (history.events ?? []).flatMap(({ timerStartedEventAttributes: timer, userMetadata }) =>

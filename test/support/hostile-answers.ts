@@ -76,11 +76,6 @@ export function say(status: number, body: string | Buffer = '', headers: Outgoin
   return (response) => response.writeHead(status, headers).end(body);
 }
 
-/** The head of an answer without a body. */
-export function onlyHead(headers: OutgoingHttpHeaders): Answer {
-  return (response) => response.writeHead(200, headers).flushHeaders();
-}
-
 /** A head, then single bytes until the connection closes. */
 export function trickle(status: number, headers: OutgoingHttpHeaders = {}): Answer {
   return (response) => {

@@ -18,8 +18,6 @@ export interface SlowWrite {
   nth?: number | 'every';
   /** Forever means until `land` is called. */
   delayMs: number | 'forever';
-  /** Whether the write lands at once, and only its answer is late. */
-  isAnswerLate?: boolean;
 }
 
 /** Which writes of a storage are slow. Give it to one storage. A slow write lands although its writer has given it up. */
@@ -57,10 +55,8 @@ export class SlowWrites {
   }
 
   private async runLate<T>(slow: SlowWrite, write: () => Promise<T>): Promise<T> {
-    if (!slow.isAnswerLate) await this.wait(slow);
-    const result = await write();
-    if (slow.isAnswerLate) await this.wait(slow);
-    return result;
+    await this.wait(slow);
+    return write();
   }
 
   private next(key: string): SlowWrite | undefined {

@@ -341,7 +341,7 @@ test('a video that is cut many times is stored if each connection makes progress
   expect(home.videos.map(({ link }) => link)).toEqual([...shares, 1].map((_, index) => index + 1));
 });
 
-describe('behind its link,', () => {
+describe('links:', () => {
   let world: HostileWorld;
   let bytes: Buffer;
   beforeAll(async () => {
