@@ -10,6 +10,7 @@ const { casesOf } = require('./cases.cjs');
 const { CONTESTANTS } = require('./contestants/index.cjs');
 const { sumOf } = require('./judge.cjs');
 const { runCase } = require('./run-case.cjs');
+const { startServers } = require('./servers.cjs');
 
 /** Most of a case is waiting. */
 const AT_ONCE = 6;
@@ -24,9 +25,12 @@ function dialectOf(name) {
   return require('../../test/dialects').dialectOf(name);
 }
 
+/** Ours and Temporal's are in the repository's own node_modules. */
 function versionOf(name) {
-  const file = join(__dirname, 'node_modules', name, 'package.json');
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined;
+  const file = [__dirname, join(__dirname, '../..')]
+    .map((folder) => join(folder, 'node_modules', name, 'package.json'))
+    .find(existsSync);
+  return file && JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
 /** A word for each case: what a reader of the table sees first. */
@@ -66,12 +70,14 @@ async function main() {
   const contestants = CONTESTANTS.filter(({ name }) => values.only?.split(',').includes(name) ?? true);
   const results = new Map(contestants.map(({ name }) => [name, []]));
   const startedAt = Date.now();
+  const servers = await startServers(new Set(contestants.flatMap(({ needs = [] }) => needs)));
 
   const tasks = contestants.flatMap((contestant) =>
     cases.map((testCase) => async () => {
       const { program } = contestant;
       const result = await runCase({ program, dialect: dialectOf(contestant.dialect) }, testCase, {
         startEmulator,
+        env: servers.env,
         name: `${contestant.name}-${testCase.seed}-${cases.indexOf(testCase)}`,
       });
       results.get(contestant.name).push({ testCase, ...result });
@@ -81,7 +87,7 @@ async function main() {
       if (values.verbose && result.log) print(result.log.trim().replace(/^/gm, '    '));
     }),
   );
-  await inTurn(tasks);
+  await inTurn(tasks).finally(() => servers.stop());
 
   for (const { name, title, packages = [] } of contestants) {
     const happened = results.get(name).filter(({ hasHappened }) => hasHappened);

@@ -11,4 +11,8 @@ exports.CONTESTANTS = [
   row('replicate', '`replicate`', { packages: ['replicate'], dialect: 'replicate' }),
   row('runway', '`@runwayml/sdk`', { packages: ['@runwayml/sdk'], dialect: 'runway' }),
   row('ai-sdk', '`ai` with `@ai-sdk/fal`', { packages: ['ai', '@ai-sdk/fal'], dialect: 'ai-sdk-fal' }),
+  row('bullmq', 'BullMQ on Redis', { packages: ['bullmq'], needs: ['redis'] }),
+  row('temporal', 'a plain Temporal workflow', { packages: ['@temporalio/worker'], needs: ['temporal'] }),
+  row('ours', 'our client', { needs: ['temporal'] }),
+  row('gateway', "our gateway, OpenAI's client", { packages: ['openai'], needs: ['temporal'] }),
 ];
