@@ -22,7 +22,10 @@ run(async () => {
   });
   const videos = await createVideoClient({ taskQueue: job.name, env });
   await worker.runUntil(async () => {
-    const video = await videos.start({ request: { prompt: job.prompt } }, { workflowId: job.name });
+    const video = await videos.start(
+      { request: { prompt: job.prompt }, polling: { min: '1s', max: '1s' } },
+      { workflowId: job.name },
+    );
     for await (const { phase, hold } of video.follow()) {
       if (phase !== 'needs-decision') continue;
       const { taskId } = await askPerson();
