@@ -1,44 +1,29 @@
 /** Our gateway and worker, and OpenAI's client in front of them. The caller's key makes a repeated POST safe. */
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
+const { writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const OpenAI = require('openai').default;
-const { askPerson, deliver, job, run, sleep } = require('./support/job.cjs');
+const { askPerson, deliver, freePort, job, run, sleep, startPart } = require('./support/job.cjs');
 
 const COMMAND = join(__dirname, '../../../dist/src/cli/main.js');
+const PROFILE = { polling: { min: '1s', max: '1s' } };
 
-/** Starts a command of ours, and resolves with what it printed up to the line that says that it is ready. */
-async function start(args, ready) {
-  const child = spawn(process.execPath, [COMMAND, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      ...process.env,
-      VIDEOGEN_TASK_QUEUE: job.name,
-      VIDEOGEN_STORAGE: join(job.folder, 'videos'),
-      VIDEO_API_BASE_URL: job.url,
-      VIDEO_API_KEY: job.key,
-    },
-  });
-  let printed = '';
-  return new Promise((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => {
-        process.stderr.write(text);
-        printed += text;
-        const [, found] = ready.exec(printed) ?? [];
-        if (found !== undefined) resolve(found);
-      });
-    }
-    void once(child, 'exit').then(([code]) => reject(new Error(`${args[0]} ended with ${code}.`)));
-  });
+function start(args, ready) {
+  const profile = join(job.folder, 'profile.json');
+  writeFileSync(profile, JSON.stringify(PROFILE));
+  const env = {
+    VIDEOGEN_TASK_QUEUE: job.name,
+    VIDEOGEN_STORAGE: join(job.folder, 'videos'),
+    VIDEOGEN_PROFILE: profile,
+    VIDEO_API_BASE_URL: job.url,
+    VIDEO_API_KEY: job.key,
+  };
+  return startPart(process.execPath, [COMMAND, ...args], { ready, env });
 }
 
 run(async () => {
-  const [url] = await Promise.all([
-    start(['gateway', '--port', '0'], /(http:\/\/127[^\s/]+)/),
-    start(['worker'], /(Working on)/),
-  ]);
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none' });
+  const port = String(await freePort());
+  await Promise.all([start(['gateway', '--port', port], /http:\/\/127/), start(['worker'], /Working on/)]);
+  const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'none' });
   let video = await client.videos.create(
     { prompt: job.prompt, seconds: '4', size: '1280x720' },
     { headers: { 'Idempotency-Key': job.name } },

@@ -4,7 +4,12 @@ export interface Contestant {
   title: string;
   program: string;
   packages?: string[];
+  versions?: string[];
   dialect?: string;
+  needs?: ('redis' | 'temporal' | 'python')[];
 }
 
 export const CONTESTANTS: Contestant[];
+
+/** What could not be run, and why. */
+export const NOT_RUN: { title: string; why: string }[];

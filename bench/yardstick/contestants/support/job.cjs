@@ -2,7 +2,10 @@
  * What each contestant is given, and what a careful program does around the package that it uses: it notes the task in a
  * file, and moves a video into place when it is whole. Started again, it reads its note.
  */
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
 const { existsSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { createServer } = require('node:net');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
@@ -48,6 +51,35 @@ async function askPerson() {
   return JSON.parse(readFileSync(answer, 'utf8'));
 }
 
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Starts a server that belongs to the program, and resolves once it prints what `ready` matches. */
+function startPart(command, args, { ready, env }) {
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  let printed = '';
+  return new Promise((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        process.stderr.write(text);
+        printed += text;
+        if (ready.test(printed)) resolve();
+      });
+    }
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`${command} ended with ${code}.`)));
+  });
+}
+
 /** Runs a program: it ends well when the video is in place. */
 function run(main) {
   if (existsSync(file)) process.exit(0);
@@ -60,4 +92,16 @@ function run(main) {
   );
 }
 
-module.exports = { TIMEOUT_MS, askPerson, deliver, download, job, readNote, run, sleep, writeNote };
+module.exports = {
+  TIMEOUT_MS,
+  askPerson,
+  deliver,
+  download,
+  freePort,
+  job,
+  readNote,
+  run,
+  sleep,
+  startPart,
+  writeNote,
+};
