@@ -33,7 +33,9 @@ function wordOf({ paid, delivered, paidTwice, corruptAccepted, askedPerson, hasH
 function rowOf(title, versions, results) {
   const met = results.filter(({ hasHappened }) => hasHappened);
   const words = {};
-  for (const { testCase, ...result } of results) (words[testCase.name] ??= []).push(wordOf(result));
+  for (const { testCase, ...result } of results) {
+    words[testCase.name] = [...(words[testCase.name] ?? []), wordOf(result)];
+  }
   return {
     title,
     versions,
