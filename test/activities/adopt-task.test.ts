@@ -75,6 +75,14 @@ test('a task that no job has is adopted again by the same job, which then knows 
   expect(await adopt().result).toMatchObject({ taskId, isStored: true });
 });
 
+test('a task that no job has is not adopted again under a name that was forgotten', async () => {
+  await adopt().result;
+  await recordOf(here.job).forget(here.storage);
+  const { failure, details } = await failureOf(adopt());
+  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  expect(details.message).toContain(`${here.job} was forgotten at `);
+});
+
 describe('a task of another job', () => {
   beforeEach(() => adopt({}, { job: OWL }).result);
   const expectRefused = async (attempt: ReturnType<typeof adopt>) => {
@@ -113,6 +121,11 @@ describe('a task of another job', () => {
     expect(await adopt({}, { client: temporalSaying('TERMINATED') }).result).toMatchObject({ taskId });
   });
 
+  test('that was forgotten is picked up', async () => {
+    await recordOf(OWL).forget(here.storage);
+    expect(await adopt({}, { client: temporalSaying('COMPLETED') }).result).toMatchObject({ taskId });
+  });
+
   test('of another namespace stays there: nobody here knows whether that runs', async () => {
     taskId = `foreign-${taskId}`;
     await adopt({}, { job: OWL, namespace: 'another' }).result;
@@ -139,6 +152,18 @@ describe('a task of another caller', () => {
     const unknown = await failureOf(adopt({ taskId: 'no such task', caller: 'thief', isPolled: true }));
     expect(failure.type).toBe(unknown.failure.type);
     expect(failure.message).not.toContain('owl');
+  });
+
+  test('that has no name is unknown too, while operators and the caller itself learn which job has it', async () => {
+    await adopt({}, { job: OWL }).result;
+    const of = async (caller?: string) =>
+      (await failureOf(adopt({ ...(caller && { caller }) }, { client: client() }))).failure.type;
+    expect(await of('thief')).toBe('TaskUnknown');
+    expect(await of()).toBe('InvalidRequest');
+    taskId = `shop-${taskId}`;
+    await adopt({ caller: 'shop' }, { job: OWL }).result;
+    expect(await of('shop')).toBe('InvalidRequest');
+    expect(await of()).toBe('InvalidRequest');
   });
 });
 

@@ -172,6 +172,26 @@ test('a lost submit is counted beside the decided resubmit, and the cost of the 
   expect(cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
 });
 
+test('a lost submit is counted beside the submit that repeats it by itself', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  const submit = submitter({ caps: { day: { videos: 2 } }, onLostSubmit: 'resubmit' });
+  const first = submit('fox');
+  await failureOf(first);
+  await submit('fox', {}, { attempt: 2, heartbeatDetails: first.beats.at(-1) }).result;
+  expect(counted()).toEqual([[0, 2]]);
+  expect(posts()).toBe(2);
+});
+
+test('a lost submit stays counted when the service refuses the decided resubmit', async () => {
+  world.emulator.next('submit', { kind: 'reset' });
+  world.emulator.next('submit', { kind: 'refused', status: 400, message: 'no foxes' });
+  const submit = submitter({ caps: { day: { videos: 2 } }, profile: PRICED });
+  const repeats = await loseSubmit(submit('fox'));
+  const { details } = await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
+  expect(counted()).toEqual([[0, 1]]);
+  expect(details.cost).toMatchObject({ estimated: usd(0.5), lostSubmits: 1 });
+});
+
 test('a lost submit counts under the own cap of its job, however often somebody decides to repeat it', async () => {
   world.emulator.next('submit', { kind: 'reset' }, { kind: 'reset' });
   const submit = submitter({});
@@ -180,6 +200,16 @@ test('a lost submit counts under the own cap of its job, however often somebody 
   const second = await loseSubmit(submit('fox', { cap, repeats: first }, { activityId: 'decided' }));
   const repeats = [...first, ...second];
   const { failure } = await failureOf(submit('fox', { cap, repeats }, { activityId: 'again' }));
+  expect(failure.type).toBe('CapReached');
+  expect(posts()).toBe(2);
+});
+
+test('a lost submit counts under the own cap of a later job of the name, although its repetition was refused', async () => {
+  world.emulator.next('submit', { kind: 'reset' }, { kind: 'refused', status: 400, message: 'no foxes' });
+  const submit = submitter({});
+  const repeats = await loseSubmit(submit('fox'));
+  await failureOf(submit('fox', { repeats }, { activityId: 'decided' }));
+  const { failure } = await failureOf(submit('fox', { cap: { videos: 1 } }, { activityId: 'later' }));
   expect(failure.type).toBe('CapReached');
   expect(posts()).toBe(2);
 });
@@ -307,6 +337,16 @@ describe('when a task has ended, a poll', () => {
     expect(await spent()).toEqual({ videos: 1, charged: [usd(0)], estimated: [] });
     // A later job of this name finds the same task, with what it cost.
     expect((await submit('fox').result).cost).toEqual({ ...task.cost, charged: usd(0) });
+  });
+
+  test('counts the lost submit that a free task repeated, however often the task is polled', async () => {
+    const { submit, poll } = await atCharge(0.3);
+    world.emulator.next('submit', { kind: 'reset' }, FAILED_TASK);
+    const repeats = await loseSubmit(submit('fox'));
+    const task = await submit('fox', { repeats }, { activityId: 'decided' }).result;
+    for (const _ of [1, 2]) await poll('fox', task);
+    expect(counted()).toEqual([[0, 1]]);
+    expect(await spent()).toEqual({ videos: 2, charged: [usd(0)], estimated: [usd(0.5)] });
   });
 
   test('counts a lost submit as nothing once its task is adopted and was not charged', async () => {

@@ -136,6 +136,14 @@ test('an attempt submits after a refusal that is in the heartbeat but not in the
   expect(here.posts()).toBe(2);
 });
 
+test('a task that cannot be written down is tried once more', async () => {
+  let faults = 1;
+  const create: VideoStorage['create'] = (key, text) =>
+    text.includes('"event": "task') && faults-- > 0 ? failing() : here.storage.create(key, text);
+  await submit({}, { deps: { storage: { ...here.storage, create } } }).result;
+  expect(await here.events()).toEqual(['sending', 'task']);
+});
+
 test('a task that cannot be written down is returned all the same, is in the log, and is written down by the next attempt', async () => {
   const reported: unknown[] = [];
   const first = submit({}, { deps: { storage: storageThat(failing, 'task') }, reported });

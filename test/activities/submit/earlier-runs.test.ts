@@ -3,7 +3,7 @@ import type { temporal } from '@temporalio/proto';
 import type { SubmitVideoInput } from '../../../activities';
 import { SERVICE_MEMO, TASK_ID_MEMO } from '../../../src/contract/names';
 import { failureOf } from '../activity-world';
-import { useSubmitWorld } from './submit-world';
+import { REQUEST, useSubmitWorld } from './submit-world';
 
 type Event = temporal.api.history.v1.IHistoryEvent;
 
@@ -88,9 +88,11 @@ test('a submit after a reset takes the task that the memo of an earlier run name
 
 test.each<[string, 'is sent' | 'is lost', Event[]]>([
   ['was never asked to submit', 'is sent', []],
+  ['called only other activities', 'is sent', [scheduled(5, 'pollVideo')]],
   ['was refused for certain', 'is sent', [scheduled(5), failed(5, 'videogen.InvalidRequest')]],
   ['lost its submit', 'is lost', [scheduled(5), failed(5, 'videogen.SubmitUnconfirmed')]],
   ['failed in a way of its host', 'is lost', [scheduled(5), failed(5, 'InvalidRequest')]],
+  ['failed without saying how', 'is lost', [scheduled(5), failedBy(5)]],
   ['failed in a way of the server', 'is lost', [scheduled(5), failedBy(5, { serverFailureInfo: {} })]],
   ['ended during the submit', 'is lost', [scheduled(5)]],
   [
@@ -108,6 +110,10 @@ test.each<[string, 'is sent' | 'is lost', Event[]]>([
   if (end === 'is lost') return expectLost(attempt);
   await attempt.result;
   expect(here.posts()).toBe(1);
+});
+
+test('a submit after a reset does not take anything but text for a task', async () => {
+  await expectLost(submitAfterReset({ own, before: { ...SUBMITTED, memo: { [TASK_ID_MEMO]: 7 } } }));
 });
 
 test('a submit after a reset may come after one in a run that Temporal has deleted', async () => {
@@ -157,6 +163,22 @@ test('a submit after a reset reports the send on record, which has an id, and is
   expect(here.posts()).toBe(3);
 });
 
+test('a submit after a reset is sent when the policy says so, and counts what it repeats', async () => {
+  const prices = { currency: 'USD', table: [{ perSecond: 0.1 }] };
+  const service = here.serviceAt(here.emulator.url, { profile: { prices } });
+  const client = temporalWith({ own, before: SUBMITTED });
+  const info = { workflowExecution: { workflowId: here.job, runId: 'own' } };
+  const input = { isReset: true, onLostSubmit: 'resubmit' as const };
+  await here.submit(input, { info, client, deps: { service } }).result;
+  expect((await here.read()).task?.cost).toMatchObject({ lostSubmits: 1 });
+});
+
+test('a submit after a reset that is answered 422 may have been refused for a key that the service knows', async () => {
+  here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+  const attempt = submitAfterReset({ own: { events: [] } });
+  expect((await failureOf(attempt)).failure.type).toBe('SubmitUnconfirmed');
+});
+
 test('the runs of a job that are read are all those that it was reset from, however often', async () => {
   const second = { events: [resetFrom('first')] };
   await expectLost(
@@ -168,6 +190,7 @@ test('the runs of a job that are read are all those that it was reset from, howe
 test.each<[string, Event]>([
   ['continued as new', { workflowExecutionContinuedAsNewEventAttributes: { newExecutionRunId: 'next' } }],
   ['failed and was retried', { workflowExecutionFailedEventAttributes: { newExecutionRunId: 'next' } }],
+  ['timed out and was retried', { workflowExecutionTimedOutEventAttributes: { newExecutionRunId: 'next' } }],
 ])('the runs of a job that are read are also those after a run that %s', async (_, ending) => {
   const runs = { own, before: { events: [ending] }, next: { events: [], memo } };
   expect(await submitAfterReset(runs).result).toMatchObject({ taskId: 'task-1' });
@@ -179,4 +202,17 @@ test('the runs of a job that are read are those before a retry, but not those be
   const client = temporalWith({ own: { events: [startedAfter('first', CONTINUED_AS_NEW)] } });
   await submitAfterReset({}, {}, client).result;
   expect(client.read).toEqual(['own']);
+});
+
+test('the runs of a job that are read are no runs without a name, and the own submits are known', async () => {
+  const events = [resetFrom(''), startedAfter('', RETRIED), scheduled(5)];
+  const client = temporalWith({ own: { events } });
+  await submitAfterReset({}, {}, client).result;
+  expect(client.read).toEqual(['own']);
+});
+
+test('the runs of a job that are read are none of an activity without a workflow', async () => {
+  const alone = { workflowExecution: undefined, inWorkflow: false, activityId: here.job };
+  await here.submit({ request: REQUEST, isReset: true }, { info: alone }).result;
+  expect(here.posts()).toBe(1);
 });

@@ -93,6 +93,12 @@ test('a lost submit that somebody decided to repeat is sent again, with the same
   expect(await here.events()).toEqual(['sending', 'sending', 'refused', 'sending', 'task']);
 });
 
+test('a lost submit that only the decision knows of leaves a 422 open: the service may know the key', async () => {
+  here.emulator.next('submit', { kind: 'refused', status: 422, message: 'known key' });
+  const { failure } = await failureOf(submit({ repeats: ['run/deleted'] }));
+  expect(failure.type).toBe('SubmitUnconfirmed');
+});
+
 test('a lost submit stays decided in a later run, which pays for one task', async () => {
   here.emulator.next('submit', RESET, UNAUTHORIZED);
   const { lostSubmit = '' } = (await failureOf(submit())).details;
@@ -121,6 +127,14 @@ test('a lost submit is asked about even after a decision about another one', asy
   await submit({ repeats: [first, second] }).result;
 });
 
+test('a lost submit that the policy repeats is still asked about in a later run with another policy', async () => {
+  here.emulator.next('submit', LIMITED);
+  const lostSubmit = await sendElsewhere();
+  await failureOf(submit(resubmit));
+  expect((await failureOf(submit())).details.lostSubmit).toBe(lostSubmit);
+  expect(here.posts()).toBe(1);
+});
+
 test.each([
   ['although the job names another one', { service: 'b' }, {}],
   ['although the worker has another default', {}, { defaultService: 'b' }],
@@ -132,6 +146,13 @@ test.each([
     expect(await submit({ ...input, ...resubmit }, { deps }).result).toMatchObject({ service: 'a' });
   },
 );
+
+test('only the service that got a lost submit knows its key, so it is repeated there, also by decision, and at one without a name', async () => {
+  const lostSubmit = await sendElsewhere();
+  const task = await submit({ service: 'b', repeats: [lostSubmit] }, { deps: { defaultService: 'b' } })
+    .result;
+  expect(task.service).toBeUndefined();
+});
 
 test('only the service that got a lost submit knows its key, so it is repeated there, also if only the notes of the attempt before know it', async () => {
   const heartbeatDetails = { sends: [{ id: 'send-1', attempt: 1, service: 'a' }] };
@@ -154,6 +175,18 @@ test.each([
     expect(here.posts()).toBe(0);
   },
 );
+
+test('a lost submit at a service that the worker does not have ends the job if the policy says so', async () => {
+  await sendElsewhere({ service: 'gone' });
+  const { details } = await failureOf(submit({ onLostSubmit: 'fail' }));
+  expect(details).toMatchObject({ onLostSubmit: 'fail' });
+});
+
+test('a service that the worker does not have refuses a new request', async () => {
+  const { failure, details } = await failureOf(submit({ service: 'gone' }));
+  expect([failure.type, failure.nonRetryable]).toEqual(['InvalidRequest', true]);
+  expect(details.mayHaveTask).toBeUndefined();
+});
 
 describe('after a lost submit, every failure says that a task may exist:', () => {
   const lost = { attempt: 2, heartbeatDetails: { sends: [{ id: 'send-1', attempt: 1 }] } };
@@ -190,6 +223,21 @@ describe('an answer that leaves it open whether a task exists', () => {
         status: 401,
         mayHaveTask: true,
       });
+  });
+
+  test('is remembered although the storage fails after it', async () => {
+    here.emulator.next('submit', SERVER_ERROR, UNAUTHORIZED);
+    const create: VideoStorage['create'] = (key, text) =>
+      text.includes('"refused"')
+        ? Promise.reject(new StorageFault('no space left'))
+        : here.storage.create(key, text);
+    const first = submit({}, { deps: { storage: { ...here.storage, create } } });
+    await failureOf(first);
+    const read = () => Promise.reject(new StorageFault('down'));
+    const second = submit({}, { ...following(first), deps: { storage: { ...here.storage, read } } });
+    expect((await failureOf(second)).details).toMatchObject({ mayHaveTask: true });
+    const third = await failureOf(submit({}, following(second, 3)));
+    expect(third.details).toMatchObject({ status: 401, mayHaveTask: true });
   });
 
   test.each([

@@ -342,6 +342,13 @@ describe('a first attempt', () => {
     const info = { attempt: 1, ...scheduled, currentAttemptScheduledTimestampMs: 1_000 };
     expect(await lostFor(info)).toBeUndefined();
   });
+
+  test('is the only one that may come after a reset: retries are scheduled later', async () => {
+    const noted = { attempt: 2, heartbeatDetails: { attemptWithoutTask: 1 } };
+    expect(
+      await lostFor({ ...noted, ...scheduled, currentAttemptScheduledTimestampMs: 9_000 }),
+    ).toBeUndefined();
+  });
 });
 
 describe('attempts on workers that could not decrypt their input', () => {
@@ -382,6 +389,11 @@ describe('attempts on workers that could not decrypt their input', () => {
     expect((await lostAfter(lastFailure).details)?.message).toBe(lost(3));
   });
 
+  test('are not those of another activity', async () => {
+    const other = { activityId: 'poll', lastFailure: undecryptedAfter(0) };
+    expect((await lostAfter(undefined, undefined, [other]).details)?.message).toBe(lost(3));
+  });
+
   test('are not asked for when the last attempt noted how it ended', async () => {
     const { details, asked } = lostAfter(undecryptedAfter(0), { attemptWithoutTask: 3 });
     expect(await details).toBeUndefined();
@@ -418,6 +430,11 @@ describe('a submit that is pending while its job is cancelled', () => {
     const sends = [{ ...SENDING, service: 'a' }];
     expect(await inspect([submit(noted({ sends }))])).toEqual({ sends });
     expect(await inspect([submit(noted({ sends, taskId: 5 }))])).toEqual({ sends });
+  });
+
+  test('may be lost if an earlier attempt is, although the last one was refused', async () => {
+    const note = { attemptWithoutTask: 2, sends: [SENDING] };
+    expect(await inspect([submit({ attempt: 3, ...noted(note) })])).toEqual(note);
   });
 
   test('may be lost if an attempt left nothing, unless that could not decrypt its input', async () => {
