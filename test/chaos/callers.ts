@@ -4,7 +4,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { RetryRefused } from '../../src/client/refusals';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
-import { gatewayName, type PlannedJob } from './plan';
+import { gatewayName, type PlannedJob, workerName } from './plan';
 import { note, type Stage } from './stage';
 
 /** What the caller of a job was told in the end. */
@@ -30,6 +30,7 @@ const POLLING = { min: '1s', max: '1s' } as const;
 /** A call to a gateway that is frozen or behind a stalled line. */
 const HTTP_WITHIN_MS = 8_000;
 const MOST_RETRIES = 4;
+const POST_WITHIN_MS = 30_000;
 /** With these nothing is wrong with the job, so that its caller tries again. */
 const TRIED_AGAIN = [
   'StorageFailed',
@@ -232,7 +233,8 @@ export class Callers {
     }
   }
 
-  private async meddle({ job, done, told }: CalledJob): Promise<void> {
+  private async meddle(called: CalledJob): Promise<void> {
+    const { job, done } = called;
     const { interference, name, kind } = job;
     if (interference === undefined || kind === 'gateway') return;
     const { client } = this.stage;
@@ -254,8 +256,15 @@ export class Callers {
         return once('cancelled', () => client.workflow.getHandle(name).cancel());
       case 'terminate':
         return once('terminate', () => client.workflow.getHandle(name).terminate('chaos'));
-      case 'cancel-in-backoff':
-        for (let left = 200; left > 0 && told === undefined; left--) {
+      case 'terminate-after-post':
+        if ((await this.untilPost(job)) === undefined) return;
+        return once('terminate', () => client.workflow.getHandle(name).terminate('chaos'));
+      case 'cancel-in-backoff': {
+        const worker = await this.untilPost(job);
+        if (worker === undefined) return;
+        const part = this.stage.part(workerName(worker));
+        if (!part.isBusy) await part.kill(0);
+        for (let left = 200; left > 0 && called.told === undefined; left--) {
           if (await this.waitsInSubmit(name)) {
             done.push('cancel');
             return once('cancelled in backoff', () => client.workflow.getHandle(name).cancel());
@@ -263,6 +272,7 @@ export class Callers {
           await sleep(150, undefined, { signal: this.signal });
         }
         return;
+      }
       case 'reset':
         return once('reset', async () => {
           const handle = client.workflow.getHandle(name);
@@ -296,6 +306,12 @@ export class Callers {
           );
         });
     }
+  }
+
+  /** The worker that has sent its request; undefined if none does. */
+  private untilPost({ prompts }: PlannedJob): Promise<number | undefined> {
+    const workers = Array.from({ length: this.stage.plan.workers }, (_, index) => index + 1);
+    return this.stage.nextPost(JSON.stringify(prompts[0]), workers, POST_WITHIN_MS);
   }
 
   private async waitsInSubmit(name: string): Promise<boolean> {

@@ -22,7 +22,7 @@ export class Line {
   private stalledUntilMs = 0;
   private slowUntilMs = 0;
   private delayMs = 0;
-  private readonly posts: (() => void)[] = [];
+  private readonly posts: ((text: string) => void)[] = [];
 
   private constructor(
     readonly name: string,
@@ -67,9 +67,10 @@ export class Line {
     }
   }
 
-  /** Resolves when the next POST enters the line. */
-  nextPost(): Promise<void> {
-    return new Promise((resolve) => this.posts.push(resolve));
+  /** Told what a POST says when it enters the line. */
+  onPost(tell: (text: string) => void): () => void {
+    this.posts.push(tell);
+    return () => void this.posts.splice(this.posts.indexOf(tell), 1);
   }
 
   heal(): void {
@@ -100,7 +101,8 @@ export class Line {
     const pair = { near, far };
     this.pairs.add(pair);
     near.on('data', (sent) => {
-      if (sent.toString('latin1', 0, 5) === 'POST ') for (const tell of this.posts.splice(0)) tell();
+      const text = sent.toString('latin1');
+      if (text.startsWith('POST ')) for (const tell of [...this.posts]) tell(text);
     });
     this.carry(near, far);
     this.carry(far, near);

@@ -17,11 +17,12 @@ export interface Launch {
 
 const READY_WITHIN_MS = 60_000;
 const CHECK_EVERY_MS = 50;
+const AGAIN_AFTER_MS = 300;
 const ENDED_WITHIN_MS = 30_000;
 
 /** A program of the run, which can be killed, frozen and started again. What it prints goes into a file. */
 export class Part {
-  /** The times at which it ended although nobody had killed it. */
+  /** When it ended although nobody had killed it. */
   readonly endedAlone: string[] = [];
   private child: ChildProcess | undefined;
   private expected = false;
@@ -78,32 +79,40 @@ export class Part {
     return done;
   }
 
+  /** As a supervisor does: a worker that cannot reach Temporal ends, and is started again. */
   private async run(): Promise<void> {
+    const givesUpAtMs = Date.now() + READY_WITHIN_MS;
+    for (;;) {
+      const outcome = await this.launchOnce(givesUpAtMs);
+      if (outcome === 'ready') return;
+      if (outcome === 'late') throw new Error(`${this.name} did not start: see ${this.logFile}`);
+      await sleep(AGAIN_AFTER_MS);
+    }
+  }
+
+  private async launchOnce(givesUpAtMs: number): Promise<'ready' | 'ended' | 'late'> {
     const { command, args, env, options, port } = this.launch();
     const log = openSync(this.logFile, 'a');
-    const stdio: SpawnOptions['stdio'] = [
-      'ignore',
-      log,
-      log,
-      ...(port === undefined ? ['ipc' as const] : []),
-    ];
-    const child = spawn(command, args, { ...options, env, stdio });
+    const ipc = port === undefined ? ['ipc' as const] : [];
+    const child = spawn(command, args, { ...options, env, stdio: ['ignore', log, log, ...ipc] });
     closeSync(log);
     endWithParent(child);
     this.child = child;
     this.expected = false;
-    child.once('exit', (code, signal) => {
-      if (this.expected || this.child !== child) return;
-      this.endedAlone.push(`${this.name} ended by itself with ${signal ?? code}`);
+    let isReady = false;
+    const ended = once(child, 'exit').then(([code, signal]) => {
       appendFileSync(this.logFile, `--- ended with ${signal ?? code}\n`);
+      if (isReady && !this.expected)
+        this.endedAlone.push(`${this.name} ended by itself with ${signal ?? code}`);
+      return 'ended' as const;
     });
-    const ended = once(child, 'exit').then(() => 'ended');
-    const ready =
+    const listens =
       port === undefined ? once(child, 'message') : untilListening(port, () => child.exitCode === null);
-    const late = sleep(READY_WITHIN_MS, 'late', { ref: false });
+    const ready = listens.then(() => 'ready' as const);
+    const late = sleep(Math.max(0, givesUpAtMs - Date.now()), 'late' as const, { ref: false });
     const outcome = await Promise.race([ready, ended, late]);
-    if (outcome === 'ended' || outcome === 'late')
-      throw new Error(`${this.name} did not start (${outcome}): see ${this.logFile}`);
+    isReady = outcome === 'ready';
+    return outcome;
   }
 
   private async end(signal: NodeJS.Signals): Promise<void> {

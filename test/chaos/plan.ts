@@ -14,9 +14,11 @@ export interface PlanOptions {
 /** What is done to a job while it runs. */
 export type Interference =
   | { kind: 'cancel'; atMs: number }
-  /** While its submit waits for the next attempt, after one that was lost or refused. */
+  /** Its worker is killed after its POST, and it is cancelled while its submit waits for the next attempt. */
   | { kind: 'cancel-in-backoff' }
   | { kind: 'terminate'; atMs: number }
+  /** Before anybody was told of its task. */
+  | { kind: 'terminate-after-post' }
   | { kind: 'reset'; atMs: number }
   | { kind: 'pause'; atMs: number; ms: number }
   /** Its caller dies, and starts it again under its name. */
@@ -75,12 +77,13 @@ export function makePlan(options: PlanOptions): Plan {
     if (kind === 'batch') return dice < 0.4 ? { kind: 'terminate', atMs } : undefined;
     if (dice < 0.05) return { kind: 'cancel', atMs };
     if (kind === 'gateway') return undefined;
-    if (dice < 0.13) return { kind: 'terminate', atMs: atMs / 2 };
+    if (dice < 0.1) return { kind: 'terminate', atMs: atMs / 2 };
+    if (dice < 0.14) return { kind: 'terminate-after-post' };
     if (kind === 'fallback') return undefined;
     if (dice < 0.18) return { kind: 'reset', atMs };
     if (dice < 0.21) return { kind: 'pause', atMs, ms: between(1_000, 4_000) };
     if (dice < 0.28) return { kind: 'caller-dies', atMs };
-    return dice < 0.4 ? { kind: 'cancel-in-backoff' } : undefined;
+    return dice < 0.31 ? { kind: 'cancel-in-backoff' } : undefined;
   };
   for (let videos = 0, number = 0; videos < jobs; number++) {
     const dice = random();

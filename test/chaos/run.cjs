@@ -33,7 +33,9 @@ async function main() {
   const say = (line) => values.quiet || process.stderr.write(`${line}\n`);
   const { runChaos } = require('./run.ts');
   const { DefaultLogger, Runtime } = require('@temporalio/worker');
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const telemetryOptions = { logging: { filter: 'OFF' } };
+  // Runs that were terminated end in the middle of a task, and the replay warns of it.
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions });
   await useTestServers();
   const cluster = values.postgres ? await require('./cluster.ts').startChaosCluster(say) : undefined;
   const report = await runChaos({

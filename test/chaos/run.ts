@@ -32,6 +32,7 @@ export interface ChaosReport extends Omit<Verdict, 'partFiles'> {
 
 /** After the interference, jobs have this long to end. A lost worker takes Temporal 20 s, and an operator 6 s. */
 const JOBS_END_WITHIN_MS = 150_000;
+const NEXT_POST_WITHIN_MS = 5_000;
 const WEBHOOKS_WITHIN_MS = 90_000;
 const JANITOR_WITHIN_MS = 20_000;
 const TWO_DAYS_MS = 48 * 3_600_000;
@@ -178,12 +179,8 @@ async function happen(stage: Stage, event: PlannedEvent): Promise<boolean> {
       return true;
     case 'kill-after-post': {
       const { worker, afterMs, downMs } = event;
-      const lines = ['alpha', 'beta'].map((to) => stage.line(`${workerName(worker)}:${to}`));
-      const posted = await Promise.race([
-        ...lines.map((line) => line.nextPost().then(() => true)),
-        sleep(5_000, false, { ref: false }),
-      ]);
-      if (!posted || stage.part(workerName(worker)).isBusy) return false;
+      const posted = await stage.nextPost('', [worker], NEXT_POST_WITHIN_MS);
+      if (posted === undefined || stage.part(workerName(worker)).isBusy) return false;
       await sleep(afterMs);
       await stage.part(workerName(worker)).kill(downMs);
       return true;

@@ -141,6 +141,26 @@ export class Stage {
     return this.rotation;
   }
 
+  /** The worker whose POST is the next that says this; undefined if none comes. */
+  nextPost(says: string, workers: readonly number[], withinMs: number): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      const stop: (() => void)[] = [];
+      const end = (worker?: number) => {
+        clearTimeout(late);
+        for (const one of stop) one();
+        resolve(worker);
+      };
+      const late = setTimeout(end, withinMs);
+      for (const worker of workers)
+        for (const service of SERVICES)
+          stop.push(
+            this.line(`${workerName(worker)}:${service}`).onPost((text) => {
+              if (text.includes(says)) end(worker);
+            }),
+          );
+    });
+  }
+
   /** Freezes a worker at its next POST. False if it made none. */
   async freezeAtPost(worker: number, ms: number): Promise<boolean> {
     const file = this.troubleFile(worker);
