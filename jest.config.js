@@ -39,8 +39,6 @@ const NEEDS_PROVIDERS = ['<rootDir>/test/ai-sdk/providers/'];
 // A quarter of a minute of a processor or more each, for what shorter tests show in part, or for what seldom changes;
 // or tests that need a program besides Node.
 const AT_NIGHT = [
-  // Kills and faults at random, for hundreds of jobs. The model and crashes.test.ts have each of them.
-  'test/real-server/chaos.test.ts',
   // Whole programs and projects of their own, whose types are checked in every run.
   'test/package/installed.test.ts',
   'test/package/peer-ends.test.ts',

@@ -96,10 +96,11 @@ function postgresUser() {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-async function startPostgres(folder) {
+/** A new database, and how it is started: `{ command, args, options, port, versions }`. */
+async function preparePostgres(folder) {
   const initdb = onPath('initdb', postgresFolders());
   if (initdb === undefined) throw new Absent('PostgreSQL is not installed: apt-get install postgresql.');
-  const program = join(initdb, '../postgres');
+  const command = join(initdb, '../postgres');
   const user = postgresUser();
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
   const data = join(folder, 'data');
@@ -110,12 +111,13 @@ async function startPostgres(folder) {
   });
   const port = await freePort();
   const args = ['-D', data, '-p', String(port), '-k', folder, '-c', 'listen_addresses=127.0.0.1'];
-  const version = execFileSync(program, ['--version'], { encoding: 'utf8' }).match(/\d[\d.]*/)[0];
-  return {
-    port,
-    versions: { PostgreSQL: version },
-    ...(await start(program, args, { ...options, ports: [port] })),
-  };
+  const version = execFileSync(command, ['--version'], { encoding: 'utf8' }).match(/\d[\d.]*/)[0];
+  return { command, args, options, port, versions: { PostgreSQL: version } };
+}
+
+async function startPostgres(folder) {
+  const { command, args, options, port, versions } = await preparePostgres(folder);
+  return { port, versions, ...(await start(command, args, { ...options, ports: [port] })) };
 }
 
 async function startRestate(folder) {
@@ -140,4 +142,4 @@ async function startRestate(folder) {
   return { port, adminPort, versions: {}, ...running };
 }
 
-module.exports = { Absent, start, startPostgres, startRedis, startRestate };
+module.exports = { Absent, preparePostgres, start, startPostgres, startRedis, startRestate };

@@ -100,8 +100,8 @@ async function untilServed(client) {
   }
 }
 
-/** Starts it: `{ address, client, pids: { server, database }, versions, stop() }`. */
-exports.startCluster = async (say = () => {}) => {
+/** Starts it: `{ address, client, pids: { server, database }, versions, stop() }`. The caller may start the database in its own way. */
+exports.startCluster = async (say = () => {}, startDatabase = startPostgres) => {
   say('Temporal server and SQL tool: from the cache, or built with Go in some minutes ...');
   const server = await findClusterProgram('temporal-server');
   const sqlTool = await findClusterProgram('temporal-sql-tool');
@@ -114,7 +114,7 @@ exports.startCluster = async (say = () => {}) => {
     for (const one of [folder, databaseFolder]) rmSync(one, { recursive: true, force: true });
   };
   try {
-    const database = await startPostgres(databaseFolder);
+    const database = await startDatabase(databaseFolder);
     running.push(database);
     setUpSchema(sqlTool, database.port);
     const temporal = await startServer(server, database.port, folder);

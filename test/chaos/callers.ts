@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { RetryRefused } from '../../src/client/refusals';
+import { GRPC_STATUS } from '../../src/contract/error-code';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { gatewayName, type PlannedJob, workerName } from './plan';
@@ -331,11 +332,10 @@ export class Callers {
 
 /** Temporal's number for an attempt that runs. */
 const STARTED = 2;
-const GRPC_NOT_FOUND = 5;
-const GRPC_FAILED_PRECONDITION = 9;
+const FAILED_PRECONDITION = 9;
+/** It has ended, was paused before, is not paused any more, or this server pauses nothing. */
+const GONE = [GRPC_STATUS.notFound, GRPC_STATUS.unimplemented, FAILED_PRECONDITION];
 
-/** It has ended, was paused before, or is not paused any more. */
 function gone(error: unknown): void {
-  const { code } = Object(error);
-  if (code !== GRPC_NOT_FOUND && code !== GRPC_FAILED_PRECONDITION) throw error;
+  if (!GONE.includes(Object(error).code)) throw error;
 }

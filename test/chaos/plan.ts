@@ -136,9 +136,9 @@ export function makePlan(options: PlanOptions): Plan {
     often(60_000, (atMs) => ({ kind: 'kill', part, atMs, downMs: between(0, 1_000) }));
     often(60_000, (atMs) => ({ kind: 'freeze', part, atMs, ms: between(500, 4_000) }));
   }
-  for (const part of ['temporal', 'service'] as const) {
-    const isDatabase = part === 'temporal' && hasDatabase;
-    if (isDatabase) events.push({ kind: 'kill', part: 'database', atMs: lengthMs / 2, downMs: 1_000 });
+  for (const part of [hasDatabase ? 'database' : 'temporal', 'service']) {
+    // The database of a deployed server is killed once.
+    if (part === 'database') events.push({ kind: 'kill', part, atMs: lengthMs / 2, downMs: 1_000 });
     else often(100_000, (atMs) => ({ kind: 'kill', part, atMs, downMs: between(0, 1_000) }));
     often(75_000, (atMs) => ({ kind: 'freeze', part, atMs, ms: between(500, 4_000) }));
   }

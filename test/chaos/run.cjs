@@ -29,6 +29,25 @@ for (const name of ['jobs', 'minutes'])
 if (values.break !== undefined && !BREAKS.includes(values.break))
   refuse(`--break is ${values.break}: give one of ${BREAKS.join(', ')}.`);
 
+/** Temporal's server on a database that can be killed and frozen. */
+async function startCluster(say) {
+  const { preparePostgres } = require('../../bench/peers/servers.cjs');
+  const support = require('../../bench/support/cluster.cjs');
+  const { Part } = require('./part.ts');
+  let database;
+  const cluster = await support.startCluster(say, async (folder) => {
+    const { port, versions, ...launch } = await preparePostgres(folder);
+    database = new Part('database', `${folder}.log`, () => ({
+      ...launch,
+      env: { PATH: process.env.PATH },
+      port,
+    }));
+    await database.start();
+    return { port, versions, pid: database.process.pid, stop: () => database.stop('SIGINT') };
+  });
+  return { address: cluster.address, database, stop: cluster.stop };
+}
+
 async function main() {
   const say = (line) => values.quiet || process.stderr.write(`${line}\n`);
   const { runChaos } = require('./run.ts');
@@ -37,7 +56,7 @@ async function main() {
   // Runs that were terminated end in the middle of a task, and the replay warns of it.
   Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions });
   await useTestServers();
-  const cluster = values.postgres ? await require('./cluster.ts').startChaosCluster(say) : undefined;
+  const cluster = values.postgres ? await startCluster(say) : undefined;
   const report = await runChaos({
     seed: values.seed,
     jobs: Number(values.jobs),

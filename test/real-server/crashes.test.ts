@@ -13,11 +13,11 @@ import { type DevServer, PortInUse, startDevServer } from '../../src/temporal-se
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { noiseVideo } from '../../src/testing/video/make-video';
-import { postsOf } from '../support/chaos-audit';
 import { serve } from '../support/hostile-answers';
 import { type Answer, startHostileServer } from '../support/hostile-server';
 import { atLength } from '../support/nightly';
 import { plainHistory } from '../support/plain-history';
+import { postsOf } from '../support/posts';
 import { filesIn } from '../support/stored-files';
 import {
   killLeftoverWorkers,

@@ -1,5 +1,5 @@
 import type { LostSubmitPolicy } from '../../src/contract/lost-submit';
-import type { Emulator, Faults } from '../../src/testing';
+import type { Faults } from '../../src/testing';
 import { seededRandom } from '../../src/testing/seeded-random';
 import { atLength } from './nightly';
 
@@ -18,31 +18,19 @@ export interface WorkerLife {
   downMs: number;
 }
 
-export interface TimedFault {
-  atMs: number;
-  apply: (emulator: Emulator) => void;
-}
-
 /** Everything random in a run follows from the seed; only the timing of the machine does not. */
 export interface ChaosPlan {
   jobs: PlannedJob[];
   /** For the submits, in their order of arrival. */
   submitFaults: Faults['submit'][];
-  /** For the next call of their kind after a delay. */
-  timedFaults: TimedFault[];
   /** One list per worker. */
   lives: WorkerLife[][];
 }
 
-export const VIDEO_BYTES = 64 * 1024;
+/** After the POST: a kill then comes before its answer. */
+const LONGEST_AFTER_POST_MS = 60;
 
-/**
- * The latency from a worker to Temporal. A kill right after a POST then loses the heartbeat that records it, as it does
- * when Temporal runs on another machine.
- */
-export const WORKER_LATENCY_MS = 60;
-
-export const JOBS = atLength(18, 200);
+const JOBS = atLength(18, 200);
 const RESUBMITTING_JOBS = atLength(3, 20);
 const JOBS_START_WITHIN_MS = atLength(5_000, 25_000);
 
@@ -78,41 +66,18 @@ export function chaosPlan(seed: string): ChaosPlan {
     return { kind: 'late', ms: between(100, 1_500) };
   };
 
-  const during = () => between(1_000, JOBS_START_WITHIN_MS + 5_000);
-  const statusFault = (): TimedFault => {
-    const fault = oneOf<Faults['status']>([
-      { kind: 'server-error' },
-      { kind: 'rate-limited', retryAfter: 1 },
-      { kind: 'reset' },
-      { kind: 'bad-json' },
-    ]);
-    return { atMs: during(), apply: (emulator) => emulator.next('status', fault) };
-  };
-  const downloadFault = (kind: 'cut' | 'stall'): TimedFault => {
-    const afterBytes = between(0, VIDEO_BYTES - 1);
-    // A stall after the last kill would only cost time.
-    const atMs = kind === 'stall' ? between(1_000, JOBS_START_WITHIN_MS / 2) : during();
-    return { atMs, apply: (emulator) => emulator.next('download', { kind, afterBytes }) };
-  };
-
   const lives: WorkerLife[][] = [[], []];
   for (let kills = between(LEAST_KILLS, MOST_KILLS); kills > 0; kills--) {
     // Alternates between the workers, so that both are killed throughout the run.
     lives[kills % 2]?.push({
       lifeMs: between(300, 4_500),
       downMs: between(0, 800),
-      ...(kills % 3 !== 0 && { afterPostMs: between(0, WORKER_LATENCY_MS) }),
+      ...(kills % 3 !== 0 && { afterPostMs: between(0, LONGEST_AFTER_POST_MS) }),
     });
   }
   return {
     jobs,
     submitFaults: Array.from({ length: 2 * JOBS }, submitFault),
-    timedFaults: [
-      ...Array.from({ length: atLength(3, 6) }, statusFault),
-      ...Array.from({ length: atLength(2, 3) }, () => downloadFault('cut')),
-      // Downloads are short; a stalled one lasts until a kill, so that kills hit downloads too.
-      ...Array.from({ length: atLength(2, 4) }, () => downloadFault('stall')),
-    ],
     lives,
   };
 }
