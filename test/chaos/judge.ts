@@ -50,6 +50,7 @@ interface Counts {
   paidAgainByPolicy: number;
   heldAsLost: number;
   videos: number;
+  deleted: number;
 }
 
 export async function judge(evidence: Evidence): Promise<Verdict> {
@@ -57,7 +58,15 @@ export async function judge(evidence: Evidence): Promise<Verdict> {
   const ledger = readLedger(folder);
   const runs = await readRuns(evidence.temporalAddress, evidence.keys);
   const flaws: string[] = [];
-  const counts = { lost: 0, paidTwice: 0, corrupt: 0, paidAgainByPolicy: 0, heldAsLost: 0, videos: 0 };
+  const counts = {
+    lost: 0,
+    paidTwice: 0,
+    corrupt: 0,
+    paidAgainByPolicy: 0,
+    heldAsLost: 0,
+    videos: 0,
+    deleted: 0,
+  };
   const failures = new Map<string, number>();
   const runsOf = groupByPrompt(runs, wanted);
   const referred = new Map<string, Set<string>>();
@@ -66,6 +75,12 @@ export async function judge(evidence: Evidence): Promise<Verdict> {
   for (const one of wanted) {
     const own = runsOf.get(one.prompt) ?? [];
     const flaw = (text: string) => flaws.push(`${one.name} (${one.kind}, "${one.prompt}"): ${text}`);
+    if (one.told?.kind === 'failure' && one.told.type === DELETED) {
+      counts.deleted++;
+      if (recordsOf(storage, one.name).every(({ event }) => event !== 'forgotten'))
+        flaw('was deleted, and its record does not say so');
+      continue;
+    }
     const end = judgeEnd(one, own, flaw);
     if (end === 'video') counts.videos++;
     else if (end !== undefined) failures.set(end, (failures.get(end) ?? 0) + 1);
@@ -87,14 +102,15 @@ export async function judge(evidence: Evidence): Promise<Verdict> {
   flaws.push(...judgeRunning(runs), ...(await judgeReplays(runs, evidence.bundle)));
   const partFiles = filesIn(storage).filter((file) => file.endsWith('.part')).length;
   const { lost, paidTwice, corrupt, ...more } = counts;
-  const refused = ledger.posts.filter(({ status = 0 }) => status >= 400).length;
+  const refusals = ledger.posts.filter(({ status = 0 }) => status >= 400).length;
   const decided = runs.flatMap(({ decisions }) => [...decisions]);
   const table = {
     'videos wanted': wanted.length,
     'videos stored': more.videos,
     ...Object.fromEntries([...failures].map(([type, count]) => [`ended as ${type}`, count])),
+    'deleted by their callers': more.deleted,
     'runs of workflows': runs.length,
-    'POSTs refused': refused,
+    'POSTs refused': refusals,
     'tasks paid': ledger.tasks.length,
     'paid again by policy': more.paidAgainByPolicy,
     'held as lost at the end': more.heldAsLost,
@@ -108,6 +124,8 @@ function add<K, V>(sets: Map<K, Set<V>>, key: K, value: V): void {
   sets.set(key, (sets.get(key) ?? new Set()).add(value));
 }
 
+/** Its caller deleted it at the gateway, and nothing is left of it but that it was there. */
+export const DELETED = 'Deleted';
 const JOB_TYPES = ['generateVideo', 'generateVideoWithFallback'];
 
 /** Jobs that adopt a task have no request: they are retries, by their names. */
@@ -142,8 +160,7 @@ function judgeEnd(
   const [task] = tasks;
   if (kind !== 'batch' && told === undefined) flaw('its caller was told nothing');
   if (task !== undefined) {
-    if (told?.kind === 'failure' && told.type !== 'Deleted')
-      flaw(`has a video, and its caller was told ${told.type}`);
+    if (told?.kind === 'failure') flaw(`has a video, and its caller was told ${told.type}`);
     if (told?.kind === 'video' && told.taskId !== task)
       flaw(`has the task ${task}, and its caller was told ${told.taskId}`);
     return 'video';
@@ -210,12 +227,16 @@ function judgePayments(
     const keys = new Set(posts.filter((post) => post.service === service).map(({ key }) => key));
     if (keys.size > 1) flaw(`the POSTs to ${service} had ${keys.size} keys`);
   }
-  const [first, ...further] = tasks;
-  // After a POST that may have paid, each further one, refused or not, needs a decision or the policy.
-  const late = posts.filter(({ status = 0, atMs }) => first && status >= 400 && atMs > first.atMs).length;
-  const again = further.length + late;
+  // A task is a POST that may have paid: the one after it needs a decision or the policy, whether it was refused or not.
+  const refused = posts.filter(({ status = 0 }) => status >= 400);
+  const inOrder = [
+    ...tasks.map(({ atMs }) => ({ atMs, pays: true })),
+    ...refused.map(({ atMs }) => ({ atMs, pays: false })),
+  ].sort((one, other) => one.atMs - other.atMs);
+  const again = inOrder.slice(1).filter((_, index) => inOrder[index]?.pays).length;
   if (!resubmits && again > allowed)
-    flaw(`${again} POSTs followed the first that paid, and ${allowed} were decided: ${story(tasks, posts)}`);
+    flaw(`${again} POSTs followed one that paid, and ${allowed} were decided: ${story(tasks, posts)}`);
+  const further = tasks.slice(1);
   if (new Set(tasks.map(({ service }) => service)).size > 1) {
     counts.paidTwice++;
     flaw(`two services were paid: ${story(tasks, posts)}`);

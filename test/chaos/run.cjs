@@ -54,7 +54,7 @@ async function main() {
   const { DefaultLogger, Runtime } = require('@temporalio/worker');
   const telemetryOptions = { logging: { filter: 'OFF' } };
   // Runs that were terminated end in the middle of a task, and the replay warns of it.
-  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions });
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions, shutdownSignals: [] });
   await useTestServers();
   const cluster = values.postgres ? await startCluster(say) : undefined;
   const report = await runChaos({
