@@ -18,6 +18,8 @@ export interface ServiceCall {
   signal?: AbortSignal;
   /** How many bytes of the body are buffered ahead of its reader. */
   highWaterMark?: number;
+  /** Later than this, nothing is sent. */
+  startWithinMs?: number;
   /** Redacted from every error. */
   secrets: Secrets;
 }
@@ -25,14 +27,15 @@ export interface ServiceCall {
 /** Sends one HTTP request and returns at the headers, whatever the status; a ServiceFault when none come. */
 export async function callService(
   dispatcher: Dispatcher,
-  { secrets, ...call }: ServiceCall,
+  { secrets, startWithinMs = Number.POSITIVE_INFINITY, ...call }: ServiceCall,
 ): Promise<Dispatcher.ResponseData> {
+  const startBeforeMs = performance.now() + startWithinMs;
   let hasStarted = false;
   const watched = dispatcher.compose(
     (dispatch) => (options, handler) =>
       dispatch(
         options,
-        new StartWatcher(handler, () => {
+        new StartWatcher(handler, startBeforeMs, () => {
           hasStarted = true;
         }),
       ),
@@ -132,18 +135,23 @@ function connectionFault(error: unknown, hasStarted: boolean, secrets: Secrets):
   });
 }
 
-/** Reports when a request starts: on a connected socket, right before its first byte is written. */
+/**
+ * Reports when a request starts: on a connected socket, right before its first byte is written. A process that was stopped
+ * meanwhile may go on when others have given the request up and repeated it, so a late one does not start.
+ */
 class StartWatcher extends DecoratorHandler {
   constructor(
     private readonly inner: Dispatcher.DispatchHandler,
+    private readonly startBeforeMs: number,
     private readonly onStart: () => void,
   ) {
     super(inner);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController, context: unknown): void {
-    this.onStart();
     this.inner.onRequestStart?.(controller, context);
+    if (performance.now() < this.startBeforeMs) this.onStart();
+    else controller.abort(new Error('it took too long to connect'));
   }
 }
 

@@ -187,6 +187,7 @@ export class HttpVideoService implements OpenedVideoService {
       origin: this.base.origin,
       path,
       secrets,
+      ...(isSubmit && { startWithinMs: this.timeouts.connect }),
       headers: {
         accept: 'application/json',
         'accept-encoding': 'identity',

@@ -99,6 +99,20 @@ const TRICKLES: [what: string, calls: [string, Call][], beginning: string, more:
   ['an answer that never comes', [SUBMIT, POLL, OPEN], '', '', CUT],
 ];
 
+test('a submit is not sent by a process that was stopped while it connected', async () => {
+  const server = await serve((request) => reply(request, { body: '{"task_id":"t"}' }));
+  const fault = faultOf(submit(connect(server.url, { timeouts: { connect: 200 } })));
+  // Like SIGSTOP: afterwards the process hears of the connection before its timers.
+  await new Promise<void>((resolve) => {
+    setTimeout(() => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+      resolve();
+    });
+  });
+  expect(await fault).toMatchObject({ kind: 'not-sent', facts: { message: 'it took too long to connect' } });
+  expect(server.requests).toEqual([]);
+});
+
 describe('a deadline', () => {
   it.each(
     TRICKLES.flatMap(([what, calls, ...rest]) =>
