@@ -321,7 +321,16 @@ export class Stage {
     const file = join(this.folder, 'temporal.db');
     const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', `${port}`, '--headless'];
     const values = ['frontend.enableServerVersionCheck=false', 'frontend.WorkflowPauseEnabled=true'];
-    args.push('--db-filename', file, '--log-level', 'error');
+    // Programs are killed here, and no machine loses its power.
+    args.push(
+      '--db-filename',
+      file,
+      '--sqlite-pragma',
+      'synchronous=OFF',
+      '--sqlite-pragma',
+      'journal_mode=WAL',
+    );
+    args.push('--log-level', 'error');
     for (const value of values) args.push('--dynamic-config-value', value);
     return { command: this.options.temporalCli, args, env: this.env(), port };
   }
