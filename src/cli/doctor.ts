@@ -20,17 +20,12 @@ interface DoctorOptions {
   json?: boolean;
 }
 
+/** One line of `doctor --json`. */
 export interface CheckReport {
   name: string;
   ok: boolean;
   found: string;
   fix?: string | undefined;
-}
-
-/** What `doctor --json` prints. */
-export interface DoctorReport {
-  ok: boolean;
-  checks: CheckReport[];
 }
 
 /** `videogen doctor`: checks everything that a job needs. It changes nothing and costs nothing. */
@@ -40,7 +35,7 @@ export async function doctor(options: DoctorOptions, terminal: Terminal): Promis
     if (options.register) return await register(options, terminal, closers);
     const checks = await Promise.race([runChecks(options, terminal, closers), untilInterrupted(terminal)]);
     if (checks === undefined) return EXIT.interrupted;
-    const report = { ok: checks.every(({ ok }) => ok), checks } satisfies DoctorReport;
+    const report = { ok: checks.every(({ ok }) => ok), checks };
     if (options.json) terminal.out(printableJson(report));
     return report.ok ? EXIT.ok : EXIT.usage;
   } finally {

@@ -16,12 +16,6 @@ export interface HealthPart {
   reason?: string | undefined;
 }
 
-/** What /readyz and /livez answer. */
-export interface HealthReport {
-  status: PartStatus;
-  parts: HealthPart[];
-}
-
 /** What one worker or gateway of the process says about itself. */
 export interface MonitorSource {
   /** Whether it is ready. */
@@ -146,8 +140,7 @@ const WORST_FIRST: readonly PartStatus[] = ['unready', 'draining', 'starting', '
 
 function healthAnswer(parts: HealthPart[]): Answer {
   const status = WORST_FIRST.find((one) => parts.some((part) => part.status === one)) ?? 'ok';
-  const report: HealthReport = { status, parts };
-  return json(status === 'ok' ? 200 : 503, report);
+  return json(status === 'ok' ? 200 : 503, { status, parts });
 }
 
 function json(status: number, body: object): Answer {

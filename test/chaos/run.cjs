@@ -50,7 +50,7 @@ async function startCluster(say) {
 
 async function main() {
   const say = (line) => values.quiet || process.stderr.write(`${line}\n`);
-  const { runChaos } = require('./run.ts');
+  const { runChaos } = require('./chaos-run.ts');
   const { DefaultLogger, Runtime } = require('@temporalio/worker');
   const telemetryOptions = { logging: { filter: 'OFF' } };
   // Runs that were terminated end in the middle of a task, and the replay warns of it.

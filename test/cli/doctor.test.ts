@@ -4,7 +4,7 @@ import { createServer as createHttp2Server, type Http2Server, type Http2Session 
 import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CheckReport, DoctorReport } from '../../src/cli/doctor';
+import type { CheckReport } from '../../src/cli/doctor';
 import { run } from '../../src/cli/run';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
@@ -56,7 +56,7 @@ async function doctor(env: Record<string, string | undefined> = {}, args: string
 
 async function examine(env: Record<string, string | undefined> = {}) {
   const { code, out, err } = await doctor(env, ['--json']);
-  const report: DoctorReport = JSON.parse(out);
+  const report: { ok: boolean; checks: CheckReport[] } = JSON.parse(out);
   expect(code).toBe(report.ok ? 0 : 2);
   const check = (name: string): CheckReport | undefined => report.checks.find((one) => one.name === name);
   return { ...report, code, out, err, check };

@@ -1,4 +1,4 @@
-import { runChaos } from '../chaos/run';
+import { runChaos } from '../chaos/chaos-run';
 
 const SEED = 'fox';
 const JOBS = 30;

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import type { DoctorReport } from '../../src/cli/doctor';
+import type { CheckReport } from '../../src/cli/doctor';
 import { run } from '../../src/cli/run';
 import { createVideoClient } from '../../src/client/video-client';
 import type { VideoJob } from '../../src/client/video-job';
@@ -222,6 +222,7 @@ test('a cancelled job is retried with its task, which is not paid again, and onl
     expect(last).toBe(`${workflowId}-retry-2`);
     expect(emulator.generations()).toHaveLength(1);
     await videos.handle(last).cancel();
+    await ended(videos.handle(last));
   });
 });
 
@@ -351,7 +352,7 @@ test('doctor finds the workers of a queue, and names a missing worker or namespa
           ...more,
         },
       });
-      const { ok, checks }: DoctorReport = JSON.parse(out);
+      const { ok, checks }: { ok: boolean; checks: CheckReport[] } = JSON.parse(out);
       return { code, ok, checks: Object.fromEntries(checks.map(({ name, ...check }) => [name, check])) };
     };
     let report = await examine();

@@ -8,7 +8,7 @@ import { createVideoGateway } from '../../src/gateway';
 import { createFileStorage } from '../../src/storage';
 import { freePort } from '../../src/temporal-server/loopback-port';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
-import type { HealthReport } from '../../src/worker/monitor';
+import type { HealthPart } from '../../src/worker/monitor';
 import { Home, untilErr } from '../cli/cli-process';
 import { FakeTerminal } from '../cli/fake-terminal';
 import { namedExpressions } from '../support/dashboard';
@@ -68,7 +68,7 @@ async function untilReady(port: number): Promise<void> {
 
 async function readinessOf(port: number): Promise<{ status: number; polling: string | undefined }> {
   const { status, body } = await ask(port, '/readyz');
-  const { parts }: HealthReport = JSON.parse(body);
+  const { parts }: { parts: HealthPart[] } = JSON.parse(body);
   return { status, polling: parts.find(({ part }) => part === 'polling')?.status };
 }
 

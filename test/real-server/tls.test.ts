@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:tls';
-import type { DoctorReport } from '../../src/cli/doctor';
+import type { CheckReport } from '../../src/cli/doctor';
 import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src/testing';
 import { type CliEnd, Home, lastLine, untilErr } from '../cli/cli-process';
 
@@ -70,7 +70,7 @@ async function startTlsProxy(address: string): Promise<Server> {
 const NO_ROOTS = { SSL_CERT_FILE: '/nowhere/certs.pem', SSL_CERT_DIR: '/nowhere' };
 
 const temporalOf = ({ out }: CliEnd) => {
-  const { checks }: DoctorReport = JSON.parse(out);
+  const { checks }: { checks: CheckReport[] } = JSON.parse(out);
   return checks.find(({ name }) => name === 'temporal');
 };
 

@@ -1,3 +1,4 @@
+import dns, { type LookupAddress } from 'node:dns';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { BRIEF_POLICY, POLL_POLICY, SUBMIT_POLICY } from '../../src/contract/policies';
 import type { FaultFacts, FaultKind, VideoService } from '../../src/service';
@@ -11,6 +12,8 @@ const PROFILE = {
 } as const;
 /** The real ones are tens of seconds. */
 const SHORT = { profile: PROFILE, timeouts: { submit: 300, poll: 300, video: 300 } };
+
+afterEach(() => jest.restoreAllMocks());
 
 type Call = (service: VideoService) => Promise<unknown>;
 const SUBMIT: [string, Call] = ['submit', (service) => submit(service)];
@@ -101,17 +104,21 @@ const TRICKLES: [what: string, calls: [string, Call][], beginning: string, more:
 
 test('a submit is not sent by a process that was stopped while it connected', async () => {
   const server = await serve((request) => reply(request, { body: '{"task_id":"t"}' }));
-  const fault = faultOf(submit(connect(server.url, { timeouts: { connect: 200 } })));
-  // Like SIGSTOP: afterwards the process hears of the connection before its timers.
-  await new Promise<void>((resolve) => {
-    setTimeout(() => {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
-      resolve();
-    });
+  const now = performance.now.bind(performance);
+  jest.spyOn(dns, 'lookup').mockImplementation(((_host: string, _options: object, found: OnLookup) => {
+    // As after a SIGSTOP of a second: the process hears of the connection before its timers.
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 1_000);
+    found(null, [{ address: '127.0.0.1', family: 4 }]);
+  }) as typeof dns.lookup);
+  const service = connect(server.url.replace('127.0.0.1', 'localhost'), { timeouts: { connect: 900 } });
+  expect(await faultOf(submit(service))).toMatchObject({
+    kind: 'not-sent',
+    facts: { message: 'it took too long to connect' },
   });
-  expect(await fault).toMatchObject({ kind: 'not-sent', facts: { message: 'it took too long to connect' } });
   expect(server.requests).toEqual([]);
 });
+
+type OnLookup = (error: null, addresses: LookupAddress[]) => void;
 
 describe('a deadline', () => {
   it.each(

@@ -70,6 +70,7 @@ class SharedWorker {
   /** Jobs that were started or ran an activity since the tools were replaced. */
   private readonly jobs = new Set<string>();
   private readonly attempts = new Set<Promise<unknown>>();
+  private isOver = false;
   private running: { worker: VideoWorker; end: Promise<void> } | undefined;
 
   private constructor(
@@ -112,6 +113,7 @@ class SharedWorker {
   async use<T>(tools: WorldTools, work: (taskQueue: string) => Promise<T>): Promise<T> {
     this.tools = tools;
     this.rateLimiter.swap(tools.rateLimiter);
+    this.isOver = false;
     try {
       // A worker that dies fails the test that uses it.
       const died = this.running?.end.then(() => Promise.reject(new Error('the worker has ended')));
@@ -139,6 +141,7 @@ class SharedWorker {
         });
     }
     this.jobs.clear();
+    this.isOver = true;
     await Promise.allSettled(this.attempts);
   }
 
@@ -192,7 +195,11 @@ class SharedWorker {
   }
 
   private storage(): VideoStorage {
-    const tools = () => this.tools;
+    const tools = () => {
+      // A job that a command started is not known here until its first activity, when its folder may be gone.
+      if (this.isOver) throw new Error('the test is over');
+      return this.tools;
+    };
     return {
       publishFile: (...args) => tools().storage.publishFile(...args),
       write: (...args) => tools().storage.write(...args),
