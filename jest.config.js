@@ -49,6 +49,8 @@ const AT_NIGHT = [
   // Need git and openssl.
   'test/histories.test.ts',
   'test/real-server/tls.test.ts',
+  // Twenty programs with mistakes in their settings.
+  'test/real-server/secrets.test.ts',
   // A minute on both cores, in which everything fails at once.
   'test/real-server/chaos.test.ts',
   // Workers of several versions beside each other. The recorded histories are replayed in every run.

@@ -7,7 +7,8 @@ export async function searchDatabase(path: string, words: readonly string[]): Pr
   return words.filter((word) => formsOf(word).some((form) => files.some((file) => file.includes(form))));
 }
 
-function formsOf(word: string): Buffer[] {
+/** A word in bytes, in hexadecimal and in base64. */
+export function formsOf(word: string): Buffer[] {
   const bytes = Buffer.from(word);
   // What stands before the word shifts it, and its last characters depend on what follows.
   const inBase64 = [0, 1, 2].map((before) => {
