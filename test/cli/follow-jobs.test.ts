@@ -7,6 +7,14 @@ import type { JobProgress } from '../../src/contract/job';
 import { FakeTerminal } from './fake-terminal';
 
 jest.mock('../../src/cli/find-job');
+// Jest's fake timers leave Node's promises of timers alone.
+jest.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+    new Promise((resolve, reject) => {
+      setTimeout(resolve, ms, value);
+      signal?.addEventListener('abort', () => reject(signal.reason));
+    }),
+}));
 
 const startedAt = '2026-01-01T00:00:00.000Z';
 const until = '2026-01-02T00:00:00.000Z';

@@ -83,7 +83,7 @@ beforeAll(async () => {
     startEmulator({ apiKey: secret('the key of the service'), jobTimeMs: 0, videoBytes: 16 * 1024 }),
     // A receiver that refuses gets a webhook again.
     startWebhookReceiver([500, 302]),
-    startTraceCollector(join(folder, 'traces.jsonl')),
+    startTraceCollector(),
     startSmallS3(secret('the key of the storage')),
   ]);
   bucket = new S3Client({

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
@@ -11,8 +10,7 @@ import { createVideoTestEnvironment, type VideoTestEnvironment } from '../../src
 import { OWN_WORKFLOWS, shareOwnModules } from '../../src/worker/own-workflows';
 import { captureLogs, type LogLine } from '../support/logs';
 import { atLength } from '../support/nightly';
-import { type ExportedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector';
-import { startTracing } from '../support/traced-process';
+import { type SeenSpan, startTracing } from '../support/traced-process';
 import { startWebhookReceiver, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver';
 import { keepRunning, pause, quickWorkflows } from '../support/world';
 
@@ -25,8 +23,6 @@ const PROMPT = 'A fox that MARKED-PROMPT may see';
 const SAID = 'MARKED-ANSWER about MARKED-PROMPT';
 
 let env: VideoTestEnvironment;
-let folder: string;
-let collector: TraceCollector;
 let tracing: ReturnType<typeof startTracing>;
 let bundle: WorkflowBundleWithSourceMap;
 let receiver: WebhookReceiver;
@@ -34,13 +30,8 @@ let gateway: VideoGateway;
 let stopWorker: (() => Promise<void>) | undefined;
 let logs: LogLine[];
 
-const OTEL = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '100' };
-
 beforeAll(async () => {
   logs = captureLogs();
-  folder = mkdtempSync(join(tmpdir(), 'videogen-traces-'));
-  collector = await startTraceCollector(join(folder, 'trace.jsonl'));
-  Object.assign(process.env, OTEL, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   tracing = startTracing();
   [env, bundle, receiver] = await Promise.all([
     createVideoTestEnvironment({ server: 'dev', emulator: { jobTimeMs: 0, videoBytes: 65_536 } }),
@@ -66,27 +57,24 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  for (const name of [...Object.keys(OTEL), 'OTEL_EXPORTER_OTLP_ENDPOINT']) delete process.env[name];
   await gateway?.close();
   await stopWorker?.();
   await tracing?.stop();
   await receiver?.close();
   await env?.teardown();
-  await collector?.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** The spans of a trace, once they include those of the given names. */
-async function trace(traceId: string, ...names: string[]): Promise<ExportedSpan[]> {
+async function trace(traceId: string, ...names: string[]): Promise<SeenSpan[]> {
   for (;;) {
-    const spans = collector.spans().filter((span) => span.traceId === traceId);
+    const spans = tracing.spans().filter((span) => span.traceId === traceId);
     if (names.every((name) => spans.some((span) => span.name === name))) return spans;
     await pause();
   }
 }
 
 /** `[parent, child]` for each span; the parent of a span that belongs to none of ours is its id. */
-function edges(spans: ExportedSpan[]): string[] {
+function edges(spans: SeenSpan[]): string[] {
   const names = new Map(spans.map(({ spanId, name }) => [spanId, name]));
   return spans
     .map(({ name, parentSpanId = '' }) => `${names.get(parentSpanId) ?? parentSpanId} > ${name}`)
@@ -126,11 +114,11 @@ async function untilLogged(workflowId: string, event: string): Promise<Record<st
   return linesOf(workflowId);
 }
 
-const named = (spans: ExportedSpan[], name: string) => spans.filter((span) => span.name === name);
+const named = (spans: SeenSpan[], name: string) => spans.filter((span) => span.name === name);
 
 describe('a video that a program orders from the gateway', () => {
   let workflowId: string;
-  let spans: ExportedSpan[];
+  let spans: SeenSpan[];
   beforeAll(async () => {
     env.emulator.next('submit', { kind: 'refused', status: 500, message: SAID });
     const answer = await fetch(`${gateway.url}/v1/videos/text-to-video?token=MARKED-QUERY`, {
@@ -175,7 +163,7 @@ describe('a video that a program orders from the gateway', () => {
   });
 
   it('has no secret in its spans, and of what others wrote only the message of a failure', () => {
-    const text = collector.text();
+    const text = JSON.stringify(tracing.spans());
     expect(text).toContain('StartWorkflow:generateVideo');
     const secrets = [
       'MARKED-QUERY',
@@ -221,9 +209,9 @@ describe('a video that a program orders from the gateway', () => {
 });
 
 /** The trace whose root is the run of a job: its caller has none. */
-async function traceOfRun(workflowId: string): Promise<ExportedSpan[]> {
+async function traceOfRun(workflowId: string): Promise<SeenSpan[]> {
   for (;;) {
-    const root = named(collector.spans(), 'RunWorkflow:generateVideo').find(
+    const root = named(tracing.spans(), 'RunWorkflow:generateVideo').find(
       ({ attributes }) => attributes.temporalWorkflowId === workflowId,
     );
     if (root) return trace(root.traceId);

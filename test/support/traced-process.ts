@@ -1,18 +1,28 @@
 import { randomBytes } from 'node:crypto';
 import { ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
+import { type ReadableSpan, SimpleSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import {
   OpenTelemetryPlugin,
   type OpenTelemetryPluginOptions,
   OpenTelemetryWorkflowClientInterceptor,
 } from '@temporalio/interceptors-opentelemetry';
 
-/** A process of a host that exports its spans as the OTEL_… variables say, with Temporal's own package. */
+/** A process of a host whose spans the test reads, with Temporal's own package. */
 export function startTracing() {
   const spans = spansOfWorkflows();
+  const seen: ReadableSpan[] = [];
+  const exporter: SpanExporter = {
+    export: (ended, done) => {
+      seen.push(...ended);
+      done({ code: 0 });
+    },
+    shutdown: async () => undefined,
+  };
   const node = new NodeSDK({
     serviceName: 'host',
     idGenerator: spans.idGenerator,
+    spanProcessors: [new SimpleSpanProcessor(exporter)],
     metricReaders: [],
     logRecordProcessors: [],
   });
@@ -24,7 +34,22 @@ export function startTracing() {
     start: client.start.bind(client),
     startWithDetails: client.startWithDetails.bind(client),
   };
-  return { interceptors: { workflow: [starts] }, plugin, stop: () => node.shutdown() };
+  return {
+    interceptors: { workflow: [starts] },
+    plugin,
+    spans: () => seen.map(plain),
+    stop: () => node.shutdown(),
+  };
+}
+
+/** What an exporter would send of a span. */
+export type SeenSpan = ReturnType<typeof plain>;
+
+function plain(span: ReadableSpan) {
+  const { name, attributes, status, events, parentSpanContext, resource } = span;
+  const { traceId, spanId } = span.spanContext();
+  const { attributes: of } = resource;
+  return { name, traceId, spanId, parentSpanId: parentSpanContext?.spanId, attributes, status, events, of };
 }
 
 /**
