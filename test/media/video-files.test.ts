@@ -71,12 +71,16 @@ describe('a complete video has its facts', () => {
 
 describe('a video that was cut is refused', () => {
   /** Bytes between two cuts near the ends, where the tables are. */
-  const CUT_EVERY = atLength(11, 1);
+  const CUT_EVERY = atLength(37, 1);
   /** At the first and last bytes, near the ends, and at some between. */
   const cutsOf = ({ length }: Buffer) =>
     Array.from({ length }, (_, cut) => cut).filter((cut) => {
       const fromEnd = Math.min(cut, length - cut);
-      return fromEnd < atLength(24, 64) || (fromEnd < 800 && cut % CUT_EVERY === 0) || cut % 97 === 0;
+      return (
+        fromEnd < atLength(12, 64) ||
+        (fromEnd < 800 && cut % CUT_EVERY === 0) ||
+        cut % atLength(199, 97) === 0
+      );
     });
 
   /** Cuts between two parts, after which nothing shows that there was more. */

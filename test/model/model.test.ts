@@ -11,7 +11,7 @@ import { runShare } from './run-scripts';
 import { bundlePlayed, silenceLogs } from './script-player';
 
 /** `npm run model` plays more, in as many processes as there are cores. */
-const SCRIPTS = atLength(60, 1_000);
+const SCRIPTS = atLength(40, 1_000);
 /** For each script, on a machine with much else to do. */
 const PATIENCE_MS = 1_000;
 /** Once more on a new server, if need be. */
