@@ -291,9 +291,14 @@ export class Callers {
         });
       case 'pause': {
         const named = { namespace: 'default', workflowId: name, reason: 'chaos', identity: 'chaos' };
-        await once('pause', () =>
-          client.workflowService.pauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
-        );
+        await once('pause', async () => {
+          const { raw } = await client.workflow.getHandle(name).describe();
+          // Server 1.32 would fail that task, and the SDK's core could not read the history.
+          if (raw.pendingWorkflowTask?.state === SCHEDULED) throw new Error('its task waits for a worker');
+          await client.workflowService
+            .pauseWorkflowExecution({ ...named, requestId: randomUUID() })
+            .catch(gone);
+        });
         await sleep(interference.ms, undefined, { signal: this.signal });
         return once('unpause', () =>
           client.workflowService.unpauseWorkflowExecution({ ...named, requestId: randomUUID() }).catch(gone),
@@ -330,7 +335,8 @@ export class Callers {
   }
 }
 
-/** Temporal's number for an attempt that runs. */
+/** Temporal's numbers for a task that waits for a worker, and for an attempt that runs. */
+const SCHEDULED = 1;
 const STARTED = 2;
 const FAILED_PRECONDITION = 9;
 /** It has ended, was paused before, is not paused any more, or this server pauses nothing. */
