@@ -111,7 +111,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
       const isInterrupted = () => interrupted.signal.aborted && !ended.signal.aborted;
       const session = { ...opened, videos, signal, isInterrupted, describeMissingWorker };
       const code = await client.withAbortSignal(aborting, () => work.run(session));
-      if (!ended.signal.aborted) return code;
+      if (!ended.signal.aborted || code !== EXIT.interrupted) return code;
     } catch (error) {
       if (!aborting.aborted) throw error;
       if (!ended.signal.aborted) return EXIT.interrupted;
