@@ -142,4 +142,4 @@ async function startRestate(folder) {
   return { port, adminPort, versions: {}, ...running };
 }
 
-module.exports = { Absent, preparePostgres, start, startPostgres, startRedis, startRestate };
+module.exports = { Absent, freePort, preparePostgres, start, startPostgres, startRedis, startRestate };

@@ -111,6 +111,7 @@ export async function withJobs(terminal: Terminal, work: JobsWork): Promise<numb
       const isInterrupted = () => interrupted.signal.aborted && !ended.signal.aborted;
       const session = { ...opened, videos, signal, isInterrupted, describeMissingWorker };
       const code = await client.withAbortSignal(aborting, () => work.run(session));
+      // One that ended by itself has printed its result.
       if (!ended.signal.aborted || code !== EXIT.interrupted) return code;
     } catch (error) {
       if (!aborting.aborted) throw error;

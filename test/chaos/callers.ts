@@ -6,7 +6,7 @@ import { GRPC_STATUS } from '../../src/contract/error-code';
 import { DecisionRefused } from '../../src/contract/lost-submit';
 import { VideoFailure } from '../../src/contract/video-failure';
 import { gatewayName, type PlannedJob, workerName } from './plan';
-import { note, type Stage } from './stage';
+import { note, type Programs } from './programs';
 
 /** What the caller of a job was told in the end. */
 export type Told =
@@ -51,7 +51,7 @@ export class Callers {
   readonly called: CalledJob[];
 
   constructor(
-    private readonly stage: Stage,
+    private readonly programs: Programs,
     planned: readonly PlannedJob[],
     private readonly signal: AbortSignal,
   ) {
@@ -94,7 +94,7 @@ export class Callers {
           error instanceof WorkflowNotFoundError
         )
           throw error;
-        note(this.stage.folder, `${what}: ${String(error).slice(0, 200)}`);
+        note(this.programs.folder, `${what}: ${String(error).slice(0, 200)}`);
         await sleep(TRY_AGAIN_MS, undefined, { signal: this.signal });
       }
     }
@@ -112,7 +112,7 @@ export class Callers {
     let { name } = job;
     const start = async () => {
       if (name === job.name)
-        await this.again(`start ${name}`, () => this.stage.videos.start(input, { workflowId: name }));
+        await this.again(`start ${name}`, () => this.programs.videos.start(input, { workflowId: name }));
     };
     for (let retries = 0; ; ) {
       await start();
@@ -134,7 +134,7 @@ export class Callers {
   /** The name under which it goes on; undefined if it does not. */
   private async retried(name: string): Promise<string | undefined> {
     try {
-      const { workflowId } = await this.again(`retry ${name}`, () => this.stage.videos.retry(name));
+      const { workflowId } = await this.again(`retry ${name}`, () => this.programs.videos.retry(name));
       return workflowId;
     } catch (error) {
       if (!(error instanceof RetryRefused)) throw error;
@@ -147,7 +147,7 @@ export class Callers {
   private async told(name: string): Promise<Exclude<Told, { kind: 'batch' }>> {
     try {
       const { taskId, video } = await this.again(`result ${name}`, () =>
-        this.stage.videos.handle(name).result(),
+        this.programs.videos.handle(name).result(),
       );
       return { kind: 'video', name, taskId, sha256: video.sha256 };
     } catch (error) {
@@ -163,10 +163,10 @@ export class Callers {
     for (let retries = 0; ; retries++) {
       try {
         await this.again(`start ${name}`, () =>
-          this.stage.videos.startBatch({ requests, polling: POLLING }, { workflowId: name }),
+          this.programs.videos.startBatch({ requests, polling: POLLING }, { workflowId: name }),
         );
         const { succeeded, failed } = await this.again(`result ${name}`, () =>
-          this.stage.videos.batch(name).result(),
+          this.programs.videos.batch(name).result(),
         );
         if (failed === 0 || retries >= 1) return { kind: 'batch', name, succeeded, failed };
       } catch (error) {
@@ -177,14 +177,14 @@ export class Callers {
 
   private async byGateway(called: CalledJob): Promise<Told> {
     const { job, done } = called;
-    const { plan } = this.stage;
+    const { plan } = this.programs;
     let number = 0;
     const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
       // A caller whose gateway does not answer asks the other one.
       number = (number % plan.gateways) + 1;
-      const response = await fetch(`${this.stage.gatewayUrl(number)}${path}`, {
+      const response = await fetch(`${this.programs.gatewayUrl(number)}${path}`, {
         ...init,
-        headers: { authorization: `Bearer ${this.stage.gatewayKey}`, ...init.headers },
+        headers: { authorization: `Bearer ${this.programs.gatewayKey}`, ...init.headers },
         signal: AbortSignal.timeout(HTTP_WITHIN_MS),
       });
       if (response.status >= 500 || response.status === 429)
@@ -238,7 +238,7 @@ export class Callers {
     const { job, done } = called;
     const { interference, name, kind } = job;
     if (interference === undefined || kind === 'gateway') return;
-    const { client } = this.stage;
+    const { client } = this.programs;
     const workflow = { namespace: 'default', workflowExecution: { workflowId: name } };
     /** Does it once; not to a job that has ended or not begun. */
     const once = async (what: string, work: () => Promise<unknown>) => {
@@ -263,7 +263,7 @@ export class Callers {
       case 'cancel-in-backoff': {
         const worker = await this.untilPost(job);
         if (worker === undefined) return;
-        const part = this.stage.part(workerName(worker));
+        const part = this.programs.part(workerName(worker));
         if (!part.isBusy) await part.kill(0);
         for (let left = 200; left > 0 && called.told === undefined; left--) {
           if (await this.waitsInSubmit(name)) {
@@ -306,7 +306,7 @@ export class Callers {
       }
       case 'caller-dies':
         return once('caller dies', async () => {
-          await this.stage.videos.start(
+          await this.programs.videos.start(
             { request: { prompt: job.prompts[0] ?? '' }, polling: POLLING },
             { workflowId: name },
           );
@@ -316,13 +316,13 @@ export class Callers {
 
   /** The worker that has sent its request; undefined if none does. */
   private untilPost({ prompts }: PlannedJob): Promise<number | undefined> {
-    const workers = Array.from({ length: this.stage.plan.workers }, (_, index) => index + 1);
-    return this.stage.nextPost(JSON.stringify(prompts[0]), workers, POST_WITHIN_MS);
+    const workers = Array.from({ length: this.programs.plan.workers }, (_, index) => index + 1);
+    return this.programs.nextPost(JSON.stringify(prompts[0]), workers, POST_WITHIN_MS);
   }
 
   private async waitsInSubmit(name: string): Promise<boolean> {
     try {
-      const { raw } = await this.stage.client.workflow.getHandle(name).describe();
+      const { raw } = await this.programs.client.workflow.getHandle(name).describe();
       return Boolean(
         raw.pendingActivities?.some(
           ({ activityType, attempt, state }) =>

@@ -1,14 +1,15 @@
 import { setMaxListeners } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { processesWith } from '../support/child-processes';
 import { type CalledJob, Callers } from './callers';
 import { filesIn, judge, type Verdict, type Wanted } from './judge';
 import { type Decided, operate } from './operator';
 import type { Part } from './part';
 import { makePlan, type PlannedEvent, workerName } from './plan';
-import { note, processesOf, Stage } from './stage';
+import { note, Programs } from './programs';
 
 export interface ChaosOptions {
   seed: string;
@@ -45,18 +46,18 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const plan = makePlan({ seed, jobs, lengthMs, workers, gateways, hasDatabase: cluster !== undefined });
   const over = new AbortController();
   setMaxListeners(0, over.signal);
-  const stage = await Stage.start({ ...options, plan, folder });
+  const programs = await Programs.start({ ...options, plan, folder });
   say(`All programs run after ${seconds(startedAtMs)} s; the logs are in ${folder}.`);
-  const callers = new Callers(stage, plan.planned, over.signal);
-  const operating = operate(stage, callers.called, over.signal);
+  const callers = new Callers(programs, plan.planned, over.signal);
+  const operating = operate(programs, callers.called, over.signal);
   const flaws: string[] = [];
   const done = new Map<string, number>();
   let verdict: Verdict;
   let decided: Decided;
   try {
     const calling = callers.run();
-    await Promise.all([interfere(stage, plan.events, done, flaws), sleep(lengthMs)]);
-    for (const line of stage.lines.values()) line.heal();
+    await Promise.all([interfere(programs, plan.events, done, flaws), sleep(lengthMs)]);
+    for (const line of programs.lines.values()) line.heal();
     say(`The interference is over after ${seconds(startedAtMs)} s.`);
     const late = sleep(JOBS_END_WITHIN_MS, 'late', { signal: over.signal }).catch(() => undefined);
     const ended = await Promise.race([calling, late]);
@@ -67,28 +68,28 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       );
     }
     say(`All jobs have ended after ${seconds(startedAtMs)} s.`);
-    await untilWebhooksEnd(stage);
+    await untilWebhooksEnd(programs);
     over.abort();
     decided = await operating;
-    await stage.writeVideos();
-    await untilSwept(stage);
+    await programs.writeVideos();
+    await untilSwept(programs);
     verdict = await judge({
       folder,
-      storage: stage.storage,
-      temporalAddress: stage.temporalAddress,
-      keys: stage.keys,
+      storage: programs.storage,
+      temporalAddress: programs.temporalAddress,
+      keys: programs.keys,
       wanted: wantedBy(callers.called),
-      webhooks: stage.webhooks,
-      bundle: stage.bundle,
+      webhooks: programs.webhooks,
+      bundle: programs.bundle,
     });
-    for (const part of stage.parts.values()) flaws.push(...part.endedAlone);
+    for (const part of programs.parts.values()) flaws.push(...part.endedAlone);
   } finally {
     over.abort();
     await operating.catch(() => undefined);
-    await stage.stop();
+    await programs.stop();
     await cluster?.stop();
   }
-  const left = await leftBehind(stage, verdict.partFiles);
+  const left = await leftBehind(programs, verdict.partFiles);
   for (const { job, flaws: own } of callers.called) flaws.push(...own.map((flaw) => `${job.name}: ${flaw}`));
   const all = [...verdict.flaws, ...flaws, ...decided.flaws, ...left.flaws].map(
     (flaw) => `seed ${seed}: ${flaw}`,
@@ -130,7 +131,7 @@ function wantedBy(called: readonly CalledJob[]): Wanted[] {
 
 /** Does what the plan says, each thing at its time. */
 async function interfere(
-  stage: Stage,
+  programs: Programs,
   events: readonly PlannedEvent[],
   done: Map<string, number>,
   flaws: string[],
@@ -140,9 +141,9 @@ async function interfere(
   await Promise.all(
     events.map(async (event) => {
       await sleep(Math.max(0, startedAtMs + event.atMs - Date.now()));
-      note(stage.folder, JSON.stringify(event));
+      note(programs.folder, JSON.stringify(event));
       try {
-        if (await happen(stage, event)) count(whatOf(event));
+        if (await happen(programs, event)) count(whatOf(event));
       } catch (error) {
         flaws.push(`${JSON.stringify(event)} failed: ${error}`);
       }
@@ -171,71 +172,70 @@ function whatOf(event: PlannedEvent): string {
 }
 
 /** False if there was nothing to do it to. */
-async function happen(stage: Stage, event: PlannedEvent): Promise<boolean> {
+async function happen(programs: Programs, event: PlannedEvent): Promise<boolean> {
   switch (event.kind) {
     case 'kill':
-      if (stage.part(event.part).isBusy) return false;
-      await stage.part(event.part).kill(event.downMs);
+      if (programs.part(event.part).isBusy) return false;
+      await programs.part(event.part).kill(event.downMs);
       return true;
     case 'kill-after-post': {
       const { worker, afterMs, downMs } = event;
-      const posted = await stage.nextPost('', [worker], NEXT_POST_WITHIN_MS);
-      if (posted === undefined || stage.part(workerName(worker)).isBusy) return false;
+      const posted = await programs.nextPost('', [worker], NEXT_POST_WITHIN_MS);
+      if (posted === undefined || programs.part(workerName(worker)).isBusy) return false;
       await sleep(afterMs);
-      await stage.part(workerName(worker)).kill(downMs);
+      await programs.part(workerName(worker)).kill(downMs);
       return true;
     }
     case 'freeze':
-      if (stage.part(event.part).isBusy) return false;
-      await stage.part(event.part).freeze(event.ms);
+      if (programs.part(event.part).isBusy) return false;
+      await programs.part(event.part).freeze(event.ms);
       return true;
     case 'freeze-at-post':
-      return stage.freezeAtPost(event.worker, event.ms);
+      return programs.freezeAtPost(event.worker, event.ms);
     case 'line':
-      stage.line(event.line).trouble(event.trouble);
+      programs.line(event.line).trouble(event.trouble);
       return true;
     case 'disk': {
       const disk = { kind: event.disk, untilMs: Date.now() + event.ms };
-      writeFileSync(stage.troubleFile(event.worker), JSON.stringify({ disk }));
+      writeFileSync(programs.troubleFile(event.worker), JSON.stringify({ disk }));
       return true;
     }
     case 'rotate-key':
-      await stage.rotateKey();
+      await programs.rotateKey();
       return true;
   }
 }
 
 /** A receiver that refused a webhook gets it again, seconds later. */
-async function untilWebhooksEnd(stage: Stage): Promise<void> {
+async function untilWebhooksEnd(programs: Programs): Promise<void> {
   const givesUpAtMs = Date.now() + WEBHOOKS_WITHIN_MS;
   const query = "ExecutionStatus = 'Running'";
   while (Date.now() < givesUpAtMs) {
-    const { count } = await stage.client.workflow.count(query).catch(() => ({ count: 1 }));
+    const { count } = await programs.client.workflow.count(query).catch(() => ({ count: 1 }));
     if (count === 0) return;
     await sleep(500);
   }
 }
 
 /** What killed workers have left is removed by the janitor of a worker that starts a day later: here the files are made old. */
-async function untilSwept(stage: Stage): Promise<void> {
-  const parts = () => filesIn(stage.storage).filter((file) => file.endsWith('.part'));
+async function untilSwept(programs: Programs): Promise<void> {
+  const parts = () => filesIn(programs.storage).filter((file) => file.endsWith('.part'));
   const old = new Date(Date.now() - TWO_DAYS_MS);
   for (const file of parts()) utimesSync(file, old, old);
-  await stage.part(workerName(1)).kill(0);
+  await programs.part(workerName(1)).kill(0);
   for (const untilMs = Date.now() + JANITOR_WITHIN_MS; parts().length > 0 && Date.now() < untilMs; )
     await sleep(200);
 }
 
-async function leftBehind(stage: Stage, partFiles: number) {
+async function leftBehind(programs: Programs, partFiles: number) {
   const flaws: string[] = [];
-  const pids = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const processes = () => (process.platform === 'linux' ? processesOf(stage.mark, pids) : []);
+  const processes = () => processesWith(programs.mark, 'environ');
   // The children of a killed worker notice that it is gone.
   for (let left = 50; left > 0 && processes().length > 0; left--) await sleep(100);
   const alive = processes();
   if (alive.length > 0) flaws.push(`processes are left: ${alive.join(', ')}`);
   if (partFiles > 0) flaws.push(`${partFiles} temporary files are left`);
-  const streams = [...stage.lines.values()].reduce((sum, { connections }) => sum + connections, 0);
+  const streams = [...programs.lines.values()].reduce((sum, { connections }) => sum + connections, 0);
   if (streams > 0) flaws.push(`${streams} connections are left`);
   return { count: alive.length + partFiles + streams, flaws };
 }

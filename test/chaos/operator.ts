@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DecisionRefused, type SubmitDecision } from '../../src/contract/lost-submit';
 import { seededRandom } from '../../src/testing/seeded-random';
 import type { CalledJob } from './callers';
+import { note, type Programs } from './programs';
 import { readLedger } from './read-ledger';
-import { note, type Stage } from './stage';
 
 /** What was sent before the hold began has arrived by then: no line stalls for longer. */
 const DECIDE_AFTER_MS = 6_000;
@@ -22,12 +22,12 @@ export interface Decided {
 
 /** Looks for lost submits at the service and decides them, one after the other. Sometimes it takes the task of another job. */
 export async function operate(
-  stage: Stage,
+  programs: Programs,
   called: readonly CalledJob[],
   signal: AbortSignal,
 ): Promise<Decided> {
   const decided: Decided = { adopts: 0, resubmits: 0, careless: 0, flaws: [] };
-  const random = seededRandom(`operator ${stage.plan.seed}`);
+  const random = seededRandom(`operator ${programs.plan.seed}`);
   /** It is careless once with a job, or the job would never end. */
   const wasCareless = new Set<string>();
 
@@ -41,7 +41,7 @@ export async function operate(
   };
 
   const decide = async (name: string, prompt: string): Promise<void> => {
-    const job = stage.videos.handle(name);
+    const job = programs.videos.handle(name);
     const { phase, hold, service } = await job.progress();
     const heldMs = Date.now() - Date.parse(hold?.since ?? '');
     if (phase !== 'needs-decision' || !(heldMs > DECIDE_AFTER_MS)) return;
@@ -57,13 +57,13 @@ export async function operate(
       return;
     }
     // Whoever looks at a service that does not answer sees nothing, and does not decide.
-    if (!(await stage.serviceAnswers(ANSWERED_WITHIN_MS))) return;
-    const tasks = readLedger(stage.folder).tasks.filter((task) => task.prompt === prompt);
+    if (!(await programs.serviceAnswers(ANSWERED_WITHIN_MS))) return;
+    const tasks = readLedger(programs.folder).tasks.filter((task) => task.prompt === prompt);
     const task = tasks.find((one) => service === undefined || one.service === service);
     const decision: SubmitDecision = task
       ? { decision: 'adopt', taskId: task.taskId }
       : { decision: 'resubmit' };
-    note(stage.folder, `decides ${name}: ${JSON.stringify(decision)}`);
+    note(programs.folder, `decides ${name}: ${JSON.stringify(decision)}`);
     await job.decideSubmit({ ...decision, ...(hold?.lostSubmit && { lostSubmit: hold.lostSubmit }) });
     decided[task ? 'adopts' : 'resubmits']++;
   };
@@ -72,20 +72,20 @@ export async function operate(
     try {
       const held: (() => Promise<void>)[] = [];
       const query = "WorkflowType = 'generateVideo' AND ExecutionStatus = 'Running'";
-      for await (const { workflowId, memo } of stage.client.workflow.list({ query })) {
+      for await (const { workflowId, memo } of programs.client.workflow.list({ query })) {
         const { lostSubmitSince, taskId, jobIdentity } = memo ?? {};
         const prompt = Object(Object(jobIdentity).request).prompt;
         if (typeof lostSubmitSince !== 'string' || taskId !== undefined) continue;
         held.push(() =>
           decide(workflowId, String(prompt)).catch((error) =>
-            note(stage.folder, `operator, ${workflowId}: ${String(error).slice(0, 200)}`),
+            note(programs.folder, `operator, ${workflowId}: ${String(error).slice(0, 200)}`),
           ),
         );
       }
       while (held.length > 0 && !signal.aborted)
         await Promise.all(held.splice(0, QUERIES_AT_ONCE).map((work) => work()));
     } catch (error) {
-      note(stage.folder, `operator: ${String(error).slice(0, 200)}`);
+      note(programs.folder, `operator: ${String(error).slice(0, 200)}`);
     }
     await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../src/cli/stack-note';
 import type { JobResult } from '../../src/contract/job';
-import { ChildProcesses, type RunningProcess } from '../support/child-processes';
+import { ChildProcesses, processesWith, type RunningProcess } from '../support/child-processes';
 
 const MAIN = join(__dirname, '../../dist/src/cli/main.js');
 
@@ -54,8 +54,7 @@ export class Home {
 
   /** Processes with our folder in their command line, such as servers with their database in it. */
   processes(): number[] {
-    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return pids.filter((pid) => commandOf(pid).includes(this.folder)).map(Number);
+    return processesWith(this.folder, 'cmdline').map(Number);
   }
 
   /** Ends all processes of the test and removes its files. */
@@ -63,15 +62,6 @@ export class Home {
     await this.children.killAll();
     for (const pid of this.processes()) killIfThere(pid);
     rmSync(this.folder, { recursive: true, force: true });
-  }
-}
-
-/** Empty if the process has ended. */
-function commandOf(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
   }
 }
 

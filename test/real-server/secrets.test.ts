@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CreateBucketCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import type { Client, Payload } from '@temporalio/client';
+import { GetObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import type { Client } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { connectClient } from '../../src/client/connect';
 import { makeEncryptionKey } from '../../src/encryption/key-ring';
@@ -14,9 +14,11 @@ import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { startHere } from '../cli/cli-here';
 import { endOf, Home, untilErr } from '../cli/cli-process';
+import { ofProcess, processesWith } from '../support/child-processes';
+import { makePlain } from '../support/plain-history';
 import { QUICK_PROFILE } from '../support/quick-profile';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
 import { formsOf, searchDatabase } from '../support/search-database';
-import { startSmallS3 } from '../support/small-s3';
 import { startTraceCollector, type TraceCollector } from '../support/trace-collector';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver';
 import { pause } from '../support/world';
@@ -67,8 +69,7 @@ let client: Client;
 let emulator: Emulator;
 let receiver: WebhookReceiver;
 let collector: TraceCollector;
-let s3: Awaited<ReturnType<typeof startSmallS3>>;
-let bucket: S3Client;
+let s3: S3Server;
 let ports: { gateway: number; worker: number; monitor: number };
 
 beforeAll(async () => {
@@ -84,29 +85,22 @@ beforeAll(async () => {
     // A receiver that refuses gets a webhook again.
     startWebhookReceiver([500, 302]),
     startTraceCollector(),
-    startSmallS3(secret('the key of the storage')),
+    startS3Server(secret('the key of the storage')),
   ]);
-  bucket = new S3Client({
-    endpoint: `http://${LOOPBACK}:${s3.port}`,
-    region: 'us-east-1',
-    forcePathStyle: true,
-    credentials: { accessKeyId: 'tester', secretAccessKey: secret('the key of the storage') },
-  });
-  await bucket.send(new CreateBucketCommand({ Bucket: 'videos' }));
   writeFileSync(keysFile, gatewayKey.line, { mode: 0o600 });
   ports = { gateway: await freePort(), worker: await freePort(), monitor: await freePort() };
   client = await connectClient(settings());
-});
+}, S3_SERVER_TIMEOUT_MS);
 afterAll(async () => {
   await client?.connection.close();
   await home.remove();
-  bucket?.destroy();
   await Promise.all([emulator?.close(), receiver?.close(), collector?.close(), s3?.stop()]);
   await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 function settings(): Record<string, string> {
+  const { endpoint, region, credentials } = s3.connection;
   return {
     ...QUICK_PROFILE,
     SECRETS_RUN: mark,
@@ -117,12 +111,12 @@ function settings(): Record<string, string> {
     TEMPORAL_GRPC_META_X_TENANT: secret('a header for Temporal'),
     VIDEO_API_BASE_URL: emulator.url,
     VIDEO_API_KEY: secret('the key of the service'),
-    VIDEOGEN_STORAGE: 's3://videos/foxes',
+    VIDEOGEN_STORAGE: `s3://${s3.bucket}/foxes`,
     VIDEOGEN_S3_PATH_STYLE: 'true',
-    AWS_ENDPOINT_URL_S3: `http://${LOOPBACK}:${s3.port}`,
-    AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'tester',
-    AWS_SECRET_ACCESS_KEY: secret('the key of the storage'),
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_REGION: region,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     VIDEOGEN_ENCRYPTION_KEYS: ring,
     VIDEOGEN_WEBHOOK_URL: receiver.url,
     VIDEOGEN_WEBHOOK_ALLOW: LOOPBACK,
@@ -131,16 +125,19 @@ function settings(): Record<string, string> {
     VIDEOGEN_GATEWAY_HOOK_SECRET: secret('the secret of the hooks'),
     VIDEOGEN_GATEWAY_CODEC_KEYS: 'shop',
     VIDEOGEN_LOG_LEVEL: 'debug',
-    NODE_OPTIONS: `--require ${join(__dirname, '../support/trace-everything.cjs')}`,
-    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_BSP_SCHEDULE_DELAY: '100',
   };
 }
 
+const tracing = () => ({
+  NODE_OPTIONS: `--require ${join(__dirname, '../support/trace-everything.cjs')}`,
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  OTEL_BSP_SCHEDULE_DELAY: '100',
+});
+
 /** A program that runs until the test ends, and what it printed. */
 async function startProgram(args: string[], ready: string, env: Record<string, string>) {
-  const program = home.start(args, { ...settings(), ...env });
+  const program = home.start(args, { ...settings(), ...tracing(), ...env });
   await untilErr(program, ready);
   return () => seen(`output of videogen ${args[0]}`, program.out() + program.err());
 }
@@ -193,8 +190,7 @@ const post = (path: string, body: object, more: Asked = {}) =>
 
 /** A command that ends, with the settings of the operator. */
 async function videogen(...args: string[]): Promise<void> {
-  const { NODE_OPTIONS: _, ...env } = settings();
-  const { out, err } = await endOf(startHere(args, env));
+  const { out, err } = await endOf(startHere(args, settings()));
   seen(`output of videogen ${args[0]}`, out + err);
 }
 
@@ -274,8 +270,7 @@ async function makeMistakes(): Promise<void> {
     const mistake = waiting.pop();
     if (mistake === undefined) return;
     const name = Object.keys(mistake).at(-1) ?? '';
-    const { NODE_OPTIONS: _, ...all } = settings();
-    const program = home.start([/GATEWAY/.test(name) ? 'gateway' : 'worker'], { ...all, ...mistake });
+    const program = home.start([/GATEWAY/.test(name) ? 'gateway' : 'worker'], { ...settings(), ...mistake });
     const late = setTimeout(() => program.kill('SIGTERM'), ENDS_WITHIN_MS);
     const { out, err } = await endOf(program);
     clearTimeout(late);
@@ -290,43 +285,24 @@ const ENDS_WITHIN_MS = 5_000;
 
 /** The command lines of all programs of this test, which everybody on the machine may read. */
 function readCommandLines(): void {
-  if (process.platform !== 'linux') return;
-  const read = (pid: string, what: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/${what}`, 'latin1');
-    } catch {
-      // It has ended, or is somebody else's.
-      return '';
-    }
-  };
-  for (const pid of readdirSync('/proc'))
-    if (read(pid, 'environ').includes(mark)) seen('command lines', read(pid, 'cmdline'));
+  for (const pid of processesWith(mark, 'environ')) seen('command lines', ofProcess(pid, 'cmdline'));
 }
 
 /** The histories as Temporal has them, and as those read them who have the key. */
 async function readHistories(): Promise<void> {
-  const [codec] = client.options.loadedDataConverter.payloadCodecs;
   for await (const { workflowId, runId, memo, raw } of client.workflow.list()) {
     const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    const payloads: Payload[] = [];
-    collectPayloads(history, payloads);
-    const decoded = (await codec?.decode(payloads)) ?? payloads;
-    const text = decoded.map(({ data }) => Buffer.from(data ?? []).toString('latin1'));
-    seen('histories', [historyToJSON(history), ...text].join('\n'));
+    seen('histories', historyToJSON(history));
+    await makePlain(client, history);
+    seen('histories', historyToJSON(history));
     seen('lists of workflows', JSON.stringify([memo, raw]));
   }
 }
 
-function collectPayloads(part: unknown, found: Payload[]): void {
-  if (typeof part !== 'object' || part === null || part instanceof Uint8Array) return;
-  if ('metadata' in part && 'data' in part) found.push(part as Payload);
-  else for (const one of Object.values(part)) collectPayloads(one, found);
-}
-
 async function readStorage(): Promise<void> {
-  const { Contents = [] } = await bucket.send(new ListObjectsV2Command({ Bucket: 'videos' }));
+  const { Contents = [] } = await s3.client.send(new ListObjectsV2Command({ Bucket: s3.bucket }));
   for (const { Key } of Contents) {
-    const { Body, Metadata } = await bucket.send(new GetObjectCommand({ Bucket: 'videos', Key }));
+    const { Body, Metadata } = await s3.client.send(new GetObjectCommand({ Bucket: s3.bucket, Key }));
     const bytes = Buffer.from((await Body?.transformToByteArray()) ?? []);
     seen('storage', `${Key} ${JSON.stringify(Metadata)}\n${bytes.toString('latin1')}`);
   }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** A child process, and what it has printed so far. */
 export interface RunningProcess {
@@ -58,5 +59,21 @@ export class ChildProcesses {
   async killAll(): Promise<void> {
     for (const child of this.running.keys()) child.kill('SIGKILL');
     await Promise.all(this.running.values());
+  }
+}
+
+/** The processes with a text in their command line or their environment. Systems without /proc do not tell. */
+export function processesWith(text: string, where: 'cmdline' | 'environ'): string[] {
+  if (process.platform !== 'linux') return [];
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.filter((pid) => ofProcess(pid, where).includes(text));
+}
+
+/** Empty if the process has ended, or is somebody else's. */
+export function ofProcess(pid: string, what: 'cmdline' | 'environ'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`, 'latin1');
+  } catch {
+    return '';
   }
 }

@@ -12,7 +12,8 @@ export async function plainHistory<Part>(client: Client, part: Part): Promise<Pa
   return part;
 }
 
-async function makePlain(client: Client, part: unknown): Promise<void> {
+/** Decodes the payloads in a part of a history, as the client's data converter reads them. */
+export async function makePlain(client: Client, part: unknown): Promise<void> {
   if (typeof part !== 'object' || part === null || part instanceof Uint8Array) return;
   for (const [name, value] of Object.entries(part)) {
     if (isPayload(value)) Reflect.set(part, name, await plainPayload(client, value));

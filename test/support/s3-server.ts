@@ -34,16 +34,18 @@ export interface S3Server {
   stop(): Promise<void>;
 }
 
-const CREDENTIALS = { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' };
-
 /** An S3 server with an empty bucket: one of ours, and at night versitygw, which Go builds. */
-export async function startS3Server(): Promise<S3Server> {
-  const { port, stop } = await atLength(() => startSmallS3(CREDENTIALS.secretAccessKey), startVersitygw)();
+export async function startS3Server(secretAccessKey = 'not-a-secret'): Promise<S3Server> {
+  const credentials = { accessKeyId: 'tester', secretAccessKey };
+  const { port, stop } = await atLength(
+    () => startSmallS3(secretAccessKey),
+    () => startVersitygw(credentials),
+  )();
   const connection = {
     endpoint: `http://${LOOPBACK}:${port}`,
     region: 'us-east-1',
     pathStyle: true,
-    credentials: CREDENTIALS,
+    credentials,
   };
   const client = new S3Client({ ...connection, forcePathStyle: true });
   const bucket = 'videos';
@@ -59,7 +61,7 @@ export async function startS3Server(): Promise<S3Server> {
   };
 }
 
-async function startVersitygw(): Promise<{ port: number; stop(): Promise<void> }> {
+async function startVersitygw(credentials: S3Server['connection']['credentials']) {
   const executable = await buildGoTool(VERSITYGW);
   const folder = await mkdtemp(join(tmpdir(), 'videogen-s3-'));
   for (const name of ['objects', 'metadata']) await mkdir(join(folder, name));
@@ -71,7 +73,7 @@ async function startVersitygw(): Promise<{ port: number; stop(): Promise<void> }
       .concat('posix', '--sidecar', join(folder, 'metadata'))
       .concat(join(folder, 'objects')),
     {
-      env: { ROOT_ACCESS_KEY: CREDENTIALS.accessKeyId, ROOT_SECRET_KEY: CREDENTIALS.secretAccessKey },
+      env: { ROOT_ACCESS_KEY: credentials.accessKeyId, ROOT_SECRET_KEY: credentials.secretAccessKey },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

@@ -3,11 +3,10 @@
  * file, and moves a video into place when it is whole. Started again, it reads its note.
  */
 const { spawn } = require('node:child_process');
-const { once } = require('node:events');
 const { existsSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
-const { createServer } = require('node:net');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { freePort } = require('../../../peers/servers.cjs');
 
 const { SERVICE_URL: url, SERVICE_KEY: key, JOB: name, FOLDER: folder } = process.env;
 const file = join(folder, 'video.mp4');
@@ -49,15 +48,6 @@ async function askPerson() {
   const answer = join(folder, 'answer.json');
   while (!existsSync(answer)) await sleep(100);
   return JSON.parse(readFileSync(answer, 'utf8'));
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Starts a server that belongs to the program, and resolves once it prints what `ready` matches. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const JOB_TIME_MS = 1_000;
 const VIDEO_BYTES = 200_000;
 const REFUSED_WEBHOOKS_SHARE = 0.1;
 
-export interface StageOptions {
+export interface ProgramsOptions {
   plan: Plan;
   folder: string;
   temporalCli: string;
@@ -44,7 +44,7 @@ export interface ReceivedWebhook {
 }
 
 /** All programs of a run, and the lines between them. */
-export class Stage {
+export class Programs {
   readonly parts = new Map<string, Part>();
   readonly lines = new Map<string, Line>();
   readonly webhooks: ReceivedWebhook[] = [];
@@ -61,7 +61,7 @@ export class Stage {
   private connection: Connection | undefined;
   private opened: { client: Client; videos: VideoClient } | undefined;
 
-  private constructor(private readonly options: StageOptions) {
+  private constructor(private readonly options: ProgramsOptions) {
     this.storage = join(options.folder, 'videos');
     const { key, line } = makeKey(CALLER);
     this.gatewayKey = key;
@@ -72,13 +72,13 @@ export class Stage {
     this.writeRing(0);
   }
 
-  static async start(options: StageOptions): Promise<Stage> {
-    const stage = new Stage(options);
+  static async start(options: ProgramsOptions): Promise<Programs> {
+    const programs = new Programs(options);
     try {
-      await stage.open();
-      return stage;
+      await programs.open();
+      return programs;
     } catch (error) {
-      await stage.stop();
+      await programs.stop();
       throw error;
     }
   }
@@ -397,17 +397,6 @@ export class Stage {
       port,
     };
   }
-}
-
-/** The processes of a run that are still there. Systems without /proc do not tell. */
-export function processesOf(mark: string, list: () => string[]): string[] {
-  return list().filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(`CHAOS_RUN=${mark}`);
-    } catch {
-      return false;
-    }
-  });
 }
 
 export function note(folder: string, line: string): void {
