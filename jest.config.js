@@ -6,18 +6,19 @@ const swc = [
   { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' },
 ];
 
+// ES modules, which Node can require, and jest only when they are transformed.
+const AI_SDK = '/test/ai-sdk/node_modules/';
+
 const shared = {
   // Not in the folder of temporary files, which each run has its own of.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
-  testEnvironment: '<rootDir>/test/support/watchful-environment.cjs',
-  runtime: '<rootDir>/test/support/shared-packages.cjs',
-  setupFilesAfterEnv: ['<rootDir>/test/support/documented-answers.ts'],
-  transform: { '\\.ts$': swc },
+  testEnvironment: '<rootDir>/test/support/open-handles.cjs',
+  setupFilesAfterEnv: ['<rootDir>/test/support/set-up.ts'],
+  transform: { '\\.ts$': swc, [`${AI_SDK}.*\\.js$`]: swc },
+  transformIgnorePatterns: [`^(?!.*${AI_SDK}).*/node_modules/`],
   moduleNameMapper: {
     // jest cannot run the process that inspects videos, so it loads TypeScript by itself.
     '^[.]/inspect-entry$': '<rootDir>/test/support/inspect-entry.ts',
-    // The SDK, which jest does not run either, loads this by its path.
-    '^[.]/failure-converter$': '<rootDir>/dist/src/encryption/failure-converter.js',
   },
   modulePathIgnorePatterns: [
     '<rootDir>/dist',

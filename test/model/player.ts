@@ -1,4 +1,3 @@
-import '../support/quick-workflows.cjs';
 import { readFileSync } from 'node:fs';
 import { processorMs } from '../support/processor-time.cjs';
 import { fc } from '../support/properties';

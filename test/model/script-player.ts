@@ -289,7 +289,6 @@ export class ScriptPlayer {
       },
     };
     const worker = await Worker.create({
-      debugMode: true,
       connection: this.env.temporal.nativeConnection,
       taskQueue,
       workflowBundle: { code },

@@ -86,7 +86,7 @@ class Place {
     const worker = await createVideoWorker({
       env: this.env(keys),
       ...options,
-      worker: { debugMode: true, ...(keys && { workflowBundle }), ...options.worker },
+      worker: { ...(keys && { workflowBundle }), ...options.worker },
     });
     this.workers.push({ worker, ended: worker.run() });
     return worker;

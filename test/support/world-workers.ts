@@ -267,12 +267,9 @@ class SwitchedRateLimiter extends RateLimiter {
   }
 }
 
-/**
- * Our workflows, in the thread of the test: a worker that starts threads for them takes half a second of a processor, and
- * nearly all tests start one. The programs that tests start run them in threads.
- */
-export function quickWorkflows(): { workflowBundle: { codePath: string }; debugMode: true } {
-  return { workflowBundle: { codePath: bundlePath() }, debugMode: true };
+/** Our workflows for a worker that need not bundle them. */
+export function quickWorkflows(): { workflowBundle: { codePath: string } } {
+  return { workflowBundle: { codePath: bundlePath() } };
 }
 
 /** The bundle of the workflows, which the global setup makes once per run. */

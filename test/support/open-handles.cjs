@@ -1,8 +1,7 @@
 const { Socket } = require('node:net');
 const { join, relative } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
-const OneContext = require('./one-context.cjs');
-require('./quick-workflows.cjs');
+const { TestEnvironment } = require('jest-environment-node');
 const { leftOut } = require('../variants/left-out.cjs');
 
 const ROOT = join(__dirname, '../..');
@@ -11,9 +10,9 @@ const CLOSE_WITHIN_MS = 30_000;
 const CHECK_INTERVAL_MS = 20;
 
 /** Fails a test file that leaves a timer, a socket, a server, a child process or Temporal's runtime behind. */
-module.exports = class WatchfulEnvironment extends OneContext {
+module.exports = class OpenHandles extends TestEnvironment {
   constructor(config, context) {
-    super(config);
+    super(config, context);
     this.file = relative(ROOT, context.testPath);
   }
 
@@ -22,7 +21,6 @@ module.exports = class WatchfulEnvironment extends OneContext {
     // Node opens these on first use and never closes them.
     void [process.stdout, process.stderr];
     this.before = counted(process.getActiveResourcesInfo());
-    this.runtimeWasOpen = temporalRuntimeIsOpen();
     this.left = [];
     this.hasFailed = false;
   }
@@ -37,7 +35,6 @@ module.exports = class WatchfulEnvironment extends OneContext {
 
   async teardown() {
     await super.teardown();
-    unregisterTracing();
     const { left } = this;
     // A test that failed may not have closed what it opened; this error would hide its own.
     if (left.length === 0 || this.hasFailed) return;
@@ -52,7 +49,7 @@ module.exports = class WatchfulEnvironment extends OneContext {
     const more = [...counted(process.getActiveResourcesInfo())]
       .filter(([kind, count]) => count > (this.before.get(kind) ?? 0))
       .map(([kind]) => (kind === 'TCPSocketWrap' ? `${kind} (${openSockets()})` : kind));
-    return !this.runtimeWasOpen && temporalRuntimeIsOpen() ? [...more, "Temporal's Runtime"] : more;
+    return this.global.temporalRuntimeIsOpen() ? [...more, "Temporal's Runtime"] : more;
   }
 };
 
@@ -76,19 +73,6 @@ function leaveOut(block, file, variant, before = []) {
   for (const child of block.children) {
     if (child.type === 'describeBlock') leaveOut(child, file, variant, [...before, child.name]);
   }
-}
-
-/** Temporal's runtime is native: it keeps a process from ending, but Node does not list it. */
-function temporalRuntimeIsOpen() {
-  const loaded = require.cache[require.resolve('@temporalio/worker/lib/runtime')];
-  return loaded?.exports.Runtime._instance !== undefined;
-}
-
-/** Files share packages (shared-packages.cjs), and so would share the tracer provider that one of them registers. */
-function unregisterTracing() {
-  const loaded = require.cache[require.resolve('@opentelemetry/api')];
-  if (loaded === undefined) return;
-  for (const api of ['trace', 'context', 'propagation', 'diag']) loaded.exports[api].disable();
 }
 
 async function untilNone(findOpen) {
