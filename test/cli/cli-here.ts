@@ -1,5 +1,5 @@
 import { run } from '../../src/cli/run';
-import type { CliProcess } from './cli-process';
+import type { CliEnd, CliProcess } from './cli-process';
 import { FakeTerminal } from './fake-terminal';
 
 /** Runs `videogen` in this process, for commands that only use a running server: that saves the start of a process. */
@@ -12,4 +12,15 @@ export function startHere(args: string[], env: Record<string, string>): CliProce
     ended: run(args, terminal),
     kill: () => terminal.interrupt(),
   };
+}
+
+/** Runs a command to its end in this process. */
+export async function runHere(
+  args: string[],
+  env: Record<string, string | undefined> = {},
+  isOutTerminal = false,
+): Promise<CliEnd> {
+  const terminal = new FakeTerminal(env, false, isOutTerminal);
+  const code = await run(args, terminal);
+  return { code, out: terminal.stdout, err: terminal.stderr };
 }

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createHttp2Server, type Http2Server, type Http2Session } from 'node:http2';
+import { createServer as createHttp2Server, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import type { CheckReport } from '../../src/cli/doctor';
 import { run } from '../../src/cli/run';
 import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
-import { s3Error, startScriptedS3 } from '../storage/scripted-s3';
 import { eventually } from '../temporal-server/eventually';
+import { runHere } from './cli-here';
 import { FakeTerminal } from './fake-terminal';
 
 const KEY = 'sk-doctor-secret';
@@ -17,22 +17,16 @@ const NOWHERE = 'http://127.0.0.1:1';
 
 let folder: string;
 let emulator: Emulator;
-const servers: Server[] = [];
-const http2Servers: Http2Server[] = [];
-const http2Sessions = new Set<Http2Session>();
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'videogen-doctor-'));
+const closers: (() => void)[] = [];
+beforeAll(async () => {
   emulator = await startEmulator({ apiKey: KEY });
 });
-afterEach(async () => {
-  await emulator.close();
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-  for (const session of http2Sessions) session.destroy();
-  http2Sessions.clear();
-  for (const server of http2Servers.splice(0)) server.close();
+afterAll(() => emulator.close());
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-doctor-'));
+});
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
   rmSync(folder, { recursive: true });
 });
 
@@ -48,11 +42,8 @@ function settings(env: Record<string, string | undefined> = {}): Record<string, 
   };
 }
 
-async function doctor(env: Record<string, string | undefined> = {}, args: string[] = []) {
-  const terminal = new FakeTerminal(settings(env));
-  const code = await run(['doctor', ...args], terminal);
-  return { code, out: terminal.stdout, err: terminal.stderr };
-}
+const doctor = (env: Record<string, string | undefined> = {}, args: string[] = []) =>
+  runHere(['doctor', ...args], settings(env));
 
 async function examine(env: Record<string, string | undefined> = {}) {
   const { code, out, err } = await doctor(env, ['--json']);
@@ -64,11 +55,15 @@ async function examine(env: Record<string, string | undefined> = {}) {
 
 const atEmulator = () => ({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: KEY });
 
+async function listen(server: Server | Http2Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 async function serve(answer: RequestListener): Promise<string> {
   const server = createServer(answer);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  closers.push(() => server.close().closeAllConnections());
+  return `http://${await listen(server)}`;
 }
 
 /** A fake Temporal server that answers with empty messages, or with errors. */
@@ -76,7 +71,8 @@ async function serveGrpc(
   refusal: (path: string) => { code: number; message: string } | undefined,
 ): Promise<string> {
   const server = createHttp2Server();
-  server.on('session', (session) => http2Sessions.add(session));
+  server.on('session', (session) => closers.push(() => session.destroy()));
+  closers.push(() => server.close());
   server.on('stream', (stream, headers) => {
     const { code = 0, message = '' } = refusal(String(headers[':path'])) ?? {};
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
@@ -85,9 +81,7 @@ async function serveGrpc(
     );
     stream.end(code === 0 ? Buffer.alloc(5) : undefined);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  http2Servers.push(server);
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listen(server);
 }
 
 describe('the report', () => {
@@ -123,7 +117,7 @@ describe('the report', () => {
     expect(err).toMatch(/\nNot ready: 1 of 8 checks failed, 0 skipped\.\n$/);
   });
 
-  it('lists every problem, and says which checks were skipped', async () => {
+  it('lists every problem with its fix, and says which checks were skipped', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
     const { checks } = await examine({
@@ -133,16 +127,28 @@ describe('the report', () => {
       VIDEOGEN_TASK_QUEUE: ' ',
       VIDEOGEN_STORAGE: join(file, 'videos'),
     });
-    expect(Object.fromEntries(checks.map(({ name, ok, found }) => [name, ok || found]))).toEqual({
-      versions: true,
-      settings: 'invalid: 1',
-      temporal: expect.stringContaining('127.0.0.1:1'),
-      namespace: 'skipped: it needs temporal',
-      encryption: 'skipped: it needs temporal',
-      workers: 'skipped: it needs temporal',
-      service: expect.stringContaining(NOWHERE),
-      storage: expect.stringContaining('ENOTDIR'),
-    });
+    expect(checks.map(({ name, ok, found, fix = '' }) => [name, ok || found, fix])).toEqual([
+      ['versions', true, ''],
+      ['settings', 'invalid: 1', expect.stringMatching(/^VIDEOGEN_TASK_QUEUE /)],
+      [
+        'temporal',
+        'no answer from 127.0.0.1:1 (connect ECONNREFUSED 127.0.0.1:1)',
+        expect.stringContaining('set TEMPORAL_ADDRESS'),
+      ],
+      ['namespace', 'skipped: it needs temporal', ''],
+      ['encryption', 'skipped: it needs temporal', ''],
+      ['workers', 'skipped: it needs temporal', ''],
+      [
+        'service',
+        expect.stringMatching(/^http:\/\/127\.0\.0\.1:1.*ECONNREFUSED.*: the request got no answer$/),
+        expect.stringContaining('Correct VIDEO_API_BASE_URL'),
+      ],
+      [
+        'storage',
+        expect.stringContaining('ENOTDIR'),
+        expect.stringMatching(/^Make it a folder that this user can write to/),
+      ],
+    ]);
   });
 
   it('stops on Ctrl-C', async () => {
@@ -158,7 +164,6 @@ describe('the report', () => {
 describe('settings', () => {
   it.each([
     ['VIDEOGEN_STORGE', 'VIDEOGEN_STORAGE'],
-    ['VIDEO_API_URL', 'VIDEO_API_BASE_URL'],
     ['VIDEOGEN_API_KEY', 'VIDEO_API_KEY'],
     ['TEMPORAL_ADRESS', 'TEMPORAL_ADDRESS'],
   ])('misspelt as %s are reported with the right name, and without their value', async (name, meant) => {
@@ -233,25 +238,16 @@ describe('a key', () => {
   });
 
   it('is checked with one poll and no generation', async () => {
+    const before = emulator.calls.length;
     const { check } = await examine(atEmulator());
     expect(check('service')).toEqual({
       name: 'service',
       ok: true,
       found: `${emulator.url}/ answered 404 for a task that does not exist, so the key is accepted`,
     });
-    expect(emulator.calls).toMatchObject([
+    expect(emulator.calls.slice(before)).toMatchObject([
       { method: 'GET', path: expect.stringMatching(/^\/v1\/videos\/doctor-[0-9a-f-]{36}$/) },
     ]);
-  });
-
-  it('that is malformed is a problem of the settings, and is not sent', async () => {
-    const { check } = await examine({ VIDEO_API_BASE_URL: emulator.url, VIDEO_API_KEY: 'two message' });
-    expect(check('settings')).toMatchObject({
-      ok: false,
-      fix: expect.stringMatching(/^VIDEO_API_KEY holds a/),
-    });
-    expect(check('service')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
-    expect(emulator.calls).toEqual([]);
   });
 
   const notTheService = /: it is probably not the video service$/;
@@ -261,7 +257,6 @@ describe('a key', () => {
     [200, '{"code":1004,"message":"no such task"}', true, /no such task/, /message/],
     [404, '<!DOCTYPE html><p>Not found', false, notTheService, /^Correct VIDEO_API_BASE_URL/],
     [401, '', false, /answered 401: the key is refused$/, /^Set VIDEO_API_KEY/],
-    [403, '', false, /answered 403: the key is refused$/, /^Set VIDEO_API_KEY/],
     [402, '', false, /answered 402: the account has no credit$/, /^Add credit/],
     [405, '', false, notTheService, /^Correct VIDEO_API_BASE_URL/],
     [400, '{"error":"bad id"}', true, /answered 400/, /message/],
@@ -291,108 +286,50 @@ describe('a key', () => {
       response.writeHead(status, message).end(JSON.stringify({ code: 7, message }));
     });
     const env = { VIDEO_API_BASE_URL: url, [variable]: variable === 'VIDEO_API_KEY' ? KEY : file };
-    for (const args of [[], ['--json']]) {
-      const { out, err } = await doctor(env, args);
-      expect(out + err).toContain(`answered ${status}`);
-      expect(out + err).not.toContain(KEY);
-    }
+    const { out, err } = await doctor(env, ['--json']);
+    for (const printed of [out, err]) expect(printed).toContain(`answered ${status}`);
+    expect(out + err).not.toContain(KEY);
   });
 });
 
-describe('the address of the service', () => {
-  it.each<[string, () => string | Promise<string>, RegExp]>([
-    ['where nothing listens', () => NOWHERE, /ECONNREFUSED/],
-    ['of no host', () => 'http://no-such-host.invalid', /no-such-host\.invalid/],
-    [
-      'with https for a plain HTTP server',
-      () => emulator.url.replace('http:', 'https:'),
-      /SSL.*: the request got no answer/i,
-    ],
-    ['that never answers', () => serve(() => undefined), /no complete answer within/],
-  ])('%s is reported with the reason and the fix', async (_what, address, found) => {
-    const { check } = await examine({ VIDEO_API_BASE_URL: await address(), VIDEO_API_KEY: KEY });
-    expect(check('service')).toEqual({
-      name: 'service',
-      ok: false,
-      found: expect.stringMatching(found),
-      fix: expect.stringContaining('Correct VIDEO_API_BASE_URL'),
-    });
-  });
-});
-
-describe('the storage', () => {
-  it('has nothing more in it afterwards', async () => {
-    const { check } = await examine();
-    expect(check('storage')).toMatchObject({ ok: true, found: expect.stringMatching(/ can be written$/) });
-    expect(readdirSync(join(folder, 'videos'))).toEqual([]);
-  });
-
-  it('below a file is refused with the fix', async () => {
-    writeFileSync(join(folder, 'file'), '');
-    const { check } = await examine({ VIDEOGEN_STORAGE: join(folder, 'file', 'videos') });
-    expect(check('storage')).toMatchObject({
-      ok: false,
-      fix: expect.stringMatching(/^Make it a folder that this user can write to/),
-    });
-  });
-
-  const bucketAt = (endpoint: string) => ({
+it('a service and a bucket that never answer are not waited for', async () => {
+  const silent = await serve(() => undefined);
+  const { check } = await examine({
+    VIDEO_API_BASE_URL: silent,
+    VIDEO_API_KEY: KEY,
     VIDEOGEN_STORAGE: 's3://videos/checked',
     VIDEOGEN_S3_PATH_STYLE: 'true',
-    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_ENDPOINT_URL_S3: silent,
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'fox',
     AWS_SECRET_ACCESS_KEY: 'secret',
   });
-
-  it('that is a bucket is refused with what the server says and the fix', async () => {
-    const server = await startScriptedS3(() => s3Error(404, 'NoSuchBucket'));
-    const { check } = await examine(bucketAt(server.endpoint));
-    await server.stop();
-    expect(check('storage')).toEqual({
-      name: 'storage',
-      ok: false,
-      found: expect.stringMatching(/^s3:\/\/videos\/checked at .*: NoSuchBucket: /),
-      fix: 'Create the bucket, or correct its name in VIDEOGEN_STORAGE.',
-    });
+  expect(check('service')).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(/no complete answer within/),
   });
-
-  it('at a server that never answers is not waited for', async () => {
-    const { check } = await examine(bucketAt(await serve(() => undefined)));
-    expect(check('storage')).toMatchObject({
-      ok: false,
-      found: expect.stringMatching(/: no answer within \d s$/),
-    });
-  });
-
-  it('is not checked if a setting of it is invalid', async () => {
-    const env = { VIDEOGEN_STORAGE: 's3://bucket', AWS_ENDPOINT_URL_S3: 'nonsense' };
-    const { check } = await examine(env);
-    expect(check('settings')).toMatchObject({ ok: false, found: 'invalid: 1' });
-    expect(check('storage')).toMatchObject({ ok: false, found: 'skipped: it needs settings' });
+  expect(check('storage')).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(/: no answer within \d s$/),
   });
 });
 
-describe('Temporal', () => {
-  it('that does not answer is reported with the reason', async () => {
-    const { check } = await examine({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
-    expect(check('temporal')).toMatchObject({
-      ok: false,
-      found: 'no answer from 127.0.0.1:1 (connect ECONNREFUSED 127.0.0.1:1)',
-      fix: expect.stringContaining('set TEMPORAL_ADDRESS'),
-    });
-    expect(check('service')).toEqual({
-      name: 'service',
-      ok: true,
-      found: 'VIDEO_API_BASE_URL is not set here: workers use their own; one that starts here needs it',
-    });
-  });
+it('a storage that can be written has nothing more in it afterwards', async () => {
+  const { check } = await examine();
+  expect(check('storage')).toMatchObject({ ok: true, found: expect.stringMatching(/ can be written$/) });
+  expect(readdirSync(join(folder, 'videos'))).toEqual([]);
+});
 
+describe('Temporal', () => {
   it('is distinguished from another program that listens at its address', async () => {
     const { check } = await examine({ TEMPORAL_ADDRESS: new URL(emulator.url).host });
     expect(check('temporal')).toMatchObject({
       ok: false,
       found: expect.stringContaining('does not answer like a Temporal server'),
+    });
+    expect(check('service')).toMatchObject({
+      ok: true,
+      found: 'VIDEO_API_BASE_URL is not set here: workers use their own; one that starts here needs it',
     });
   });
 

@@ -1,12 +1,20 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { exitCodeOf } from '../../src/cli/exit-codes';
 import { openLocalStack } from '../../src/cli/local-stack';
 import { imagesFrom } from '../../src/cli/local-workers';
+import { withJobs } from '../../src/cli/open-jobs';
 import { joinOrClaim, readStackNote } from '../../src/cli/stack-note';
+import { EXIT } from '../../src/cli/terminal';
 import { FakeTerminal } from './fake-terminal';
+
+jest.mock('../../src/cli/local-stack');
+jest.mock('../../src/client/video-client', () => ({ createVideoClient: async () => ({}) }));
+
+const { openLocalStack: openReally }: typeof import('../../src/cli/local-stack') =
+  jest.requireActual('../../src/cli/local-stack');
 
 const GATEWAY = 'http://127.0.0.1:8787';
 
@@ -36,7 +44,7 @@ test('a command that waits for another process to start the stack says so once, 
   const { release } = await open();
   const env = { VIDEOGEN_DATA: folder, VIDEOGEN_STORAGE: join(folder, 'videos') };
   const terminal = new FakeTerminal(env);
-  const opening = openLocalStack(terminal).catch((error: unknown) => error);
+  const opening = openReally(terminal).catch((error: unknown) => error);
   while (terminal.stderr === '') await sleep(50);
   await sleep(500);
   expect(terminal.stderr).toBe(
@@ -69,7 +77,6 @@ test('only one of many processes has the claim at a time, and the next gets it a
 
 test('others read the note until it is removed', async () => {
   const { writeNote, removeNote, release } = await open();
-  expect(await readStackNote(folder)).toBeUndefined();
   await writeNote(note);
   expect(await readStackNote(folder)).toEqual(note);
   await removeNote();
@@ -94,28 +101,57 @@ test.each([
   await release();
 });
 
-test('a data folder that the server would misread is refused', async () => {
-  const data = join(folder, 'no #1', 'data');
-  const terminal = new FakeTerminal({ VIDEOGEN_DATA: data, VIDEOGEN_STORAGE: join(folder, 'videos') });
-  await expect(openLocalStack(terminal)).rejects.toThrow(
-    `The data folder ${data} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
+test('a data folder that the server would misread, or that is a file, is refused with its variable', async () => {
+  const opening = (VIDEOGEN_DATA: string) =>
+    openReally(new FakeTerminal({ VIDEOGEN_DATA, VIDEOGEN_STORAGE: join(folder, 'videos') }));
+  const misread = join(folder, 'no #1', 'data');
+  await expect(opening(misread)).rejects.toThrow(
+    `The data folder ${misread} has ?, # or % in its path, which the Temporal dev server misreads: set VIDEOGEN_DATA to a folder without them.`,
   );
-});
-
-test('a data folder that is a file is refused with the name of its variable', async () => {
-  const data = join(folder, 'file');
-  writeFileSync(data, 'mine');
-  const terminal = new FakeTerminal({ VIDEOGEN_DATA: data, VIDEOGEN_STORAGE: join(folder, 'videos') });
-  await expect(openLocalStack(terminal)).rejects.toThrow(
-    `The data folder ${data} cannot be used (EEXIST): set VIDEOGEN_DATA to a folder you can write to.`,
+  const file = join(folder, 'file');
+  writeFileSync(file, 'mine');
+  await expect(opening(file)).rejects.toThrow(
+    `The data folder ${file} cannot be used (EEXIST): set VIDEOGEN_DATA to a folder you can write to.`,
   );
 });
 
 test.each([
   ['http://localhost:4000/', GATEWAY],
-  ['http://[::1]:4000/', GATEWAY],
   ['https://api.example.com/', undefined],
   [undefined, undefined],
 ])('a service at %s fetches images from %s', (baseUrl, expected) => {
   expect(imagesFrom([undefined, { baseUrl }], GATEWAY)).toBe(expected);
+});
+
+/** Runs a command while another process runs Temporal, which ends during each run. */
+async function runsWith(codes: number[]) {
+  const terminal = new FakeTerminal();
+  const client = { withAbortSignal: (_signal: unknown, work: () => unknown) => work() };
+  let end = () => {};
+  jest.mocked(openLocalStack).mockImplementation(async () => {
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    return { client, note: {}, taskQueue: 'q', ended, close: async () => undefined } as never;
+  });
+  const run = jest.fn(async () => {
+    end();
+    await turn();
+    return codes.shift() ?? EXIT.ok;
+  });
+  const code = await withJobs(terminal, { withWorker: true, run });
+  return { code, times: run.mock.calls.length, err: terminal.stderr };
+}
+
+test('a command that has printed its result is not run again when the process that ran Temporal ends', async () => {
+  for (const code of [EXIT.ok, EXIT.someFailed])
+    expect(await runsWith([code])).toEqual({ code, times: 1, err: '' });
+});
+
+test('a command that was stopped by the end of the process that ran Temporal goes on', async () => {
+  expect(await runsWith([EXIT.interrupted, EXIT.ok])).toEqual({
+    code: EXIT.ok,
+    times: 2,
+    err: 'The process that ran Temporal has ended. Continuing without it.\n',
+  });
 });

@@ -1,11 +1,10 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeFaults, readFaults } from '../../src/cli/read-faults';
+import { readFaults } from '../../src/cli/read-faults';
 import { type BatchSettings, type GenerateOptions, readBatch, readJobInput } from '../../src/cli/read-input';
 import { ConfigError } from '../../src/config/service-config';
 import type { VideoFailure } from '../../src/contract/video-failure';
-import { FAULTS } from '../../src/testing/faults';
 import { failureOf } from '../support/world';
 
 const SERVICE = { VIDEO_API_BASE_URL: 'https://api.example.com', VIDEO_API_KEY: 'sk-secret' };
@@ -67,9 +66,7 @@ test('every option of generate becomes part of the job, and nothing else does', 
     deadline: '2h',
     storage: options.storage,
   });
-});
-
-test('an id alone follows the job of that name', () => {
+  // An id alone follows the job of that name.
   expect(readJob(undefined, { id: 'fox', deadline: '1h', out: 'fox.mp4' })).toBeUndefined();
 });
 
@@ -124,18 +121,14 @@ test('a command names its service, or gets the default of the file, with its req
 
 test.each<[string | undefined, Partial<GenerateOptions>, string]>([
   [undefined, {}, 'there is no prompt: describe the video'],
-  [' ', {}, 'prompt must not be empty'],
   [undefined, { seed: '7', id: 'fox' }, 'prompt is missing'],
-  ['x', { seed: 'x' }, 'seed must be a whole number of at most 9007199254740991 (was "x")'],
   ['x', { seed: '' }, 'seed must be a whole number of at most 9007199254740991 (was "")'],
   ['x', { seed: 'Infinity' }, 'seed must be a whole number of at most 9007199254740991 (was "Infinity")'],
   [undefined, { adopt: 'task_1', seed: '7' }, 'either a request or the taskId'],
   [undefined, { adopt: '' }, 'taskId must be text'],
   ['x', { field: ['model'] }, 'give NAME=VALUE'],
   ['x', { field: ['=x'] }, 'give NAME=VALUE'],
-  ['x', { cap: ['2 USD', '300 USD'] }, '--cap has two limits in money: give one.'],
   ['x', { cap: ['2 USD', '1 EUR'] }, '--cap has two limits in money: give one.'],
-  ['x', { cap: ['1 video', '5 videos'] }, '--cap has two limits in videos: give one.'],
   ['x', { cap: ['1.2.3 USD'] }, '--cap is "1.2.3 USD": give a number with videos, seconds or a currency'],
 ])('generate with the prompt %j and %j is refused', (prompt, options, message) => {
   expect(() => readJob(prompt, options)).toThrow(message);
@@ -182,21 +175,16 @@ test('a file of up to 200 KB goes through Temporal, a larger one through the sto
 });
 
 test.each<[Partial<BatchSettings>, string]>([
-  [{ window: '0' }, 'window must be a whole number from 1 to 500'],
   [{ window: '' }, 'window must be a whole number from 1 to 500'],
   [{ onFailure: 'retry' }, 'onFailure must be one of continue, stop'],
   [{ storage: 'fox.mp4' }, 'storage must end with / or contain {workflowId} or {taskId}'],
   [{ id: '' }, '--id must be text of at most 1000 bytes, not blank and without control characters'],
-  [{ id: 'jobs' }, 'jobs, batches, images, gateway, tasks are reserved, as names and as folders'],
-])(
-  'a batch with %j is refused by the name of the option before anything is stored',
-  async (options, message) => {
-    const failure = await failureOf(batchOf(toLines(foxesOf(2 * INLINE_BYTES)), options));
-    expect(failure).toMatchObject({ type: 'InvalidRequest', exitCode: 2 });
-    expect((failure as VideoFailure).details.message).toContain(message);
-    expect(existsSync(join(folder, 'videos'))).toBe(false);
-  },
-);
+])('a batch with %j is refused before anything is stored', async (options, message) => {
+  const failure = await failureOf(batchOf(toLines(foxesOf(2 * INLINE_BYTES)), options));
+  expect(failure).toMatchObject({ type: 'InvalidRequest', exitCode: 2 });
+  expect((failure as VideoFailure).details.message).toContain(message);
+  expect(existsSync(join(folder, 'videos'))).toBe(false);
+});
 
 test('faults are read in order, for their call, with their parameters and repetitions', () => {
   expect(readFaults([])).toEqual([]);
@@ -213,26 +201,13 @@ test('faults are read in order, for their call, with their parameters and repeti
   ]);
 });
 
-test.each([
-  '',
-  'submit',
-  'submit:',
-  'pay:reset',
-  'cancel:reset',
-  'submit:cut',
-  'submit:resetx',
-  'submit:toString',
-])('the fault %j is refused with the choices', (text) => {
-  const read = () => readFaults(['submit:reset', text]);
-  expect(read).toThrow(ConfigError);
-  expect(read).toThrow(
-    /^--fault is ".*": give CALL:KIND or CALL:KINDxTIMES with CALL one of submit, status, download and KIND one of rate-limited, .*\.$/,
-  );
-});
-
-test('the help says what each fault does, and which of them lose a submit', () => {
-  const [kinds = '', lost = ''] = describeFaults().split('These lose a submit');
-  for (const name of Object.keys(FAULTS)) expect(kinds).toMatch(new RegExp(`^  ${name} +\\w.*$`, 'm'));
-  expect(kinds).toContain('failed-task not-found unknown-state no-video\n');
-  expect(lost).toMatch(/\n {2}reset hang cut-headers cut-body bad-json empty reset-late$/);
-});
+test.each(['', 'submit:', 'cancel:reset', 'submit:cut', 'submit:resetx', 'submit:toString'])(
+  'the fault %j is refused with the choices',
+  (text) => {
+    const read = () => readFaults(['submit:reset', text]);
+    expect(read).toThrow(ConfigError);
+    expect(read).toThrow(
+      /^--fault is ".*": give CALL:KIND or CALL:KINDxTIMES with CALL one of submit, status, download and KIND one of rate-limited, .*\.$/,
+    );
+  },
+);

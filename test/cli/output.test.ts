@@ -1,0 +1,222 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { CopyFailed, checkOut, copyOut } from '../../src/cli/copy-out';
+import { exitCodeOf } from '../../src/cli/exit-codes';
+import { processTerminal, untilInterrupted } from '../../src/cli/terminal';
+import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
+import { failureOf } from '../support/world';
+import { eventually } from '../temporal-server/eventually';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-output-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('--out', () => {
+  const BYTES = Buffer.alloc(3_000_000, 'fox');
+
+  let server: S3Server;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    server = await startS3Server();
+    const { endpoint, region, credentials } = server.connection;
+    env = {
+      AWS_ENDPOINT_URL_S3: endpoint,
+      AWS_REGION: region,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+      VIDEOGEN_S3_PATH_STYLE: 'true',
+    };
+  }, S3_SERVER_TIMEOUT_MS);
+  afterAll(() => server?.stop());
+
+  let uri: string;
+  beforeEach(() => {
+    writeFileSync(join(folder, 'a fox.mp4'), BYTES);
+    uri = pathToFileURL(join(folder, 'a fox.mp4')).href;
+  });
+
+  const files = () => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+
+  it('copies the whole video, replaces an older file, creates folders, and leaves no temporary file', async () => {
+    const target = join(folder, 'new/folders/fox.mp4');
+    expect(await copyOut(uri, relative(process.cwd(), target))).toBe(target);
+    writeFileSync(target, 'old');
+    expect(await copyOut(uri, target)).toBe(target);
+    expect(readFileSync(target).equals(BYTES)).toBe(true);
+    expect(files()).toEqual(['a fox.mp4', 'new', 'new/folders', 'new/folders/fox.mp4']);
+    // Without it, the result is the path of the stored video.
+    expect(await copyOut(uri, undefined)).toBe(join(folder, 'a fox.mp4'));
+    expect(await copyOut('s3://bucket/fox.mp4', undefined)).toBe('s3://bucket/fox.mp4');
+  });
+
+  it('copies a video in S3 with the configured connection', async () => {
+    const Key = 'foxes/a red fox #1.mp4';
+    await server.client.send(new PutObjectCommand({ Bucket: server.bucket, Key, Body: BYTES }));
+    const target = join(folder, 'fox.mp4');
+    expect(await copyOut(`s3://${server.bucket}/${Key}`, target, env)).toBe(target);
+    expect(readFileSync(target).equals(BYTES)).toBe(true);
+  });
+
+  const inFolder = () => join(folder, 'a fox.mp4');
+  const inBucket = () => `s3://${server.bucket}/gone.mp4`;
+
+  it.each<[string, () => string, string, () => void]>([
+    ['ENOTDIR:', inFolder, 'file/fox.mp4', () => writeFileSync(join(folder, 'file'), '')],
+    ['ENOENT:', inFolder, 'fox.mp4', () => rmSync(join(folder, 'a fox.mp4'))],
+    ['it no longer exists', inBucket, 'fox.mp4', () => undefined],
+  ])('that fails (%s) says where the video is, and leaves no partial file', async (...given) => {
+    const [problem, place, out, prepare] = given;
+    const stored = place();
+    const target = join(folder, out);
+    prepare();
+    const before = files();
+    const failure = await failureOf(copyOut(stored === inFolder() ? uri : stored, target, env));
+    expect(failure).toBeInstanceOf(CopyFailed);
+    expect(exitCodeOf(failure)).toBe(15);
+    expect(String(failure)).toContain(
+      `The video is at ${stored}, but could not be copied to ${target}: ${problem}`,
+    );
+    expect(files()).toEqual(before);
+  });
+
+  it('closes the video when the folder cannot be created', async () => {
+    const openFiles = () => readdirSync('/dev/fd').length;
+    writeFileSync(join(folder, 'file'), '');
+    const before = openFiles();
+    for (let attempt = 0; attempt < 5; attempt += 1)
+      await failureOf(copyOut(uri, join(folder, 'file/fox.mp4')));
+    await eventually('all closed', () => openFiles() <= before);
+  });
+
+  it.each<[string, (target: string) => unknown]>([
+    ['a folder', (target) => mkdirSync(target)],
+    ['a FIFO', (target) => execFileSync('mkfifo', [target])],
+    ['a link to a file', (target) => symlinkSync(join(folder, 'a fox.mp4'), target)],
+  ])('never replaces %s, which is refused before anything is generated', async (_what, make) => {
+    const target = join(folder, 'taken');
+    make(target);
+    const before = lstatSync(target).ino;
+    for (const refusal of [await failureOf(copyOut(uri, target)), await failureOf(checkOut(target))]) {
+      expect(refusal).toBeInstanceOf(CopyFailed);
+      expect(String(refusal)).toContain(`${target} exists and is not a regular file`);
+    }
+    expect(lstatSync(target).ino).toBe(before);
+    expect(files()).toEqual(['a fox.mp4', 'taken']);
+  });
+
+  it('follows no link with a predictable temporary name', async () => {
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'precious');
+    symlinkSync(victim, join(folder, `fox.mp4.${process.pid}.part`));
+    await copyOut(uri, join(folder, 'fox.mp4'));
+    expect(readFileSync(victim, 'utf8')).toBe('precious');
+    expect(lstatSync(join(folder, 'fox.mp4')).isFile()).toBe(true);
+  });
+});
+
+describe('Ctrl-C', () => {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  const before = signals.map((signal) => process.listeners(signal));
+  afterEach(() => {
+    for (const [index, signal] of signals.entries()) {
+      for (const listener of process.listeners(signal)) {
+        if (!before[index]?.includes(listener)) process.off(signal, listener);
+      }
+    }
+  });
+
+  it.each(signals)('as %s calls every listener once', async (signal) => {
+    const terminal = processTerminal();
+    const called: string[] = [];
+    terminal.onInterrupt(() => called.push('registered'));
+    const remove = terminal.onInterrupt(() => called.push('removed'));
+    remove();
+    const waiting = untilInterrupted(terminal);
+    process.emit(signal);
+    await waiting;
+    expect(called).toEqual(['registered']);
+    // It is not lost on a later listener.
+    await untilInterrupted(terminal);
+  });
+
+  it('exits the second time', () => {
+    const exit = jest.spyOn(process, 'exit').mockImplementation(() => {
+      throw new Error('exited');
+    });
+    const called = jest.fn();
+    processTerminal().onInterrupt(called);
+    process.emit('SIGINT');
+    expect(() => process.emit('SIGINT')).toThrow('exited');
+    expect(exit).toHaveBeenCalledWith(130);
+    expect(called).toHaveBeenCalledTimes(1);
+    exit.mockRestore();
+  });
+});
+
+describe('a command', () => {
+  it('finishes even if the reader of its output is gone', async () => {
+    const script = `
+      const { processTerminal } = require('./dist/src/cli/terminal');
+      const terminal = processTerminal();
+      let lines = 0;
+      const timer = setInterval(() => {
+        terminal.out('a line');
+        terminal.err('a line\\n');
+        if (++lines === 20) { clearInterval(timer); require('fs').writeFileSync(process.argv[1], 'the end'); process.exit(0); }
+      }, 20);
+    `;
+    const end = join(folder, 'end');
+    const child = spawn(process.execPath, ['-e', script, end], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    child.stderr.destroy();
+    const [code] = await once(child, 'exit');
+    expect([code, existsSync(end)]).toEqual([0, true]);
+  });
+
+  /** Writing to a file fails as on a full disk, on every system: no file may grow. */
+  async function endOnFullDisk(args: string[], full: 'stdout' | 'stderr') {
+    const to = `${full === 'stdout' ? '>' : '2>'}"${join(folder, 'full')}"`;
+    const command = [process.execPath, 'dist/src/cli/main.js', ...args];
+    const child = spawn('sh', ['-c', `ulimit -f 0 && exec "$0" "$@" ${to}`, ...command]);
+    let printed = '';
+    child[full === 'stdout' ? 'stderr' : 'stdout'].on('data', (chunk: Buffer) => {
+      printed += chunk;
+    });
+    const [code] = await once(child, 'close');
+    return { code, printed };
+  }
+
+  it('reports a result that cannot be printed in one sentence, with exit code 1', async () => {
+    const sentence = /^The result could not be written to standard output: EFBIG[^\n]+\.\n$/;
+    const end = await endOnFullDisk(['--version'], 'stdout');
+    expect(end).toEqual({ code: 1, printed: expect.stringMatching(sentence) });
+  });
+
+  it('keeps its exit code if its result cannot be printed', async () => {
+    const { code, printed } = await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stdout');
+    expect(code).toBe(2);
+    expect(printed).toMatch(/^no-such-file cannot be read \(ENOENT\)[^\n]+\nThe result could not be /);
+  });
+
+  it('does not stop for a full standard error', async () => {
+    const end = await endOnFullDisk(['batch', 'no-such-file', '--json'], 'stderr');
+    expect(end).toEqual({ code: 2, printed: expect.stringMatching(/^\{"error":.*\}\n$/) });
+  });
+});

@@ -1,0 +1,557 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { summaryLines } from '../../src/cli/batch';
+import { reportError } from '../../src/cli/exit-codes';
+import { findJob } from '../../src/cli/find-job';
+import { followJob } from '../../src/cli/follow-jobs';
+import {
+  ageText,
+  holdNotes,
+  type JobRow,
+  jobTable,
+  liveLine,
+  type Progress,
+  progressLine,
+  storedLines,
+} from '../../src/cli/job-lines';
+import type { JobsSession } from '../../src/cli/open-jobs';
+import { reportLines, type StatusReport } from '../../src/cli/status';
+import { printLine } from '../../src/cli/terminal';
+import type { BatchProgress, BatchResult, ItemProgress, ItemResult } from '../../src/contract/batch';
+import { hasControls } from '../../src/contract/clean-text';
+import type { FailureType } from '../../src/contract/failure-table';
+import type { JobProgress, JobResult } from '../../src/contract/job';
+import { VideoFailure } from '../../src/contract/video-failure';
+import { hostileText, STEERING } from '../support/hostile-text';
+import { stored } from '../support/item-results';
+import { fc } from '../support/properties';
+import { FakeTerminal } from './fake-terminal';
+import { parser } from './parser';
+
+jest.mock('../../src/cli/find-job');
+// Jest's fake timers leave Node's promises of timers alone.
+jest.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+    new Promise((resolve, reject) => {
+      setTimeout(resolve, ms, value);
+      signal?.addEventListener('abort', () => reject(signal.reason));
+    }),
+}));
+
+const startedAt = '2026-01-01T00:00:00.000Z';
+const until = '2026-01-02T00:00:00.000Z';
+const START = Date.parse(startedAt);
+const at45s = START + 45_000;
+const usd = (amount: number) => ({ amount, currency: 'USD' });
+
+const waiting = (percent = 10): JobProgress => ({
+  phase: 'waiting',
+  taskId: 'task_1',
+  task: { state: 'running', word: 'rendering', percent },
+  polls: 1,
+  startedAt,
+  deadlineAt: startedAt,
+});
+const withoutTask = { ...waiting(), taskId: undefined, task: undefined };
+const submitting: JobProgress = { ...withoutTask, phase: 'submitting' };
+const held = (since = startedAt): JobProgress => ({
+  ...withoutTask,
+  phase: 'needs-decision',
+  hold: { since, until, message: 'It was lost.' },
+});
+const downloading: JobProgress = {
+  ...waiting(100),
+  phase: 'downloading',
+  task: { state: 'succeeded', word: 'done', percent: 100 },
+};
+const problem: JobProgress['problem'] = { type: 'RateLimited', message: 'HTTP 429 slow down', count: 2 };
+const troubled: JobProgress = { ...waiting(27.4), problem, cost: { estimated: usd(0.5) } };
+
+const item = (number: number): ItemProgress => ({ item: number, name: `foxes-${number}` });
+const batchOf = (succeeded: number, ...running: ItemProgress[]): BatchProgress => ({
+  items: 40,
+  succeeded,
+  failed: 0,
+  running,
+});
+const failing: BatchProgress = {
+  ...batchOf(12, item(8), item(9)),
+  failed: 1,
+  stopping: 'item 3 failed',
+};
+
+const row = (more: Partial<JobRow>): JobRow => ({
+  workflowId: 'fox-1',
+  runId: 'run',
+  kind: 'job',
+  state: 'running',
+  phase: 'waiting',
+  startedAt,
+  taskQueue: 'films',
+  ...more,
+});
+const live = (progress: JobRow['progress'], nowMs = at45s) => liveLine(row({ progress }), nowMs);
+
+const NOW = Date.parse('2026-11-16T12:00:00Z');
+const report = (more: Partial<StatusReport>): StatusReport => ({
+  ...row({ state: 'failed', phase: 'failed', failure: 'DeadlineExceeded', taskId: 'task_1' }),
+  startedAt: '2026-11-16T11:00:00.000Z',
+  endedAt: '2026-11-16T11:10:00.000Z',
+  commands: ['videogen retry fox-1'],
+  ...more,
+});
+
+describe('a line', () => {
+  it.each<[Progress, string]>([
+    [
+      troubled,
+      'waiting 27 %, problem, 2 in a row: HTTP 429 slow down, cost 0.50 USD estimated, the service says rendering, task task_1',
+    ],
+    [
+      { ...waiting(), task: { state: 'unknown', word: '' } },
+      'waiting, the service says unknown, task task_1',
+    ],
+    [{ ...batchOf(0), items: undefined }, '0 of ? stored'],
+    [failing, '12 of 40 stored, 1 failed, 2 under way, no new items start: item 3 failed'],
+  ])('about %j is for a pipe: %s', (progress, line) => {
+    expect(progressLine(progress)).toBe(line);
+  });
+
+  it('that is drawn again and again has a bar, the age, and the most important parts first', () => {
+    expect(live({ ...waiting(27.4), problem, nextPollAt: new Date(START + 50_000).toISOString() })).toBe(
+      '███░░░░░░░  45 s  waiting 27 %, next poll in 5 s, problem, 2 in a row: HTTP 429 slow down, the service says rendering, task task_1',
+    );
+    expect(live(downloading)).toBe('45 s  downloading, the service says done, task task_1');
+    expect(live(undefined)).toBe('45 s  waiting');
+    // The clocks of worker and caller differ.
+    expect(live(waiting(), START - 5_000)).toContain('  0 s  ');
+    expect(live({ ...batchOf(6), failed: 4 })).toBe('███░░░░░░░  45 s  6 of 40 stored, 4 failed');
+    // Not 100 before all items have ended.
+    expect(live({ ...batchOf(940), items: 1_000 })).toContain('█████████░  ');
+  });
+
+  it('is one line without control characters, whatever is in it', () => {
+    const any = fc.string({ unit: 'binary', minLength: 1, maxLength: 60 });
+    fc.assert(
+      fc.property(any, any, (name, word) => {
+        const hostile = { workflowId: name, taskId: word, taskQueue: name, service: word };
+        const lines = [
+          live({ ...waiting(), taskId: word, task: { state: 'running', word } }),
+          live({ ...failing, stopping: word }),
+          liveLine(row({ phase: undefined, workflowId: name }), at45s),
+          ...jobTable([row(hostile), row({ workflowId: word, service: name })], at45s),
+          ...reportLines(report(hostile), at45s),
+        ];
+        for (const line of lines) {
+          expect(line).not.toContain('\n');
+          expect(line).not.toMatch(STEERING);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+test('a time is in seconds up to two minutes, in minutes up to two hours, and so on', () => {
+  const ages = [-5, 119_999, 120_000, 7_200_000, 172_800_000].map(ageText);
+  expect(ages).toEqual(['0 s', '119 s', '2 min', '2 h', '2 d']);
+});
+
+describe('the table of list', () => {
+  it('has aligned columns with one cost, and a very long name shifts its own line alone', () => {
+    const ended = { state: 'succeeded', endedAt: startedAt } as const;
+    const rows = [
+      row({ taskId: 'task_0a285c4d', cost: { estimated: usd(0.5) } }),
+      row({ workflowId: 'x'.repeat(60), state: 'failed', failure: 'GenerationFailed' }),
+      row({ ...ended, workflowId: '雪の中の狐', cost: { estimated: usd(0.5), charged: usd(0.45) } }),
+      row({ ...ended, cost: { unknown: 'the request has no duration' } }),
+    ];
+    const padded = (name: string, columns = 48) => name.padEnd(columns);
+    expect(jobTable(rows, START + 90_000)).toEqual([
+      `${padded('NAME')}  STATE      AGE   PHASE             TASK           COST`,
+      `${padded('fox-1')}  running    90 s  waiting           task_0a285c4d  0.50 USD`,
+      `${'x'.repeat(60)}  failed     90 s  GenerationFailed`,
+      // Each of these characters is two columns wide.
+      `${padded('雪の中の狐', 43)}  succeeded  90 s                                   0.45 USD`,
+      `${padded('fox-1')}  succeeded  90 s`,
+    ]);
+  });
+
+  it.each<[Partial<JobRow>, string]>([
+    [{ isCancelling: true }, '  cancelling'],
+    [
+      { phase: 'submitting', retrying: { activity: 'submitVideo', attempt: 4, message: 'HTTP 429' } },
+      '  submitting, attempt 4: HTTP 429',
+    ],
+    [{ state: 'failed', endedAt: startedAt }, '  not known'],
+    [
+      { kind: 'batch', state: 'failed', counts: { items: 40, succeeded: 38, failed: 2 } },
+      '  38 of 40 stored, 2 failed',
+    ],
+  ])('shows the phase of %j as %j', (more, text) => {
+    expect(jobTable([row(more)], START)[1]?.endsWith(text)).toBe(true);
+  });
+});
+
+test('a stored video is described with its format, task, polls, location, cost and warnings', () => {
+  const result: JobResult = {
+    taskId: 'task_1',
+    video: {
+      uri: 'file:///videos/fox.mp4',
+      bytes: 1_948_997,
+      sha256: 'abc',
+      contentType: 'video/mp4',
+      width: 1280,
+      height: 720,
+      durationSeconds: 5,
+      codec: 'avc',
+    },
+    polls: 4,
+    waitedMs: 60_000,
+    warnings: ['720p was asked for, it is 640x360'],
+    cost: { estimated: usd(0.5), charged: usd(0.45) },
+  };
+  expect(storedLines(result, '/copies/fox.mp4')).toEqual([
+    'Stored 1280x720, 5 s, avc, video/mp4, 1948997 bytes, SHA-256 abc, of task task_1 after 4 polls.',
+    'It is at file:///videos/fox.mp4, copied to /copies/fox.mp4.',
+    'Cost: 0.45 USD charged (estimated 0.50 USD).',
+    'Note: 720p was asked for, it is 640x360.',
+  ]);
+});
+
+describe('the summary of a batch', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'videogen-summary-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const failed = (number: number, failure: FailureType = 'GenerationFailed'): ItemResult => ({
+    ...item(number),
+    outcome: 'failed',
+    failure,
+    message: `No fox ${number}.`,
+    details: {},
+  });
+  const write = (results: ItemResult[]) =>
+    writeFileSync(join(folder, 'results.jsonl'), results.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const summary = (counts: Omit<BatchResult, 'results'>) => {
+    const { href: uri } = pathToFileURL(join(folder, 'results.jsonl'));
+    return summaryLines({ ...counts, results: { key: 'results.jsonl', uri } }, {});
+  };
+
+  it('has the counts and the cost, and of a batch without failures nothing else', async () => {
+    const cost = { estimated: { sums: [usd(1.5)], unknown: 0 }, spent: { sums: [usd(0.9)], unknown: 1 } };
+    expect(await summary({ items: 2, succeeded: 2, failed: 0, cost })).toEqual([
+      'Stored 2 of 2 videos.',
+      'Cost: 0.90 USD + 1 of unknown cost (estimated 1.50 USD).',
+    ]);
+    // Neither if the results are malformed.
+    writeFileSync(join(folder, 'results.jsonl'), '{"item":1\n');
+    const malformed = await summary({ items: 3, succeeded: 1, failed: 2 });
+    expect(malformed).toEqual(['Stored 1 of 3 videos, 2 failed.']);
+  });
+
+  it('has a line for each of ten failed items, and says whether to run the batch again', async () => {
+    write([stored(1), failed(2), stored(3), failed(10)]);
+    const lines = ['Stored 2 of 10 videos, 2 failed:', '  2: No fox 2.', '  10: No fox 10.'];
+    expect(await summary({ items: 10, succeeded: 2, failed: 2 })).toEqual(lines);
+    write([stored(1), failed(2), stored(3), failed(10, 'Unauthorized')]);
+    const again = 'Run the batch again to retry 1 of them.';
+    expect(await summary({ items: 10, succeeded: 2, failed: 2 })).toEqual([...lines, again]);
+
+    const many = async (count: number) => {
+      write(Array.from({ length: count }, (_, index) => failed(index + 1)));
+      return (await summary({ items: count, succeeded: 0, failed: count })).slice(10);
+    };
+    expect(await many(10)).toEqual(['  10: No fox 10.']);
+    expect(await many(11)).toEqual(['  10: No fox 10.', '  and 1 more, listed in the results']);
+  });
+});
+
+describe('the status of a job', () => {
+  const running = (more: Partial<StatusReport>) =>
+    report({ state: 'running', failure: undefined, endedAt: undefined, taskId: undefined, ...more });
+  const refusedBy = [{ service: 'fal', failure: 'Unauthorized' as const, message: 'HTTP 401.' }];
+  const hold = { since: '', until: '2026-11-17T11:00:00.000Z', message: 'A paid task may exist.' };
+
+  it('that failed shows what happened, what to do, and the command', () => {
+    const error = {
+      type: 'DeadlineExceeded',
+      message: 'It took too long.',
+      taskId: 'task_1',
+      advice: 'Try again.',
+    };
+    expect(reportLines(report({ error, summary: 'text to video: "A fox"' }), NOW)).toEqual([
+      'job       fox-1',
+      'request   text to video: "A fox"',
+      'state     failed: DeadlineExceeded',
+      'task      task_1',
+      'problem   It took too long.',
+      'started   2026-11-16T11:00:00.000Z, 60 min ago',
+      'ended     2026-11-16T11:10:00.000Z, after 10 min',
+      'queue     films',
+      'advice    Try again.',
+      '  videogen retry fox-1',
+    ]);
+  });
+
+  it.each<[string, StatusReport, string[]]>([
+    [
+      'of several services shows which of them made no task, and why',
+      report({ service: 'veo', progress: { ...submitting, refusedBy } }),
+      ['service   veo', 'refused   fal: HTTP 401.'],
+    ],
+    [
+      'that runs without a worker shows what Temporal knows',
+      running({
+        phase: 'submitting',
+        isCancelling: true,
+        retrying: { activity: 'submitVideo', attempt: 3, message: 'HTTP 429' },
+        note: 'No worker answers, so this is what Temporal knows.',
+      }),
+      [
+        'state     running: cancellation requested',
+        'phase     submitting',
+        'retry     attempt 3 of submitVideo: HTTP 429',
+        'note      No worker answers, so this is what Temporal knows.',
+      ],
+    ],
+    [
+      'that is held shows until when somebody has to decide',
+      running({ state: 'needs-decision', progress: { ...held(), hold } }),
+      ['problem   A paid task may exist.', 'decide by 2026-11-17T11:00:00.000Z, in 23 h'],
+    ],
+  ])('%s', (_what, given, lines) => {
+    expect(reportLines(given, NOW)).toEqual(expect.arrayContaining(lines));
+  });
+});
+
+describe('watch', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ now: START });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** What is answered in turn: a progress, no worker, no Temporal, the end. */
+  type Answer = Progress | 'no worker' | 'no Temporal' | 'ended';
+  interface Follow {
+    terminal?: FakeTerminal;
+    asJson?: boolean;
+    missing?: () => Promise<string | undefined>;
+  }
+
+  /** Follows a job that answers in turn and repeats the last one; Ctrl-C comes after a minute. */
+  async function follow(
+    answers: Answer[],
+    { terminal = new FakeTerminal(), asJson, missing = async () => undefined }: Follow = {},
+  ) {
+    let now: Answer | undefined;
+    jest.mocked(findJob).mockImplementation(async (_session, workflowId) => {
+      const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? 'no Temporal';
+      if (answer === 'no Temporal') throw new Error('it is away');
+      now = answer;
+      const kind = typeof answer === 'object' && 'running' in answer ? 'batch' : 'job';
+      const end = answer === 'ended' ? { state: 'succeeded', endedAt: until } : { state: 'running' };
+      return { workflowId, runId: '', kind, startedAt, taskQueue: 'q', ...end } as never;
+    });
+    const interrupted = new AbortController();
+    const handle = () => ({
+      progress: async () => {
+        if (typeof now !== 'object') throw new Error('no worker');
+        return now;
+      },
+    });
+    const session = {
+      signal: interrupted.signal,
+      client: {
+        withAbortSignal: (_signal: unknown, read: () => unknown) => read(),
+        withDeadline: (_ms: unknown, read: () => unknown) => read(),
+      },
+      videos: { handle, batch: handle },
+      describeMissingWorker: missing,
+    } as unknown as JobsSession;
+    const following = followJob(session, 'fox', terminal, asJson);
+    following.catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(60_000);
+    interrupted.abort();
+    await jest.advanceTimersByTimeAsync(1_000);
+    return { row: await following, out: terminal.stdout, err: terminal.stderr };
+  }
+
+  const count = (text: string, part: string) => text.split(part).length - 1;
+
+  it('prints each change into a pipe in one line, until the job has ended', async () => {
+    const answers: Answer[] = ['no worker', waiting(10), waiting(10), 'no worker', waiting(20), 'ended'];
+    const { row: last, out, err } = await follow(answers);
+    expect([out, last?.state]).toEqual(['', 'succeeded']);
+    expect(err).toBe(
+      'waiting 10 %, the service says rendering, task task_1\nwaiting 20 %, the service says rendering, task task_1\n',
+    );
+    const batch = await follow([batchOf(2, item(3)), batchOf(3), batchOf(3, item(4)), 'ended']);
+    expect(batch.err).toBe('2 of 40 stored, 1 under way\n3 of 40 stored\n3 of 40 stored, 1 under way\n');
+  });
+
+  it('prints JSON lines to standard output', async () => {
+    const { out, err } = await follow([submitting, waiting(10), 'ended'], { asJson: true });
+    const lines = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ workflowId, state, progress }) => [workflowId, state, progress?.phase])).toEqual([
+      ['fox', 'running', 'submitting'],
+      ['fox', 'running', 'waiting'],
+      ['fox', 'succeeded', undefined],
+    ]);
+    expect(err).toBe('');
+  });
+
+  it('draws one line again and again on a screen without wrapping, and clears it at the end', async () => {
+    const terminal = new FakeTerminal({}, true);
+    const { err } = await follow([waiting(), batchOf(0, item(1)), batchOf(19, item(20)), 'ended'], {
+      terminal,
+    });
+    const [before = '', ...lines] = err.split('\r\u001b[K');
+    expect(before).toBe('');
+    expect(lines.pop()).toBe('');
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines)
+      expect(line.split('\u001b')).toEqual(['', expect.stringMatching(/^\[\?7l[^\n]+$/), '[?7h']);
+  });
+
+  it.each([false, true])(
+    'shows a hold once, on a screen (%j) too, and again if it is another',
+    async (isTerminal) => {
+      const terminal = new FakeTerminal({}, isTerminal);
+      const { err } = await follow([held(), held(), waiting(), held('2026-01-01T05:00:00.000Z')], {
+        terminal,
+      });
+      expect(count(err, 'It was lost.\n')).toBe(2);
+      expect(count(err, `decide before ${until}; after that the job fails:\n`)).toBe(2);
+      for (const option of ['--adopt TASK_ID', '--resubmit', '--abandon'])
+        expect(count(err, `  videogen decide fox ${option}   # `)).toBe(2);
+      const heldItem = batchOf(0, { ...item(9), isHeld: true });
+      const batch = await follow([heldItem, 'no worker', heldItem, batchOf(0, item(9)), heldItem]);
+      expect(count(batch.err, 'Item 9 lost its submit: a paid task may exist.\n')).toBe(2);
+      expect(count(batch.err, '  videogen decide foxes-9 --abandon')).toBe(2);
+    },
+  );
+
+  it.each<[string, Answer, number]>([
+    ['before the first answer', 'no worker', 1],
+    ['while a job waits for its task', waiting(), 1],
+    ['of a job that has ended', 'ended', 0],
+  ])('reports a missing worker %s this often: %s %d', async (_when, answer, times) => {
+    const missing = jest.fn(async () => 'No worker polls task queue q.');
+    const { err } = await follow([answer], { missing });
+    expect(missing).toHaveBeenCalledTimes(times);
+    expect(count(err, 'No worker polls task queue q.\n')).toBe(times);
+  });
+
+  it('tries again while Temporal is away, but the first answer must come', async () => {
+    const { err, row: last } = await follow([waiting(), 'no Temporal', 'no Temporal', waiting(), 'ended']);
+    expect(err.match(/Temporal (has not answered since .* \(it is away\)|answers again)/g)).toHaveLength(2);
+    expect(last?.state).toBe('succeeded');
+    await expect(follow(['no Temporal'])).rejects.toThrow('it is away');
+  });
+
+  it('reads a job every two seconds after ten, because a query may be billed, and ends on Ctrl-C', async () => {
+    jest.mocked(findJob).mockClear();
+    expect((await follow([waiting()])).row).toBeUndefined();
+    expect(jest.mocked(findJob).mock.calls.length).toBeLessThan(10 * 2 + 50 / 2 + 3);
+  });
+});
+
+describe('with hostile names and messages', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'videogen-hostile-'));
+  });
+  afterAll(() => {
+    const made = readdirSync(folder);
+    rmSync(folder, { recursive: true });
+    // No part of a name ran as a command.
+    expect(made).toEqual([]);
+  });
+
+  /** The arguments that a shell parses from each printed command. */
+  function typed(commands: string[], shell = 'sh'): string[][] {
+    const script = commands.map(
+      (command) => `printf '%s\\0' ${command.replace(/^videogen /, '')}\nprintf '\\0'`,
+    );
+    const out = execFileSync(shell, ['-c', script.join('\n')], { encoding: 'utf8', cwd: folder });
+    return out
+      .split('\0\0')
+      .slice(0, -1)
+      .map((one) => one.split('\0'));
+  }
+
+  /** The command that the arguments call, with its parameters. */
+  async function parsed(args: string[]): Promise<unknown[]> {
+    const calls: unknown[] = [];
+    const program = parser(({ name, given }) => calls.push(name, ...given));
+    await program.parseAsync(args, { from: 'user' });
+    return calls;
+  }
+
+  /** Names and task ids have no control characters. */
+  const hostileName = hostileText.filter((text) => !hasControls(text));
+
+  it('an error shows no control character', () => {
+    fc.assert(
+      fc.property(hostileText, hostileText, fc.boolean(), (taskId, message, json) => {
+        const errors = [
+          new VideoFailure('StorageFailed', { taskId, message, code: message }),
+          new Error(message),
+        ];
+        const [failure, other] = errors.map((error) => {
+          const terminal = new FakeTerminal();
+          reportError(error, { json }, terminal);
+          expect(terminal.stderr + terminal.stdout).not.toMatch(STEERING);
+          return json ? JSON.parse(terminal.stdout).error : { taskId, message };
+        });
+        expect([failure.taskId, other.message]).toEqual([taskId, message]);
+      }),
+    );
+  });
+
+  it.each(['sh', 'bash'])('the command that adopts a task names it when typed into %s', async (shell) => {
+    const taskIds = fc.sample(hostileName, { numRuns: 300, seed: 10 });
+    const lines = taskIds.map((taskId) => {
+      const terminal = new FakeTerminal();
+      reportError(new VideoFailure('DeadlineExceeded', { taskId }), {}, terminal);
+      return terminal.stderr.slice(terminal.stderr.lastIndexOf('videogen generate')).trimEnd();
+    });
+    const calls = await Promise.all(typed(lines, shell).map(parsed));
+    expect(calls.map(([, , options]) => Object(options).adopt)).toEqual(taskIds);
+  });
+
+  it('a job that waits for a decision shows commands for its exact name, and no control character', async () => {
+    const ids = fc.sample(hostileName, { numRuns: 100, seed: 10 });
+    const texts = ids.map((workflowId, index) => {
+      const batch = batchOf(0, { item: 17, name: workflowId, isHeld: true });
+      const notes = holdNotes(row({ workflowId, progress: index % 2 === 0 ? held() : batch }));
+      const terminal = new FakeTerminal();
+      for (const note of notes.values()) printLine(terminal, note);
+      return terminal.stderr;
+    });
+    expect(texts.filter((text) => STEERING.test(text))).toEqual([]);
+    // Whole lines, as they are pasted: with the comment that says when.
+    const commands = texts.flatMap((text) => text.match(/videogen .*?(?=\n)/gs) ?? []);
+    expect(commands).toHaveLength(3 * ids.length);
+    const calls = await Promise.all(typed(commands).map(parsed));
+    expect(calls.map(([name, id]) => [name, id])).toEqual(
+      ids.flatMap((id) => [0, 1, 2].map(() => ['decide', id])),
+    );
+    expect(calls.slice(3, 6).map(([, , options]) => options)).toEqual([
+      { adopt: 'TASK_ID' },
+      { resubmit: true },
+      { abandon: true },
+    ]);
+  });
+});

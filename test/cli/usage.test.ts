@@ -1,0 +1,331 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServiceError } from '@temporalio/client';
+import { Runtime } from '@temporalio/worker';
+import { version } from '../../package.json';
+import { errorObject, exitCodeOf, reportError } from '../../src/cli/exit-codes';
+import { readImageFile } from '../../src/cli/generate';
+import { EXIT } from '../../src/cli/terminal';
+import { TemporalUnreachable } from '../../src/client/refusals';
+import { ConfigError } from '../../src/config/service-config';
+import type { FailureDetails } from '../../src/contract/failure-details';
+import { FAILURES, type FailureType } from '../../src/contract/failure-table';
+import { DecisionRefused } from '../../src/contract/lost-submit';
+import { VideoFailure } from '../../src/contract/video-failure';
+import { ServerUnavailable } from '../../src/temporal-server';
+import { freePort } from '../../src/temporal-server/loopback-port';
+import { HTML, PNG, sha256Of, TOO_LARGE_PNG } from '../support/images';
+import { runHere } from './cli-here';
+import { FakeTerminal } from './fake-terminal';
+import { parser } from './parser';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-usage-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+// Commands install a runtime, because they usually have a process of their own.
+afterAll(() => Runtime.instance().shutdown());
+
+/** None of these commands starts Temporal: there is no CLI, and the data folder is not even created. */
+async function videogen(args: string[], env: Record<string, string> = {}) {
+  const VIDEOGEN_DATA = join(folder, 'data');
+  const VIDEOGEN_TEMPORAL_CLI = join(folder, 'no-temporal');
+  const end = await runHere(args, { HOME: folder, VIDEOGEN_DATA, VIDEOGEN_TEMPORAL_CLI, ...env });
+  expect(existsSync(VIDEOGEN_DATA)).toBe(false);
+  return end;
+}
+
+const ONE_SENTENCE = /^[^\n]+\.\n$/;
+const SERVICE = { VIDEO_API_BASE_URL: 'http://127.0.0.1:1', VIDEO_API_KEY: 'sk-x' };
+
+describe('help', () => {
+  /** The words that a shell would pass for an example. */
+  const wordsOf = (line: string) =>
+    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+
+  it('is on standard output, and without a command on standard error, with the code of bad usage', async () => {
+    const { code, out, err } = await videogen(['--help']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('\n  generate ');
+    expect(await videogen([])).toEqual({ code: 2, out: '', err: expect.stringContaining('Usage: videogen') });
+    expect(await videogen(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  });
+
+  it.each(parser().commands.map((command) => command.name()))(
+    'of %s ends with an example that the program takes',
+    async (command) => {
+      const { code, out } = await videogen([command, '--help']);
+      expect(code).toBe(0);
+      const [, typed = ''] = /\nExample:\n {2}videogen (.*)\n$/.exec(out) ?? [];
+      const words = wordsOf(typed);
+      expect(words[0]).toBe(command);
+      await parser().parseAsync(words, { from: 'user' });
+    },
+  );
+});
+
+test('every command loads its function', async () => {
+  for (const command of parser().commands) {
+    const args = command.registeredArguments.map(() => 'fox');
+    const loaded: unknown[] = [];
+    await parser(({ load }) => loaded.push(load())).parseAsync([command.name(), ...args], { from: 'user' });
+    expect(loaded).toEqual([expect.any(Function)]);
+  }
+});
+
+describe('without any jobs on this machine', () => {
+  it('list says so', async () => {
+    const err =
+      'There are no jobs on this machine yet. To list those of another Temporal server, set TEMPORAL_ADDRESS.\n';
+    expect(await videogen(['list'])).toEqual({ code: 0, out: '', err });
+  });
+
+  it.each(['status', 'cancel', 'retry', 'forget'])('%s knows no job, and starts nothing', async (command) => {
+    const { code, out, err } = await videogen([command, 'fox', '--json']);
+    expect([code, JSON.parse(out).error.type]).toEqual([2, 'NoSuchJob']);
+    expect(err).toMatch(/^There is no job fox\. .+\n$/);
+  });
+});
+
+it.each([['list'], ['watch', 'fox']])(
+  '%s says within seconds that Temporal cannot be reached',
+  async (...args) => {
+    const TEMPORAL_ADDRESS = `127.0.0.1:${await freePort()}`;
+    const end = await videogen(args, { TEMPORAL_ADDRESS });
+    expect(end).toMatchObject({ code: 19, out: '', err: expect.stringContaining(TEMPORAL_ADDRESS) });
+    expect(end.err).toMatch(ONE_SENTENCE);
+  },
+);
+
+describe('bad usage', () => {
+  it.each<[string[], string]>([
+    [
+      ['generate', 'A fox', '--resolutoin', '720p'],
+      "unknown option '--resolutoin'\n(Did you mean --resolution?)",
+    ],
+    [['batch'], "missing required argument 'file'"],
+    [['worker', '--only', 'jobs', 'polls'], "option '--only <role...>' argument 'polls' is invalid."],
+  ])('%j is refused by the parser', async (args, message) => {
+    const { code, out, err } = await videogen(args);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(`error: ${message}`);
+    expect(err).toMatch(/\nSee videogen --help, or videogen COMMAND --help\.\n$/);
+  });
+
+  it.each<[string[], string]>([
+    [['A fox', '--id', ' '], '--id must be text of at most 1000 bytes, not blank and without control'],
+    [['A fox', '--storage', 'Gateway/fox.mp4'], 'jobs, batches, images, gateway, tasks are reserved'],
+    [['A fox', '--on-lost-submit', 'retry'], 'onLostSubmit must be one of hold, resubmit, fail'],
+    [['A fox', '--hold-for', 'ever'], 'holdFor must be milliseconds or a duration'],
+  ])('generate %j is refused in one line', async (args, message) => {
+    const { code, out, err } = await videogen(['generate', ...args]);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(ONE_SENTENCE);
+    expect(err).toContain(message);
+  });
+
+  it('is reported to programs in the last line of standard output, also if the parser finds it', async () => {
+    const refused = await videogen(['generate', 'A fox', '--duration', '11', '--json']);
+    expect(refused.out).toMatch(/^[^\n]+\n$/);
+    expect(JSON.parse(refused.out)).toEqual({
+      error: {
+        type: 'InvalidRequest',
+        message: expect.stringContaining('duration must be at most 10'),
+        advice: expect.stringContaining('start a new job'),
+      },
+    });
+    const { code, out } = await videogen(['generate', 'A fox', '--json', '--sed', '7']);
+    expect([code, JSON.parse(out)]).toEqual([
+      2,
+      { error: { type: 'UsageError', message: expect.stringContaining("unknown option '--sed'") } },
+    ]);
+  });
+
+  it.each([[[]], [['--adopt', 'task_1', '--resubmit']]])(
+    'decide %j is refused: one decision at a time',
+    async (args) => {
+      const err = 'Give one of --adopt TASK, --resubmit and --abandon.\n';
+      expect(await videogen(['decide', 'fox', ...args])).toEqual({ code: 2, out: '', err });
+    },
+  );
+
+  it.each(['x', '0', '65536', ''])('dev refuses the port %j', async (port) => {
+    const { code, err } = await videogen(['dev', '--ui-port', port]);
+    expect([code, err]).toEqual([2, `--ui-port is ${JSON.stringify(port)}: give a port from 1 to 65535.\n`]);
+  });
+
+  it('dev takes faults for the emulated service only', async () => {
+    const { code, err } = await videogen(['dev', '--fault', 'submit:reset'], SERVICE);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^--fault needs the emulated service: unset VIDEO_API_BASE_URL[^\n]*\n$/);
+  });
+
+  it('a worker without a service is refused in one sentence', async () => {
+    const { code, out, err } = await videogen(['worker'], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/^VIDEO_API_BASE_URL is not set: [^\n]+\.\n$/);
+  });
+
+  it('a batch with bad lines prints a line for each of them, up to a limit', async () => {
+    const file = join(folder, 'foxes.jsonl');
+    const unreadable = `${file} cannot be read (ENOENT): give a file with one request per line.\n`;
+    expect(await videogen(['batch', file])).toEqual({ code: 2, out: '', err: unreadable });
+
+    writeFileSync(file, '{"prompt":"A fox"}\nfox\n{"prompt":"A fox","duration":11}\n\n{}\n');
+    const end = await videogen(['batch', file, '--json']);
+    expect([end.code, end.err.split('\n')]).toEqual([
+      2,
+      [
+        `${file}:2: not a JSON object on one line`,
+        `${file}:3: duration must be at most 10 (was 11)`,
+        `${file}:5: prompt is missing`,
+        'Nothing was started. Correct the file and run the command again.',
+        '',
+      ],
+    ]);
+    expect(JSON.parse(end.out)).toEqual({
+      error: {
+        type: 'InvalidRequest',
+        message: `The request was refused: ${file}:2: not a JSON object on one line; ${file}:3: duration must be at most 10 (was 11); ${file}:5: prompt is missing.`,
+        advice: expect.any(String),
+      },
+    });
+
+    writeFileSync(file, '{}\n'.repeat(27));
+    const many = (await videogen(['batch', file])).err.trimEnd().split('\n');
+    expect(many).toHaveLength(12);
+    expect(many.slice(9, 11)).toEqual([`${file}:10: prompt is missing`, 'and 17 more']);
+
+    writeFileSync(file, '\n');
+    expect((await videogen(['batch', file])).err).toMatch(`${file}: there is no request in it\n`);
+  });
+});
+
+it('a missing key file is reported before Temporal is started', async () => {
+  const { code, out, err } = await videogen(['generate', 'A fox', '--json'], {
+    VIDEO_API_BASE_URL: 'https://api.example.com',
+    VIDEO_API_KEY_FILE: join(folder, 'none'),
+  });
+  expect(code).toBe(2);
+  expect(err).toMatch(ONE_SENTENCE);
+  expect(err).toMatch(/^VIDEO_API_KEY_FILE names a file that cannot be read \(ENOENT\): /);
+  expect(JSON.parse(out)).toEqual({ error: { type: 'ConfigError', message: err.trimEnd() } });
+});
+
+describe('a storage that cannot be used', () => {
+  it.each<[string, string[]]>([
+    ['generate', ['A red fox']],
+    ['batch', ['requests.jsonl']],
+    ['dev', []],
+    ['worker', []],
+  ])('is reported by %s in one sentence, before anything is started', async (command, args) => {
+    writeFileSync(join(folder, 'file'), '');
+    writeFileSync(join(folder, 'requests.jsonl'), '{"prompt":"A red fox"}\n');
+    const VIDEOGEN_STORAGE = join(folder, 'file', 'videos');
+    const given = args.map((arg) => (arg.endsWith('.jsonl') ? join(folder, arg) : arg));
+    const { code, out, err } = await videogen([command, ...given], { ...SERVICE, VIDEOGEN_STORAGE });
+    expect([code, out]).toEqual([15, '']);
+    expect(err).toBe(
+      `The storage ${VIDEOGEN_STORAGE} cannot be used: ENOTDIR: not a directory, mkdir '${VIDEOGEN_STORAGE}'. Make it a folder that this user can write to, on a disk with free space and hard links, or set VIDEOGEN_STORAGE to another folder.\n`,
+    );
+  });
+
+  it('is reported with what to correct if it is a bucket', async () => {
+    const { code, out, err } = await videogen(['generate', 'A wolf', '--json'], {
+      VIDEOGEN_STORAGE: 's3://videos/wolves',
+      VIDEOGEN_S3_PATH_STYLE: 'true',
+      AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: 'fox',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+    });
+    expect([code, JSON.parse(out)]).toMatchObject([15, { error: { type: 'StorageUnusable' } }]);
+    expect(err).toMatch(
+      /^The storage s3:\/\/videos\/wolves at http:\/\/127\.0\.0\.1:1 cannot be used: .*connect ECONNREFUSED 127\.0\.0\.1:1\. Correct AWS_ENDPOINT_URL_S3 /m,
+    );
+  });
+});
+
+describe('generate --image', () => {
+  const image = (name: string, VIDEOGEN_STORAGE = join(folder, 'videos')) =>
+    videogen(['generate', 'A fox', '--image', join(folder, name)], { VIDEOGEN_STORAGE });
+
+  it.each<[string, string, (file: string) => void, RegExp]>([
+    ['a file that is not there', 'none.png', () => undefined, /none\.png cannot be read: ENOENT/],
+    ['a pipe', 'pipe.png', (file) => execFileSync('mkfifo', [file]), /pipe\.png is not a file/],
+    ['a web page', 'page.png', (file) => writeFileSync(file, HTML), /page\.png is not a PNG, JPEG, WebP or/],
+    ['a large file', 'large.png', (file) => writeFileSync(file, TOO_LARGE_PNG()), /is larger than 20 MB/],
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
+    ['a hostile name', '\x1b[2J.png', (file) => writeFileSync(file, ''), /^[^\x1b]*is not a PNG/],
+  ])('with %s is refused in one sentence, and stores nothing', async (_what, name, make, sentence) => {
+    make(join(folder, name));
+    const { code, err } = await image(name);
+    expect([code, err.trim().split('\n')]).toEqual([2, [expect.stringMatching(sentence)]]);
+    expect(existsSync(join(folder, 'videos'))).toBe(false);
+  });
+
+  it('excludes --image-url, and is stored under a name that no gateway key can have', async () => {
+    const file = join(folder, 'fox.png');
+    writeFileSync(file, PNG);
+    const both = readImageFile({ image: file, imageUrl: 'https://example.com/fox.png' });
+    await expect(both).rejects.toThrow('give either --image or --image-url, not both');
+    expect((await readImageFile({ image: file }))?.url).toBe(`videogen-image:_cli/${sha256Of(PNG)}.png`);
+    expect((await image('fox.png', file)).code).toBe(FAILURES.StorageFailed.exitCode);
+  });
+});
+
+describe('an error', () => {
+  it('of a job ends with the code of the failure table; usage, a missing Temporal and bugs have others', () => {
+    expect(exitCodeOf(new VideoFailure('GenerationFailed'))).toBe(FAILURES.GenerationFailed.exitCode);
+    expect(exitCodeOf(new ConfigError('x'))).toBe(EXIT.usage);
+    expect(exitCodeOf(new DecisionRefused('x'))).toBe(EXIT.usage);
+    expect(exitCodeOf(new TemporalUnreachable('x'))).toBe(EXIT.noTemporal);
+    expect(exitCodeOf(new ServerUnavailable('x', [], 'y'))).toBe(EXIT.noTemporal);
+    expect(exitCodeOf(new TypeError('x'))).toBe(EXIT.unexpected);
+
+    const { usage, ...own } = EXIT;
+    expect(usage).toBe(FAILURES.InvalidRequest.exitCode);
+    const codes = [...Object.values(own), ...Object.values(FAILURES).map(({ exitCode }) => exitCode)];
+    expect(new Set(codes).size).toBe(codes.length);
+  });
+
+  it('about refused content says to programs what was refused, and with which code', () => {
+    const facts = { code: 'nsfw', stage: 'prompt', field: 'prompt', taskId: 'task_1' } as const;
+    const failure = new VideoFailure('ContentRefused', { status: 400, ...facts });
+    expect(JSON.parse(JSON.stringify(errorObject(failure)))).toEqual({
+      error: {
+        type: 'ContentRefused',
+        message: 'The content policy of the service refused the prompt (task task_1): HTTP 400, code nsfw.',
+        advice: FAILURES.ContentRefused.advice,
+        ...facts,
+      },
+    });
+    expect(exitCodeOf(failure)).toBe(22);
+  });
+
+  it('of any other kind has its type and message, and that of Temporal its cause', () => {
+    const cause = new Error('3 INVALID_ARGUMENT: TaskQueue length exceeds limit.');
+    const { error } = errorObject(new ServiceError('Failed to start Workflow', { cause }));
+    expect(error).toMatchObject({
+      type: 'ServiceError',
+      message: 'Failed to start Workflow: 3 INVALID_ARGUMENT: TaskQueue length exceeds limit.',
+    });
+    expect(errorObject(undefined).error).toMatchObject({ type: 'Error', message: 'undefined' });
+  });
+
+  it.each<[FailureType, FailureDetails, string]>([
+    ['DeadlineExceeded', { taskId: 'task_1', service: 'b' }, '--adopt task_1 --service b'],
+    ['SubmitUnconfirmed', { service: 'b' }, '--adopt TASK_ID --service b'],
+    ['GenerationFailed', { taskId: 'task_1' }, ''],
+  ])('%s with %j ends with the command that adopts its task, if it can: %s', (type, details, adopts) => {
+    const failure = new VideoFailure(type, details);
+    const terminal = new FakeTerminal();
+    reportError(failure, {}, terminal);
+    const lastLine = terminal.stderr.trimEnd().split('\n').at(-1);
+    if (adopts === '') expect(lastLine).toBe(failure.message);
+    else expect(lastLine?.endsWith(`with: videogen generate ${adopts}`)).toBe(true);
+  });
+});
