@@ -1,6 +1,99 @@
+import { execFileSync } from 'node:child_process';
+import {
+  cleanText,
+  codeMarkdown,
+  hasControls,
+  inShell,
+  plainMarkdown,
+  printable,
+  printableJson,
+  shown,
+} from '../../src/contract/clean-text';
 import { isTainted, NO_SECRETS, redact, type Secrets, secretHider } from '../../src/contract/redact';
 import { redactLinks } from '../../src/contract/redact-links';
 import { secretsOf } from '../../src/service';
+import { hostileText, STEERING } from '../support/hostile-text';
+import { fc } from '../support/properties';
+
+describe('text of others', () => {
+  it.each([
+    ['plain words', 'plain words'],
+    ['\u001b[31mred\u001b[0m \u001b[1;4Hmoved', 'red moved'],
+    ['\u001b]0;title\u0007named \u001b]8;;https://x\u001b\\linked', 'named linked'],
+    ['nul\u0000byte', 'nul byte'],
+    ['next\u0085line\u2028and\u2029paragraph', 'next line and paragraph'],
+    ['turned \u202Earound\u202C \uFEFFmarked', 'turned around marked'],
+    ['\n\u001b[2J', ''],
+  ])('is cleaned: %j is %j', (text, clean) => {
+    expect(cleanText(text)).toBe(clean);
+  });
+
+  it('is cut with an ellipsis, and never inside a character', () => {
+    expect(cleanText('x'.repeat(500))).toBe('x'.repeat(500));
+    expect(cleanText('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
+    expect(cleanText('ab🦊🦊', 4)).toBe('ab…');
+    expect(cleanText('a🦊🦊', 4)).toBe('a🦊…');
+  });
+
+  it('has no control characters but line ends on a terminal, and as a name not even those', () => {
+    expect(printable('a\u001b[31mb\r\n\tc\u202e\u009bd\n')).toBe('ab \n c  d\n');
+    expect(shown('fox\nDone. Now type: rm -rf x')).toBe('fox Done. Now type: rm -rf x');
+    fc.assert(
+      fc.property(hostileText, (text) => {
+        expect(printable(text)).not.toMatch(STEERING);
+        expect(shown(text)).not.toMatch(STEERING);
+        expect(shown(text)).not.toContain('\n');
+      }),
+    );
+  });
+
+  it('is escaped in JSON on a terminal, which parses to the exact value', () => {
+    expect(printableJson({ a: 'x\u001b\u009b\u202e\u{e0001}\ny', b: 'ü' })).toBe(
+      '{"a":"x\\u001b\\u009b\\u202e\\udb40\\udc01\\ny","b":"ü"}',
+    );
+    fc.assert(
+      fc.property(fc.oneof(hostileText, fc.string({ unit: 'binary' })), (text) => {
+        const json = printableJson({ [text]: [text] });
+        expect(json).not.toMatch(STEERING);
+        expect(json).not.toContain('\n');
+        expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify({ [text]: [text] })));
+      }),
+    );
+  });
+
+  it.each<[as: string, write: (text: string) => string, text: string, written: string]>([
+    ['inline code', codeMarkdown, 'task_1', '`task_1`'],
+    ['inline code', codeMarkdown, 'a`b', '``a`b``'],
+    ['inline code', codeMarkdown, '`a` ![x](y)', '`` `a` ![x](y) ``'],
+    ['inline code', codeMarkdown, '', '`  `'],
+    ['inline code', codeMarkdown, ' a b ', '`  a b  `'],
+    ['inline code', codeMarkdown, 'a\n# b\u001b[2J\u202e', '`a # b `'],
+    [
+      'plain markdown',
+      plainMarkdown,
+      '<img src=x> [a](b) `c` ![d](e)',
+      '\\<img src=x\\> \\[a\\](b) \\`c\\` \\!\\[d\\](e)',
+    ],
+    ['plain markdown', plainMarkdown, 'a\n# b\u009b', 'a \\# b '],
+    ['an argument of a shell', inShell, './foxes/red.jsonl', './foxes/red.jsonl'],
+    ['an argument of a shell', inShell, '', "''"],
+    ['an argument of a shell', inShell, "fox's", "'fox'\\''s'"],
+    ['an argument of a shell', inShell, '=ls', "'=ls'"],
+    ['an argument of a shell', inShell, 'a\nb\0c\u001b[2J\u202e!', "'a b c !'"],
+  ])('as %s, %s', (_as, write, text, written) => {
+    expect(write(text)).toBe(written);
+  });
+
+  it.each(['sh', 'bash'])('is read unchanged by %s, if it has no control characters', (shell) => {
+    const given = fc.sample(
+      hostileText.filter((text) => !hasControls(text)),
+      { numRuns: 1_000, seed: 10 },
+    );
+    const typed = given.map(inShell);
+    const read = execFileSync(shell, ['-c', `printf '%s\\0' ${typed.join(' ')}`], { encoding: 'utf8' });
+    expect(read.split('\0').slice(0, -1)).toEqual(given);
+  });
+});
 
 // No piece of a key in any spelling gets through: test/service/record-answers.test.ts. Here is what stays around it.
 
@@ -66,10 +159,7 @@ describe('a key', () => {
     [18, 0, /^no …$/],
     [18, 1, /^no ..….==$/],
     [18, 2, /^no ...….=$/],
-    [17, 0, /^no ….=$/],
     [17, 1, /^no ..…$/],
-    [17, 2, /^no ...….==$/],
-    [16, 0, /^no ….==$/],
     [8, 0, /^no ….=$/],
   ])('of %d bytes is hidden in base64 after %d other bytes', (length, before, shown) => {
     const key = 'sk~~live/???+00042'.slice(-length);
@@ -79,22 +169,30 @@ describe('a key', () => {
     }
   });
 
-  it.each(['%', '&', '\\', 'https://', '//@', '?', ';', 'a=', KEY.slice(0, 11), '\\u002f', 'Bearer '])(
-    'is hidden in a long text of %j too',
-    (piece) => {
+  it('is hidden in a long text of anything', () => {
+    for (const piece of [
+      '%',
+      '&',
+      '\\',
+      'https://',
+      '//@',
+      '?',
+      'a=',
+      KEY.slice(0, 11),
+      '\\u002f',
+      'Bearer ',
+    ]) {
       const text = piece.repeat(Math.ceil(200_000 / piece.length));
       expect(secretHider(secretsFor(KEY))(text)).not.toContain(KEY.slice(0, 11));
-    },
-  );
+    }
+  });
 });
 
-it.each([
-  ['upstream got Bearer up-1234567 from us', 'upstream got Bearer … from us'],
-  ['Bearer abcdefghijklmnop', 'Bearer …'],
-  ['Bearer abcdefghijklmno', 'Bearer abcdefghijklmno'],
-  ['Bearer authentication is required', 'Bearer authentication is required'],
-])('a bearer token is hidden when it has a digit or 16 letters: %s', (text, shown) => {
-  expect(redact(text, NO_SECRETS)).toBe(shown);
+it('a bearer token is hidden when it has a digit or 16 letters', () => {
+  expect(redact('upstream got Bearer up-1234567 from us', NO_SECRETS)).toBe('upstream got Bearer … from us');
+  expect(redact('Bearer abcdefghijklmnop', NO_SECRETS)).toBe('Bearer …');
+  for (const words of ['Bearer abcdefghijklmno', 'Bearer authentication is required'])
+    expect(redact(words, NO_SECRETS)).toBe(words);
 });
 
 it('other secrets are hidden as a whole from five letters on, but pieces of a token: a service may have cut it', () => {
@@ -132,76 +230,60 @@ describe('what gives access to a link is hidden', () => {
     expect(redact(text, NO_SECRETS)).toBe(shown);
   });
 
-  it.each([
-    'abcdefgh12345678',
-    'fox-abcdefgh12345678',
-    'abcdefghijklmnopqrstuvwxyzabcdef',
-    'aB3-cd-ef-gh-ij-kl-m',
-  ])('when a name in its path looks like a token: %s', (name) => {
-    expect(redactLinks(`https://cdn.example.com/v/${name}/fox.mp4`)).toBe(
-      'https://cdn.example.com/v/…/fox.mp4',
-    );
-    expect(redactLinks(`https://cdn.example.com/${name}.mp4`)).toBe('https://cdn.example.com/….mp4');
-    expect(redactLinks(`/v/${name};sig=x`)).toBe('/v/…;…');
+  it('when a name in its path looks like a token', () => {
+    const run = 'abcdefghijklmnopqrstuvwxyzabcdef';
+    for (const name of ['abcdefgh12345678', 'fox-abcdefgh12345678', run, 'aB3-cd-ef-gh-ij-kl-m']) {
+      expect(redactLinks(`https://cdn.example.com/v/${name}/fox.mp4`)).toBe(
+        'https://cdn.example.com/v/…/fox.mp4',
+      );
+      expect(redactLinks(`https://cdn.example.com/${name}.mp4`)).toBe('https://cdn.example.com/….mp4');
+      expect(redactLinks(`/v/${name};sig=x`)).toBe('/v/…;…');
+    }
   });
 
-  it.each([
-    ...[
-      'abcdefgh1234567',
-      'abcdefghijklmnopqrstuvwxyzabcde',
-      'aB3-cd-ef-gh-ij-kl-',
-      'a-red-fox-in-the-snow-2026-11-15',
-      'A-RED-FOX-IN-THE-SNOW-2026',
-      '6f1c2b9a-1111-4222-8333-444455556666',
-      '1234567890123456',
-      '!abcdefgh12345678',
-      'abcdefgh12345678!',
-    ].map((name) => `https://cdn.example.com/${name}/fox.mp4`),
-    'https://abcdefgh12345678.example.com/fox.mp4',
-    'http://localhost:8080/fox.mp4',
-  ])('and %s stays', (link) => {
-    expect(redactLinks(link)).toBe(link);
+  it('and nothing else', () => {
+    const names = [
+      ...['abcdefgh1234567', 'abcdefghijklmnopqrstuvwxyzabcde', 'aB3-cd-ef-gh-ij-kl-'],
+      ...['a-red-fox-in-the-snow-2026-11-15', 'A-RED-FOX-IN-THE-SNOW-2026', '1234567890123456'],
+      ...['6f1c2b9a-1111-4222-8333-444455556666', '!abcdefgh12345678', 'abcdefgh12345678!'],
+    ];
+    for (const link of [
+      ...names.map((name) => `https://cdn.example.com/${name}/fox.mp4`),
+      'https://abcdefgh12345678.example.com/fox.mp4',
+      'http://localhost:8080/fox.mp4',
+    ])
+      expect(redactLinks(link)).toBe(link);
   });
 });
 
-describe('a task id', () => {
+it('a task id is tainted by half of a key in any encoding, and not by a small piece of one', () => {
   const key = 'sk-live-4f9a8b7c6d5e4f3a2b1c';
   const bytes = Buffer.from(key);
-
-  it.each([
-    ['the key among other text', `task-${key.toUpperCase()}-1`],
-    ['all but its last characters', key.slice(0, -3)],
-    ['its second half', key.slice(key.length / 2)],
-    ['its base64', bytes.toString('base64')],
-    ['its base64url after other bytes', Buffer.from(`x:${key}`).toString('base64url')],
-    ['its escapes', key.replace(/[a-f]/g, (letter) => `%${letter.charCodeAt(0).toString(16)}`)],
-  ])('that holds %s is tainted', (_what, id) => {
-    expect(isTainted(id, secretsFor(key))).toBe(true);
-  });
-
-  it.each([
-    'task-1',
+  for (const id of [
+    `task-${key.toUpperCase()}-1`,
+    key.slice(0, -3),
+    key.slice(key.length / 2),
+    bytes.toString('base64'),
+    Buffer.from(`x:${key}`).toString('base64url'),
+    key.replace(/[a-f]/g, (letter) => `%${letter.charCodeAt(0).toString(16)}`),
+  ])
+    expect([id, isTainted(id, secretsFor(key))]).toEqual([id, true]);
+  for (const id of [
     `task-${key.slice(key.length / 2 + 4)}`,
     'sk-live-task-0001',
     'task-4f9a8b7c-0000',
     '4f9a8b7c-6d5e-5000-8000-000000000000',
-  ])('that shares only a small piece with the key is accepted: %s', (id) => {
-    expect(isTainted(id, secretsFor(key))).toBe(false);
-  });
-
-  it('is tainted by a key of eight characters, not by one of seven or an ordinary word', () => {
-    expect(isTainted('task-a1b2c3d4', secretsFor('a1b2c3d4'))).toBe(true);
-    expect(isTainted('task-a1b2c3d', secretsFor('a1b2c3d'))).toBe(false);
-    expect(isTainted('the-key-1', secretsFor('key', ''))).toBe(false);
-  });
+  ])
+    expect([id, isTainted(id, secretsFor(key))]).toEqual([id, false]);
+  expect(isTainted('task-a1b2c3d4', secretsFor('a1b2c3d4'))).toBe(true);
+  expect(isTainted('task-a1b2c3d', secretsFor('a1b2c3d'))).toBe(false);
+  expect(isTainted('the-key-1', secretsFor('key', ''))).toBe(false);
 });
 
-describe('the secrets of a call', () => {
-  it('are its key and every part of its query, as sent and decoded', () => {
-    const secrets = secretsOf('/v.mp4?X-Amz-Signature=ab%2Fcd%3Def&token=a?bcdefgh&t=1', [KEY]);
-    expect(secrets.keys).toEqual([KEY]);
-    expect(secrets.wholeValues).toEqual(expect.arrayContaining(['ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
-    expect(redact('a man a plan', secretsOf('/v.mp4?a=man', ['plan']))).toBe('a man a …');
-    expect(secretsOf('/v.mp4', [''])).toEqual(NO_SECRETS);
-  });
+it('the secrets of a call are its key and every part of its query, as sent and decoded', () => {
+  const secrets = secretsOf('/v.mp4?X-Amz-Signature=ab%2Fcd%3Def&token=a?bcdefgh&t=1', [KEY]);
+  expect(secrets.keys).toEqual([KEY]);
+  expect(secrets.wholeValues).toEqual(expect.arrayContaining(['ab%2Fcd%3Def', 'ab/cd=ef', 'a?bcdefgh']));
+  expect(redact('a man a plan', secretsOf('/v.mp4?a=man', ['plan']))).toBe('a man a …');
+  expect(secretsOf('/v.mp4', [''])).toEqual(NO_SECRETS);
 });

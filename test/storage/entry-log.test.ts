@@ -1,22 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   claimTask,
   createFileStorage,
-  createS3Storage,
   DamagedEntry,
   EntryLog,
   StorageFault,
   type VideoStorage,
 } from '../../src/storage';
 import { ChildProcesses } from '../support/child-processes';
-import { S3_SERVER_TIMEOUT_MS, type S3Server, startS3Server } from '../support/s3-server';
-import { SlowWrites, slowStorage, startSlowS3 } from '../support/slow-storage';
+import { SlowWrites, slowStorage } from '../support/slow-storage';
 import { eventually } from '../temporal-server/eventually';
-import { startS3Proxy } from './scripted-s3';
 
 interface Note {
   id: string;
@@ -38,237 +35,138 @@ async function appendAll(storage: VideoStorage, notes: Note[]): Promise<Note[]> 
   return entries;
 }
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+let folder: string;
+let storage: VideoStorage;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'videogen-entries-'));
+  storage = createFileStorage(folder);
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+it('a log has its entries in their order, and is read with one call more than it has entries', async () => {
+  const notes = ['one', 'two', 'three'].map(note);
+  const read = jest.fn(storage.read);
+  expect(await logIn({ ...storage, read }).read()).toEqual([]);
+  expect(read).toHaveBeenCalledTimes(1);
+  expect(await appendAll(storage, notes)).toEqual(notes);
+  read.mockClear();
+  expect(await logIn({ ...storage, read }).read()).toEqual(notes);
+  expect(read).toHaveBeenCalledTimes(4);
 });
 
-let server: S3Server;
-beforeAll(async () => {
-  server = await startS3Server();
-}, S3_SERVER_TIMEOUT_MS);
-afterAll(() => server?.stop());
-
-interface World {
-  storage: VideoStorage;
-  /** The same files, through another storage. */
-  slow(writes: SlowWrites): Promise<VideoStorage>;
-}
-
-async function inFolder(): Promise<World & { folder: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'videogen-entries-'));
-  cleanUps.push(() => rm(folder, { recursive: true }));
-  return {
-    folder,
-    storage: createFileStorage(folder),
-    slow: async (writes) => {
-      cleanUps.push(() => writes.land());
-      return slowStorage(createFileStorage(folder), writes);
-    },
+it('a log has every entry once when 8 writers think again until theirs is in', async () => {
+  const notes = Array.from({ length: 8 }, (_each, index) => note(`${index}`));
+  const appendInTheEnd = async (each: Note) => {
+    let state = await logIn(storage).append(each, []);
+    while (!state.appended) state = await logIn(storage).append(each, state.entries);
   };
-}
+  await Promise.all(notes.map(appendInTheEnd));
+  const entries = await logIn(storage).read();
+  expect(entries.map(({ id }) => id).sort()).toEqual(notes.map(({ id }) => id).sort());
+});
 
-async function inBucket(): Promise<World & { behind(endpoint: string): VideoStorage }> {
-  const prefix = randomUUID();
-  const behind = (endpoint: string) =>
-    createS3Storage({ bucket: server.bucket, prefix, ...server.connection, endpoint });
-  return {
-    behind,
-    storage: behind(server.connection.endpoint),
-    slow: async (writes) => {
-      const proxy = await startSlowS3(server.connection.endpoint, writes);
-      cleanUps.push(() => proxy.stop());
-      return behind(proxy.endpoint);
-    },
+it('an entry that is late does not replace one that came meanwhile', async () => {
+  const [late, quick] = [note('late'), note('quick')];
+  const writes = new SlowWrites({ key: /0001/, delayMs: 'forever' });
+  const appending = logIn(slowStorage(storage, writes)).append(late, []);
+  await eventually('the late write is on its way', () => writes.held === 1);
+  expect(await logIn(storage).append(quick, [])).toEqual({ appended: true, entries: [quick] });
+  await writes.land();
+  expect(await appending).toEqual({ appended: false, entries: [quick] });
+  expect(await logIn(storage).read()).toEqual([quick]);
+});
+
+it.each([
+  ['not JSON', '{"id":"1","te'],
+  ['not an entry', '{"id":1}'],
+  ['too large', JSON.stringify({ id: '1', text: 'x'.repeat(3 * 1024 * 1024) })],
+])('an entry that is %s is refused, and the error names its key', async (_what, content) => {
+  const first = note('first');
+  await appendAll(storage, [first]);
+  await storage.write(`${FOLDER}/0002.json`, content, 'application/json');
+  const problem = new DamagedEntry(`${FOLDER}/0002.json in the storage is damaged`);
+  await expect(logIn(storage).read()).rejects.toThrow(problem);
+  await expect(logIn(storage).append(note('next'), [first])).rejects.toThrow(problem);
+});
+
+it('a log refuses to add entries of an older log whose first files were removed', async () => {
+  await appendAll(storage, ['sending', 'task'].map(note));
+  await storage.removeKey?.(`${FOLDER}/0001.json`);
+  const sending = note('sending again');
+  // The new entry is in, and its writer learns of the older one with the next.
+  expect(await logIn(storage).append(sending, [])).toMatchObject({ appended: true });
+  const problem = `${FOLDER}/0002.json in the storage does not follow the entry before it`;
+  await expect(logIn(storage).append(note('task'), [sending])).rejects.toThrow(problem);
+  await expect(logIn(storage).read()).rejects.toThrow(problem);
+});
+
+it('an entry that nobody could read is not stored', async () => {
+  const appending = logIn(storage).append(note('x'.repeat(1024 * 1024)), []);
+  await expect(appending).rejects.toThrow(`${FOLDER}/0001.json would be too large`);
+  expect(await logIn(storage).read()).toEqual([]);
+});
+
+it('an error says which entry a storage cannot read, and when an entry is neither stored nor found', async () => {
+  const fails = async () => {
+    throw new StorageFault('not today', { code: 'EIO' });
   };
-}
-
-describe.each([
-  ['a folder', inFolder],
-  ['a bucket', inBucket],
-])('a log in %s', (_, makeWorld) => {
-  let storage: VideoStorage;
-  let slow: World['slow'];
-  beforeEach(async () => {
-    ({ storage, slow } = await makeWorld());
+  const reading = logIn({ ...storage, read: fails }).read();
+  await expect(reading).rejects.toMatchObject({
+    message: `${FOLDER}/0001.json could not be read: not today`,
+    code: 'EIO',
   });
-
-  const store = (number: string, content: string) =>
-    storage.write(`${FOLDER}/${number}.json`, content, 'application/json');
-
-  it('a log has its entries in their order, and is read with one call more than it has entries', async () => {
-    const notes = ['one', 'two', 'three'].map(note);
-    const read = jest.fn(storage.read);
-    expect(await logIn({ ...storage, read }).read()).toEqual([]);
-    expect(read).toHaveBeenCalledTimes(1);
-    expect(await appendAll(storage, notes)).toEqual(notes);
-    read.mockClear();
-    expect(await logIn({ ...storage, read }).read()).toEqual(notes);
-    expect(read).toHaveBeenCalledTimes(4);
+  const append = (broken: Partial<VideoStorage>) => logIn({ ...storage, ...broken }).append(note('x'), []);
+  const UNSURE = `${FOLDER}/0001.json was not stored, or may still arrive:`;
+  await expect(append({ create: fails })).rejects.toMatchObject({
+    message: `${UNSURE} not today`,
+    code: 'EIO',
   });
+  await expect(append({ create: fails, read: fails })).rejects.toThrow(
+    `${UNSURE} not today; ${FOLDER}/0001.json could not be read: not today`,
+  );
+  await expect(append({ create: async () => false })).rejects.toThrow(
+    `${UNSURE} the storage says that it is there already`,
+  );
+});
 
-  it('a log has every entry once when 8 writers think again until theirs is in', async () => {
-    const notes = Array.from({ length: 8 }, (_each, index) => note(`${index}`));
-    const appendInTheEnd = async (each: Note) => {
-      let state = await logIn(storage).append(each, []);
-      while (!state.appended) state = await logIn(storage).append(each, state.entries);
-    };
-    await Promise.all(notes.map(appendInTheEnd));
+const REPOSITORY = resolve(__dirname, '../..');
+/** Appends entries until it is killed. */
+const WRITER = `
+  const { createFileStorage, EntryLog } = require('./src/storage');
+  const log = new EntryLog(createFileStorage(process.env.STORAGE), '${FOLDER}/', (value) => value);
+  (async () => {
+    let entries = await log.read();
+    for (;;) {
+      const entry = { id: String(Math.random()), text: 'x'.repeat(500_000) };
+      ({ entries } = await log.append(entry, entries));
+      process.stdout.write('.');
+    }
+  })();
+`;
+
+it('readers see whole entries or none while another process writes and when it is killed, and what it leaves is swept', async () => {
+  const expectWhole = async () => {
     const entries = await logIn(storage).read();
-    expect(entries.map(({ id }) => id).sort()).toEqual(notes.map(({ id }) => id).sort());
-  });
-
-  it('an entry that is late does not replace one that came meanwhile', async () => {
-    const [late, quick] = [note('late'), note('quick')];
-    const writes = new SlowWrites({ key: /0001/, delayMs: 'forever' });
-    const slowed = await slow(writes);
-    const appending = logIn(slowed).append(late, []);
-    await eventually('the late write is on its way', () => writes.held === 1);
-    expect(await logIn(storage).append(quick, [])).toEqual({ appended: true, entries: [quick] });
-    await writes.land();
-    expect(await appending).toEqual({ appended: false, entries: [quick] });
-    expect(await logIn(storage).read()).toEqual([quick]);
-  });
-
-  it.each([
-    ['not JSON', '{"id":"1","te'],
-    ['not an entry', '{"id":1}'],
-    ['too large', JSON.stringify({ id: '1', text: 'x'.repeat(3 * 1024 * 1024) })],
-  ])('an entry that is %s is refused, and the error names its key', async (_what, content) => {
-    const first = note('first');
-    await appendAll(storage, [first]);
-    await store('0002', content);
-    const problem = new DamagedEntry(`${FOLDER}/0002.json in the storage is damaged`);
-    await expect(logIn(storage).read()).rejects.toThrow(problem);
-    await expect(logIn(storage).append(note('next'), [first])).rejects.toThrow(problem);
-  });
-
-  it('a log refuses to add entries of an older log whose first files were removed', async () => {
-    await appendAll(storage, ['sending', 'task'].map(note));
-    await storage.removeKey?.(`${FOLDER}/0001.json`);
-    const sending = note('sending again');
-    // The new entry is in, and its writer learns of the older one with the next.
-    expect(await logIn(storage).append(sending, [])).toMatchObject({ appended: true });
-    const problem = `${FOLDER}/0002.json in the storage does not follow the entry before it`;
-    await expect(logIn(storage).append(note('task'), [sending])).rejects.toThrow(problem);
-    await expect(logIn(storage).read()).rejects.toThrow(problem);
-  });
-
-  it('an entry that nobody could read is not stored', async () => {
-    const appending = logIn(storage).append(note('x'.repeat(1024 * 1024)), []);
-    await expect(appending).rejects.toThrow(`${FOLDER}/0001.json would be too large`);
-    expect(await logIn(storage).read()).toEqual([]);
-  });
-
-  it('an error says which entry a storage cannot read, and when an entry is neither stored nor found', async () => {
-    const fails = async () => {
-      throw new StorageFault('not today', { code: 'EIO' });
-    };
-    const reading = logIn({ ...storage, read: fails }).read();
-    await expect(reading).rejects.toMatchObject({
-      message: `${FOLDER}/0001.json could not be read: not today`,
-      code: 'EIO',
-    });
-    const append = (broken: Partial<VideoStorage>) => logIn({ ...storage, ...broken }).append(note('x'), []);
-    const UNSURE = `${FOLDER}/0001.json was not stored, or may still arrive:`;
-    await expect(append({ create: fails })).rejects.toMatchObject({
-      message: `${UNSURE} not today`,
-      code: 'EIO',
-    });
-    await expect(append({ create: fails, read: fails })).rejects.toThrow(
-      `${UNSURE} not today; ${FOLDER}/0001.json could not be read: not today`,
-    );
-    await expect(append({ create: async () => false })).rejects.toThrow(
-      `${UNSURE} the storage says that it is there already`,
-    );
-  });
-});
-
-describe('in a folder', () => {
-  let folder: string;
-  let storage: VideoStorage;
-  beforeEach(async () => {
-    ({ folder, storage } = await inFolder());
-    await mkdir(join(folder, FOLDER), { recursive: true });
-  });
-  const at = (key: string) => join(folder, FOLDER, key);
-
-  it('readers see whole entries or none while others write', async () => {
-    const writing = appendAll(
-      storage,
-      Array.from({ length: 40 }, () => note('x'.repeat(200_000))),
-    );
-    let isWriting = true;
-    const written = writing.finally(() => {
-      isWriting = false;
-    });
-    while (isWriting) for (const { text } of await logIn(storage).read()) expect(text).toHaveLength(200_000);
-    expect(await written).toHaveLength(40);
-  });
-
-  describe('a writer that is killed', () => {
-    const children = new ChildProcesses();
-    afterEach(() => children.killAll());
-
-    const REPOSITORY = resolve(__dirname, '../..');
-    const WRITE = `
-      const { createFileStorage, EntryLog } = require('./src/storage');
-      const log = new EntryLog(createFileStorage(process.env.STORAGE), '${FOLDER}/', (value) => value);
-      (async () => {
-        let entries = await log.read();
-        for (;;) {
-          const entry = { id: String(Math.random()), text: 'x'.repeat(500_000) };
-          ({ entries } = await log.append(entry, entries));
-          process.stdout.write('.');
-        }
-      })();
-    `;
-
-    it('a writer that is killed leaves no half entry, and what it leaves is swept', async () => {
-      for (const delayMs of [0, 1, 3, 5, 8]) {
-        const args = ['--require', resolve(REPOSITORY, 'test/support/run-typescript.cjs'), '-e', WRITE];
-        const writer = children.start(args, { cwd: REPOSITORY, env: { STORAGE: folder } });
-        while (writer.out() === '' && writer.err() === '') await sleep(5);
-        await sleep(delayMs);
-        writer.kill('SIGKILL');
-        await writer.ended;
-        expect(writer.err()).toBe('');
-        for (const { text } of await logIn(storage).read()) expect(text).toHaveLength(500_000);
-      }
-      const entries = await logIn(storage).read();
-      await storage.sweep?.(-1_000);
-      expect(await readdir(at(''))).toHaveLength(entries.length);
-    });
-  });
-});
-
-test('an entry in a bucket is appended when the answer to it is lost, although the SDK then repeats the call', async () => {
-  let isLost = false;
-  const lose = (call: string) => {
-    const isFirst = !isLost && call.startsWith('PUT ');
-    isLost ||= isFirst;
-    return isFirst;
+    for (const { text } of entries) expect(text).toHaveLength(500_000);
+    return entries;
   };
-  const proxy = await startS3Proxy(server.connection.endpoint, { lose });
-  cleanUps.push(() => proxy.stop());
-  const { behind } = await inBucket();
-  const own = note('own');
-  const create = jest.fn(behind(proxy.endpoint).create);
-  const log = logIn({ ...behind(proxy.endpoint), create });
-  expect(await log.append(own, [])).toEqual({ appended: true, entries: [own] });
-  // Refused because of the entry itself.
-  expect(await create.mock.results[0]?.value).toBe(false);
+  const children = new ChildProcesses();
+  const script = resolve(REPOSITORY, 'test/support/run-typescript.cjs');
+  const env = { STORAGE: folder };
+  for (const reads of [1, 5]) {
+    const writer = children.start(['--require', script, '-e', WRITER], { cwd: REPOSITORY, env });
+    while (writer.out() === '' && writer.err() === '') await sleep(5);
+    for (let read = 0; read < reads; read++) await expectWhole();
+    writer.kill('SIGKILL');
+    await writer.ended;
+    expect(writer.err()).toBe('');
+  }
+  const entries = await expectWhole();
+  await storage.sweep?.(-1_000);
+  expect(await readdir(join(folder, FOLDER))).toHaveLength(entries.length);
 });
 
 describe('a claim of a task', () => {
-  let folder: string;
-  let storage: VideoStorage;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'videogen-claims-'));
-    storage = createFileStorage(folder);
-  });
-  afterEach(() => rm(folder, { recursive: true }));
-
   const TASK = { service: 'kling', taskId: 'task-1' };
   const job = (name: string, namespace = 'default') => ({ namespace, job: name });
   const holder = () => claimTask(storage, TASK, job('somebody else'));

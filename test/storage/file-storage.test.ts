@@ -13,14 +13,16 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import {
   createFileStorage,
   createStorage,
   newPartName,
+  readWithFaults,
   StorageFault,
   storageAddress,
+  storageFault,
   type VideoStorage,
 } from '../../src/storage';
 import { disk } from '../support/faulty-disk';
@@ -162,17 +164,17 @@ describe('a probe', () => {
     expect(filesThere()).toEqual([]);
   });
 
-  const answering =
-    (...answers: (string | undefined)[]): VideoStorage['read'] =>
-    async () => {
-      const answer = answers.shift();
-      return answer === undefined ? undefined : Readable.from([answer]);
-    };
-  const refusing = () => Promise.reject(new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' }));
-
   test.each<[what: string, read: VideoStorage['read'], problem: string, limitMs?: number]>([
-    ['returns a file before it is stored', answering('x'), 'it returned a file that was never stored'],
-    ['refuses a missing file', refusing, 'disk 1.5 is full'],
+    [
+      'returns a file before it is stored',
+      async () => Readable.from(['x']),
+      'it returned a file that was never stored',
+    ],
+    [
+      'refuses a missing file',
+      () => Promise.reject(new StorageFault('disk 1.5 is full.', { code: 'ENOSPC' })),
+      'disk 1.5 is full',
+    ],
     ['does not answer in time', () => new Promise(() => undefined), 'no answer within 0.005 s', 5],
   ])(
     'finds a storage that %s, and says the problem and the fix',
@@ -181,25 +183,22 @@ describe('a probe', () => {
       await expect(storage.probe?.(limitMs)).rejects.toMatchObject({
         name: 'StorageUnusable',
         message: `The storage ${folder} cannot be used: ${problem}. ${FIX}`,
-        code: read === refusing ? 'ENOSPC' : undefined,
+        code: problem.includes('full') ? 'ENOSPC' : undefined,
       });
       expect(filesThere()).toEqual([]);
     },
   );
 });
 
-test.each(['EPERM', 'ENOSYS'])(
-  'a disk that fails to make hard links (%s) creates no small file',
-  async (code) => {
-    disk.failNext('link', code);
-    const creating = storage.create('jobs/0001.json', '{}');
-    await expect(creating).rejects.toThrow(StorageFault);
-    await expect(creating).rejects.toThrow(
-      `the file system of ${inStorage('jobs')} refuses hard links (${code}), without which two workers could write the same file`,
-    );
-    expect(filesThere()).toEqual([]);
-  },
-);
+test('a disk without hard links creates no small file', async () => {
+  disk.failNext('link', 'EPERM');
+  const creating = storage.create('jobs/0001.json', '{}');
+  await expect(creating).rejects.toThrow(StorageFault);
+  await expect(creating).rejects.toThrow(
+    `the file system of ${inStorage('jobs')} refuses hard links (EPERM), without which two workers could write the same file`,
+  );
+  expect(filesThere()).toEqual([]);
+});
 
 test.each<[call: 'rename' | 'link' | 'writeFile', work: () => Promise<unknown>]>([
   ['rename', () => storage.write('note.txt', 'x', 'text/plain')],
@@ -263,7 +262,7 @@ describe('a sweep', () => {
     expect(existsSync(outside)).toBe(true);
   });
 
-  test.each(['EACCES', 'EPERM', 'ENOENT'])(
+  test.each(['EACCES', 'ENOENT'])(
     'leaves a folder that it may not read, or that is gone (%s), and sweeps the others',
     async (code) => {
       const parts = ['a', 'b'].map((name) => putOld(`${name}/${partName()}`));
@@ -274,21 +273,37 @@ describe('a sweep', () => {
   );
 });
 
-describe('a list', () => {
+test('a list has folders and files in the order of their names, without those that are removed meanwhile', async () => {
+  for (const name of ['c.txt', 'e.txt', 'a.txt', 'd.txt', 'b/x.txt']) put(name);
   const keys = async () => {
     const found: string[] = [];
     for await (const { key } of storage.list?.('') ?? []) found.push(key);
     return found;
   };
-  beforeEach(() => {
-    for (const name of ['c.txt', 'e.txt', 'a.txt', 'd.txt', 'b/x.txt']) put(name);
-  });
+  disk.listNextBackwards();
+  expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt', 'd.txt', 'e.txt']);
+  disk.failNext('stat', 'ENOENT', isAt('a.txt'));
+  disk.failNext('readdir', 'ENOTDIR', isAt('b/'));
+  expect(await keys()).toEqual(['c.txt', 'd.txt', 'e.txt']);
+});
 
-  test('has folders and files in the order of their names, without those that are removed meanwhile', async () => {
-    disk.listNextBackwards();
-    expect(await keys()).toEqual(['a.txt', 'b/x.txt', 'c.txt', 'd.txt', 'e.txt']);
-    disk.failNext('stat', 'ENOENT', isAt('a.txt'));
-    disk.failNext('readdir', 'ENOTDIR', isAt('b/'));
-    expect(await keys()).toEqual(['c.txt', 'd.txt', 'e.txt']);
-  });
+test('a fault has the message of its error, or else its code, and never a megabyte of it', () => {
+  const errorWith = (message: string, code: string) => Object.assign(new Error(message), { code });
+  const fault = storageFault(errorWith('', 'ECONNREFUSED'));
+  expect(fault).toMatchObject({ message: 'ECONNREFUSED', code: 'ECONNREFUSED', isFinal: false });
+  expect(fault.cause).toBeUndefined();
+  expect(storageFault(fault)).toBe(fault);
+  const long = 'x'.repeat(1_000_000);
+  const cut = storageFault(Object.assign(errorWith(long, long), { name: long }));
+  expect(cut.message.length).toBeLessThanOrEqual(2_000);
+  expect(cut.code?.length).toBeLessThanOrEqual(10_000);
+});
+
+test('a stored file that fails before anybody listens is a fault, and does not end the process', async () => {
+  const source = new PassThrough();
+  const reader = readWithFaults(source);
+  const closed = new Promise((resolve) => reader.once('close', resolve));
+  source.destroy(new Error('EIO: i/o error'));
+  await closed;
+  expect(reader.errored).toMatchObject({ name: 'StorageFault', message: 'EIO: i/o error' });
 });

@@ -8,7 +8,6 @@ import { copyOut } from '../../src/cli/copy-out';
 import { type ItemResult, resultsKey } from '../../src/contract/batch';
 import { createVideoService, type OpenedVideoService } from '../../src/service';
 import { createFileStorage, type VideoStorage } from '../../src/storage';
-import type { Emulator } from '../../src/testing';
 import { startEmulator } from '../../src/testing/emulator';
 import { startAttempt } from '../activities/activity-world';
 import { disk } from '../support/disk-recorder';
@@ -39,7 +38,7 @@ test('a published video survives a power cut, in new folders too', async () => {
   expect(disk.isSafe(inStorage('foxes/red/fox.mp4'))).toBe(true);
 });
 
-test('a small file survives, and a power cut while it is replaced leaves the old one or the new one', async () => {
+test('a small file survives a power cut, and one while it is replaced leaves the old file or the new one', async () => {
   const path = inStorage('jobs/fox.json');
   await storage.write('jobs/fox.json', 'first', 'application/json');
   expect(disk.isSafe(path)).toBe(true);
@@ -54,7 +53,7 @@ test('a small file survives, and a power cut while it is replaced leaves the old
   expect(disk.isSafe(path)).toBe(true);
 });
 
-test('a small file survives as soon as it is created, in new folders too', async () => {
+test('a small file survives a power cut as soon as it is created, in new folders too', async () => {
   for (const key of ['jobs/fox/0001.json', 'jobs/fox/0002.json']) {
     expect(await storage.create(key, '{"event":"sending"}')).toBe(true);
     expect(disk.isSafe(inStorage(key))).toBe(true);
@@ -86,8 +85,10 @@ test('a video that a killed attempt has stored is safe when the next attempt end
   expect(disk.isSafe(inStorage('fox.mp4'))).toBe(true);
 });
 
-test('the results of a batch survive before the workflow may forget them', async () => {
-  const { recordResults } = createVideoActivities({ service: unusedService(), storage });
+test('the results of a batch survive a power cut before the workflow may forget them', async () => {
+  // Recording results calls no service.
+  const service = createVideoService({ baseUrl: 'http://127.0.0.1:1', apiKey: () => 'none' });
+  const { recordResults } = createVideoActivities({ service, storage });
   for (const item of [1, 2]) {
     const results: ItemResult[] = [
       { item, name: `fox-${item}`, outcome: 'failed', failure: 'Cancelled', message: 'no', details: {} },
@@ -97,50 +98,36 @@ test('the results of a batch survive before the workflow may forget them', async
   }
 });
 
-test('a copy for --out survives', async () => {
+test('a copy for --out survives a power cut', async () => {
   writeFileSync(join(folder, 'fox.mp4'), VIDEO);
   const target = await copyOut(pathToFileURL(join(folder, 'fox.mp4')).href, join(folder, 'out/fox.mp4'));
   expect(disk.isSafe(target)).toBe(true);
 });
 
-describe('a submit', () => {
-  let emulator: Emulator;
-  let service: OpenedVideoService;
-  beforeEach(async () => {
-    emulator = await startEmulator({ jobTimeMs: 0 });
-    service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
-  });
-  afterEach(async () => {
-    await service.close();
-    await emulator.close();
-  });
-
-  test('is on record before the POST, and its task before it returns', async () => {
-    const safeRecords = async () => {
-      const records = await recordsIn(join(folder, 'videos'));
-      return records.filter((name) => disk.isSafe(inStorage(name)));
-    };
-    let beforePost: string[] = [];
-    const watched: OpenedVideoService = {
-      ...service,
-      start: async (...args) => {
-        beforePost = await safeRecords();
-        return service.start(...args);
-      },
-    };
-    const { submitVideo } = createVideoActivities({ service: watched, storage });
-    await startAttempt(submitVideo, { request: { prompt: 'A red fox' } }).result;
-    expect(beforePost).toEqual([expect.stringMatching(/^jobs.test\.\w+.0001\.json$/)]);
-    // With its task, and the claim of that.
-    expect(await safeRecords()).toEqual([
-      ...beforePost,
-      expect.stringMatching(/^jobs.test\.\w+.0002\.json$/),
-      expect.stringMatching(/^tasks.\w+.0001\.json$/),
-    ]);
-  });
+test('a send survives a power cut before its POST, and its task before the submit returns', async () => {
+  const emulator = await startEmulator({ jobTimeMs: 0 });
+  const service = createVideoService({ baseUrl: emulator.url, apiKey: () => emulator.apiKey });
+  const safeRecords = async () => {
+    const records = await recordsIn(join(folder, 'videos'));
+    return records.filter((name) => disk.isSafe(inStorage(name)));
+  };
+  let beforePost: string[] = [];
+  const watched: OpenedVideoService = {
+    ...service,
+    start: async (...args) => {
+      beforePost = await safeRecords();
+      return service.start(...args);
+    },
+  };
+  const { submitVideo } = createVideoActivities({ service: watched, storage });
+  await startAttempt(submitVideo, { request: { prompt: 'A red fox' } }).result;
+  expect(beforePost).toEqual([expect.stringMatching(/^jobs.test\.\w+.0001\.json$/)]);
+  // With its task, and the claim of that.
+  expect(await safeRecords()).toEqual([
+    ...beforePost,
+    expect.stringMatching(/^jobs.test\.\w+.0002\.json$/),
+    expect.stringMatching(/^tasks.\w+.0001\.json$/),
+  ]);
+  await service.close();
+  await emulator.close();
 });
-
-/** Recording results calls no service. */
-function unusedService(): OpenedVideoService {
-  return createVideoService({ baseUrl: 'http://127.0.0.1:1', apiKey: () => 'none' });
-}

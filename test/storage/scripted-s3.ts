@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createS3Storage, type S3StorageOptions, type VideoStorage } from '../../src/storage';
 import { freePort, LOOPBACK } from '../../src/temporal-server/loopback-port';
@@ -42,12 +42,10 @@ export async function startScriptedS3(
       answer.writeHead(status, { 'content-type': 'application/xml', ...headers }).end(body);
     });
   });
-  const port = await freePort();
-  server.listen(port, LOOPBACK);
-  await once(server, 'listening');
-  const endpoint = `http://${LOOPBACK}:${port}`;
+  const { endpoint, stop } = await listen(server);
   return {
     endpoint,
+    stop,
     get calls() {
       return asked.map(({ call }) => call);
     },
@@ -61,17 +59,26 @@ export async function startScriptedS3(
         credentials: { accessKeyId: 'tester', secretAccessKey: 'not-a-secret' },
         ...options,
       }),
-    async stop() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
   };
 }
 
 export interface S3Proxy {
   readonly endpoint: string;
   stop(): Promise<void>;
+}
+
+async function listen(server: Server): Promise<S3Proxy> {
+  const port = await freePort();
+  server.listen(port, LOOPBACK);
+  await once(server, 'listening');
+  return {
+    endpoint: `http://${LOOPBACK}:${port}`,
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
 }
 
 type Matches = (call: string) => boolean;
@@ -98,17 +105,7 @@ export async function startS3Proxy(
       else passOn(upstream, incoming, answer, { late: delay(call), lost: lose(call), onDelay });
     });
   }
-  const port = await freePort();
-  server.listen(port, LOOPBACK);
-  await once(server, 'listening');
-  return {
-    endpoint: `http://${LOOPBACK}:${port}`,
-    async stop() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return listen(server);
 }
 
 function refuseCall(incoming: IncomingMessage, answer: ServerResponse): void {
