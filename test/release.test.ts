@@ -1,11 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { scripts, version } from '../package.json';
+import { dependencies, scripts, version } from '../package.json';
+import { parseCompose, parseDockerfile } from './support/compose-file';
+import { filesNamed } from './support/repository-files';
 
 const ROOT = join(__dirname, '..');
 const SCRIPT = 'scripts/check-release.cjs';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'videogen-release-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
 
 const PUBLISHABLE = {
   name: 'some-package',
@@ -24,30 +32,19 @@ interface Given {
 }
 
 /** The exit code and the output of the check for a package. */
-function check({
-  manifest = {},
-  changelog = '# Changelog\n\n## 1.2.3\n',
-  codeOwners,
-  compose = '',
-  tag,
-}: Given) {
-  const folder = mkdtempSync(join(tmpdir(), 'videogen-release-'));
-  try {
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...PUBLISHABLE, ...manifest }));
-    writeFileSync(join(folder, 'CHANGELOG.md'), changelog);
-    mkdirSync(join(folder, '.github'));
-    writeFileSync(join(folder, '.github/CODEOWNERS'), codeOwners ?? '* @fox\n');
-    writeFileSync(join(folder, 'docker-compose.yml'), compose);
-    const { GITHUB_REF_NAME, GITHUB_REF_TYPE, ...env } = process.env;
-    const { status, stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT)], {
-      cwd: folder,
-      encoding: 'utf8',
-      env: { ...env, ...(tag !== undefined && { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: tag }) },
-    });
-    return { status, lines: stderr.trimEnd().split('\n').filter(Boolean) };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+function check({ manifest = {}, changelog = '## 1.2.3\n', codeOwners, compose = '', tag }: Given) {
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...PUBLISHABLE, ...manifest }));
+  writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${changelog}`);
+  mkdirSync(join(folder, '.github'));
+  writeFileSync(join(folder, '.github/CODEOWNERS'), codeOwners ?? '* @fox\n');
+  writeFileSync(join(folder, 'docker-compose.yml'), compose);
+  const { GITHUB_REF_NAME, GITHUB_REF_TYPE, ...env } = process.env;
+  const { status, stderr } = spawnSync(process.execPath, [join(ROOT, SCRIPT)], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...env, ...(tag !== undefined && { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: tag }) },
+  });
+  return { status, lines: stderr.trimEnd().split('\n').filter(Boolean) };
 }
 
 test('npm publish runs the check first', () => {
@@ -76,11 +73,6 @@ test.each<[string, Given, string]>([
     'npm pkg set bugs.url=https://github.com/foxes/videos/issues',
   ],
   [
-    'without a homepage',
-    { manifest: { homepage: undefined } },
-    'npm pkg set homepage=https://github.com/foxes/videos#readme',
-  ],
-  [
     'with a tag of another version',
     { tag: 'v1.2.4' },
     'The tag is v1.2.4, but the version in package.json is 1.2.3',
@@ -106,4 +98,85 @@ test('code without owners is published with a reminder', () => {
 test("the changelog's newest version is the package's", () => {
   const headings = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8').match(/^## .*$/gm);
   expect(headings?.find((heading) => heading !== '## Unreleased')).toBe(`## ${version}`);
+});
+
+interface Lock {
+  packages: Record<string, { integrity?: string; link?: boolean }>;
+}
+
+/** Without an integrity, npm installs whatever the registry has under that version, on platforms that we do not try too. */
+const unchecked = ({ packages }: Lock) =>
+  Object.entries(packages)
+    .filter(([path, { integrity = '', link }]) => path !== '' && !link && !integrity.startsWith('sha512-'))
+    .map(([path]) => path);
+
+test('every package in a lock file has an integrity', () => {
+  const files = filesNamed(['package-lock.json']);
+  expect(files).toContain('package-lock.json');
+  for (const file of files)
+    expect([file, unchecked(JSON.parse(readFileSync(join(ROOT, file), 'utf8')))]).toEqual([file, []]);
+  const packages = { '': {}, 'node_modules/a': { integrity: 'sha512-x' }, 'node_modules/b': {} };
+  expect(unchecked({ packages })).toEqual(['node_modules/b']);
+});
+
+/** None of them asks anything of whoever uses the package; MPL-2.0 only of whoever changes that package's own files. */
+const LICENCES = /^(0BSD|Apache-2[.]0|BSD-[23]-Clause|BlueOak-1[.]0[.]0|ISC|MIT|MPL-2[.]0)$/;
+
+interface Component {
+  name: string;
+  version: string;
+  licenses?: { license: { id?: string; name?: string } }[];
+  hashes?: unknown[];
+}
+
+test('the bill of materials lists what the package brings, each with a hash and a licence that asks nothing', () => {
+  const printed = spawnSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, encoding: 'utf8', shell: true });
+  const { components }: { components: Component[] } = JSON.parse(printed.stdout);
+  const listed = components.map(({ name, version }) => `${name}@${version}`);
+  const wanted = Object.entries(dependencies).map(([name, version]) => `${name}@${version}`);
+  expect(listed).toEqual(expect.arrayContaining(wanted));
+  expect(components.filter(({ hashes = [] }) => hashes.length === 0)).toEqual([]);
+  const licences = components.flatMap(({ name, licenses = [{ license: {} }] }) =>
+    licenses.map(({ license }) => ({ name, licence: license.id ?? license.name })),
+  );
+  expect(licences.filter(({ licence = '' }) => !LICENCES.test(licence))).toEqual([]);
+});
+
+describe('the script that pins images', () => {
+  const FILES = ['Dockerfile', 'docker-compose.yml'];
+  const DIGEST = `sha256:${'0f'.repeat(32)}`;
+  beforeEach(() => {
+    for (const file of FILES) copyFileSync(join(ROOT, file), join(folder, file));
+  });
+
+  const texts = (where: string) => FILES.map((file) => readFileSync(join(where, file), 'utf8'));
+
+  /** Runs the script with a Docker that answers so. */
+  function pin(answer: string, ...args: string[]): number | null {
+    writeFileSync(join(folder, 'docker'), `#!/bin/sh\n${answer}\n`, { mode: 0o755 });
+    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+    const script = join(ROOT, scripts['images:pin'].replace('node ', ''));
+    return spawnSync(process.execPath, [script, ...args], { cwd: folder, env }).status;
+  }
+
+  test('every image of others gets its digest, a second time too, and loses it again', () => {
+    for (let time = 0; time < 2; time++) expect(pin(`echo ${DIGEST}`)).toBe(0);
+    const [dockerfile = '', compose = ''] = texts(folder);
+    const stages = parseDockerfile(dockerfile);
+    const images = [
+      ...stages.map(({ image }) => image).filter((image) => !stages.some(({ name }) => name === image)),
+      ...Object.values(parseCompose(compose).services).flatMap(({ build, image = '' }) =>
+        build === undefined ? [image] : [],
+      ),
+    ];
+    expect(images.length).toBeGreaterThan(5);
+    for (const image of images) expect(image).toMatch(new RegExp(`^[a-z/-]+:[^@]+@${DIGEST}$`));
+    expect(pin('exit 1', '--remove')).toBe(0);
+    expect(texts(folder).join()).not.toContain('@sha256');
+  });
+
+  test('a Docker that says no digest changes nothing', () => {
+    for (const answer of ['exit 1', 'echo no digest']) expect(pin(answer)).not.toBe(0);
+    expect(texts(folder)).toEqual(texts(ROOT));
+  });
 });

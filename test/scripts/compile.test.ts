@@ -18,7 +18,7 @@ import { join } from 'node:path';
 const ROOT = join(__dirname, '../..');
 const BUNDLE = ['.made-from.json', 'workflows/bundle.js', 'workflows/bundle.json'];
 
-/** The bundle is the code of one workflow. It fails as webpack does if a module is missing. */
+/** Webpack needs ten seconds. Here the bundle is the code of one workflow, and fails as webpack does if a module is missing. */
 const QUICK_BUNDLER = `
 const { readFileSync, writeFileSync } = require('node:fs');
 exports.writeBundle = async () => {
@@ -37,6 +37,7 @@ beforeAll(() => {
     cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'scripts/bundle-workflows.cjs'), QUICK_BUNDLER);
   writeFileSync(join(folder, 'src/superfluous.ts'), 'export const a = 1;\n');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -80,29 +81,21 @@ test('a run without changes writes nothing', () => {
   expect(compile()).toEqual([]);
 });
 
-test('only changed sources are compiled, and the output of removed ones is deleted', () => {
+test('only changed sources are compiled, changed files of the page are copied, and the output of removed ones is deleted', () => {
+  const page = 'src/gateway/page/page.css';
+  appendFileSync(join(folder, page), '/* changed */\n');
   appendFileSync(join(folder, 'src/cli/dev.ts'), '// changed\n');
   rmSync(join(folder, 'src/superfluous.ts'));
-  expect(compile()).toEqual(['.made-from.json', 'src/cli/dev.js']);
+  expect(compile()).toEqual(['.made-from.json', 'src/cli/dev.js', page]);
+  expect(readFileSync(join(folder, 'dist', page), 'utf8')).toBe(readFileSync(join(folder, page), 'utf8'));
   expect(existsSync(join(folder, 'dist/src/superfluous.js'))).toBe(false);
 });
 
-test('the files of the page are copied as they are, and again when they have changed', () => {
-  const page = 'src/gateway/page/page.css';
-  appendFileSync(join(folder, page), '/* changed */\n');
-  expect(compile()).toEqual(['.made-from.json', page]);
-  expect(readFileSync(join(folder, 'dist', page), 'utf8')).toBe(readFileSync(join(folder, page), 'utf8'));
-});
-
-test('the workflows are bundled again when the script that bundles them has changed', () => {
-  // From here on a quick one: what is compiled and bundled does not depend on how.
-  writeFileSync(join(folder, 'scripts/bundle-workflows.cjs'), QUICK_BUNDLER);
-  expect(compile()).toEqual(BUNDLE);
-});
-
-test('the workflows are bundled again when the contract has changed', () => {
+test('the workflows are bundled again when the contract or the script that bundles them has changed', () => {
   appendFileSync(join(folder, 'src/contract/names.ts'), 'export const changed = 1;\n');
   expect(compile()).toEqual([...BUNDLE, 'src/contract/names.js'].sort());
+  appendFileSync(join(folder, 'scripts/bundle-workflows.cjs'), '// changed\n');
+  expect(compile()).toEqual(BUNDLE);
 });
 
 test('a truncated bundle is built again', () => {

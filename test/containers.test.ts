@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Ajv from 'ajv';
+import manifest from '../package.json';
 import { settingProblems } from '../src/config/operation-config';
 import { VARIABLES } from '../src/config/settings';
 import { SUBMIT_POLICY } from '../src/contract/policies';
@@ -12,6 +13,7 @@ import {
   type ComposeService,
   isPinned,
   parseCompose,
+  parseDockerfile,
   withoutDigest,
 } from './support/compose-file';
 import { type Mistake, ruleNamed, rulesWithoutMistake } from './support/rule-named';
@@ -105,11 +107,6 @@ const RULES: Record<string, Rule> = {
   'has the emulator under its profile': ({ services }) =>
     services.emulator?.profiles?.join() === 'emulator' ? [] : ['the emulator always starts'],
 
-  'has a restart policy for every service': (compose) =>
-    each(compose, ({ restart }) => [
-      !['no', 'unless-stopped'].includes(restart ?? '') && `restart is ${restart}`,
-    ]),
-
   'sets only variables that the code reads': (compose) =>
     ours(compose, ({ environment = {} }) =>
       Object.keys(environment).map((name) => !SETTING_NAMES.has(name) && `the code does not read ${name}`),
@@ -127,26 +124,6 @@ const RULES: Record<string, Rule> = {
     each(compose, ({ ports = [] }) =>
       ports.map((port) => !/^127\.0\.0\.1:\d+:\d+$/.test(port) && `publishes ${port}`),
     ),
-
-  'publishes no port twice': (compose) => {
-    const ports = Object.values(compose.services).flatMap((service) => service.ports ?? []);
-    const published = ports.map((port) => port.split(':').at(-2));
-    return published
-      .filter((port, index) => published.indexOf(port) !== index)
-      .map((port) => `${port} is published twice`);
-  },
-
-  'defines every volume that it uses, and uses those that it defines': (compose) => {
-    const sources = Object.values(compose.services).flatMap(({ volumes = [] }) =>
-      volumes.map((volume) => volume.split(':')[0] ?? ''),
-    );
-    const used = sources.filter((source) => !source.startsWith('./'));
-    const defined = Object.keys(compose.volumes ?? {});
-    return [
-      ...used.filter((name) => !defined.includes(name)).map((name) => `${name} is not defined`),
-      ...defined.filter((name) => !used.includes(name)).map((name) => `${name} is not used`),
-    ];
-  },
 
   'mounts only folders and files that the repository has, which nobody can write': (compose) =>
     each(compose, ({ volumes = [] }) =>
@@ -273,46 +250,22 @@ describe('docker-compose.yml', () => {
   /** Mistakes, and the rule that refuses each. */
   const BROKEN: Mistake[] = [
     ['a misspelt key', 'healthcheck:', 'healthchek:', 'follows the compose specification'],
-    ['a misspelt condition', 'service_healthy', 'service_helthy', 'follows the compose specification'],
-    ['a misspelt section', '\nvolumes:', '\nvolume:', 'follows the compose specification'],
     ['a missing dependency', 'postgresql: { cond', 'postgres: { cond', 'waits only'],
     ['a job that never ends', 'restart: "no"', 'restart: unless-stopped', 'waits only'],
     ['no health check to wait for', / {4}healthcheck:\n.*By address.*\n.*\n.*\n.*\n.*\n/, '', 'waits only'],
     ['a service that needs a profile', ', required: false', '', 'starts without'],
     ['an emulator without a profile', 'profiles: [emulator]', 'profiles: []', 'has the emulator'],
-    [
-      'no restart policy',
-      /restart: unless-stopped\n\nservices/,
-      'x-a: b\n\nservices',
-      'has a restart policy',
-    ],
     ['an unknown variable', 'VIDEOGEN_STORAGE:', 'VIDEOGEN_STORE:', 'sets only variables'],
     ['an unknown command', 'command: [worker]', 'command: [work]', 'uses only commands'],
     ['a broken script', 'done\n', 'don\n', 'has scripts'],
     ['a public port', '"127.0.0.1:7233:7233"', '"7233:7233"', 'publishes to loopback'],
-    ['a port on every address', '"127.0.0.1:8233', '"0.0.0.0:8233', 'publishes to loopback'],
-    ['a port used twice', '127.0.0.1:8233', '127.0.0.1:7233', 'publishes no port twice'],
-    ['an undefined volume', '- database:', '- databases:', 'defines every volume'],
     ['a folder that is not there', './settings:/settings', './setting:/setting', 'mounts only'],
     ['a folder that can be written', ':/secrets:ro', ':/secrets', 'mounts only'],
     ['settings from elsewhere', 'path: .env', 'path: settings.env', 'reads every setting'],
     [
-      'settings that have to be there',
-      'required: false\n\nx-',
-      'required: true\n\nx-',
-      'reads every setting',
-    ],
-    [
       'the key in the environment',
       'VIDEOGEN_STORAGE:',
       'VIDEO_API_KEY: abc\n      VIDEOGEN_STORAGE:',
-      'keeps the key',
-    ],
-    ['a worker without secrets', '- ./secrets:/secrets:ro', '- videos:/more', 'keeps the key'],
-    [
-      'secrets for the gateway',
-      /(gateway-keys:\/keys\n {6}- \.\/)settings.*/,
-      '$1secrets:/secrets:ro',
       'keeps the key',
     ],
     ['the key of .env for the gateway', 'VIDEO_API_KEY_FILE: ""', '', 'keeps the key'],
@@ -323,27 +276,17 @@ describe('docker-compose.yml', () => {
       'has no password',
     ],
     ['no password', 'database-password:/password:ro', 'database:/password:ro', 'gives the password'],
-    ['an unused volume', /$/, '  more:\n', 'defines every volume'],
-    ['another file for the gateway', 'FILE: /keys/gateway-keys', 'FILE: /keys/others', 'gives the gateway'],
-    ['keys that are lost', '- gateway-keys:/keys', '- videos:/keys', 'gives the gateway'],
     ['a new key at every start', ', --if-missing', '', 'gives the gateway'],
     ['a gateway that does not wait for its key', /gateway-key: \{ .*/, '', 'gives the gateway'],
     ['other videos', 'videos:/videos\n      - gateway', 'videos:/video\n      - gateway', 'shows the videos'],
     ['no address', /\$\{VIDEO_API_BASE_URL\?.*\}/, '', 'does not start'],
-    ['an address that nobody has', '{VIDEO_API_BASE_URL?', '{VIDEO_API_BASE_URL:-', 'does not start'],
     ['a gateway at another address', 'http://gateway:8787', 'http://gateway:8788', 'tells the worker'],
     ['an image without a version', 'temporalio/ui:2.54.1', 'temporalio/ui', 'pins every image'],
-    ['the latest image', 'ui:2.54.1', 'ui:latest', 'pins every image'],
-    ['an image of a major version', 'postgres:16.15', 'postgres:16', 'pins every image'],
     ['a server of another version', /server:[\d.]+/, 'server:1.30.0', 'runs the Temporal version'],
     ['a root user', '"1000:1000"', '"0:0"', 'runs our services'],
-    ['a user of the image', / {2}user: ".*\n/, '', 'runs our services'],
-    ['a program that is process 1', 'init: true', 'init: false', 'runs our services'],
     ['a writable root', 'read_only: true', 'read_only: false', 'runs our services'],
-    ['no temporary folder', 'tmpfs: [/tmp]', 'tmpfs: []', 'runs our services'],
     ['videos outside of the volume', 'videos:/videos\n', 'videos:/video\n', 'stores videos'],
     ['a short grace period', 'stop_grace_period: 2m30s', 'stop_grace_period: 90s', 'lets a worker finish'],
-    ['no grace period', 'stop_grace_period: 2m30s', '', 'lets a worker finish'],
   ];
 
   it.each(BROKEN)('with %s is refused', (_what, search, replacement, rule) => {
@@ -393,4 +336,129 @@ test('what stands in for the images, and what bench:cluster measures, is of the 
     withoutDigest(parseCompose(composeText).services[service]?.image ?? '').split(':')[1];
   expect(pinned('go.temporal.io/server')).toBe(tagOf('temporal'));
   expect(pinned('github.com/temporalio/ui-server/v2')).toBe(tagOf('temporal-ui'));
+});
+
+const dockerfile = read('Dockerfile');
+const dockerignore = read('.dockerignore');
+const MAIN = manifest.bin.videogen.replace('./', '');
+
+/** The folders that a stage creates, and the step that creates each. */
+const CREATED_BY: Record<string, string> = {
+  '/app/dist': 'npm run build',
+  '/app/node_modules': 'node scripts/runtime-packages.cjs',
+};
+
+const OF_NODE_AND_LIBC = ['NODE_ENV', 'MALLOC_ARENA_MAX'];
+
+const IMAGE_RULES: Record<string, (dockerfile: string, dockerignore: string) => string[]> = {
+  'copies only files that exist and that .dockerignore includes': (text, ignore) => {
+    const included = ignore.split('\n').filter((line) => line.startsWith('!'));
+    return parseDockerfile(text)
+      .flatMap(({ copies }) => copies.flatMap(({ from, sources }) => (from === undefined ? sources : [])))
+      .filter((source) => !existsSync(join(root, source)) || !included.includes(`!${source}`));
+  },
+
+  'excludes everything that .dockerignore does not name': (_text, ignore) =>
+    ignore
+      .split('\n')
+      .filter((line) => line !== '' && !/^(#.*|\*|![\w.-]+)$/.test(line))
+      .concat(ignore.includes('\n*\n') ? [] : ['everything else is included']),
+
+  'copies from other stages only what they create': (text) => {
+    const stages = parseDockerfile(text);
+    return stages.flatMap(({ copies }) =>
+      copies.flatMap(({ from, sources }) => {
+        if (from === undefined) return [];
+        const made = stages.find(({ name }) => name === from)?.instructions.RUN;
+        return sources.filter((source) => made === undefined || CREATED_BY[source] !== made);
+      }),
+    );
+  },
+
+  'runs scripts that package.json has': (text) =>
+    [...text.matchAll(/npm run (\S+)/g)]
+      .map(([, script = '']) => script)
+      .filter((script) => !Object.hasOwn(manifest.scripts, script)),
+
+  'builds every stage on one pinned Node that the package supports, with glibc': (text) => {
+    const stages = parseDockerfile(text);
+    const ofOthers = stages
+      .map(({ image }) => image)
+      .filter((image) => !stages.some(({ name }) => name === image));
+    const images = [...new Set(ofOthers)];
+    const fits = (image: string) =>
+      isPinned(image) && /^node:2\d\.\d+\.\d+-\w+-slim$/.test(withoutDigest(image));
+    return images.length === 1 ? images.filter((image) => !fits(image)) : images;
+  },
+
+  "has the root certificates without which the worker's core cannot use TLS": (text) => {
+    const [last = ''] = text.split('\nFROM ').slice(-1);
+    return /apt-get install .*\bca-certificates\b/.test(last) ? [] : ['there are no root certificates'];
+  },
+
+  'runs without privileges': (text) => {
+    const user = parseDockerfile(text).at(-1)?.instructions.USER;
+    return user === parseCompose(composeText).services.worker?.user ? [] : [`runs as ${user}`];
+  },
+
+  'starts the CLI as a worker, without a shell in between': (text) => {
+    const { ENTRYPOINT, CMD } = parseDockerfile(text).at(-1)?.instructions ?? {};
+    const expected = [JSON.stringify(['node', `/app/${MAIN}`]).replace(',', ', '), '["worker"]'];
+    return [ENTRYPOINT, CMD].filter((given, index) => given !== expected[index]).map(String);
+  },
+
+  'has the labels of package.json': (text) => {
+    const label = parseDockerfile(text).at(-1)?.instructions.LABEL ?? '';
+    return Object.entries({ title: 'name', description: 'description', licenses: 'license' } as const)
+      .filter(([key, field]) => !label.includes(`org.opencontainers.image.${key}="${manifest[field]}"`))
+      .map(([key]) => `the label ${key} differs`);
+  },
+
+  'sets only variables that the code reads': (text) =>
+    (parseDockerfile(text).at(-1)?.instructions.ENV ?? '')
+      .split(' ')
+      .map((setting) => setting.split('=')[0] ?? '')
+      .filter((name) => !OF_NODE_AND_LIBC.includes(name) && !SETTING_NAMES.has(name)),
+};
+
+describe('Dockerfile', () => {
+  it.each(Object.keys(IMAGE_RULES))('%s', (rule) => {
+    expect(IMAGE_RULES[rule]?.(dockerfile, dockerignore)).toEqual([]);
+  });
+
+  const BROKEN: Mistake[] = [
+    ['an ignored source', 'COPY src ', 'COPY test ', 'copies only'],
+    [
+      'packages without the peers',
+      'node scripts/runtime-packages.cjs',
+      'npm prune --omit=dev',
+      'copies from',
+    ],
+    ['an unknown script', 'npm run build', 'npm run compile', 'runs scripts'],
+    ['two versions of Node', /:22\.[\d.]+/, ':20.18.1', 'builds every stage'],
+    ['no glibc', /-bookworm-slim/g, '-alpine', 'builds every stage'],
+    ['no root certificates', ' ca-certificates', ' curl', 'has the root'],
+    ['a root user', /USER .*/, 'USER 0:0', 'runs without'],
+    ['a shell', /ENTRYPOINT .*/, 'ENTRYPOINT node /app/dist/src/cli/main.js', 'starts the CLI'],
+    ['another command', 'CMD ["worker"]', 'CMD ["dev"]', 'starts the CLI'],
+    ['another licence', 'licenses="MIT"', 'licenses="ISC"', 'has the labels'],
+    ['an unknown variable', 'VIDEOGEN_STORAGE', 'VIDEOGEN_STORE', 'sets only'],
+  ];
+  const BROKEN_IGNORE: Mistake[] = [
+    ['a source that .dockerignore leaves out', '!workflows\n', '', 'copies only'],
+    ['everything included by .dockerignore', '\n*\n', '\n', 'excludes everything'],
+    ['a pattern in .dockerignore', '!src', '!s*', 'excludes everything'],
+  ];
+
+  it.each([...BROKEN, ...BROKEN_IGNORE])('with %s is refused', (what, search, replacement, rule) => {
+    const isIgnore = what.includes('.dockerignore');
+    const text = isIgnore ? dockerfile : dockerfile.replace(search, replacement);
+    const ignore = isIgnore ? dockerignore.replace(search, replacement) : dockerignore;
+    expect([text, ignore]).not.toEqual([dockerfile, dockerignore]);
+    expect(IMAGE_RULES[ruleNamed(IMAGE_RULES, rule)]?.(text, ignore)).not.toEqual([]);
+  });
+
+  it('has a mistake for each rule', () => {
+    expect(rulesWithoutMistake(IMAGE_RULES, [...BROKEN, ...BROKEN_IGNORE])).toEqual([]);
+  });
 });
